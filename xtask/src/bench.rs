@@ -40,7 +40,7 @@ pub(crate) enum Bench {
 }
 
 /// What every measurement needs to know.
-struct Ground {
+struct BenchContext {
     client_core: usize,
     server_core: usize,
     rounds: u32,
@@ -61,7 +61,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
     }
 }
 
-impl Ground {
+impl BenchContext {
     fn new(rounds: u32, seconds: u32, anyway: bool) -> Result<Self> {
         raise_descriptor_limit()?;
         let (client_core, server_core) = two_cores()?;
@@ -83,7 +83,7 @@ pub(crate) fn write(path: &Path, page: &str) -> Result<()> {
 }
 
 /// Writes a page where it was asked for, else to the project's own place if it is `whole`, else to the terminal.
-fn hand_over(
+fn deliver_page(
     workspace: &Workspace,
     out: Option<&Path>,
     whole: Option<&str>,

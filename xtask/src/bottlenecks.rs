@@ -9,7 +9,7 @@ use crate::not_tried::NotTried;
 use crate::prepare;
 use crate::release::build;
 use crate::step::execute;
-use crate::test::{Counts, test};
+use crate::test::{TestCounts, test};
 use crate::workspace::{Workspace, cargo};
 
 /// Where the table goes.
@@ -39,8 +39,8 @@ pub(crate) fn run(arguments: &BottlenecksArguments) -> Result<()> {
     // Whole searches whose limits are relaxed and put back, and the sentences about further parts: too long for
     // `cargo xtask test`.
     let not_tried = NotTried::begin(&workspace)?;
-    let mut counts = Counts::default();
-    for (package, name) in [("plimsoll-lab", "confirm"), ("plimsoll", "eyes")] {
+    let mut counts = TestCounts::default();
+    for (package, name) in [("plimsoll-lab", "confirm"), ("plimsoll", "collectors")] {
         let mut command = cargo();
         command
             .args(["test", "--locked", "--package", package, "--test", name])

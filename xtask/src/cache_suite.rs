@@ -3,10 +3,10 @@
 //! The suite brings its own origin and its own client; here they are started around a cache, and the results are
 //! judged as the suite judges them. Nothing of the suite is part of the product.
 
+mod caches;
 mod edition;
 mod exceptions;
-mod paper;
-mod subject;
+mod report;
 mod verdict;
 
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 
+use self::caches::{StartContext, SuiteCache};
 use self::edition::Edition;
 use self::exceptions::{Exceptions, PAGE as EXCEPTIONS};
-use self::paper::Run;
-use self::subject::{Place, Subject};
-use self::verdict::{Kind, Verdict};
+use self::report::SuiteRun;
+use self::verdict::{TestKind, TestVerdict};
 use crate::bench;
 use crate::packages::{Tool, see_to};
 use crate::port::free_ports;
@@ -33,7 +33,7 @@ const PAGE: &str = "docs/benchmarks/cache-suite.md";
 pub(crate) struct CacheSuiteArguments {
     /// Ask only this cache; may be given several times. The page then goes to --out or nowhere
     #[arg(long, value_enum)]
-    subject: Vec<Subject>,
+    subject: Vec<SuiteCache>,
     /// Ask one test and show every head of it; may be given several times
     #[arg(long, value_name = "ID")]
     only: Vec<String>,
@@ -52,9 +52,9 @@ pub(crate) struct CacheSuiteArguments {
 }
 
 impl CacheSuiteArguments {
-    fn subjects(&self) -> Vec<Subject> {
+    fn caches(&self) -> Vec<SuiteCache> {
         if self.subject.is_empty() {
-            return Subject::ALL.to_vec();
+            return SuiteCache::ALL.to_vec();
         }
         self.subject.clone()
     }
@@ -68,35 +68,35 @@ impl CacheSuiteArguments {
 pub(crate) fn run(arguments: &CacheSuiteArguments) -> Result<ExitCode> {
     let workspace = Workspace::find()?;
     see_to(&[Tool::new("node", "nodejs"), Tool::new("npm", "npm")])?;
-    let subjects = arguments.subjects();
-    for subject in &subjects {
-        subject.install()?;
+    let caches = arguments.caches();
+    for cache in &caches {
+        cache.install()?;
     }
-    if subjects.contains(&Subject::Edge) && !arguments.no_build {
+    if caches.contains(&SuiteCache::Edge) && !arguments.no_build {
         release::build(&workspace)?;
     }
     let edition = Edition::find(&workspace, arguments.edition.as_deref())?;
     let is_checkout = arguments.edition.is_some();
     let exceptions = Exceptions::find(&workspace.root, is_checkout)?;
-    let asking = Asking {
+    let runner = SuiteRunner {
         arguments,
         edition,
         plimsoll: workspace.release("plimsoll"),
     };
     if !arguments.only.is_empty() {
-        return asking.show(&subjects);
+        return runner.show(&caches);
     }
     let mut runs = Vec::new();
-    for subject in subjects {
-        println!("asking {}", subject.name());
-        runs.push(asking.all(subject)?);
+    for cache in caches {
+        println!("asking {}", cache.name());
+        runs.push(runner.all(cache)?);
     }
     println!(
         "\n{}\n\n{}",
-        asking.edition.title,
-        paper::counts(&asking.edition, &runs)
+        runner.edition.title,
+        report::counts(&runner.edition, &runs)
     );
-    let page = paper::page(&asking.edition, &runs, &exceptions);
+    let page = report::page(&runner.edition, &runs, &exceptions);
     let out = match &arguments.out {
         Some(out) => Some(out.as_path()),
         None => arguments.is_whole().then_some(Path::new(PAGE)),
@@ -104,27 +104,30 @@ pub(crate) fn run(arguments: &CacheSuiteArguments) -> Result<ExitCode> {
     if let Some(out) = out {
         bench::write(&workspace.root.join(out), &page)?;
     }
-    let ours = runs.iter().find(|run| run.subject == Subject::Edge);
+    let ours = runs.iter().find(|run| run.cache == SuiteCache::Edge);
     Ok(ours.map_or(ExitCode::SUCCESS, |ours| {
-        verdict_of_ours(&asking.edition, ours, &exceptions)
+        verdict_of_ours(&runner.edition, ours, &exceptions)
     }))
 }
 
 /// Tells what our edge lacks; failure when something required is no known exception.
-fn verdict_of_ours(edition: &Edition, ours: &Run, exceptions: &Exceptions) -> ExitCode {
-    for (kind, title) in [(Kind::Required, "required"), (Kind::Optimal, "optimal")] {
-        let missed = paper::missed(edition, ours, kind, exceptions);
+fn verdict_of_ours(edition: &Edition, ours: &SuiteRun, exceptions: &Exceptions) -> ExitCode {
+    for (kind, title) in [
+        (TestKind::Required, "required"),
+        (TestKind::Optimal, "optimal"),
+    ] {
+        let missed = report::missed(edition, ours, kind, exceptions);
         if !missed.is_empty() {
             println!("not passed by our edge, {title}:\n{missed}");
         }
     }
     let passed = exceptions
         .ids()
-        .filter(|id| ours.results.alone(id) == Verdict::Passed);
+        .filter(|id| ours.results.alone(id) == TestVerdict::Passed);
     for id in passed {
         println!("{EXCEPTIONS} lists `{id}`, which is passed: take it out");
     }
-    let missed = ours.results.missed(&edition.tests, Kind::Required);
+    let missed = ours.results.missed(&edition.tests, TestKind::Required);
     let unknown = missed
         .iter()
         .filter(|(test, _)| exceptions.reason(&test.id).is_none())
@@ -137,40 +140,40 @@ fn verdict_of_ours(edition: &Edition, ours: &Run, exceptions: &Exceptions) -> Ex
 }
 
 /// How the suite is asked.
-struct Asking<'a> {
+struct SuiteRunner<'a> {
     arguments: &'a CacheSuiteArguments,
     edition: Edition,
     plimsoll: PathBuf,
 }
 
-impl Asking<'_> {
+impl SuiteRunner<'_> {
     /// All tests of one cache.
-    fn all(&self, subject: Subject) -> Result<Run> {
-        let results = self.within(subject, |port, _| self.edition.ask(port))?;
-        Ok(Run {
-            subject,
-            version: subject.version(&self.plimsoll),
+    fn all(&self, cache: SuiteCache) -> Result<SuiteRun> {
+        let results = self.within(cache, |port, _| self.edition.run_all(port))?;
+        Ok(SuiteRun {
+            cache,
+            version: cache.version(&self.plimsoll),
             results,
         })
     }
 
     /// Single tests, with what was said on both sides; failure when one is not passed.
-    fn show(&self, subjects: &[Subject]) -> Result<ExitCode> {
+    fn show(&self, caches: &[SuiteCache]) -> Result<ExitCode> {
         let mut all_passed = true;
         for id in &self.arguments.only {
             ensure!(
                 self.edition.tests.iter().any(|test| test.id == *id),
                 "this edition has no test `{id}`; its ids stand in the page of results"
             );
-            for &subject in subjects {
-                println!("==== {id}: {}", subject.name());
-                let told = self.within(subject, |port, folder| {
-                    let client = self.edition.ask_one(port, id)?;
+            for &cache in caches {
+                println!("==== {id}: {}", cache.name());
+                let output = self.within(cache, |port, folder| {
+                    let client = self.edition.run_test(port, id)?;
                     let origin = std::fs::read_to_string(folder.join("origin.log"))?;
                     println!("{client}\n---- what the origin saw\n{origin}");
                     Ok(client)
                 })?;
-                all_passed &= is_passed(&told);
+                all_passed &= is_passed(&output);
             }
         }
         Ok(if all_passed {
@@ -181,26 +184,30 @@ impl Asking<'_> {
     }
 
     /// Starts an origin and a cache before it, both new: what an earlier run left would be answered again.
-    fn within<T>(&self, subject: Subject, work: impl FnOnce(u16, &Path) -> Result<T>) -> Result<T> {
+    fn within<T>(
+        &self,
+        cache: SuiteCache,
+        work: impl FnOnce(u16, &Path) -> Result<T>,
+    ) -> Result<T> {
         let folder = tempfile::Builder::new().prefix("cache-suite-").tempdir()?;
         let ports = free_ports(2)?;
         let (port, origin_port) = (ports[0], ports[1]);
         let _origin = self.edition.origin(origin_port, folder.path())?;
-        let place = Place {
+        let place = StartContext {
             folder: folder.path(),
             port,
             origin: origin_port,
             plimsoll: &self.plimsoll,
             words: &self.arguments.words,
         };
-        let _cache = subject.start(&place)?;
-        work(port, folder.path()).with_context(|| format!("{} was not asked", subject.name()))
+        let _cache = cache.start(&place)?;
+        work(port, folder.path()).with_context(|| format!("{} was not asked", cache.name()))
     }
 }
 
 /// The client's last line begins with a sign: a tick, or `Y` for what is only looked at.
-fn is_passed(told: &str) -> bool {
-    let last = told.trim_end().lines().next_back().unwrap_or_default();
+fn is_passed(output: &str) -> bool {
+    let last = output.trim_end().lines().next_back().unwrap_or_default();
     last.starts_with('\u{2705}') || last.starts_with("Y ")
 }
 

@@ -7,9 +7,9 @@ mod exchange;
 mod ground;
 pub(crate) mod market;
 mod newspaper;
+mod plimsoll_run;
 mod postgres;
 pub(crate) mod server;
-mod told;
 pub(crate) mod tutor;
 
 use std::path::Path;
@@ -21,7 +21,7 @@ use clap::Subcommand;
 use crate::step::execute;
 
 #[derive(Subcommand)]
-pub(crate) enum Case {
+pub(crate) enum CaseStudy {
     /// The articles: a magazine out of a database, alone, behind the edge, and cached there, over swept rates
     Articles(articles::ArticlesArguments),
     /// The consultation: a platform on Rails, alone, behind a page cache, and behind one with fragments
@@ -34,13 +34,13 @@ pub(crate) enum Case {
     Tutor(tutor::TutorArguments),
 }
 
-pub(crate) fn run(case: &Case) -> Result<()> {
+pub(crate) fn run(case: &CaseStudy) -> Result<()> {
     match case {
-        Case::Articles(arguments) => articles::run(arguments),
-        Case::Consult(arguments) => consult::run(arguments),
-        Case::Market(arguments) => market::run(arguments),
-        Case::Newspaper(arguments) => newspaper::run(arguments),
-        Case::Tutor(arguments) => tutor::run(arguments),
+        CaseStudy::Articles(arguments) => articles::run(arguments),
+        CaseStudy::Consult(arguments) => consult::run(arguments),
+        CaseStudy::Market(arguments) => market::run(arguments),
+        CaseStudy::Newspaper(arguments) => newspaper::run(arguments),
+        CaseStudy::Tutor(arguments) => tutor::run(arguments),
     }
 }
 

@@ -5,7 +5,7 @@
 //! crate and is built by the machine's C++ compiler. What was found is kept beside the build and found again by the
 //! next run.
 
-pub(crate) mod told;
+pub(crate) mod report;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use serde_json::Value;
 
-use self::told::Told;
+use self::report::FuzzReport;
 use crate::packages::{Tool, see_to};
 use crate::step::{execute, line};
 use crate::workspace::{Workspace, cargo};
@@ -44,10 +44,10 @@ const SLOW_S: u64 = 10;
 const MEMORY_MIB: u64 = 2_048;
 
 pub(crate) fn run(arguments: &FuzzArguments) -> Result<ExitCode> {
-    let place = Place::of(&Workspace::find()?)?;
+    let place = FuzzWorkspace::of(&Workspace::find()?)?;
     let names = place.chosen(&arguments.target)?;
     place.build(&names)?;
-    println!("{}", told::HEADING);
+    println!("{}", report::HEADING);
     let mut is_clean = true;
     for name in names {
         is_clean &= place
@@ -63,13 +63,13 @@ pub(crate) fn run(arguments: &FuzzArguments) -> Result<ExitCode> {
 }
 
 /// Where targets are built, and what they found so far.
-pub(crate) struct Place {
+pub(crate) struct FuzzWorkspace {
     manifest: PathBuf,
     target: PathBuf,
     host: String,
 }
 
-impl Place {
+impl FuzzWorkspace {
     pub(crate) fn of(workspace: &Workspace) -> Result<Self> {
         Ok(Self {
             manifest: workspace.root.join("fuzz/Cargo.toml"),
@@ -138,19 +138,19 @@ impl Place {
     }
 
     /// Tries one target, and prints its row and what it found.
-    pub(crate) fn report_on(&self, name: &str, seconds: u64, seed: u32) -> Result<Told> {
-        let told = self.try_one(name, seconds, seed)?;
-        println!("{}", told.row(name));
-        if let Some(finding) = &told.finding {
+    pub(crate) fn report_on(&self, name: &str, seconds: u64, seed: u32) -> Result<FuzzReport> {
+        let report = self.run_target(name, seconds, seed)?;
+        println!("{}", report.row(name));
+        if let Some(finding) = &report.finding {
             println!("{finding}");
-            if let Some(input) = &told.input {
+            if let Some(input) = &report.input {
                 println!("try it again: {} {input}", self.program(name).display());
             }
         }
-        Ok(told)
+        Ok(report)
     }
 
-    fn try_one(&self, name: &str, seconds: u64, seed: u32) -> Result<Told> {
+    fn run_target(&self, name: &str, seconds: u64, seed: u32) -> Result<FuzzReport> {
         let corpus = folder(&self.target.join("corpus").join(name))?;
         let findings = folder(&self.findings(name))?;
         let mut command = Command::new(self.program(name));
@@ -167,7 +167,7 @@ impl Place {
             .output()
             .with_context(|| format!("cannot run {}", line(&command)))?;
         let text = String::from_utf8_lossy(&output.stderr);
-        Told::read(&text, output.status.success())
+        FuzzReport::read(&text, output.status.success())
             .with_context(|| format!("{name} told no figures; it said: {text}"))
     }
 

@@ -17,6 +17,7 @@ mod clock;
 mod demo;
 mod fuzz;
 mod machine;
+mod messages;
 mod not_tried;
 mod origin;
 mod packages;
@@ -40,13 +41,13 @@ use clap::{Parser, Subcommand};
 /// Automation of the Plimsoll workspace
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
-struct Arguments {
+struct XtaskArguments {
     #[command(subcommand)]
-    task: Task,
+    task: XtaskCommand,
 }
 
 #[derive(Subcommand)]
-enum Task {
+enum XtaskCommand {
     /// Everything CI runs; installs what it needs where it may
     Test,
     /// Writes the reference pages and schemas that are made from the code
@@ -60,13 +61,19 @@ enum Task {
     Bottlenecks(bottlenecks::BottlenecksArguments),
     /// The case studies on real software, with each fault that they found and without
     #[command(subcommand)]
-    Case(case::Case),
+    Case(case::CaseStudy),
     /// Asks our edge, nginx, Varnish and HAProxy what the public suite for HTTP caches asks
     CacheSuite(cache_suite::CacheSuiteArguments),
     /// Every parser against inputs that grow towards what they have not reached yet
     Fuzz(fuzz::FuzzArguments),
     /// Hours: the load line against known laws on real sockets, and memory over time
     Soak(soak::SoakArguments),
+    /// Every text that a person may read, with its place: to be read from top to bottom
+    Messages {
+        /// Only those of files whose path holds this
+        #[arg(default_value = "")]
+        part: String,
+    },
     /// Builds the release binary and runs its demo
     Demo {
         /// Handed on to `plimsoll demo`
@@ -76,17 +83,20 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse().task {
-        Task::Test => test::run(),
-        Task::Reference => reference::write().map(|()| ExitCode::SUCCESS),
-        Task::Tidy => tidy::run().map(|()| ExitCode::SUCCESS),
-        Task::Bench(bench) => bench::run(&bench).map(|()| ExitCode::SUCCESS),
-        Task::Case(case) => case::run(&case).map(|()| ExitCode::SUCCESS),
-        Task::Bottlenecks(arguments) => bottlenecks::run(&arguments).map(|()| ExitCode::SUCCESS),
-        Task::CacheSuite(arguments) => cache_suite::run(&arguments),
-        Task::Fuzz(arguments) => fuzz::run(&arguments),
-        Task::Soak(arguments) => soak::run(&arguments),
-        Task::Demo { rest } => demo::run(&rest).map(|never| match never {}),
+    let outcome = match XtaskArguments::parse().task {
+        XtaskCommand::Test => test::run(),
+        XtaskCommand::Reference => reference::write().map(|()| ExitCode::SUCCESS),
+        XtaskCommand::Tidy => tidy::run().map(|()| ExitCode::SUCCESS),
+        XtaskCommand::Bench(bench) => bench::run(&bench).map(|()| ExitCode::SUCCESS),
+        XtaskCommand::Case(case) => case::run(&case).map(|()| ExitCode::SUCCESS),
+        XtaskCommand::Bottlenecks(arguments) => {
+            bottlenecks::run(&arguments).map(|()| ExitCode::SUCCESS)
+        }
+        XtaskCommand::CacheSuite(arguments) => cache_suite::run(&arguments),
+        XtaskCommand::Fuzz(arguments) => fuzz::run(&arguments),
+        XtaskCommand::Soak(arguments) => soak::run(&arguments),
+        XtaskCommand::Messages { part } => messages::run(&part).map(|()| ExitCode::SUCCESS),
+        XtaskCommand::Demo { rest } => demo::run(&rest).map(|never| match never {}),
     };
     match outcome {
         Ok(code) => code,

@@ -10,13 +10,13 @@ use anyhow::{Context as _, Result};
 use crate::child::pinned;
 
 /// A running origin; ends when dropped.
-pub(crate) struct Origin {
+pub(crate) struct OriginProcess {
     child: Child,
     stdin: Option<ChildStdin>,
     pub(crate) url: String,
 }
 
-impl Origin {
+impl OriginProcess {
     /// Starts the binary with these arguments, pinned if a core is given.
     pub(crate) fn start(
         binary: &Path,
@@ -65,7 +65,7 @@ impl Origin {
     }
 }
 
-impl Drop for Origin {
+impl Drop for OriginProcess {
     fn drop(&mut self) {
         // Already ended after `finish`.
         let _ = self.child.kill();

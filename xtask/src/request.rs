@@ -9,21 +9,21 @@ use anyhow::{Context as _, Result};
 /// Longer than a hub that hands out 20,000 messages first takes to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(crate) struct Answer {
+pub(crate) struct HttpReply {
     pub(crate) status: u16,
     pub(crate) body: String,
 }
 
-pub(crate) fn post(port: u16, path: &str, body: &str) -> Result<Answer> {
+pub(crate) fn post(port: u16, path: &str, body: &str) -> Result<HttpReply> {
     exchange(port, "POST", path, body)
 }
 
-pub(crate) fn get(port: u16, path: &str) -> Result<Answer> {
+pub(crate) fn get(port: u16, path: &str) -> Result<HttpReply> {
     exchange(port, "GET", path, "")
 }
 
 /// Asks on a connection of its own.
-fn exchange(port: u16, method: &str, path: &str, body: &str) -> Result<Answer> {
+fn exchange(port: u16, method: &str, path: &str, body: &str) -> Result<HttpReply> {
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -40,9 +40,9 @@ fn exchange(port: u16, method: &str, path: &str, body: &str) -> Result<Answer> {
     read(&answer).with_context(|| format!("no answer to {method} {path}: {answer}"))
 }
 
-fn read(answer: &str) -> Option<Answer> {
+fn read(answer: &str) -> Option<HttpReply> {
     let (head, body) = answer.split_once("\r\n\r\n")?;
-    Some(Answer {
+    Some(HttpReply {
         status: head.split(' ').nth(1)?.parse().ok()?,
         body: body.to_owned(),
     })

@@ -15,7 +15,7 @@ const RULES: &str = "crates/plimsoll-analysis/src/findings";
 const REAL: [&str; 4] = [
     "crates/plimsoll-testkit/src/corpus",
     "crates/plimsoll/tests/e2e",
-    "crates/plimsoll/tests/eyes",
+    "crates/plimsoll/tests/collectors",
     "crates/plimsoll-lab/tests/limits",
 ];
 /// Before this line of a file there are no tests.

@@ -16,11 +16,11 @@ use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use self::truth::Law;
+use self::truth::QueueLaw;
 use crate::child::{resident, weigh};
 use crate::clock::Stopwatch;
 use crate::machine::raise_descriptor_limit;
-use crate::origin::Origin;
+use crate::origin::OriginProcess;
 use crate::release::build;
 use crate::workspace::Workspace;
 
@@ -30,8 +30,8 @@ pub(crate) struct SoakArguments {
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000))]
     seeds: u64,
     /// How long each search may take
-    #[arg(long, value_enum, default_value_t = Search::Quick)]
-    search: Search,
+    #[arg(long, value_enum, default_value_t = SearchEffort::Quick)]
+    search: SearchEffort,
     /// Minutes of the memory run; 0 leaves it out
     #[arg(long, default_value_t = 20)]
     memory_minutes: u64,
@@ -44,7 +44,7 @@ pub(crate) struct SoakArguments {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Search {
+enum SearchEffort {
     Quick,
     Default,
     Thorough,
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &SoakArguments) -> Result<ExitCode> {
         path.display(),
         results.len()
     );
-    for law in Law::ALL {
+    for law in QueueLaw::ALL {
         let truth = law.load_line(SHARE, BOUND_S);
         println!("{}: the line by the law is {truth:.1} requests/s", law.name);
         for seed in 1..=arguments.seeds {
@@ -126,32 +126,32 @@ fn append(path: &Path, result: &Value) -> Result<()> {
 /// One search against one seed of one law.
 fn search(
     workspace: &Workspace,
-    law: &Law,
+    law: &QueueLaw,
     seed: u64,
     truth: f64,
-    search: Search,
+    search: SearchEffort,
 ) -> Result<Value> {
     let folder = tempfile::tempdir()?;
     let arguments = law.origin_arguments(SEED_BASE + seed);
-    let origin = Origin::start(&workspace.release("plimsoll-origin"), None, &arguments)?;
+    let origin = OriginProcess::start(&workspace.release("plimsoll-origin"), None, &arguments)?;
     let stopwatch = Stopwatch::start();
     let mut command = Command::new(workspace.release("plimsoll"));
     command
         .args(["limit", &origin.url, "--objective", OBJECTIVE, "--json"])
         .current_dir(folder.path());
     command.args(match search {
-        Search::Quick => &["--quick"][..],
-        Search::Default => &[],
-        Search::Thorough => &["--thorough"],
+        SearchEffort::Quick => &["--quick"][..],
+        SearchEffort::Default => &[],
+        SearchEffort::Thorough => &["--thorough"],
     });
     let output = command
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()
         .context("cannot run plimsoll")?;
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
     let counts = origin.finish()?;
-    let result = judge(law.name, seed, truth, &told);
+    let result = evaluate(law.name, seed, truth, &report);
     println!(
         "  seed {seed}: {} .. {} .. {} after {:.0} s, exit {:?}: {}",
         result["low"],
@@ -172,8 +172,8 @@ fn search(
 }
 
 /// Whether the printed interval holds the truth, and the median is near it.
-fn judge(law: &str, seed: u64, truth: f64, told: &Value) -> Value {
-    let line = &told["load_line"];
+fn evaluate(law: &str, seed: u64, truth: f64, report: &Value) -> Value {
+    let line = &report["load_line"];
     let number = |key: &str| line[key].as_f64();
     let held = match (number("low"), number("median"), number("high")) {
         (Some(low), Some(median), Some(high)) => {
@@ -184,7 +184,7 @@ fn judge(law: &str, seed: u64, truth: f64, told: &Value) -> Value {
     json!({
         "law": law, "seed": seed, "truth": truth,
         "low": number("low"), "median": number("median"), "high": number("high"),
-        "held": held, "reason": told["reason"], "void": told["void"],
+        "held": held, "reason": report["reason"], "void": report["void"],
     })
 }
 
@@ -193,7 +193,7 @@ fn memory(workspace: &Workspace, minutes: u64) -> Result<Value> {
     println!("memory: {minutes} minutes at 2000/s");
     let folder = tempfile::tempdir()?;
     let arguments = ["--law", "deterministic", "--mean-us", "0"];
-    let origin = Origin::start(&workspace.release("plimsoll-origin"), None, &arguments)?;
+    let origin = OriginProcess::start(&workspace.release("plimsoll-origin"), None, &arguments)?;
     let mut command = Command::new(workspace.release("plimsoll"));
     command
         .args(["run", &origin.url, "--rate", "2000/s", "--json", "--for"])
@@ -231,7 +231,7 @@ fn memory(workspace: &Workspace, minutes: u64) -> Result<Value> {
 /// Prints a line per law; true if each held in nine of ten seeds and the memory stayed flat.
 fn summarise(results: &[Value]) -> bool {
     let mut all_hold = true;
-    for law in Law::ALL {
+    for law in QueueLaw::ALL {
         let of_law: Vec<_> = results
             .iter()
             .filter(|result| result["law"] == law.name)
@@ -277,18 +277,18 @@ mod tests {
 
     #[test]
     fn a_line_holds_if_its_interval_and_its_median_do() {
-        let told = |low: f64, median: f64, high: f64| json!({ "load_line": { "low": low, "median": median, "high": high } });
-        let held = |told: &Value| judge("M/M/1", 1, 40.0, told)["held"] == true;
-        assert!(held(&told(38.0, 41.0, 43.0)));
-        assert!(!held(&told(40.5, 41.0, 43.0)), "the truth is below");
-        assert!(!held(&told(38.0, 43.0, 44.0)), "the median is 7.5 % off");
+        let report = |low: f64, median: f64, high: f64| json!({ "load_line": { "low": low, "median": median, "high": high } });
+        let held = |value: &Value| evaluate("M/M/1", 1, 40.0, value)["held"] == true;
+        assert!(held(&report(38.0, 41.0, 43.0)));
+        assert!(!held(&report(40.5, 41.0, 43.0)), "the truth is below");
+        assert!(!held(&report(38.0, 43.0, 44.0)), "the median is 7.5 % off");
         assert!(!held(&json!({ "load_line": null, "reason": "void" })));
     }
 
     #[test]
     fn nine_of_ten_must_hold() {
         let results = |held_count: u64| -> Vec<Value> {
-            let laws = Law::ALL.map(|law| law.name);
+            let laws = QueueLaw::ALL.map(|law| law.name);
             let all = laws
                 .iter()
                 .flat_map(|law| (1..=10).map(move |seed| (law, seed)));

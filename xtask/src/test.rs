@@ -14,7 +14,7 @@ use crate::{prepare, reference, tidy};
 
 /// Tests counted in the output of libtest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct TestCounts {
     pub(crate) passed: u64,
     failed: u64,
 }
@@ -24,7 +24,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let stopwatch = Stopwatch::start();
     let workspace = Workspace::find()?;
     let mut steps = Steps::default();
-    let mut counts = Counts::default();
+    let mut counts = TestCounts::default();
     let not_tried = NotTried::begin(&workspace)?;
     if steps.run("prepare", || prepare::run(&workspace)).is_some() {
         let cargo = |arguments: &[&str]| {
@@ -91,7 +91,7 @@ pub(crate) fn run() -> Result<ExitCode> {
 }
 
 /// The last line. A step that failed without a failed test counts as one, so that it never reads `0 failed` then.
-fn last_line(failed_steps: &[String], counts: Counts) -> String {
+fn last_line(failed_steps: &[String], counts: TestCounts) -> String {
     let without_a_test = failed_steps
         .iter()
         .filter(|name| *name != "tests" || counts.failed == 0)
@@ -101,7 +101,7 @@ fn last_line(failed_steps: &[String], counts: Counts) -> String {
 }
 
 /// Runs the tests, passes their output on and adds up what libtest reports.
-pub(crate) fn test(command: &mut Command, counts: &mut Counts) -> Result<()> {
+pub(crate) fn test(command: &mut Command, counts: &mut TestCounts) -> Result<()> {
     let line = line(command);
     let mut child = command
         .stdout(Stdio::piped())
@@ -138,15 +138,17 @@ pub(crate) fn test(command: &mut Command, counts: &mut Counts) -> Result<()> {
 }
 
 /// Reads `test result: ok. 27 passed; 0 failed; …`.
-fn result_line(text: &str) -> Option<Counts> {
+fn result_line(text: &str) -> Option<TestCounts> {
     // In quiet mode the dots of the tests may stand before it on the same line.
     let (_, result) = text.split_once("test result: ")?;
     let (_, result) = result.split_once(". ")?;
     let number = |word: &str| {
-        let part = result.split(';').find(|part| part.trim().ends_with(word))?;
-        part.trim().strip_suffix(word)?.trim().parse().ok()
+        let field = result
+            .split(';')
+            .find(|field| field.trim().ends_with(word))?;
+        field.trim().strip_suffix(word)?.trim().parse().ok()
     };
-    Some(Counts {
+    Some(TestCounts {
         passed: number("passed")?,
         failed: number("failed")?,
     })
@@ -161,7 +163,7 @@ mod tests {
         let line = "test result: ok. 27 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out; finished in 0.71s";
         assert_eq!(
             result_line(line),
-            Some(Counts {
+            Some(TestCounts {
                 passed: 27,
                 failed: 0
             })
@@ -169,7 +171,7 @@ mod tests {
         let line = "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
         assert_eq!(
             result_line(line),
-            Some(Counts {
+            Some(TestCounts {
                 passed: 1,
                 failed: 2
             })
@@ -182,7 +184,7 @@ mod tests {
     fn a_failed_step_never_reads_as_none_failed() {
         let line = |failed_steps: &[&str], failed| {
             let names: Vec<_> = failed_steps.iter().map(ToString::to_string).collect();
-            last_line(&names, Counts { passed: 3, failed })
+            last_line(&names, TestCounts { passed: 3, failed })
         };
         assert_eq!(line(&[], 0), "3 passed, 0 failed");
         assert_eq!(line(&["tests"], 2), "3 passed, 2 failed");
@@ -193,13 +195,13 @@ mod tests {
     /// The whole way, with a real child process in the place of cargo.
     #[test]
     fn adds_up_several_results_and_fails_with_them() {
-        let mut counts = Counts::default();
+        let mut counts = TestCounts::default();
         let mut shell = Command::new("sh");
         shell.args(["-c", "echo 'test result: ok. 2 passed; 0 failed;'; echo 'test result: FAILED. 3 passed; 1 failed;'; exit 101"]);
         let error = test(&mut shell, &mut counts).unwrap_err();
         assert_eq!(
             counts,
-            Counts {
+            TestCounts {
                 passed: 5,
                 failed: 1
             }
@@ -207,11 +209,11 @@ mod tests {
         assert_eq!(error.to_string(), "1 of 6 tests failed");
         let error = test(
             Command::new("sh").args(["-c", "exit 101"]),
-            &mut Counts::default(),
+            &mut TestCounts::default(),
         )
         .unwrap_err();
         assert!(error.to_string().contains("exit status: 101"), "{error}");
-        let error = test(&mut Command::new("true"), &mut Counts::default()).unwrap_err();
+        let error = test(&mut Command::new("true"), &mut TestCounts::default()).unwrap_err();
         assert_eq!(error.to_string(), "no test ran");
     }
 }

@@ -5,10 +5,11 @@
 mod arrows;
 mod attacks;
 mod cycles;
+mod docs;
 mod foreign_files;
 mod leftovers;
 mod names;
-mod papers;
+mod private_words;
 mod secrets;
 mod sizes;
 
@@ -21,7 +22,7 @@ use serde_json::Value;
 use crate::workspace::Workspace;
 
 /// Every text file git would commit, and cargo's view of the crates.
-pub(crate) struct Tree {
+pub(crate) struct SourceTree {
     files: Vec<File>,
     /// All committed paths, texts or not, for links.
     paths: Vec<String>,
@@ -36,7 +37,7 @@ struct File {
 
 /// A broken rule, at a place.
 #[derive(Debug, PartialEq, Eq)]
-struct Fault {
+struct Violation {
     path: String,
     /// 0 if the fault is the whole file's.
     line: usize,
@@ -46,63 +47,67 @@ struct Fault {
 }
 
 /// A rule and the name by which ARCHITECTURE.md refers to it.
-struct Rule {
+struct TidyRule {
     name: &'static str,
-    faults: fn(&Tree) -> Vec<Fault>,
+    violations: fn(&SourceTree) -> Vec<Violation>,
 }
 
-const RULES: [Rule; 13] = [
-    Rule {
+const RULES: [TidyRule; 14] = [
+    TidyRule {
         name: "arrows",
-        faults: arrows::faults,
+        violations: arrows::violations,
     },
-    Rule {
+    TidyRule {
         name: "attacks",
-        faults: attacks::faults,
+        violations: attacks::violations,
     },
-    Rule {
+    TidyRule {
         name: "cycles",
-        faults: cycles::faults,
+        violations: cycles::violations,
     },
-    Rule {
+    TidyRule {
         name: "file-sizes",
-        faults: sizes::faults,
+        violations: sizes::violations,
     },
-    Rule {
+    TidyRule {
         name: "foreign-files",
-        faults: foreign_files::faults,
+        violations: foreign_files::violations,
     },
-    Rule {
+    TidyRule {
         name: "leftovers",
-        faults: leftovers::leftovers,
+        violations: leftovers::leftovers,
     },
-    Rule {
+    TidyRule {
         name: "ignored-tests",
-        faults: leftovers::ignored_tests,
+        violations: leftovers::ignored_tests,
     },
-    Rule {
+    TidyRule {
         name: "sleeping-tests",
-        faults: leftovers::sleeping_tests,
+        violations: leftovers::sleeping_tests,
     },
-    Rule {
+    TidyRule {
         name: "names",
-        faults: names::faults,
+        violations: names::violations,
     },
-    Rule {
+    TidyRule {
+        name: "private-words",
+        violations: private_words::violations,
+    },
+    TidyRule {
         name: "crate-docs",
-        faults: papers::crate_docs,
+        violations: docs::crate_docs,
     },
-    Rule {
+    TidyRule {
         name: "architecture-claims",
-        faults: papers::claims,
+        violations: docs::claims,
     },
-    Rule {
+    TidyRule {
         name: "links",
-        faults: papers::links,
+        violations: docs::links,
     },
-    Rule {
+    TidyRule {
         name: "secrets",
-        faults: secrets::faults,
+        violations: secrets::violations,
     },
 ];
 
@@ -113,12 +118,12 @@ pub(crate) fn run() -> Result<()> {
 
 /// Prints every fault and fails if one is more than a warning.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
-    let tree = Tree::read(workspace)?;
+    let tree = SourceTree::read(workspace)?;
     let mut failed = 0;
     for rule in &RULES {
-        for fault in (rule.faults)(&tree) {
-            println!("{}: {fault}", rule.name);
-            failed += usize::from(!fault.is_warning);
+        for violation in (rule.violations)(&tree) {
+            println!("{}: {violation}", rule.name);
+            failed += usize::from(!violation.is_warning);
         }
     }
     if failed > 0 {
@@ -127,8 +132,9 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-impl Tree {
-    fn read(workspace: &Workspace) -> Result<Self> {
+impl SourceTree {
+    /// Reads the files of a workspace.
+    pub(crate) fn read(workspace: &Workspace) -> Result<Self> {
         let output = Command::new("git")
             .args([
                 "ls-files",
@@ -168,6 +174,12 @@ impl Tree {
         })
     }
 
+    /// The Rust sources: path and text.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.rust()
+            .map(|file| (file.path.as_str(), file.text.as_str()))
+    }
+
     /// The Rust sources.
     fn rust(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| file.has_extension("rs"))
@@ -196,8 +208,8 @@ impl File {
             .is_some_and(|(_, found)| found == extension)
     }
 
-    fn fault(&self, line: usize, what: impl Into<String>) -> Fault {
-        Fault {
+    fn violation(&self, line: usize, what: impl Into<String>) -> Violation {
+        Violation {
             path: self.path.clone(),
             line,
             what: what.into(),
@@ -214,7 +226,7 @@ impl File {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path)?;
         if self.line > 0 {
@@ -227,9 +239,9 @@ impl fmt::Display for Fault {
 
 /// Faults as `path:line`, for the rules' tests.
 #[cfg(test)]
-fn places(faults: &[Fault]) -> Vec<String> {
-    faults
+fn places(violations: &[Violation]) -> Vec<String> {
+    violations
         .iter()
-        .map(|fault| format!("{}:{}", fault.path, fault.line))
+        .map(|violation| format!("{}:{}", violation.path, violation.line))
         .collect()
 }

@@ -34,31 +34,31 @@ impl std::fmt::Display for Hit {
 
 /// Watches for the first abort that is hit.
 #[derive(Clone, Debug)]
-pub struct Watch {
+pub struct AbortWatch {
     aborts: Vec<Abort>,
     /// Good answers and failures of the latest seconds, oldest first.
     seconds: VecDeque<(Histogram, u64)>,
     /// Seconds kept: the longest that an abort looks back.
-    kept: usize,
+    lookback: usize,
 }
 
-impl Watch {
+impl AbortWatch {
     /// Watches for `aborts`.
     pub fn new(aborts: &[Abort]) -> Self {
         Self {
             aborts: aborts.to_vec(),
             seconds: VecDeque::new(),
-            kept: aborts.iter().map(seconds_of).max().unwrap_or(0),
+            lookback: aborts.iter().map(seconds_of).max().unwrap_or(0),
         }
     }
 
     /// Takes the next second in. An abort is hit when it can look back over its whole length, something ended in it,
     /// and its objective is missed.
     pub fn record(&mut self, window: &Window) -> Option<Hit> {
-        if self.kept == 0 {
+        if self.lookback == 0 {
             return None;
         }
-        if self.seconds.len() == self.kept {
+        if self.seconds.len() == self.lookback {
             self.seconds.pop_front();
         }
         let failed = window.outcomes.failed();
@@ -100,7 +100,7 @@ pub fn first_hit(run: &Run) -> Option<Hit> {
     if crate::summary::is_search(run) {
         return None;
     }
-    let mut watch = Watch::new(&scenario.aborts);
+    let mut watch = AbortWatch::new(&scenario.aborts);
     run.windows.iter().find_map(|window| watch.record(window))
 }
 
@@ -131,7 +131,7 @@ mod tests {
             },
             over: Duration::from_secs(3),
         };
-        let mut watch = Watch::new(std::slice::from_ref(&abort));
+        let mut watch = AbortWatch::new(std::slice::from_ref(&abort));
         // One bad second at the start says nothing yet, and later seconds make up for it.
         assert_eq!(watch.record(&window(0, 0, 10)), None);
         assert_eq!(watch.record(&window(1, 10, 0)), None);
@@ -155,9 +155,9 @@ mod tests {
             },
             over: Duration::from_millis(1),
         };
-        let mut watch = Watch::new(&[abort]);
+        let mut watch = AbortWatch::new(&[abort]);
         assert_eq!(watch.record(&window(0, 0, 0)), None);
         assert!(watch.record(&window(1, 0, 1)).is_some());
-        assert_eq!(Watch::new(&[]).record(&window(0, 0, 1)), None);
+        assert_eq!(AbortWatch::new(&[]).record(&window(0, 0, 1)), None);
     }
 }

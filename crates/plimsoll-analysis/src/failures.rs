@@ -12,14 +12,14 @@ use std::fmt::Write as _;
 
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::journey::Scenario;
-use plimsoll_model::labels::subject;
+use plimsoll_model::labels::label_set;
 use plimsoll_model::metric;
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
 use plimsoll_model::reading::{SeriesTable, label};
 use plimsoll_model::run::Run;
 use plimsoll_model::window::Window;
 
-use crate::findings::{self, Span};
+use crate::findings::{self, SecondRange};
 use crate::stats::contingency::{chi_square_homogeneity, fisher_greater};
 
 /// Chance, after correction, below which a thing is no accident.
@@ -29,7 +29,7 @@ const COMMON_MIN: f64 = 0.5;
 /// Its share of the failures over its share of the good ones, at least.
 const RATIO_MIN: f64 = 1.5;
 /// Things that are told.
-const TOLD_MAX: usize = 2;
+const COMMON_MAX: usize = 2;
 /// The failures took equally long when nine in ten of them lie within so much of one another.
 const EQUAL: f64 = 1.1;
 /// Shorter ones are refusals, and no time-out, µs.
@@ -58,7 +58,7 @@ pub struct Failures {
     /// All requests of these.
     pub requests: u64,
     /// Things that were looked at.
-    pub looks: usize,
+    pub candidates: usize,
     /// What the failures have in common, the clearest first.
     pub common: Vec<Common>,
     /// How far the failed requests came, the most first: phase and number.
@@ -79,7 +79,7 @@ pub fn failures(run: &Run) -> Option<Failures> {
 }
 
 /// The seconds that are looked at.
-fn span(run: &Run) -> Option<Span> {
+fn span(run: &Run) -> Option<SecondRange> {
     if let Some(failing) = findings::stretches(run).failing {
         return Some(failing);
     }
@@ -89,7 +89,7 @@ fn span(run: &Run) -> Option<Span> {
 }
 
 /// A thing that is looked at, by counts.
-struct Look {
+struct FailureCandidate {
     thing: String,
     failed_with: u64,
     failed: u64,
@@ -97,10 +97,10 @@ struct Look {
     good: u64,
 }
 
-impl Look {
+impl FailureCandidate {
     /// What it says, before correction.
-    fn judged(self) -> Common {
-        let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+    fn evaluate(self) -> Common {
+        let share = |count: u64, whole: u64| count as f64 / whole.max(1) as f64;
         let with = self.failed_with + self.good_with;
         Common {
             of_failures: share(self.failed_with, self.failed),
@@ -115,7 +115,7 @@ fn of(
     windows: &[Window],
     readings: &SeriesTable,
     scenario: Option<&Scenario>,
-    span: Span,
+    span: SecondRange,
 ) -> Option<Failures> {
     let mut outcomes = OutcomeCounts::default();
     for window in windows {
@@ -125,44 +125,44 @@ fn of(
     if failed == 0 {
         return None;
     }
-    let mut judged: Vec<Common> = steps(windows, scenario)
+    let mut evaluated: Vec<Common> = steps(windows, scenario)
         .into_iter()
         .chain(servers(readings, span))
-        .chain(spans::looks(readings, span))
+        .chain(spans::candidates(readings, span))
         .chain(durations(windows))
-        .map(Look::judged)
+        .map(FailureCandidate::evaluate)
         .collect();
-    judged.extend(seconds(windows));
-    let looks = judged.len();
-    for one in &mut judged {
-        one.p = (one.p * looks as f64).min(1.0);
+    evaluated.extend(seconds(windows));
+    let candidates = evaluated.len();
+    for candidate in &mut evaluated {
+        candidate.p = (candidate.p * candidates as f64).min(1.0);
     }
-    let mut common: Vec<Common> = judged
+    let mut common: Vec<Common> = evaluated
         .into_iter()
-        .filter(|one| one.p < SIGNIFICANT && one.of_failures >= COMMON_MIN)
-        .filter(|one| one.of_failures >= RATIO_MIN * one.of_good)
+        .filter(|candidate| candidate.p < SIGNIFICANT && candidate.of_failures >= COMMON_MIN)
+        .filter(|candidate| candidate.of_failures >= RATIO_MIN * candidate.of_good)
         .collect();
     common.sort_by(|a, b| {
-        let lift = |one: &Common| one.of_failures - one.of_good;
+        let lift = |candidate: &Common| candidate.of_failures - candidate.of_good;
         lift(b).total_cmp(&lift(a))
     });
-    common.truncate(TOLD_MAX);
+    common.truncate(COMMON_MAX);
     let kinds = kinds(windows, &outcomes);
-    let mut told = Failures {
+    let mut failures = Failures {
         sentence: String::new(),
         failed,
         requests,
-        looks,
+        candidates,
         common,
         phases: phases::of(&outcomes),
         upstreams: phases::upstreams(readings, span),
     };
-    told.sentence = sentence(&told, &kinds, readings, span);
-    Some(told)
+    failures.sentence = sentence(&failures, &kinds, readings, span);
+    Some(failures)
 }
 
 /// Steps, and journeys where there are several.
-fn steps(windows: &[Window], scenario: Option<&Scenario>) -> Vec<Look> {
+fn steps(windows: &[Window], scenario: Option<&Scenario>) -> Vec<FailureCandidate> {
     let Some(scenario) = scenario else {
         return Vec::new();
     };
@@ -188,23 +188,25 @@ fn steps(windows: &[Window], scenario: Option<&Scenario>) -> Vec<Look> {
             }
         }
     }
-    let looks = counts.into_iter().map(|(thing, (failed, good))| Look {
-        thing,
-        failed_with: failed,
-        failed: all.0,
-        good_with: good,
-        good: all.1,
-    });
-    looks.collect()
+    let candidates = counts
+        .into_iter()
+        .map(|(thing, (failed, good))| FailureCandidate {
+            thing,
+            failed_with: failed,
+            failed: all.0,
+            good_with: good,
+            good: all.1,
+        });
+    candidates.collect()
 }
 
 /// A server with its failed and good requests.
-type Counted<'a> = (&'a str, u64, u64);
+type ServerCounts<'a> = (&'a str, u64, u64);
 
 /// Servers of HAProxy's backends, by its own counters: sessions, and of these the ones that failed.
-fn servers(readings: &SeriesTable, (from, to): Span) -> Vec<Look> {
-    let sum = |metric: &str, subject: &str| -> f64 {
-        let values = readings.between(&format!("{metric}{subject}"), from, to);
+fn servers(readings: &SeriesTable, (from, to): SecondRange) -> Vec<FailureCandidate> {
+    let sum = |metric: &str, label_set: &str| -> f64 {
+        let values = readings.between(&format!("{metric}{label_set}"), from, to);
         values.into_iter().sum()
     };
     #[expect(
@@ -214,7 +216,7 @@ fn servers(readings: &SeriesTable, (from, to): Span) -> Vec<Look> {
     )]
     let whole = |count: f64| count.round().max(0.0) as u64;
     // Backends, each with its servers: name, failed, good.
-    let mut backends: BTreeMap<(&str, &str), Vec<Counted<'_>>> = BTreeMap::new();
+    let mut backends: BTreeMap<(&str, &str), Vec<ServerCounts<'_>>> = BTreeMap::new();
     for series in readings.names_of(metric::HAPROXY_SESSIONS_BEGUN) {
         let named = (
             label(series, "at"),
@@ -227,39 +229,37 @@ fn servers(readings: &SeriesTable, (from, to): Span) -> Vec<Look> {
         if ["FRONTEND", "BACKEND"].contains(&server) {
             continue;
         }
-        let subject = subject(series);
-        let failed = sum(metric::HAPROXY_SERVER_ERRORS, subject)
-            + sum(metric::HAPROXY_ANSWER_ERRORS, subject)
-            + sum(metric::HAPROXY_CONNECT_ERRORS, subject);
-        let begun = sum(metric::HAPROXY_SESSIONS_BEGUN, subject);
+        let label_set = label_set(series);
+        let failed = sum(metric::HAPROXY_SERVER_ERRORS, label_set)
+            + sum(metric::HAPROXY_ANSWER_ERRORS, label_set)
+            + sum(metric::HAPROXY_CONNECT_ERRORS, label_set);
+        let begun = sum(metric::HAPROXY_SESSIONS_BEGUN, label_set);
         let good = (begun - failed).max(0.0);
         let servers = backends.entry((at, proxy)).or_default();
         servers.push((server, whole(failed), whole(good)));
     }
-    let mut looks = Vec::new();
+    let mut candidates = Vec::new();
     for ((_, proxy), servers) in backends {
         let failed: u64 = servers.iter().map(|server| server.1).sum();
         let good: u64 = servers.iter().map(|server| server.2).sum();
         if servers.len() < 2 || failed == 0 {
             continue;
         }
-        looks.extend(
-            servers
-                .into_iter()
-                .map(|(server, failed_with, good_with)| Look {
-                    thing: format!("server {server} of HAProxy's {proxy}"),
-                    failed_with,
-                    failed,
-                    good_with,
-                    good,
-                }),
-        );
+        candidates.extend(servers.into_iter().map(|(server, failed_with, good_with)| {
+            FailureCandidate {
+                thing: format!("server {server} of HAProxy's {proxy}"),
+                failed_with,
+                failed,
+                good_with,
+                good,
+            }
+        }));
     }
-    looks
+    candidates
 }
 
 /// Failures that all took as long as one another: a time-out of that length lies on the way.
-fn durations(windows: &[Window]) -> Option<Look> {
+fn durations(windows: &[Window]) -> Option<FailureCandidate> {
     let (mut failed, mut good) = (Histogram::new(), Histogram::new());
     for window in windows {
         failed.merge(&window.failed);
@@ -274,7 +274,7 @@ fn durations(windows: &[Window]) -> Option<Look> {
         let inside = buckets.filter(|(top, _)| (low..=high).contains(top));
         inside.map(|(_, count)| count).sum()
     };
-    Some(Look {
+    Some(FailureCandidate {
         thing: format!(
             "an end after {:.2} s, as by a time-out of that length",
             failed.quantile(0.5)? as f64 / 1e6
@@ -288,7 +288,7 @@ fn durations(windows: &[Window]) -> Option<Look> {
 
 /// Whether the failures came at once, and when.
 fn seconds(windows: &[Window]) -> Option<Common> {
-    let parts: Vec<u64> = windows
+    let failed_by_second: Vec<u64> = windows
         .iter()
         .map(|window| window.outcomes.failed())
         .collect();
@@ -296,18 +296,18 @@ fn seconds(windows: &[Window]) -> Option<Common> {
         .iter()
         .map(|window| window.outcomes.total())
         .collect();
-    let p = chi_square_homogeneity(&parts, &wholes)?;
-    let failed: u64 = parts.iter().sum();
+    let p = chi_square_homogeneity(&failed_by_second, &wholes)?;
+    let failed: u64 = failed_by_second.iter().sum();
     let requests: u64 = wholes.iter().sum();
-    let mut order: Vec<usize> = (0..parts.len()).collect();
-    order.sort_by_key(|&index| std::cmp::Reverse(parts[index]));
+    let mut order: Vec<usize> = (0..failed_by_second.len()).collect();
+    order.sort_by_key(|&index| std::cmp::Reverse(failed_by_second[index]));
     let (mut worst, mut taken) = (Vec::new(), (0, 0));
     for index in order {
         if 2 * taken.0 >= failed {
             break;
         }
         worst.push(windows[index].second);
-        taken = (taken.0 + parts[index], taken.1 + wholes[index]);
+        taken = (taken.0 + failed_by_second[index], taken.1 + wholes[index]);
     }
     let is_at_once = worst.len() as f64 <= AT_ONCE * windows.len() as f64;
     let first = worst.iter().min()?;
@@ -348,8 +348,8 @@ fn kinds(windows: &[Window], outcomes: &OutcomeCounts) -> Vec<(String, u64)> {
         .into_iter()
         .filter(|(code, _)| *code >= 400)
         .collect();
-    let told: u64 = wrong.iter().map(|(_, count)| count).sum();
-    if told > 0 && told == outcomes.get(Outcome::WrongStatus) {
+    let explained: u64 = wrong.iter().map(|(_, count)| count).sum();
+    if explained > 0 && explained == outcomes.get(Outcome::WrongStatus) {
         kinds.retain(|(name, _)| name != "wrong status");
         kinds.extend(
             wrong
@@ -362,7 +362,7 @@ fn kinds(windows: &[Window], outcomes: &OutcomeCounts) -> Vec<(String, u64)> {
 }
 
 /// Share of the failures in HAProxy's logs that ended before a server had them: in the queue, or while connecting.
-fn not_reached(readings: &SeriesTable, (from, to): Span) -> Option<f64> {
+fn not_reached(readings: &SeriesTable, (from, to): SecondRange) -> Option<f64> {
     let (mut all, mut before) = (0.0, 0.0);
     for series in readings.names_of(metric::LOG_FAILURES) {
         let class = label(series, "class").unwrap_or_default();
@@ -379,13 +379,13 @@ fn not_reached(readings: &SeriesTable, (from, to): Span) -> Option<f64> {
 }
 
 fn sentence(
-    told: &Failures,
+    failures: &Failures,
     kinds: &[(String, u64)],
     readings: &SeriesTable,
-    span: Span,
+    span: SecondRange,
 ) -> String {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
-    let (failed, looks) = (told.failed, told.looks);
+    let (failed, candidates) = (failures.failed, failures.candidates);
     let kinds: Vec<String> = kinds
         .iter()
         .take(3)
@@ -393,10 +393,10 @@ fn sentence(
         .collect();
     let mut text = format!(
         "{failed} of {} requests failed ({})",
-        told.requests,
+        failures.requests,
         kinds.join(", ")
     );
-    text.push_str(&phases::sentence(told));
+    text.push_str(&phases::sentence(failures));
     if let Some(share) = not_reached(readings, span) {
         write!(
             text,
@@ -405,30 +405,31 @@ fn sentence(
         )
         .expect("writing to a string does not fail");
     }
-    let things: Vec<String> = told
+    let things: Vec<String> = failures
         .common
         .iter()
-        .map(|one| {
+        .map(|common| {
             format!(
                 "{} ({} of them, {} of the good ones)",
-                one.thing,
-                percent(one.of_failures),
-                percent(one.of_good)
+                common.thing,
+                percent(common.of_failures),
+                percent(common.of_good)
             )
         })
         .collect();
-    match (looks, things.as_slice()) {
+    match (candidates, things.as_slice()) {
         (0, _) => {}
         (1, []) => text.push_str("; what was looked at is no different among the good ones"),
         (_, []) => {
-            let rest =
-                format!("; of {looks} things looked at, none sets them apart from the good ones");
+            let rest = format!(
+                "; of {candidates} things looked at, none sets them apart from the good ones"
+            );
             text.push_str(&rest);
         }
         _ => {
-            let plural = if looks == 1 { "" } else { "s" };
+            let plural = if candidates == 1 { "" } else { "s" };
             let rest = format!(
-                "; what they have in common and the good ones lack: {} (p < {SIGNIFICANT} after {looks} look{plural})",
+                "; what they have in common and the good ones lack: {} (p < {SIGNIFICANT} after {candidates} look{plural})",
                 things.join("; ")
             );
             text.push_str(&rest);

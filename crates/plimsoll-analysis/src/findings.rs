@@ -21,6 +21,7 @@ mod host_network;
 mod log;
 mod machine;
 mod measure;
+mod mitigation;
 mod mongo;
 mod mysql;
 mod network;
@@ -29,7 +30,6 @@ mod postgres;
 mod postgres_work;
 mod proxy;
 mod python;
-mod relax;
 mod repeated;
 mod routes;
 mod rule;
@@ -58,6 +58,8 @@ mod upstream;
 mod waits;
 
 #[cfg(test)]
+mod components_tests;
+#[cfg(test)]
 mod cpu_tests;
 #[cfg(test)]
 mod databases_tests;
@@ -67,8 +69,6 @@ mod engines_tests;
 mod host_memory_tests;
 #[cfg(test)]
 mod host_tests;
-#[cfg(test)]
-mod parts_tests;
 #[cfg(test)]
 mod pools_tests;
 #[cfg(test)]
@@ -91,7 +91,7 @@ use plimsoll_model::trial::Trial;
 use plimsoll_model::window::Window;
 
 pub use forecast::{Forecast, forecast};
-pub use relax::{Relaxation, relaxation};
+pub use mitigation::{Mitigation, mitigation_for};
 pub use scaling::{Scaling, scaling};
 pub use select::not_known;
 
@@ -102,17 +102,17 @@ const ASIDE: [&str; 17] = [
 ];
 
 /// Seconds of run time, half-open.
-pub type Span = (u32, u32);
+pub type SecondRange = (u32, u32);
 
 /// The seconds that are compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stretches {
     /// B: low load; several short trials. Empty when there was none.
-    pub base: Vec<Span>,
+    pub base: Vec<SecondRange>,
     /// P: the highest load that passed.
-    pub passing: Option<Span>,
+    pub passing: Option<SecondRange>,
     /// F: the lowest load that failed. Without it nothing is found.
-    pub failing: Option<Span>,
+    pub failing: Option<SecondRange>,
 }
 
 /// What the rules know beside readings and windows.
@@ -152,7 +152,7 @@ fn found(run: &Run) -> (Stretches, Vec<Finding>) {
     let (candidates, context) = select::of(run);
     let scenario = run.header.plan.scenario.as_ref();
     let steps = scenario.map_or(&[][..], |scenario| scenario.steps.as_slice());
-    let mut told = candidates.iter().enumerate().map(|(beyond, stretches)| {
+    let mut results = candidates.iter().enumerate().map(|(beyond, stretches)| {
         let over = stretch::Stretch3::new(&run.readings, &run.windows, stretches, &context);
         let mut findings = score::findings(table::all(), &over.naming(steps));
         for finding in &mut findings {
@@ -168,7 +168,7 @@ fn found(run: &Run) -> (Stretches, Vec<Finding>) {
     });
     let mut first = None;
     let names_a_limit = |found: &Finding| !ASIDE.contains(&found.rule.as_str());
-    let named = told.find(|(stretches, findings)| {
+    let named = results.find(|(stretches, findings)| {
         if first.is_none() && !findings.is_empty() {
             first = Some((stretches.clone(), findings.clone()));
         }

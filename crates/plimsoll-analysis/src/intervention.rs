@@ -4,7 +4,7 @@
 //! finding is demoted. Anything else tells nothing, and says so.
 
 use plimsoll_model::finding::{
-    Certainty, Finding, Intervention, InterventionOutcome as Outcome, Tally,
+    Certainty, Finding, Intervention, InterventionOutcome as Outcome, TrialTally,
 };
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::TrialVerdict;
@@ -25,7 +25,7 @@ pub struct Repeats {
     spec: TrialSpec,
     /// What they are for, in words.
     pub purpose: String,
-    tally: Tally,
+    tally: TrialTally,
     void: u32,
     /// Bad requests of all requests, of the trials that count.
     bad: (u64, u64),
@@ -41,7 +41,7 @@ impl Repeats {
                 ..*failed
             },
             purpose,
-            tally: Tally::default(),
+            tally: TrialTally::default(),
             void: 0,
             bad: (0, 0),
         }
@@ -50,7 +50,7 @@ impl Repeats {
     /// The next trial; `None` when those made tell enough.
     pub fn next_step(&self) -> Option<TrialSpec> {
         let passes = match self.spec.kind {
-            TrialKind::Relaxed => PASSES,
+            TrialKind::Mitigated => PASSES,
             _ => FEW,
         };
         let goes_on = self.tally.passed < passes && self.tally.failed < FEW && self.void < VOID_MAX;
@@ -72,7 +72,7 @@ impl Repeats {
     }
 
     /// What the trials came to.
-    pub fn tally(&self) -> Tally {
+    pub fn tally(&self) -> TrialTally {
         self.tally
     }
 
@@ -95,22 +95,22 @@ impl Repeats {
 }
 
 /// Whether trials with the limit relaxed tell enough to put it back and see the failure again.
-pub fn is_worth_restoring(relaxed: &Repeats) -> bool {
-    relaxed.tally.passed >= PASSES
+pub fn is_worth_restoring(mitigated: &Repeats) -> bool {
+    mitigated.tally.passed >= PASSES
 }
 
 /// What the trials say. `restored` is `None` where none were made with the limit put back.
-pub fn judge(
+pub fn evaluate(
     change: &str,
     failed: &Trial,
-    relaxed: &Repeats,
+    mitigated: &Repeats,
     restored: Option<&Repeats>,
 ) -> Intervention {
     let load = load_of(&failed.spec);
-    let tally = relaxed.tally;
+    let tally = mitigated.tally;
     let back = restored.map(Repeats::tally).unwrap_or_default();
     let before = failed.bad as f64 / failed.requests.max(1) as f64;
-    let mended = relaxed
+    let mended = mitigated
         .bad_share()
         .is_some_and(|now| now < (1.0 - MENDED) * before);
     let (outcome, sentence) = if tally.passed >= PASSES && back.failed >= FEW {
@@ -137,7 +137,7 @@ pub fn judge(
             format!(
                 "with {change}, {:.0} % of the requests at {load} were bad in place of {:.0} %, and yet the objective was \
                  missed: it was a limit, and another one lies close behind it",
-                relaxed.bad_share().unwrap_or(0.0) * 100.0,
+                mitigated.bad_share().unwrap_or(0.0) * 100.0,
                 before * 100.0
             ),
         )
@@ -164,7 +164,7 @@ pub fn judge(
         outcome,
         load: failed.spec.rate,
         unit: failed.spec.unit,
-        relaxed: tally,
+        mitigated: tally,
         restored: back,
         sentence,
     }
@@ -177,8 +177,8 @@ pub fn not_tried(change: &str, failed: &Trial, why: &str) -> Intervention {
         outcome: Outcome::NotTried,
         load: failed.spec.rate,
         unit: failed.spec.unit,
-        relaxed: Tally::default(),
-        restored: Tally::default(),
+        mitigated: TrialTally::default(),
+        restored: TrialTally::default(),
         sentence: why.to_owned(),
     }
 }
@@ -246,7 +246,7 @@ mod tests {
             index: 0,
             spec: spec(),
             start_second: 0,
-            judged: (4, 10),
+            measured: (4, 10),
             verdict,
             requests: 100,
             bad,
@@ -290,14 +290,14 @@ mod tests {
         repeats
     }
 
-    fn outcome(relaxed: &[Trial], restored: Option<&[Trial]>) -> Intervention {
-        let relaxed = repeats(TrialKind::Relaxed, relaxed);
-        assert_eq!(is_worth_restoring(&relaxed), restored.is_some());
+    fn outcome(mitigated: &[Trial], restored: Option<&[Trial]>) -> Intervention {
+        let mitigated = repeats(TrialKind::Mitigated, mitigated);
+        assert_eq!(is_worth_restoring(&mitigated), restored.is_some());
         let restored = restored.map(|trials| repeats(TrialKind::Restored, trials));
-        judge(
+        evaluate(
             "maxconn from 20 to 80",
             &fail(80),
-            &relaxed,
+            &mitigated,
             restored.as_ref(),
         )
     }
@@ -319,7 +319,7 @@ mod tests {
     fn what_fails_as_before_is_demoted() {
         let demoted = outcome(&[fail(80), fail(75)], None);
         assert_eq!(demoted.outcome, Outcome::Demoted);
-        assert_eq!((demoted.relaxed.passed, demoted.relaxed.failed), (0, 2));
+        assert_eq!((demoted.mitigated.passed, demoted.mitigated.failed), (0, 2));
         let close = outcome(&[fail(20), fail(30)], None);
         assert_eq!(close.outcome, Outcome::Undecided);
         assert!(close.sentence.contains("25 % of the requests"), "{close:?}");

@@ -22,8 +22,8 @@ mod statement;
 pub mod users;
 mod voids;
 
-pub use gate::{Gate, GateStep};
-pub use policy::Policy;
+pub use gate::{CiGate, GateStep};
+pub use policy::SearchPolicy;
 pub use statement::statement;
 
 use std::time::Duration;
@@ -37,7 +37,7 @@ use bracket::Bracket;
 use confirm::Confirm;
 use guard::Guard;
 use hysteresis::Hysteresis;
-use known::{Known, cost};
+use known::{SearchState, cost};
 use prologue::{Noise, SelfTest, Single};
 use refine::Refine;
 use soak::Soak;
@@ -46,7 +46,7 @@ use voids::{Again, Voids};
 
 /// What the search wants next.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum SearchStep {
     /// Carry this trial out, judge it, and record it.
     Trial(TrialSpec),
     /// The search is over.
@@ -55,7 +55,7 @@ pub enum Step {
 
 /// Where the search stands, for the live line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stage {
+pub struct SearchStage {
     /// One word.
     pub name: &'static str,
     /// What it is doing, for people.
@@ -63,7 +63,7 @@ pub struct Stage {
 }
 
 #[derive(Debug)]
-enum Phase {
+enum SearchPhase {
     SelfTest(SelfTest),
     Single(Single),
     Noise(Noise),
@@ -76,11 +76,11 @@ enum Phase {
 
 /// What a phase wants.
 #[derive(Debug)]
-enum Ask {
+enum PhaseAction {
     /// A trial.
     Trial(TrialSpec),
     /// To hand over.
-    Enter(Phase),
+    Enter(SearchPhase),
     /// A confirmed line; it may still be approached from above.
     Line(LoadLine),
     /// A line that needs no further approach; it may still be soaked.
@@ -95,23 +95,23 @@ enum Ask {
 #[derive(Debug)]
 pub struct Search {
     seed: Seed,
-    known: Known,
-    phase: Phase,
+    known: SearchState,
+    phase: SearchPhase,
     guard: Guard,
     voids: Voids,
     /// A trial that goes before what the phase wants: a repetition or a recovery.
     inserted: Option<TrialSpec>,
-    current: Option<Step>,
+    current: Option<SearchStep>,
     ending: Option<Result<LoadLine, NoLine>>,
 }
 
 impl Search {
     /// A search that has seen nothing. The `seed` is the run's; [`Search::seed`] derives each trial's from it.
-    pub fn new(policy: Policy, seed: Seed) -> Self {
+    pub fn new(policy: SearchPolicy, seed: Seed) -> Self {
         Self {
             seed,
-            known: Known::new(policy),
-            phase: Phase::SelfTest(SelfTest),
+            known: SearchState::new(policy),
+            phase: SearchPhase::SelfTest(SelfTest),
             guard: Guard::default(),
             voids: Voids::default(),
             inserted: None,
@@ -121,13 +121,13 @@ impl Search {
     }
 
     /// What to do next; the same until a trial is recorded.
-    pub fn next_step(&mut self) -> Step {
+    pub fn next_step(&mut self) -> SearchStep {
         if let Some(step) = &self.current {
             return step.clone();
         }
         let step = match self.decide() {
-            Ok(spec) => Step::Trial(self.known.carried_out(spec)),
-            Err(line) => Step::Done(SearchResult {
+            Ok(spec) => SearchStep::Trial(self.known.carried_out(spec)),
+            Err(line) => SearchStep::Done(SearchResult {
                 line,
                 remarks: self.known.all_remarks(),
             }),
@@ -208,36 +208,40 @@ impl Search {
                 self.ending = Some(self.out_of_time());
                 continue;
             }
-            match self.ask() {
-                Ask::Trial(spec) if self.known.fits(&spec) => return Ok(spec),
-                Ask::Trial(_) => self.ending = Some(self.out_of_time()),
-                Ask::Enter(phase) => self.phase = phase,
-                Ask::Line(line) if self.known.policy.hysteresis => {
-                    self.phase = Phase::Hysteresis(Box::new(Hysteresis::new(line)));
+            match self.next_action() {
+                PhaseAction::Trial(spec) if self.known.fits(&spec) => return Ok(spec),
+                PhaseAction::Trial(_) => self.ending = Some(self.out_of_time()),
+                PhaseAction::Enter(phase) => self.phase = phase,
+                PhaseAction::Line(line) if self.known.policy.hysteresis => {
+                    self.phase = SearchPhase::Hysteresis(Box::new(Hysteresis::new(line)));
                 }
-                Ask::Line(line) | Ask::Approached(line) if self.known.policy.soak_s > 0 => {
-                    self.phase = Phase::Soak(Box::new(Soak::new(line)));
+                PhaseAction::Line(line) | PhaseAction::Approached(line)
+                    if self.known.policy.soak_s > 0 =>
+                {
+                    self.phase = SearchPhase::Soak(Box::new(Soak::new(line)));
                 }
-                Ask::Line(line) | Ask::Approached(line) | Ask::Over(line) => {
+                PhaseAction::Line(line)
+                | PhaseAction::Approached(line)
+                | PhaseAction::Over(line) => {
                     self.ending = Some(Ok(line));
                 }
-                Ask::End(reason) => self.ending = Some(Err(self.counted(reason))),
+                PhaseAction::End(reason) => self.ending = Some(Err(self.counted(reason))),
             }
         }
         unreachable!("a phase handed over without end");
     }
 
-    fn ask(&mut self) -> Ask {
+    fn next_action(&mut self) -> PhaseAction {
         let known = &mut self.known;
         match &mut self.phase {
-            Phase::SelfTest(_) => SelfTest::next(known),
-            Phase::Single(single) => single.next(known),
-            Phase::Noise(noise) => noise.next(known),
-            Phase::Bracket(bracket) => bracket.next(known),
-            Phase::Refine(refine) => refine.next(known),
-            Phase::Confirm(confirm) => confirm.next(known),
-            Phase::Hysteresis(hysteresis) => hysteresis.next(known),
-            Phase::Soak(soak) => soak.next(known),
+            SearchPhase::SelfTest(_) => SelfTest::next(known),
+            SearchPhase::Single(single) => single.next(known),
+            SearchPhase::Noise(noise) => noise.next(known),
+            SearchPhase::Bracket(bracket) => bracket.next(known),
+            SearchPhase::Refine(refine) => refine.next(known),
+            SearchPhase::Confirm(confirm) => confirm.next(known),
+            SearchPhase::Hysteresis(hysteresis) => hysteresis.next(known),
+            SearchPhase::Soak(soak) => soak.next(known),
         }
     }
 
@@ -259,17 +263,16 @@ impl Search {
             _ => {}
         }
         match &mut self.phase {
-            Phase::SelfTest(_) => {}
-            Phase::Single(single) => single.record(known, trial),
-            Phase::Noise(noise) => noise.record(trial),
-            Phase::Bracket(bracket) => bracket.record(known, trial),
-            Phase::Refine(refine) => refine.record(trial),
-            Phase::Confirm(confirm) => confirm.record(trial),
-            Phase::Hysteresis(hysteresis) => hysteresis.record(known, trial),
-            Phase::Soak(soak) => soak.record(known, trial),
+            SearchPhase::SelfTest(_) => {}
+            SearchPhase::Single(single) => single.record(known, trial),
+            SearchPhase::Noise(noise) => noise.record(trial),
+            SearchPhase::Bracket(bracket) => bracket.record(known, trial),
+            SearchPhase::Refine(refine) => refine.record(trial),
+            SearchPhase::Confirm(confirm) => confirm.record(trial),
+            SearchPhase::Hysteresis(hysteresis) => hysteresis.record(known, trial),
+            SearchPhase::Soak(soak) => soak.record(known, trial),
         }
-        let descending =
-            matches!(&self.phase, Phase::Hysteresis(hysteresis) if hysteresis.is_descending());
+        let descending = matches!(&self.phase, SearchPhase::Hysteresis(hysteresis) if hysteresis.is_descending());
         if trial.verdict.is_fail() && trial.spec.kind.counts_for_line() && !descending {
             self.inserted = self.guard.after_failure(&self.known, trial);
         }
@@ -279,15 +282,15 @@ impl Search {
     fn record_void(&mut self, trial: &Trial, reason: VoidReason) {
         match (&mut self.phase, trial.spec.kind) {
             (_, TrialKind::Anchor | TrialKind::Recovery) => {}
-            (Phase::Noise(noise), _) => noise.skip(),
-            (Phase::Hysteresis(hysteresis), _) => hysteresis.skip(),
-            (Phase::Soak(soak), _) => soak.skip(&mut self.known),
-            (Phase::Bracket(bracket), _) => {
+            (SearchPhase::Noise(noise), _) => noise.skip(),
+            (SearchPhase::Hysteresis(hysteresis), _) => hysteresis.skip(),
+            (SearchPhase::Soak(soak), _) => soak.skip(&mut self.known),
+            (SearchPhase::Bracket(bracket), _) => {
                 if let Err(reason) = bracket.lower(&mut self.known, reason) {
                     self.ending = Some(Err(self.void(reason)));
                 }
             }
-            (Phase::Refine(_), TrialKind::Refine) if self.known.lower_void(&trial.spec) => {}
+            (SearchPhase::Refine(_), TrialKind::Refine) if self.known.lower_void(&trial.spec) => {}
             _ => self.ending = Some(Err(self.void(reason))),
         }
     }
@@ -309,9 +312,9 @@ impl Search {
 
     fn out_of_time(&mut self) -> Result<LoadLine, NoLine> {
         match &self.phase {
-            Phase::Confirm(confirm) => return confirm.out_of_time(&mut self.known),
-            Phase::Hysteresis(hysteresis) => return Ok(hysteresis.line().clone()),
-            Phase::Soak(soak) => return Ok(soak.line().clone()),
+            SearchPhase::Confirm(confirm) => return confirm.out_of_time(&mut self.known),
+            SearchPhase::Hysteresis(hysteresis) => return Ok(hysteresis.line().clone()),
+            SearchPhase::Soak(soak) => return Ok(soak.line().clone()),
             _ => {}
         }
         let because = format!("the time ran out in the {} phase", self.stage().name);
@@ -326,30 +329,30 @@ impl Search {
     }
 
     /// Where the search stands.
-    pub fn stage(&self) -> Stage {
+    pub fn stage(&self) -> SearchStage {
         let (name, text) = match &self.phase {
-            Phase::SelfTest(_) => ("self-test", "can the generator do it?".to_owned()),
-            Phase::Single(_) => ("single", "one client alone".to_owned()),
-            Phase::Noise(_) => (
+            SearchPhase::SelfTest(_) => ("self-test", "can the generator do it?".to_owned()),
+            SearchPhase::Single(_) => ("single", "one client alone".to_owned()),
+            SearchPhase::Noise(_) => (
                 "noise",
                 "equal trials: how noisy is the machine?".to_owned(),
             ),
-            Phase::Bracket(bracket) => (
+            SearchPhase::Bracket(bracket) => (
                 "bracket",
                 format!("doubling: {}", self.known.text(bracket.rate())),
             ),
-            Phase::Refine(refine) => (
+            SearchPhase::Refine(refine) => (
                 "refine",
                 format!("narrowing the interval, {} trials so far", refine.trials()),
             ),
-            Phase::Confirm(confirm) => (
+            SearchPhase::Confirm(confirm) => (
                 "confirm",
                 format!("confirming {}", self.known.text(confirm.rate())),
             ),
-            Phase::Hysteresis(_) => ("hysteresis", "approaching from above".to_owned()),
-            Phase::Soak(_) => ("soak", "a long trial below the line".to_owned()),
+            SearchPhase::Hysteresis(_) => ("hysteresis", "approaching from above".to_owned()),
+            SearchPhase::Soak(_) => ("soak", "a long trial below the line".to_owned()),
         };
-        Stage { name, text }
+        SearchStage { name, text }
     }
 
     /// About how long the search still takes; never more than what is left of its budget.
@@ -363,14 +366,14 @@ impl Search {
         let refine =
             |done: u32| (full + Duration::from_secs(4)) * 14_u32.saturating_sub(done).max(2);
         let estimate = match &self.phase {
-            Phase::SelfTest(_) | Phase::Single(_) | Phase::Noise(_) => {
+            SearchPhase::SelfTest(_) | SearchPhase::Single(_) | SearchPhase::Noise(_) => {
                 bracket + refine(0) + confirm + Duration::from_secs(30)
             }
-            Phase::Bracket(_) => bracket / 2 + refine(0) + confirm,
-            Phase::Refine(refinement) => refine(refinement.trials()) + confirm,
-            Phase::Confirm(_) => confirm,
-            Phase::Hysteresis(_) => full * 2,
-            Phase::Soak(_) => Duration::from_secs(u64::from(known.policy.soak_s)),
+            SearchPhase::Bracket(_) => bracket / 2 + refine(0) + confirm,
+            SearchPhase::Refine(refinement) => refine(refinement.trials()) + confirm,
+            SearchPhase::Confirm(_) => confirm,
+            SearchPhase::Hysteresis(_) => full * 2,
+            SearchPhase::Soak(_) => Duration::from_secs(u64::from(known.policy.soak_s)),
         };
         estimate.min(left)
     }

@@ -12,7 +12,7 @@ pub use advice::{Advice, advice};
 pub(crate) use plimsoll_model::index::{Index, advised, chooses};
 
 /// Statements that are told.
-const TOLD_MAX: usize = 12;
+const STATEMENTS_MAX: usize = 12;
 /// What a plan says where an index would help: of PostgreSQL, and of MariaDB.
 const LACKING: [&str; 3] = ["Seq Scan", "whole table", "sorted (filesort)"];
 /// Share of the calls without an index from which one is missing.
@@ -59,19 +59,23 @@ pub fn of(run: &Run) -> Vec<StatementUse> {
     let table = &run.readings;
     let mut uses: Vec<StatementUse> = table
         .names_of(metric::STATEMENT_CALLS)
-        .filter_map(|series| one(run, label(series, "at")?, label(series, "statement")?))
+        .filter_map(|series| statement_use(run, label(series, "at")?, label(series, "statement")?))
         .collect();
     let mut whole = BTreeMap::<String, f64>::new();
-    for seen in &uses {
-        *whole.entry(seen.at.clone()).or_default() += seen.share;
+    for usage in &uses {
+        *whole.entry(usage.at.clone()).or_default() += usage.share;
     }
-    for seen in &mut uses {
-        let whole = whole.get(&seen.at).copied().unwrap_or(0.0);
-        seen.share = if whole > 0.0 { seen.share / whole } else { 0.0 };
+    for usage in &mut uses {
+        let whole = whole.get(&usage.at).copied().unwrap_or(0.0);
+        usage.share = if whole > 0.0 {
+            usage.share / whole
+        } else {
+            0.0
+        };
     }
-    uses.retain(|seen| seen.calls > 0.0);
+    uses.retain(|usage| usage.calls > 0.0);
     uses.sort_by(|a, b| b.share.total_cmp(&a.share));
-    uses.truncate(TOLD_MAX);
+    uses.truncate(STATEMENTS_MAX);
     uses
 }
 
@@ -88,7 +92,7 @@ fn sum(table: &SeriesTable, series: &str) -> Option<(f64, BTreeSet<u32>)> {
 }
 
 /// One statement; `share` is its time at first, s.
-fn one(run: &Run, at: &str, statement: &str) -> Option<StatementUse> {
+fn statement_use(run: &Run, at: &str, statement: &str) -> Option<StatementUse> {
     let table = &run.readings;
     let labels = [("at", at), ("statement", statement)];
     let total = |metric: &str| sum(table, &metric::series(metric, &labels)).map(|(sum, _)| sum);

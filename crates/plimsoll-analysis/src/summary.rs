@@ -121,8 +121,8 @@ impl Summary {
     /// The numbers of `run`.
     pub fn of(run: &Run) -> Self {
         let plan = &run.header.plan;
-        let spans = judged_spans(run);
-        let total = Totals::of(spans.iter().flat_map(|span| span.windows(run)));
+        let spans = measured_spans(run);
+        let total = SummaryTotals::of(spans.iter().flat_map(|span| span.windows(run)));
         let seconds: f64 = spans.iter().map(|span| span.seconds).sum();
         let answered: u64 = spans
             .iter()
@@ -201,10 +201,10 @@ pub fn quantile_with_failures(answers: Answers<'_>, quantile: f64) -> Option<u64
     if good == 0 || rank > good as f64 {
         return None;
     }
-    let mut seen = 0;
+    let mut cumulative = 0;
     for &(top, count) in answers.good.buckets() {
-        seen += count;
-        if seen as f64 >= rank {
+        cumulative += count;
+        if cumulative as f64 >= rank {
             return Some(top);
         }
     }
@@ -213,21 +213,21 @@ pub fn quantile_with_failures(answers: Answers<'_>, quantile: f64) -> Option<u64
 
 /// Answer classes of the judged seconds of one trial.
 pub fn trial_classes(run: &Run, trial: &Trial) -> Classes {
-    let windows = run.windows_between(trial.judged.0, trial.judged.1);
-    Totals::of(windows.iter()).classes(run.header.plan.classes_ms)
+    let windows = run.windows_between(trial.measured.0, trial.measured.1);
+    SummaryTotals::of(windows.iter()).classes(run.header.plan.classes_ms)
 }
 
-fn share(part: u64, whole: u64) -> f64 {
+fn share(count: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
     } else {
-        part as f64 / whole as f64
+        count as f64 / whole as f64
     }
 }
 
 /// Seconds whose windows are judged together.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct MeasuredSpan {
     /// First second.
     from: u32,
     /// End of the seconds in which requests became due.
@@ -238,7 +238,7 @@ struct Span {
     seconds: f64,
 }
 
-impl Span {
+impl MeasuredSpan {
     fn windows<'a>(&self, run: &'a Run) -> impl Iterator<Item = &'a Window> + use<'a> {
         run.windows_between(self.from, self.until).iter()
     }
@@ -254,7 +254,7 @@ pub fn is_search(run: &Run) -> bool {
 }
 
 /// The judged stretches of a run.
-fn judged_spans(run: &Run) -> Vec<Span> {
+fn measured_spans(run: &Run) -> Vec<MeasuredSpan> {
     if !is_search(run) {
         return plain_span(&run.header.plan, &run.windows)
             .into_iter()
@@ -264,25 +264,25 @@ fn judged_spans(run: &Run) -> Vec<Span> {
         .trials
         .iter()
         // With a limit relaxed it was another service.
-        .filter(|trial| !matches!(trial.spec.kind, TrialKind::SelfTest | TrialKind::Relaxed))
+        .filter(|trial| !matches!(trial.spec.kind, TrialKind::SelfTest | TrialKind::Mitigated))
         .filter(|trial| !trial.verdict.is_void());
     valid
-        .map(|trial| Span {
-            from: trial.judged.0,
-            due_until: trial.judged.1,
-            until: trial.judged.1,
-            seconds: f64::from(trial.judged.1.saturating_sub(trial.judged.0)),
+        .map(|trial| MeasuredSpan {
+            from: trial.measured.0,
+            due_until: trial.measured.1,
+            until: trial.measured.1,
+            seconds: f64::from(trial.measured.1.saturating_sub(trial.measured.0)),
         })
         .collect()
 }
 
-fn plain_span(plan: &Plan, windows: &[Window]) -> Option<Span> {
+fn plain_span(plan: &Plan, windows: &[Window]) -> Option<MeasuredSpan> {
     let (start, until) = (windows.first()?.second, windows.last()?.second + 1);
     let from = start.saturating_add(whole_seconds(plan.warmup));
     let due_until = start.saturating_add(whole_seconds(plan.load.lasting()));
     let lasting = plan.load.lasting().as_secs_f64();
     let lasting = lasting.min(f64::from(until - start));
-    (from < until).then(|| Span {
+    (from < until).then(|| MeasuredSpan {
         from,
         due_until: due_until.min(until),
         until,
@@ -298,7 +298,7 @@ fn whole_seconds(duration: Duration) -> u32 {
 
 /// Everything a summary adds up over windows.
 #[derive(Clone, Debug, Default)]
-struct Totals {
+struct SummaryTotals {
     offered: u64,
     outcomes: OutcomeCounts,
     status: BTreeMap<u16, u64>,
@@ -308,7 +308,7 @@ struct Totals {
     lag: Histogram,
 }
 
-impl Totals {
+impl SummaryTotals {
     fn of<'a>(windows: impl Iterator<Item = &'a Window>) -> Self {
         let mut total = Self::default();
         for window in windows {
@@ -419,11 +419,14 @@ impl ObjectiveResult {
     fn of_broadcasts(
         objective: &Objective,
         answers: Answers<'_>,
-        seen: Option<&WebSocketSummary>,
+        websocket: Option<&WebSocketSummary>,
     ) -> Self {
         let nothing = WebSocketSummary::default();
-        let seen = seen.unwrap_or(&nothing);
-        let (latency, reach) = (&seen.broadcast_latency, seen.broadcasts.reached.ratio());
+        let websocket = websocket.unwrap_or(&nothing);
+        let (latency, reach) = (
+            &websocket.broadcast_latency,
+            websocket.broadcasts.reached.ratio(),
+        );
         let receipts = Answers {
             good: latency,
             failed: 0,

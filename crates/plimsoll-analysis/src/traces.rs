@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_model::labels::{label, labels, subject};
+use plimsoll_model::labels::{label, label_set, labels};
 use plimsoll_model::metric;
 use plimsoll_model::run::Run;
 
 /// Routes, and components of each, that are told.
 const ROUTES_MAX: usize = 12;
-const PARTS_MAX: usize = 12;
+const COMPONENTS_MAX: usize = 12;
 
 /// A route of a service.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,14 +36,14 @@ pub struct RouteUse {
     /// Of this, time in which another service was waited for, ms.
     pub held_remote_ms: f64,
     /// What its time went to, most first.
-    pub parts: Vec<PartUse>,
+    pub components: Vec<ComponentUse>,
     /// Statements that a request repeats, most first.
     pub repeated: Vec<RepeatedUse>,
 }
 
 /// What a route's time went to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PartUse {
+pub struct ComponentUse {
     /// `itself`, `database`, `connecting`, `cache`, `http`, `rpc`, `messaging` or `step`.
     pub kind: String,
     /// Who was called or what was done; empty for what the service did itself.
@@ -62,7 +62,7 @@ pub struct PartUse {
     pub unavailable: f64,
 }
 
-impl PartUse {
+impl ComponentUse {
     /// What people call it.
     pub fn name(&self) -> &str {
         if self.component.is_empty() {
@@ -89,18 +89,18 @@ pub fn of(run: &Run) -> Vec<RouteUse> {
         let values = table.values(series).unwrap_or(&[]).iter();
         values.filter(|value| !value.is_nan()).sum()
     };
-    let mut routes = told(|metric| table.names_of(metric).collect(), sum);
+    let mut routes = collect_routes(|metric| table.names_of(metric).collect(), sum);
     routes.truncate(ROUTES_MAX);
     for route in &mut routes {
-        route.parts.truncate(PARTS_MAX);
+        route.components.truncate(COMPONENTS_MAX);
     }
     routes
 }
 
 /// Labels of a route.
-type Key<'a> = (&'a str, &'a str, &'a str);
+type TraceRouteKey<'a> = (&'a str, &'a str, &'a str);
 
-fn key(series: &str) -> Option<Key<'_>> {
+fn key(series: &str) -> Option<TraceRouteKey<'_>> {
     Some((
         label(series, "at")?,
         label(series, "service")?,
@@ -109,11 +109,11 @@ fn key(series: &str) -> Option<Key<'_>> {
 }
 
 /// All routes, of the series of each metric and the sum of each series over a stretch.
-pub(crate) fn told<'a>(
+pub(crate) fn collect_routes<'a>(
     names: impl Fn(&'static str) -> Vec<&'a str>,
     sum: impl Fn(&str) -> f64,
 ) -> Vec<RouteUse> {
-    let mut routes = BTreeMap::<Key<'_>, RouteUse>::new();
+    let mut routes = BTreeMap::<TraceRouteKey<'_>, RouteUse>::new();
     for series in names(metric::TRACE_REQUESTS) {
         let requests = sum(series);
         if let Some(key) = key(series).filter(|_| requests > 0.0) {
@@ -123,8 +123,8 @@ pub(crate) fn told<'a>(
     for series in names(metric::TRACE_CALLS) {
         let found = key(series).and_then(|key| routes.get_mut(&key));
         if let Some(route) = found {
-            let part = part(series, route.requests, route.each_ms, &sum);
-            route.parts.extend(part);
+            let component = component_use(series, route.requests, route.each_ms, &sum);
+            route.components.extend(component);
         }
     }
     for series in names(metric::TRACE_REPEATED) {
@@ -143,7 +143,7 @@ pub(crate) fn told<'a>(
     let mut routes: Vec<RouteUse> = routes.into_values().collect();
     for route in &mut routes {
         route.share = ratio(route.requests * route.each_ms, whole);
-        route.parts.sort_by(|a, b| b.share.total_cmp(&a.share));
+        route.components.sort_by(|a, b| b.share.total_cmp(&a.share));
         route.repeated.sort_by(|a, b| b.calls.total_cmp(&a.calls));
     }
     routes.sort_by(|a, b| b.share.total_cmp(&a.share));
@@ -151,11 +151,15 @@ pub(crate) fn told<'a>(
 }
 
 /// 0 of nothing.
-fn ratio(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
+fn ratio(amount: f64, whole: f64) -> f64 {
+    if whole > 0.0 { amount / whole } else { 0.0 }
 }
 
-fn route((at, service, route): Key<'_>, requests: f64, sum: &impl Fn(&str) -> f64) -> RouteUse {
+fn route(
+    (at, service, route): TraceRouteKey<'_>,
+    requests: f64,
+    sum: &impl Fn(&str) -> f64,
+) -> RouteUse {
     let labels = [("at", at), ("service", service), ("route", route)];
     let each = |metric: &str| sum(&metric::series(metric, &labels)) / requests;
     RouteUse {
@@ -170,15 +174,20 @@ fn route((at, service, route): Key<'_>, requests: f64, sum: &impl Fn(&str) -> f6
         query_forms: each(metric::TRACE_QUERY_FORMS),
         held_ms: each(metric::TRACE_HELD) * 1e3,
         held_remote_ms: each(metric::TRACE_HELD_REMOTE) * 1e3,
-        parts: Vec::new(),
+        components: Vec::new(),
         repeated: Vec::new(),
     }
 }
 
 /// A part of a route, by the series of its calls.
-fn part(calls: &str, requests: f64, each_ms: f64, sum: &impl Fn(&str) -> f64) -> Option<PartUse> {
-    let subject = subject(calls);
-    let of = |metric: &str| sum(&format!("{metric}{subject}"));
+fn component_use(
+    calls: &str,
+    requests: f64,
+    each_ms: f64,
+    sum: &impl Fn(&str) -> f64,
+) -> Option<ComponentUse> {
+    let label_set = label_set(calls);
+    let of = |metric: &str| sum(&format!("{metric}{label_set}"));
     let count = sum(calls);
     let refused = |status: &str| {
         let labelled: Vec<(&str, &str)> = labels(calls).chain([("status", status)]).collect();
@@ -187,7 +196,7 @@ fn part(calls: &str, requests: f64, each_ms: f64, sum: &impl Fn(&str) -> f64) ->
             count,
         )
     };
-    Some(PartUse {
+    Some(ComponentUse {
         kind: label(calls, "kind")?.to_owned(),
         component: label(calls, "component").unwrap_or_default().to_owned(),
         share: ratio(of(metric::TRACE_SHARED_TIME) * 1e3, requests * each_ms),
@@ -239,7 +248,7 @@ mod tests {
             let names = values.keys().filter(|name| name.starts_with(&begin));
             names.map(String::as_str).collect()
         };
-        let routes = told(names, |series| values.get(series).copied().unwrap_or(0.0));
+        let routes = collect_routes(names, |series| values.get(series).copied().unwrap_or(0.0));
         let [route] = &routes[..] else {
             panic!("{routes:?}");
         };
@@ -248,7 +257,7 @@ mod tests {
         assert!(near(route.each_ms, 200.0) && near(route.failed, 0.1) && near(route.share, 1.0));
         assert!(near(route.queries, 12.0) && near(route.query_forms, 3.0));
         assert!(near(route.repeated[0].calls, 10.0));
-        let [first, second] = &route.parts[..] else {
+        let [first, second] = &route.components[..] else {
             panic!("{route:?}");
         };
         assert_eq!(first.name(), "postgresql db:1");

@@ -10,8 +10,8 @@ use plimsoll_model::verdict::{TrialVerdict, Verdict, VoidReason};
 use plimsoll_model::window::Window;
 
 use crate::aborts;
-use crate::judge::{self, TrialFacts};
 use crate::summary::Summary;
+use crate::verdict::{self, TrialFacts};
 
 /// The judgement of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +23,8 @@ pub struct Judgement {
 }
 
 /// Judges all judged seconds of `run` together. Without an objective a valid run is [`Verdict::Met`].
-pub fn judge(run: &Run) -> Judgement {
-    let is_whole = judge::cut_short(&run.windows).is_empty();
+pub fn evaluate(run: &Run) -> Judgement {
+    let is_whole = verdict::cut_short(&run.windows).is_empty();
     if is_whole && is_unreachable(&run.windows) {
         return Judgement {
             verdict: Verdict::Unreachable,
@@ -35,7 +35,7 @@ pub fn judge(run: &Run) -> Judgement {
     let summary = Summary::of(run);
     let is_aborted = aborts::first_hit(run).is_some();
     let objective_met = summary.objective.is_none_or(|objective| objective.met);
-    let users = summary.breakdown.as_ref().and_then(|parts| parts.users);
+    let users = summary.breakdown.as_ref().and_then(|by_step| by_step.users);
     let nobody_got_in = summary.requests == 0 && users.is_some_and(|users| users.lost > 0);
     let thresholds_met = summary
         .breakdown
@@ -92,11 +92,11 @@ fn void_reasons(run: &Run) -> Vec<VoidReason> {
         stop_early: false,
         in_flight_cap: u64::MAX,
     };
-    let cut_short = judge::cut_short(&run.windows);
+    let cut_short = verdict::cut_short(&run.windows);
     if !cut_short.is_empty() {
         return cut_short;
     }
-    let trial = judged(run, &spec, first.second, 0, Theft::Counts);
+    let trial = evaluate_step(run, &spec, first.second, 0, Theft::Counts);
     match trial.verdict {
         TrialVerdict::Void { reasons } => reasons,
         _ => Vec::new(),
@@ -112,16 +112,16 @@ enum Theft {
 
 /// The phases at one rate of an open load of several phases, each judged as a trial of its own.
 pub fn steps(run: &Run) -> Vec<Trial> {
-    steps_judged(run, Theft::Counts)
+    evaluate_steps(run, Theft::Counts)
 }
 
 /// The same as if the hypervisor had taken no CPU: no figure of theirs is an answer, but they tell in which seconds
 /// to look for what a part counted itself.
 pub(crate) fn steps_despite_theft(run: &Run) -> Vec<Trial> {
-    steps_judged(run, Theft::LeftOut)
+    evaluate_steps(run, Theft::LeftOut)
 }
 
-fn steps_judged(run: &Run, theft: Theft) -> Vec<Trial> {
+fn evaluate_steps(run: &Run, theft: Theft) -> Vec<Trial> {
     let Load::Open { phases, .. } = &run.header.plan.load else {
         return Vec::new();
     };
@@ -157,12 +157,18 @@ fn steps_judged(run: &Run, theft: Theft) -> Vec<Trial> {
             in_flight_cap: u64::MAX,
         };
         let index = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-        steps.push(judged(run, &spec, first.second + from, index, theft));
+        steps.push(evaluate_step(run, &spec, first.second + from, index, theft));
     }
     steps
 }
 
-fn judged(run: &Run, spec: &TrialSpec, start_second: u32, index: u32, theft: Theft) -> Trial {
+fn evaluate_step(
+    run: &Run,
+    spec: &TrialSpec,
+    start_second: u32,
+    index: u32,
+    theft: Theft,
+) -> Trial {
     let plan = &run.header.plan;
     let nothing_asked = Objective {
         latency: Vec::new(),
@@ -193,7 +199,7 @@ fn judged(run: &Run, spec: &TrialSpec, start_second: u32, index: u32, theft: The
         ..TrialFacts::default()
     };
     let objective = plan.objective.as_ref().unwrap_or(&nothing_asked);
-    judge::judge(
+    verdict::evaluate(
         spec,
         objective,
         &step_windows(run, start_second, start_second + spec.offered_s()),

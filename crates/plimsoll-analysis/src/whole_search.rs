@@ -8,8 +8,8 @@ use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Trial, TrialKind};
 
-use crate::judge::leak::leak;
 use crate::search::users;
+use crate::verdict::leak::leak;
 
 /// Share of the machine's CPU below which the generator is not worth a word.
 const GENERATOR_SHARE_MIN: f64 = 0.02;
@@ -102,13 +102,16 @@ fn in_requests(run: &Run, search: &SearchResult) -> Option<Remark> {
 
 /// Requests that had ended when a trial's judged seconds were over.
 fn requests_until(run: &Run, trial: &Trial) -> f64 {
-    let until = run.windows_between(0, trial.judged.1);
+    let until = run.windows_between(0, trial.measured.1);
     until.iter().map(|window| window.completed() as f64).sum()
 }
 
 /// Mean of a series over a trial's judged seconds.
 fn level(run: &Run, trial: &Trial, series: &str) -> Option<f64> {
-    mean(&run.readings.between(series, trial.judged.0, trial.judged.1))
+    mean(
+        &run.readings
+            .between(series, trial.measured.0, trial.measured.1),
+    )
 }
 
 fn mean(values: &[f64]) -> Option<f64> {

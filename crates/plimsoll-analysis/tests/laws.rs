@@ -13,10 +13,10 @@
 
 use std::time::Duration;
 
-use plimsoll_analysis::judge::{self, TrialFacts};
 use plimsoll_analysis::search::users::{PACE, Population, Stayed};
-use plimsoll_analysis::search::{Policy, Search, Step};
+use plimsoll_analysis::search::{Search, SearchPolicy, SearchStep};
 use plimsoll_analysis::stats::queueing;
+use plimsoll_analysis::verdict::{self, TrialFacts};
 use plimsoll_model::load_line::SearchResult;
 use plimsoll_model::objective::{LatencyBound, Objective};
 use plimsoll_model::plan::LoadUnit;
@@ -24,7 +24,7 @@ use plimsoll_model::schedule::Spacing;
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{Percentiles, Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::TrialVerdict;
-use plimsoll_testkit::queue::{Law, Queue, Service};
+use plimsoll_testkit::queue::{Service, SimulatedLaw, SimulatedQueue};
 
 const SEEDS: u64 = 10;
 const HITS_MIN: u32 = 9;
@@ -79,7 +79,7 @@ fn self_test(spec: TrialSpec, second: u32) -> Trial {
         index: 0,
         spec,
         start_second: second,
-        judged: (second, second + spec.measure_s),
+        measured: (second, second + spec.measure_s),
         verdict: TrialVerdict::Pass,
         requests: 1,
         bad: 0,
@@ -95,7 +95,12 @@ fn self_test(spec: TrialSpec, second: u32) -> Trial {
 }
 
 /// Carries a trial out on the queue, as the laboratory would on a target.
-fn carry_out(queue: &mut Queue, spec: &TrialSpec, objective: &Objective, in_flight: f64) -> Trial {
+fn carry_out(
+    queue: &mut SimulatedQueue,
+    spec: &TrialSpec,
+    objective: &Objective,
+    in_flight: f64,
+) -> Trial {
     let facts = TrialFacts {
         start_second: queue.second(),
         cores: 1,
@@ -104,22 +109,22 @@ fn carry_out(queue: &mut Queue, spec: &TrialSpec, objective: &Objective, in_flig
         ..TrialFacts::default()
     };
     let windows = queue.run(spec, |so_far| match spec.kind {
-        TrialKind::Recovery => judge::recovered(so_far, in_flight, objective).is_some(),
-        _ => spec.stop_early && judge::early(spec, objective, so_far).is_some(),
+        TrialKind::Recovery => verdict::recovered(so_far, in_flight, objective).is_some(),
+        _ => spec.stop_early && verdict::early(spec, objective, so_far).is_some(),
     });
-    judge::judge(spec, objective, &windows, &facts)
+    verdict::evaluate(spec, objective, &windows, &facts)
 }
 
 /// A whole search in virtual time; its result and the seconds it took.
-fn search(law: Law, policy: Policy, seed: u64) -> (SearchResult, u32) {
+fn search(law: SimulatedLaw, policy: SearchPolicy, seed: u64) -> (SearchResult, u32) {
     let think_s = policy.population.map_or(0.0, |users| users.think_s);
     let objective = policy.objective.clone();
-    let mut queue = Queue::new(law, Spacing::Poisson, Seed(seed)).with_think_s(think_s);
+    let mut queue = SimulatedQueue::new(law, Spacing::Poisson, Seed(seed)).with_think_s(think_s);
     let mut search = Search::new(policy, Seed(seed));
     loop {
         let spec = match search.next_step() {
-            Step::Done(result) => return (result, queue.second()),
-            Step::Trial(spec) => spec,
+            SearchStep::Done(result) => return (result, queue.second()),
+            SearchStep::Trial(spec) => spec,
         };
         let trial = if spec.kind == TrialKind::SelfTest {
             self_test(spec, queue.second())
@@ -136,10 +141,10 @@ fn hits(
     servers: u32,
     service: Service,
     point: Point,
-    policy: impl Fn(Objective) -> Policy,
+    policy: impl Fn(Objective) -> SearchPolicy,
 ) -> (u32, u32) {
     let line = point.line(servers, service);
-    let law = Law {
+    let law = SimulatedLaw {
         servers: servers as usize,
         service,
         mean_s: point.mean_s,
@@ -177,7 +182,7 @@ fn hits(
 
 fn check(servers: u32, service: Service, points: &[Point]) {
     for &point in points {
-        let (held, close) = hits(servers, service, point, Policy::standard);
+        let (held, close) = hits(servers, service, point, SearchPolicy::standard);
         assert!(
             held >= HITS_MIN && close >= HITS_MIN,
             "{point:?}: the interval holds the line in {held}, the median is within 5 % in {close} of {SEEDS} seeds"
@@ -233,7 +238,7 @@ fn a_quick_search_is_wide_and_right() {
         1,
         Service::Deterministic,
         point(0.005, 0.95, 10.0),
-        Policy::quick,
+        SearchPolicy::quick,
     );
     assert!(held >= HITS_MIN - 1, "{held} of {SEEDS}");
 }
@@ -242,9 +247,11 @@ fn a_quick_search_is_wide_and_right() {
 #[test]
 fn a_search_of_three_minutes_ends_with_a_line() {
     for service in [Service::Deterministic, Service::Exponential] {
-        let (held, _) = hits(1, service, point(0.009, 0.95, 11.0), |objective| Policy {
-            budget: Duration::from_secs(150),
-            ..Policy::quick(objective)
+        let (held, _) = hits(1, service, point(0.009, 0.95, 11.0), |objective| {
+            SearchPolicy {
+                budget: Duration::from_secs(150),
+                ..SearchPolicy::quick(objective)
+            }
         });
         assert!(held >= HITS_MIN, "{held} of {SEEDS}");
     }
@@ -254,21 +261,21 @@ fn a_search_of_three_minutes_ends_with_a_line() {
 fn check_users(point: Point, think_s: f64) {
     let line = queueing::closed::load_line(point.mean_s, think_s, point.quantile, point.within_s());
     println!("users who think {think_s} s, {point:?}: by the law {line} are carried");
-    let law = Law {
+    let law = SimulatedLaw {
         servers: 1,
         service: Service::Exponential,
         mean_s: point.mean_s,
     };
     let (mut held, mut close) = (0, 0);
     for seed in 0..SEEDS {
-        let policy = Policy {
+        let policy = SearchPolicy {
             population: Some(Population {
                 unit: LoadUnit::Users,
                 requests: 1.0,
                 think_s,
                 pace: PACE,
             }),
-            ..Policy::standard(point.objective())
+            ..SearchPolicy::standard(point.objective())
         };
         let (result, seconds) = search(law, policy, seed);
         match result.line {

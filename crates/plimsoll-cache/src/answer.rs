@@ -6,7 +6,7 @@ use crate::moment::Moment;
 
 /// The head of a final answer.
 #[derive(Clone, Copy, Debug)]
-pub struct Answer<'h, 'b> {
+pub struct OriginResponse<'h, 'b> {
     /// Its status, 200 to 999.
     pub status: u16,
     /// What its first line says after the status.
@@ -17,9 +17,9 @@ pub struct Answer<'h, 'b> {
 
 /// When an answer was asked for and when its head came, and a number for what is left to chance.
 #[derive(Clone, Copy, Debug)]
-pub struct Exchange {
+pub struct OriginExchange {
     /// When the request was sent.
-    pub asked_at: Moment,
+    pub requested_at: Moment,
     /// When the answer's head was there.
     pub received_at: Moment,
     /// Any number, all as likely.

@@ -161,7 +161,7 @@ impl Directives {
 
 /// What a request wishes of the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct RequestDirectives {
     /// `no-cache`, or `Pragma: no-cache` where `Cache-Control` is not there.
     pub no_cache: bool,
     /// `no-store`.
@@ -176,23 +176,23 @@ pub struct Wishes {
     pub max_stale: Option<u32>,
 }
 
-impl Wishes {
+impl RequestDirectives {
     /// Those of a request. What is not valid is not wished.
     pub fn of(request: &[Header<'_>]) -> Self {
-        let mut wishes = Self::default();
+        let mut directives = Self::default();
         let mut is_pragma_alone = true;
         for line in lines(request, "cache-control") {
             is_pragma_alone = false;
             for member in members(line) {
-                wishes.take(&Directive::of(member));
+                directives.take(&Directive::of(member));
             }
         }
         if is_pragma_alone {
-            wishes.no_cache = lines(request, "pragma")
+            directives.no_cache = lines(request, "pragma")
                 .flat_map(members)
                 .any(|member| member.eq_ignore_ascii_case(b"no-cache"));
         }
-        wishes
+        directives
     }
 
     fn take(&mut self, directive: &Directive<'_>) {

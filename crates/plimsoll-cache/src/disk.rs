@@ -58,9 +58,9 @@ pub enum Damage {
 
 /// The beginning of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct CacheFileHeader {
     /// The file's own number, which its sums begin with.
-    pub stamp: u64,
+    pub file_id: u64,
     /// The number of the last purge when the copy was asked for.
     pub purges: u64,
     /// The hash of its key.
@@ -73,7 +73,7 @@ pub struct Start {
     pub meta_sum: u64,
 }
 
-impl Start {
+impl CacheFileHeader {
     /// The bytes of it.
     pub fn write(&self) -> [u8; START_LEN] {
         let mut bytes = [0; START_LEN];
@@ -82,7 +82,7 @@ impl Start {
         bytes[12..16].copy_from_slice(&self.meta_len.to_le_bytes());
         let numbers = [
             self.body_len,
-            self.stamp,
+            self.file_id,
             self.purges,
             self.hash,
             self.meta_sum,
@@ -107,14 +107,14 @@ impl Start {
         if bytes[..8] != MAGIC {
             return Err(Damage::Magic);
         }
-        let mut fields = Fields(&bytes[8..]);
+        let mut fields = ByteCursor(&bytes[8..]);
         if fields.u32()? != VERSION {
             return Err(Damage::Version);
         }
         let meta_len = fields.u32()?;
         let body_len = fields.u64()?;
         let start = Self {
-            stamp: fields.u64()?,
+            file_id: fields.u64()?,
             purges: fields.u64()?,
             hash: fields.u64()?,
             meta_len,
@@ -161,7 +161,7 @@ impl Start {
     pub fn check_block<'b>(&self, index: u64, block: &'b [u8]) -> Result<&'b [u8], Damage> {
         let len = self.block(index).1;
         let (data, sum) = block.split_at_checked(len).ok_or(Damage::Short)?;
-        if sum != block_sum(self.stamp, index, data) {
+        if sum != block_sum(self.file_id, index, data) {
             return Err(Damage::Sum);
         }
         Ok(data)
@@ -175,7 +175,7 @@ impl Start {
         if meta.len() != self.meta_len as usize {
             return Err(Damage::Short);
         }
-        if meta_sum(self.stamp, meta) != self.meta_sum {
+        if meta_sum(self.file_id, meta) != self.meta_sum {
             return Err(Damage::Sum);
         }
         Copy::read(meta)
@@ -183,21 +183,21 @@ impl Start {
 }
 
 /// The sum of what is known of a copy.
-pub fn meta_sum(stamp: u64, meta: &[u8]) -> u64 {
-    XxHash3_64::oneshot_with_seed(stamp, meta)
+pub fn meta_sum(file_id: u64, meta: &[u8]) -> u64 {
+    XxHash3_64::oneshot_with_seed(file_id, meta)
 }
 
 /// The sum that stands behind a block.
-pub fn block_sum(stamp: u64, index: u64, data: &[u8]) -> [u8; SUM_LEN] {
+pub fn block_sum(file_id: u64, index: u64, data: &[u8]) -> [u8; SUM_LEN] {
     // The place is part of it, so that blocks cannot change places.
-    let seed = stamp ^ (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let seed = file_id ^ (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     XxHash3_64::oneshot_with_seed(seed, data).to_le_bytes()
 }
 
 /// Bytes that are read from the front.
-struct Fields<'a>(&'a [u8]);
+struct ByteCursor<'a>(&'a [u8]);
 
-impl<'a> Fields<'a> {
+impl<'a> ByteCursor<'a> {
     fn take(&mut self, len: usize) -> Result<&'a [u8], Damage> {
         let (taken, rest) = self.0.split_at_checked(len).ok_or(Damage::Short)?;
         self.0 = rest;

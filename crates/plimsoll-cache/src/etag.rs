@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn tags_compare_as_the_table_of_the_standard_says() {
         // RFC 9110, 8.8.3.2: two tags, whether they match strongly, and weakly.
-        for (one, other, strongly, weakly) in [
+        for (tag, other, strongly, weakly) in [
             ("W/\"1\"", "W/\"1\"", false, true),
             ("W/\"1\"", "W/\"2\"", false, false),
             ("W/\"1\"", "\"1\"", false, true),
@@ -57,9 +57,9 @@ mod tests {
             ("w/\"1\"", "\"1\"", false, false),
             ("1", "1", false, true),
         ] {
-            let (one, other) = (ETag::of(one.as_bytes()), ETag::of(other.as_bytes()));
-            assert_eq!(one.matches_strongly(&other), strongly, "{one:?} {other:?}");
-            assert_eq!(one.matches_weakly(&other), weakly, "{one:?} {other:?}");
+            let (tag, other) = (ETag::of(tag.as_bytes()), ETag::of(other.as_bytes()));
+            assert_eq!(tag.matches_strongly(&other), strongly, "{tag:?} {other:?}");
+            assert_eq!(tag.matches_weakly(&other), weakly, "{tag:?} {other:?}");
         }
     }
 

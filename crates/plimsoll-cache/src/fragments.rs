@@ -39,7 +39,7 @@ pub struct Include {
 
 /// A piece of a page, in its order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum EsiSegment {
     /// Bytes of the page.
     Text(Range<usize>),
     /// What a fragment says.
@@ -48,22 +48,22 @@ pub enum Piece {
 
 /// A page taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
-    pieces: Box<[Piece]>,
+pub struct EsiTemplate {
+    pieces: Box<[EsiSegment]>,
     includes: usize,
     tags: usize,
 }
 
-impl Parts {
+impl EsiTemplate {
     /// Takes a page apart.
     pub fn parse(page: &[u8]) -> Self {
-        let mut reader = Reader::new(page);
+        let mut reader = EsiParser::new(page);
         reader.read();
-        reader.parts()
+        reader.finish()
     }
 
     /// Its pieces.
-    pub fn pieces(&self) -> &[Piece] {
+    pub fn pieces(&self) -> &[EsiSegment] {
         &self.pieces
     }
 
@@ -78,29 +78,29 @@ impl Parts {
     }
 
     /// The fragments it asks for.
-    pub fn wanted(&self) -> impl Iterator<Item = &Include> {
+    pub fn include_tags(&self) -> impl Iterator<Item = &Include> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Include(include) => Some(include),
-            Piece::Text(_) => None,
+            EsiSegment::Include(include) => Some(include),
+            EsiSegment::Text(_) => None,
         })
     }
 
     /// Memory that it takes besides itself, bytes.
     pub fn heap_bytes(&self) -> usize {
         let texts = self
-            .wanted()
-            .map(|one| one.src.len() + one.alt.as_ref().map_or(0, |alt| alt.len()));
+            .include_tags()
+            .map(|include| include.src.len() + include.alt.as_ref().map_or(0, |alt| alt.len()));
         size_of_val(&*self.pieces) + texts.sum::<usize>()
     }
 }
 
 /// Walks a page from tag to tag.
-struct Reader<'a> {
+struct EsiParser<'a> {
     page: &'a [u8],
     at: usize,
     /// Where the text begins that has not become a piece.
     text: usize,
-    pieces: Vec<Piece>,
+    pieces: Vec<EsiSegment>,
     includes: usize,
     tags: usize,
     /// Within `<!--esi … -->`.
@@ -111,7 +111,7 @@ struct Reader<'a> {
     last_removed: Option<usize>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> EsiParser<'a> {
     fn new(page: &'a [u8]) -> Self {
         Self {
             page,
@@ -140,12 +140,12 @@ impl<'a> Reader<'a> {
                 return;
             };
             self.at += found;
-            self.look(&close, &removed);
+            self.consume_tag(&close, &removed);
         }
     }
 
     /// What stands here; afterwards it stands behind that.
-    fn look(&mut self, close: &Finder<'_>, removed: &Finder<'_>) {
+    fn consume_tag(&mut self, close: &Finder<'_>, removed: &Finder<'_>) {
         let rest = &self.page[self.at..];
         if self.is_open && rest.starts_with(CLOSE) {
             self.is_open = false;
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         match Tag::parse(&rest[..rest.len().min(TAG_LEN_MAX)]) {
             Some((Tag::Include(include), len)) => {
                 self.drop_to(self.at + len);
-                self.pieces.push(Piece::Include(include));
+                self.pieces.push(EsiSegment::Include(include));
                 self.includes += 1;
             }
             Some((Tag::Comment, len)) => self.drop_to(self.at + len),
@@ -192,14 +192,14 @@ impl<'a> Reader<'a> {
 
     fn put_text(&mut self) {
         if self.text < self.at {
-            self.pieces.push(Piece::Text(self.text..self.at));
+            self.pieces.push(EsiSegment::Text(self.text..self.at));
         }
     }
 
-    fn parts(mut self) -> Parts {
+    fn finish(mut self) -> EsiTemplate {
         self.at = self.page.len();
         self.put_text();
-        Parts {
+        EsiTemplate {
             pieces: self.pieces.into_boxed_slice(),
             includes: self.includes,
             tags: self.tags,
@@ -209,27 +209,32 @@ impl<'a> Reader<'a> {
 
 /// Whether an answer asks for assembly: `Surrogate-Control: content="ESI/1.0"` (Edge Architecture Specification 1.0,
 /// W3C note, August 2001), for everybody or by this name.
-pub fn are_ordered(answer: &[Header<'_>], device: &str) -> bool {
+pub fn requests_assembly(answer: &[Header<'_>], device: &str) -> bool {
     lines(answer, "surrogate-control")
         .flat_map(members)
         .any(|directive| {
-            let mut parts = directive
+            let mut parameters = directive
                 .split(|&byte| byte == b';')
                 .map(<[u8]>::trim_ascii);
-            let Some(content) = parts.next().and_then(|part| argument(part, b"content=")) else {
+            let Some(content) = parameters
+                .next()
+                .and_then(|parameter| argument(parameter, b"content="))
+            else {
                 return false;
             };
             let content = content.strip_prefix(b"\"").unwrap_or(content);
             let content = content.strip_suffix(b"\"").unwrap_or(content);
             let mut languages = content.split(u8::is_ascii_whitespace);
-            languages.any(|one| one.eq_ignore_ascii_case(b"ESI/1.0"))
-                && parts.next().is_none_or(|named| named == device.as_bytes())
+            languages.any(|language| language.eq_ignore_ascii_case(b"ESI/1.0"))
+                && parameters
+                    .next()
+                    .is_none_or(|named| named == device.as_bytes())
         })
 }
 
 fn argument<'a>(directive: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let (said, value) = directive.split_at_checked(name.len())?;
-    said.eq_ignore_ascii_case(name).then_some(value)
+    let (prefix, value) = directive.split_at_checked(name.len())?;
+    prefix.eq_ignore_ascii_case(name).then_some(value)
 }
 
 #[cfg(test)]

@@ -2,14 +2,14 @@
 
 use httparse::Header;
 
-use crate::answer::{Answer, Exchange};
+use crate::answer::{OriginExchange, OriginResponse};
 use crate::date;
 use crate::directives::Directives;
 use crate::fields::{decimal, first, lines, members};
 
 /// Where a lifetime is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum LifetimeSource {
     /// `s-maxage`.
     SharedMaxAge,
     /// `max-age`.
@@ -26,7 +26,7 @@ pub enum Source {
     Nothing,
 }
 
-impl Source {
+impl LifetimeSource {
     /// What it is called where a decision is explained.
     pub fn word(self) -> &'static str {
         match self {
@@ -53,34 +53,34 @@ impl Source {
 
 /// How long an answer is fresh after it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lifetime {
+pub struct FreshnessLifetime {
     /// Seconds.
     pub seconds: u32,
     /// Where that is from.
-    pub source: Source,
+    pub source: LifetimeSource,
 }
 
-impl Lifetime {
+impl FreshnessLifetime {
     /// None.
     pub const NOTHING: Self = Self {
         seconds: 0,
-        source: Source::Nothing,
+        source: LifetimeSource::Nothing,
     };
 }
 
 /// The lifetime that the answer itself gives (RFC 9111, 4.2.1): `s-maxage`, else `max-age`, else `Expires` less `Date`.
 /// `None` when it says nothing of it.
 pub fn explicit(
-    answer: &Answer<'_, '_>,
+    answer: &OriginResponse<'_, '_>,
     directives: &Directives,
-    exchange: &Exchange,
-) -> Option<Lifetime> {
-    let of = |seconds, source| Some(Lifetime { seconds, source });
+    exchange: &OriginExchange,
+) -> Option<FreshnessLifetime> {
+    let of = |seconds, source| Some(FreshnessLifetime { seconds, source });
     if let Some(seconds) = directives.s_maxage {
-        return of(seconds, Source::SharedMaxAge);
+        return of(seconds, LifetimeSource::SharedMaxAge);
     }
     if let Some(seconds) = directives.max_age {
-        return of(seconds, Source::MaxAge);
+        return of(seconds, LifetimeSource::MaxAge);
     }
     if directives.targeted {
         return None;
@@ -92,17 +92,20 @@ pub fn explicit(
         .map(|line| date::parse(line, received).unwrap_or(i64::MIN))
         .min()?;
     let left = expires.saturating_sub(date).max(0);
-    of(u32::try_from(left).unwrap_or(u32::MAX), Source::Expires)
+    of(
+        u32::try_from(left).unwrap_or(u32::MAX),
+        LifetimeSource::Expires,
+    )
 }
 
 /// The lifetime that is guessed when nothing is said (RFC 9111, 4.2.2): a tenth of the time since the last change, at
 /// most `seconds_max`, for statuses that the standard names and for answers that say `public`.
 pub fn heuristic(
-    answer: &Answer<'_, '_>,
+    answer: &OriginResponse<'_, '_>,
     directives: &Directives,
-    exchange: &Exchange,
+    exchange: &OriginExchange,
     seconds_max: u32,
-) -> Option<Lifetime> {
+) -> Option<FreshnessLifetime> {
     if seconds_max == 0 || !(is_heuristic(answer.status) || directives.public) {
         return None;
     }
@@ -110,9 +113,9 @@ pub fn heuristic(
     let modified = date::parse(first(answer.headers, "last-modified")?, received)?;
     let unchanged = made(answer.headers, received).saturating_sub(modified);
     let tenth = u32::try_from(unchanged.max(0) / 10).unwrap_or(u32::MAX);
-    (tenth > 0).then_some(Lifetime {
+    (tenth > 0).then_some(FreshnessLifetime {
         seconds: tenth.min(seconds_max),
-        source: Source::Heuristic,
+        source: LifetimeSource::Heuristic,
     })
 }
 
@@ -135,13 +138,13 @@ pub fn made(answer: &[Header<'_>], received: i64) -> i64 {
 ///
 /// Both dates and the standard's arithmetic count whole seconds: a difference of one between two clocks cut off to
 /// seconds is no age, and would take a page of one second its whole life.
-pub fn initial_age(answer: &[Header<'_>], exchange: &Exchange) -> u32 {
+pub fn initial_age(answer: &[Header<'_>], exchange: &OriginExchange) -> u32 {
     let received = exchange.received_at.seconds();
     let apparent = match received.saturating_sub(made(answer, received)) {
         ..=1 => 0,
         seconds => u32::try_from(seconds).unwrap_or(u32::MAX),
     };
-    let delay = exchange.received_at.since(exchange.asked_at) / 1000;
+    let delay = exchange.received_at.since(exchange.requested_at) / 1000;
     let delay = u32::try_from(delay).unwrap_or(u32::MAX);
     apparent.max(age_value(answer).saturating_add(delay))
 }
@@ -166,9 +169,9 @@ mod tests {
     /// 1994-11-06 08:49:37, and a little later.
     const RECEIVED: Moment = Moment::from_ms(784_111_777_900);
 
-    fn exchange(delay_ms: u64) -> Exchange {
-        Exchange {
-            asked_at: Moment::from_ms(RECEIVED.ms() - delay_ms),
+    fn exchange(delay_ms: u64) -> OriginExchange {
+        OriginExchange {
+            requested_at: Moment::from_ms(RECEIVED.ms() - delay_ms),
             received_at: RECEIVED,
             chance: 0,
         }
@@ -190,9 +193,9 @@ mod tests {
     const DAY_BEFORE: &str = "Sat, 05 Nov 1994 08:49:37 GMT";
 
     #[track_caller]
-    fn check_explicit(lines: &[(&str, &str)], expected: Option<(u32, Source)>) {
+    fn check_explicit(lines: &[(&str, &str)], expected: Option<(u32, LifetimeSource)>) {
         let headers = headers(lines);
-        let answer = Answer {
+        let answer = OriginResponse {
             status: 200,
             reason: "OK",
             headers: &headers,
@@ -209,19 +212,25 @@ mod tests {
         let of = |seconds, source| Some((seconds, source));
         check_explicit(
             &[(control, "max-age=1, s-maxage=9"), expires],
-            of(9, Source::SharedMaxAge),
+            of(9, LifetimeSource::SharedMaxAge),
         );
         check_explicit(
             &[(control, "max-age=0"), expires, date],
-            of(0, Source::MaxAge),
+            of(0, LifetimeSource::MaxAge),
         );
-        check_explicit(&[expires, date], of(20, Source::Expires));
-        check_explicit(&[expires, ("Date", BEFORE)], of(30, Source::Expires));
-        check_explicit(&[expires, ("Date", "foo")], of(20, Source::Expires));
-        check_explicit(&[expires], of(20, Source::Expires));
-        check_explicit(&[("Expires", NOW), ("Date", LATER)], of(0, Source::Expires));
-        check_explicit(&[("Expires", "0")], of(0, Source::Expires));
-        check_explicit(&[expires, ("Expires", "0")], of(0, Source::Expires));
+        check_explicit(&[expires, date], of(20, LifetimeSource::Expires));
+        check_explicit(
+            &[expires, ("Date", BEFORE)],
+            of(30, LifetimeSource::Expires),
+        );
+        check_explicit(&[expires, ("Date", "foo")], of(20, LifetimeSource::Expires));
+        check_explicit(&[expires], of(20, LifetimeSource::Expires));
+        check_explicit(
+            &[("Expires", NOW), ("Date", LATER)],
+            of(0, LifetimeSource::Expires),
+        );
+        check_explicit(&[("Expires", "0")], of(0, LifetimeSource::Expires));
+        check_explicit(&[expires, ("Expires", "0")], of(0, LifetimeSource::Expires));
         check_explicit(
             &[("CDN-Cache-Control", "x"), (control, "max-age=1"), expires],
             None,
@@ -233,7 +242,7 @@ mod tests {
     fn a_lifetime_is_guessed_where_the_standard_allows_it() {
         let guess = |status, lines: &[(&str, &str)]| {
             let headers = headers(lines);
-            let answer = Answer {
+            let answer = OriginResponse {
                 status,
                 reason: "",
                 headers: &headers,

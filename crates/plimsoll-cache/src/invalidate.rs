@@ -6,7 +6,7 @@ use httparse::Header;
 use sfv::{BareItem, List, ListEntry, Parser};
 use url::Url;
 
-use crate::answer::Answer;
+use crate::answer::OriginResponse;
 use crate::fields::{lines, members, only};
 use crate::key::{KeyRef, Seed};
 use crate::request::Method;
@@ -82,7 +82,7 @@ pub fn invalidated(
     method: Method,
     key: &KeyRef<'_>,
     target: &str,
-    answer: &Answer<'_, '_>,
+    answer: &OriginResponse<'_, '_>,
     seed: Seed,
 ) -> Invalidation {
     if !method.invalidates() || !(200..400).contains(&answer.status) {
@@ -163,7 +163,7 @@ mod tests {
         let rule = KeyRule::default();
         let key = KeyRef::new(true, "a.example", "/dir/page?q", &rule);
         let headers = headers(lines);
-        let answer = Answer {
+        let answer = OriginResponse {
             status,
             reason: "",
             headers: &headers,

@@ -92,9 +92,9 @@ pub struct KeyRef<'a> {
 
 /// The key of a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key(Box<[u8]>);
+pub struct CacheKey(Box<[u8]>);
 
-impl Key {
+impl CacheKey {
     /// Its bytes: `https://host/path?query`.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -216,7 +216,7 @@ impl<'a> KeyRef<'a> {
     }
 
     /// Whether a copy's key is this one, byte for byte.
-    pub fn is(&self, key: &Key) -> bool {
+    pub fn is(&self, key: &CacheKey) -> bool {
         self.is_written(key.as_bytes())
     }
 
@@ -234,7 +234,7 @@ impl<'a> KeyRef<'a> {
     }
 
     /// The key to keep.
-    pub fn to_key(&self) -> Key {
+    pub fn to_key(&self) -> CacheKey {
         let mut bytes = Vec::with_capacity(
             16 + self.host.len() + self.path.len() + self.query.map_or(0, str::len),
         );
@@ -242,7 +242,7 @@ impl<'a> KeyRef<'a> {
             bytes.extend_from_slice(piece);
             true
         });
-        Key(bytes.into_boxed_slice())
+        CacheKey(bytes.into_boxed_slice())
     }
 
     /// Hands out the key's bytes in order until one piece is not wanted; whether all were.
@@ -275,36 +275,36 @@ fn parameters(
     take: &mut impl FnMut(&[u8]) -> bool,
 ) -> bool {
     let mut is_first = true;
-    let mut hand_out = |part: &str| {
+    let mut emit = |parameter: &str| {
         let sign: &[u8] = if is_first { b"?" } else { b"&" };
         is_first = false;
-        take(sign) && take(part.as_bytes())
+        take(sign) && take(parameter.as_bytes())
     };
-    let mut parts = query.split('&').filter(|part| counts(part, kept));
-    if !sorted || parts.clone().count() > SORTED_MAX {
-        return parts.all(hand_out);
+    let mut relevant = query.split('&').filter(|parameter| counts(parameter, kept));
+    if !sorted || relevant.clone().count() > SORTED_MAX {
+        return relevant.all(emit);
     }
     let mut room = [(0_usize, ""); SORTED_MAX];
     let mut count = 0;
-    for part in parts {
-        room[count] = (count, part);
+    for parameter in relevant {
+        room[count] = (count, parameter);
         count += 1;
     }
-    let parts = &mut room[..count];
+    let ordered = &mut room[..count];
     // Sorting in place needs no memory; the place keeps those of one name in order.
-    parts.sort_unstable_by(|(place, part), (other_place, other)| {
-        (name_of(part), place).cmp(&(name_of(other), other_place))
+    ordered.sort_unstable_by(|(place, parameter), (other_place, other)| {
+        (name_of(parameter), place).cmp(&(name_of(other), other_place))
     });
-    parts.iter().all(|(_, part)| hand_out(part))
+    ordered.iter().all(|(_, parameter)| emit(parameter))
 }
 
 /// Whether a parameter is part of the key.
-fn counts(part: &str, kept: &Query) -> bool {
+fn counts(parameter: &str, kept: &Query) -> bool {
     // Some origins take a semicolon for an ampersand: what hides behind it counts.
-    if part.contains(';') {
+    if parameter.contains(';') {
         return true;
     }
-    let name = name_of(part);
+    let name = name_of(parameter);
     match kept {
         Query::All => true,
         Query::Ignore => false,
@@ -318,8 +318,10 @@ fn counts(part: &str, kept: &Query) -> bool {
     }
 }
 
-fn name_of(part: &str) -> &str {
-    part.split_once('=').map_or(part, |(name, _)| name)
+fn name_of(parameter: &str) -> &str {
+    parameter
+        .split_once('=')
+        .map_or(parameter, |(name, _)| name)
 }
 
 /// Hands out bytes in small letters.

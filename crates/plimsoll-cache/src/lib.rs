@@ -97,16 +97,16 @@ pub mod storing;
 pub mod update;
 pub mod vary;
 
-pub use answer::{Answer, Exchange};
-pub use key::{Key, KeyRef, KeyRule, Query, Seed};
+pub use answer::{OriginExchange, OriginResponse};
+pub use key::{CacheKey, KeyRef, KeyRule, Query, Seed};
 pub use moment::Moment;
-pub use policy::{Policy, SetCookie};
-pub use request::{Asked, Class, Method, Passing};
+pub use policy::{CachePolicy, SetCookie};
+pub use request::{CacheRequest, Class, Method, Passing};
 pub use response::{Shape, Stored};
 pub use reuse::{Decision, Reason, Renewal, Serve};
 pub use status::{CacheStatus, Forward};
-pub use storing::{Refusal, Storable, Terms};
+pub use storing::{Storable, Terms, UncacheableReason};
 pub use vary::{Variants, Vary};
 
 #[cfg(test)]
-mod scene;
+mod test_fixtures;

@@ -19,7 +19,7 @@ pub enum SetCookie {
 /// The default is what RFC 9111 allows without being told anything, except that a stale copy is kept for an hour in case
 /// the origin fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy {
+pub struct CachePolicy {
     /// What of a request makes its key.
     pub key: KeyRule,
     /// Least lifetime of a plain page: a 200 to a GET by nobody in particular, which says neither `private`, `no-store`
@@ -56,7 +56,7 @@ pub struct Policy {
     pub set_cookie: SetCookie,
 }
 
-impl Default for Policy {
+impl Default for CachePolicy {
     fn default() -> Self {
         Self {
             key: KeyRule::default(),

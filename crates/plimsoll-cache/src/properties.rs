@@ -3,18 +3,18 @@
 
 use httparse::{EMPTY_HEADER, Header, Request, Response, Status};
 
-use crate::answer::{Answer, Exchange};
+use crate::answer::{OriginExchange, OriginResponse};
 use crate::date;
-use crate::directives::{Directives, Wishes};
-use crate::disk::{Journal, START_LEN, Start, meta_sum};
+use crate::directives::{Directives, RequestDirectives};
+use crate::disk::{CacheFileHeader, Journal, START_LEN, meta_sum};
 use crate::fields::{has, lines, only};
 use crate::fragments::address::Address;
-use crate::fragments::{Parts, Piece, TAG_LEN_MAX, TAGS_MAX};
+use crate::fragments::{EsiSegment, EsiTemplate, TAG_LEN_MAX, TAGS_MAX};
 use crate::key::{KeyRef, KeyRule, Query, Seed};
 use crate::moment::Moment;
-use crate::policy::Policy;
-use crate::range::Part;
-use crate::request::Asked;
+use crate::policy::CachePolicy;
+use crate::range::ByteRange;
+use crate::request::CacheRequest;
 use crate::response::Stored;
 use crate::reuse::{self, Decision};
 use crate::storing;
@@ -40,7 +40,7 @@ pub fn directives_are_read_safely(value: &[u8]) {
     assert!(with(b"must-revalidate").must_revalidate);
     assert!(with(b"max-age=60").max_age <= Some(60));
     assert!(with(b"s-maxage=60").s_maxage <= Some(60));
-    let _ = Wishes::of(&[line(value)]);
+    let _ = RequestDirectives::of(&[line(value)]);
     let _ = Directives::of(&[Header {
         name: "cdn-cache-control",
         value,
@@ -70,8 +70,8 @@ pub fn date_is_read_or_refused(value: &[u8], now: u32) {
 ///
 /// # Panics
 /// When it does not.
-pub fn part_lies_within(range: &[u8], len: u64) {
-    if let Part::Bytes { first, last } = Part::of(range, len) {
+pub fn range_lies_within(range: &[u8], len: u64) {
+    if let ByteRange::Bytes { first, last } = ByteRange::of(range, len) {
         assert!(first <= last && last < len);
     }
 }
@@ -87,7 +87,7 @@ pub fn selecting_depends_on_what_is_named(vary: &[u8], value: &[u8], other: &[u8
     }]) else {
         return;
     };
-    let policy = Policy::default();
+    let policy = CachePolicy::default();
     let write = |headers: &[Header<'_>]| {
         let mut out = Vec::new();
         write_selecting(&mut out, &names, headers, &policy).then_some(out)
@@ -110,7 +110,7 @@ pub fn selecting_depends_on_what_is_named(vary: &[u8], value: &[u8], other: &[u8
 ///
 /// # Panics
 /// When it does not hold.
-pub fn keys_tell_targets_apart(host: &str, target: &str, other: &str) {
+pub fn keys_distinguish_targets(host: &str, target: &str, other: &str) {
     for query in [
         Query::All,
         Query::Ignore,
@@ -123,13 +123,13 @@ pub fn keys_tell_targets_apart(host: &str, target: &str, other: &str) {
                 query: query.clone(),
                 sorted,
             };
-            let one = KeyRef::new(true, host, target, &rule);
-            let two = KeyRef::new(true, host, other, &rule);
-            let (key, other_key) = (one.to_key(), two.to_key());
-            assert!(one.is(&key) && two.is(&other_key));
-            assert_eq!(one.is(&other_key), key == other_key);
+            let first = KeyRef::new(true, host, target, &rule);
+            let second = KeyRef::new(true, host, other, &rule);
+            let (key, other_key) = (first.to_key(), second.to_key());
+            assert!(first.is(&key) && second.is(&other_key));
+            assert_eq!(first.is(&other_key), key == other_key);
             if key == other_key {
-                assert_eq!(one.hash(Seed(1, 2)), two.hash(Seed(1, 2)));
+                assert_eq!(first.hash(Seed(1, 2)), second.hash(Seed(1, 2)));
                 let rooted = |target: &str| match target {
                     "" => "/".to_owned(),
                     query if query.starts_with('?') => format!("/{query}"),
@@ -148,55 +148,60 @@ pub fn keys_tell_targets_apart(host: &str, target: &str, other: &str) {
 /// When it is not.
 pub fn what_is_stored_may_be_shared(request: &[u8], answer: &[u8], seconds: u32) {
     let mut request_room = [EMPTY_HEADER; FIELDS_MAX];
-    let mut asking = Request::new(&mut request_room);
+    let mut parsed_request = Request::new(&mut request_room);
     let mut answer_room = [EMPTY_HEADER; FIELDS_MAX];
-    let mut answering = Response::new(&mut answer_room);
+    let mut parsed_response = Response::new(&mut answer_room);
     let (Ok(Status::Complete(_)), Ok(Status::Complete(_))) =
-        (asking.parse(request), answering.parse(answer))
+        (parsed_request.parse(request), parsed_response.parse(answer))
     else {
         return;
     };
-    let policy = Policy {
+    let policy = CachePolicy {
         lifetime_min: 30,
         reload_after: Some(1),
-        ..Policy::default()
+        ..CachePolicy::default()
     };
-    let asked = Asked::read(
-        asking.method.unwrap_or_default(),
+    let cache_request = CacheRequest::read(
+        parsed_request.method.unwrap_or_default(),
         false,
-        asking.headers,
+        parsed_request.headers,
         &policy,
     );
     let rule = KeyRule::default();
-    let key = KeyRef::new(true, "a.example", asking.path.unwrap_or_default(), &rule);
-    let answer = Answer {
-        status: answering.code.unwrap_or_default(),
-        reason: answering.reason.unwrap_or_default(),
-        headers: answering.headers,
+    let key = KeyRef::new(
+        true,
+        "a.example",
+        parsed_request.path.unwrap_or_default(),
+        &rule,
+    );
+    let answer = OriginResponse {
+        status: parsed_response.code.unwrap_or_default(),
+        reason: parsed_response.reason.unwrap_or_default(),
+        headers: parsed_response.headers,
     };
     let start = Moment::from_ms(1_795_348_800_000);
-    let exchange = Exchange {
-        asked_at: start,
+    let exchange = OriginExchange {
+        requested_at: start,
         received_at: start,
         chance: seconds,
     };
-    let Ok(storable) = storing::judge(&asked, &key, &answer, &policy, &exchange) else {
+    let Ok(storable) = storing::evaluate(&cache_request, &key, &answer, &policy, &exchange) else {
         return;
     };
     let terms = storable.terms;
-    let has_cookie =
-        lines(asked.headers, "cookie").any(|line| line.iter().any(|byte| !b"; \t".contains(byte)));
-    let is_somebody = has_cookie || has(asked.headers, "authorization");
+    let has_cookie = lines(cache_request.headers, "cookie")
+        .any(|line| line.iter().any(|byte| !b"; \t".contains(byte)));
+    let is_somebody = has_cookie || has(cache_request.headers, "authorization");
     assert!(!is_somebody || terms.plain_until == terms.fresh_until);
-    assert!(!asked.authorized || terms.for_authorized);
+    assert!(!cache_request.authorized || terms.for_authorized);
     assert!(!terms.no_cache || terms.stale_if_error == 0);
     let stored = Stored::new(&answer, &storable);
     let now = start.after(u64::from(seconds) * 1000);
-    let decision = reuse::decide(&asked, &stored, None, Some(10), now, &policy);
+    let decision = reuse::decide(&cache_request, &stored, None, Some(10), now, &policy);
     if let Decision::Serve(serve) = decision {
         check_head(&stored, serve.shape, now);
     }
-    let renewed = update::renew(&stored, &asked, &key, &answer, &policy, &exchange);
+    let renewed = update::renew(&stored, &cache_request, &key, &answer, &policy, &exchange);
     if let update::Renewed::Copy(copy, _) = renewed {
         assert_eq!(copy.status(), stored.status());
         check_head(&copy, crate::response::Shape::Whole, now);
@@ -230,29 +235,29 @@ fn check_head(stored: &Stored, shape: crate::response::Shape, now: Moment) {
 /// # Panics
 /// When it does not hold.
 pub fn pages_come_apart_safely(page: &[u8], reference: &str) {
-    let parts = Parts::parse(page);
-    let (mut at, mut kept, mut wanted) = (0, 0, 0);
-    for piece in parts.pieces() {
+    let template = EsiTemplate::parse(page);
+    let (mut at, mut kept, mut includes) = (0, 0, 0);
+    for piece in template.pieces() {
         match piece {
-            Piece::Text(range) => {
+            EsiSegment::Text(range) => {
                 assert!(at <= range.start && range.start < range.end && range.end <= page.len());
                 let gap = &page[at..range.start];
                 assert!(gap.is_empty() || gap.starts_with(b"<") || gap.starts_with(b"-->"));
                 at = range.end;
                 kept += range.len();
             }
-            Piece::Include(include) => {
+            EsiSegment::Include(include) => {
                 assert!(!include.src.is_empty() && include.src.len() <= TAG_LEN_MAX);
-                wanted += 1;
+                includes += 1;
             }
         }
     }
-    assert_eq!(wanted, parts.includes());
-    assert!(wanted <= TAGS_MAX);
-    assert!(!parts.is_plain() || kept == page.len());
+    assert_eq!(includes, template.includes());
+    assert!(includes <= TAGS_MAX);
+    assert!(!template.is_plain() || kept == page.len());
     // A page without the beginning of a tag has none.
     let has_tag = |tag: &[u8]| page.windows(tag.len()).any(|window| window == tag);
-    assert!(parts.is_plain() || has_tag(b"<esi:") || has_tag(b"<!--esi"));
+    assert!(template.is_plain() || has_tag(b"<esi:") || has_tag(b"<!--esi"));
     if let Some(address) = Address::resolve("a.example", "/page?x", reference) {
         let line = ["http://", &address.host, &address.target].concat();
         assert!(line.bytes().all(|byte| byte.is_ascii_graphic()));
@@ -266,7 +271,7 @@ pub fn pages_come_apart_safely(page: &[u8], reference: &str) {
 /// # Panics
 /// When it does not.
 pub fn file_is_read_or_refused(bytes: &[u8]) {
-    let Ok(start) = Start::read(bytes) else {
+    let Ok(start) = CacheFileHeader::read(bytes) else {
         return;
     };
     assert_eq!(start.write()[..], bytes[..START_LEN]);
@@ -291,8 +296,8 @@ pub fn file_is_read_or_refused(bytes: &[u8]) {
 /// # Panics
 /// When it is not.
 pub fn description_is_read_or_refused(meta: &[u8]) {
-    let start = Start {
-        stamp: 1,
+    let start = CacheFileHeader {
+        file_id: 1,
         purges: 0,
         hash: 0,
         meta_len: u32::try_from(meta.len()).unwrap_or_default(),
@@ -389,7 +394,7 @@ mod tests {
             for value in [&value[..], text.as_bytes()] {
                 directives_are_read_safely(value);
                 date_is_read_or_refused(value, now);
-                part_lies_within(value, len);
+                range_lies_within(value, len);
                 selecting_depends_on_what_is_named(b"foo, accept-encoding", value, b"x");
             }
         }
@@ -417,7 +422,7 @@ mod tests {
             target in "/?[a-c?&=;#]{0,4}",
             other in "/?[a-c?&=;#]{0,4}",
         ) {
-            keys_tell_targets_apart(&host, &target, &other);
+            keys_distinguish_targets(&host, &target, &other);
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::fields::members;
 
 /// What of a body is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ByteRange {
     /// All of it: no range that counts is asked for, or several, which may be answered so.
     Whole,
     /// From the first to the last byte, both counted from 0 and both sent.
@@ -18,7 +18,7 @@ pub enum Part {
     Unsatisfiable,
 }
 
-impl Part {
+impl ByteRange {
     /// What a `Range` asks for of a body of so many bytes. A field that breaks the grammar counts for nothing.
     pub fn of(range: &[u8], len: u64) -> Self {
         let Some(equals) = range.iter().position(|&byte| byte == b'=') else {
@@ -36,15 +36,15 @@ impl Part {
 }
 
 /// One range; `None` when it is not valid.
-fn single(range: &[u8], len: u64) -> Option<Part> {
+fn single(range: &[u8], len: u64) -> Option<ByteRange> {
     let dash = range.iter().position(|&byte| byte == b'-')?;
     let (first, last) = (&range[..dash], &range[dash + 1..]);
     if first.is_empty() {
         let wanted = position(last)?;
         if wanted == 0 || len == 0 {
-            return Some(Part::Unsatisfiable);
+            return Some(ByteRange::Unsatisfiable);
         }
-        return Some(Part::Bytes {
+        return Some(ByteRange::Bytes {
             first: len.saturating_sub(wanted),
             last: len - 1,
         });
@@ -58,9 +58,9 @@ fn single(range: &[u8], len: u64) -> Option<Part> {
         return None;
     }
     if first >= len {
-        return Some(Part::Unsatisfiable);
+        return Some(ByteRange::Unsatisfiable);
     }
-    Some(Part::Bytes {
+    Some(ByteRange::Bytes {
         first,
         last: last.min(len - 1),
     })
@@ -87,9 +87,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(range: &str, len: u64, expected: Part) {
+    fn check(range: &str, len: u64, expected: ByteRange) {
         assert_eq!(
-            Part::of(range.as_bytes(), len),
+            ByteRange::of(range.as_bytes(), len),
             expected,
             "{range} of {len}"
         );
@@ -97,24 +97,24 @@ mod tests {
 
     #[test]
     fn ranges_are_those_of_the_standard() {
-        let bytes = |first, last| Part::Bytes { first, last };
+        let bytes = |first, last| ByteRange::Bytes { first, last };
         // RFC 9110, 14.1.2, for a body of 10,000 bytes.
         check("bytes=0-499", 10_000, bytes(0, 499));
         check("bytes=500-999", 10_000, bytes(500, 999));
         check("bytes=-500", 10_000, bytes(9_500, 9_999));
         check("bytes=9500-", 10_000, bytes(9_500, 9_999));
         check("Bytes=0-0", 10_000, bytes(0, 0));
-        check("bytes=0-0,-1", 10_000, Part::Whole);
+        check("bytes=0-0,-1", 10_000, ByteRange::Whole);
         check("bytes=-20000", 10_000, bytes(0, 9_999));
         check(
             "bytes=9999-99999999999999999999999",
             10_000,
             bytes(9_999, 9_999),
         );
-        check("bytes=10000-", 10_000, Part::Unsatisfiable);
-        check("bytes=-0", 10_000, Part::Unsatisfiable);
-        check("bytes=0-", 0, Part::Unsatisfiable);
-        check("bytes=-1", 0, Part::Unsatisfiable);
+        check("bytes=10000-", 10_000, ByteRange::Unsatisfiable);
+        check("bytes=-0", 10_000, ByteRange::Unsatisfiable);
+        check("bytes=0-", 0, ByteRange::Unsatisfiable);
+        check("bytes=-1", 0, ByteRange::Unsatisfiable);
         for invalid in [
             "",
             "bytes",
@@ -128,7 +128,7 @@ mod tests {
             "bytes=--1",
             "bytes=+1-2",
         ] {
-            check(invalid, 10_000, Part::Whole);
+            check(invalid, 10_000, ByteRange::Whole);
         }
     }
 
@@ -137,14 +137,14 @@ mod tests {
 
         #[test]
         fn a_part_lies_within_its_body(range in "bytes=[0-9-,]{0,12}", len in 0_u64..2_000) {
-            if let Part::Bytes { first, last } = Part::of(range.as_bytes(), len) {
+            if let ByteRange::Bytes { first, last } = ByteRange::of(range.as_bytes(), len) {
                 prop_assert!(first <= last && last < len);
             }
         }
 
         #[test]
         fn any_bytes_are_read(range: Vec<u8>, len: u64) {
-            let _ = Part::of(&range, len);
+            let _ = ByteRange::of(&range, len);
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use httparse::Header;
 
-use crate::directives::Wishes;
+use crate::directives::RequestDirectives;
 use crate::fields::{is, lines};
-use crate::policy::Policy;
-use crate::steering::{is_plain, merge, steers_unjudged};
+use crate::policy::CachePolicy;
+use crate::steering::{is_plain, merge, steers_unvalidated};
 
 /// What a method means to a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Passing {
 
 /// A request, as a cache sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'h, 'b> {
+pub struct CacheRequest<'h, 'b> {
     /// All its fields.
     pub headers: &'h [Header<'b>],
     /// What its method means.
@@ -113,14 +113,19 @@ pub struct Asked<'h, 'b> {
     /// Whether it says under which condition a range is wanted.
     pub if_range: bool,
     /// What it wishes; `None` when neither `Cache-Control` nor `Pragma` is there.
-    pub wishes: Option<Wishes>,
+    pub cache_control: Option<RequestDirectives>,
 }
 
-impl<'h, 'b> Asked<'h, 'b> {
+impl<'h, 'b> CacheRequest<'h, 'b> {
     /// Reads a request. Nothing is allocated.
-    pub fn read(method: &str, has_body: bool, headers: &'h [Header<'b>], policy: &Policy) -> Self {
+    pub fn read(
+        method: &str,
+        has_body: bool,
+        headers: &'h [Header<'b>],
+        policy: &CachePolicy,
+    ) -> Self {
         let method = Method::of(method);
-        let mut asked = Self {
+        let mut request = Self {
             headers,
             method,
             class: Class::Plain,
@@ -128,27 +133,27 @@ impl<'h, 'b> Asked<'h, 'b> {
             conditional: false,
             range: None,
             if_range: false,
-            wishes: None,
+            cache_control: None,
         };
-        let mut has_wishes = false;
+        let mut has_cache_control = false;
         let mut passing = None;
         for header in headers {
             let name = header.name;
             match name.len() {
-                5 if is(name, "range") => asked.range = Some(header.value.trim_ascii()),
-                6 if is(name, "pragma") => has_wishes = true,
+                5 if is(name, "range") => request.range = Some(header.value.trim_ascii()),
+                6 if is(name, "pragma") => has_cache_control = true,
                 6 if is(name, "cookie") => {
-                    asked.cookie(header.value, policy, &mut passing);
+                    request.cookie(header.value, policy, &mut passing);
                 }
-                8 if is(name, "if-range") => asked.if_range = true,
+                8 if is(name, "if-range") => request.if_range = true,
                 8 if is(name, "if-match") => passing = Some(Passing::Condition),
                 13 if is(name, "authorization") => {
-                    asked.authorized = true;
-                    asked.class = Class::Named;
+                    request.authorized = true;
+                    request.class = Class::Named;
                 }
-                13 if is(name, "cache-control") => has_wishes = true,
-                13 if is(name, "if-none-match") => asked.conditional = true,
-                17 if is(name, "if-modified-since") => asked.conditional = true,
+                13 if is(name, "cache-control") => has_cache_control = true,
+                13 if is(name, "if-none-match") => request.conditional = true,
+                17 if is(name, "if-modified-since") => request.conditional = true,
                 19 if is(name, "if-unmodified-since") => passing = Some(Passing::Condition),
                 _ => {}
             }
@@ -162,16 +167,16 @@ impl<'h, 'b> Asked<'h, 'b> {
         if !matches!(method, Method::Get | Method::Head) {
             passing = Some(Passing::Method);
         }
-        if has_wishes {
-            asked.wishes = Some(Wishes::of(headers));
+        if has_cache_control {
+            request.cache_control = Some(RequestDirectives::of(headers));
         }
-        if asked.method != Method::Get {
-            asked.range = None;
+        if request.method != Method::Get {
+            request.range = None;
         }
         if let Some(passing) = passing {
-            asked.class = Class::Alone(passing);
+            request.class = Class::Alone(passing);
         }
-        asked
+        request
     }
 
     /// Whether a copy can be answered whole and at once, without looking at anything but its times.
@@ -179,7 +184,7 @@ impl<'h, 'b> Asked<'h, 'b> {
         self.class == Class::Plain
             && !self.conditional
             && self.range.is_none()
-            && self.wishes.is_none()
+            && self.cache_control.is_none()
     }
 
     /// Whether a field of this request stays behind when a copy is fetched: conditions and ranges are answered from the
@@ -194,7 +199,7 @@ impl<'h, 'b> Asked<'h, 'b> {
         }
     }
 
-    fn cookie(&mut self, value: &[u8], policy: &Policy, passing: &mut Option<Passing>) {
+    fn cookie(&mut self, value: &[u8], policy: &CachePolicy, passing: &mut Option<Passing>) {
         for name in cookie_names(value) {
             let is_in = |names: &[String]| names.iter().any(|other| other.as_bytes() == name);
             if is_in(&policy.cookies_bypass) {
@@ -223,8 +228,8 @@ fn cookie_names(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Whether a field may change the answer and is in no key: it steers some origins, or they may take it for another.
 #[inline]
-fn is_unkeyed(name: &str, policy: &Policy) -> bool {
-    (!is_plain(name) || steers_unjudged(name))
+fn is_unkeyed(name: &str, policy: &CachePolicy) -> bool {
+    (!is_plain(name) || steers_unvalidated(name))
         && !policy.fields_keyed.iter().any(|keyed| merge(name, keyed))
 }
 
@@ -234,10 +239,10 @@ mod tests {
 
     #[track_caller]
     fn check(method: &str, lines: &[(&str, &str)], expected: Class) {
-        let policy = Policy {
+        let policy = CachePolicy {
             cookies_ignored: vec!["_ga".into(), "theme".into()],
             cookies_bypass: vec!["preview".into()],
-            ..Policy::default()
+            ..CachePolicy::default()
         };
         let headers: Vec<_> = lines
             .iter()
@@ -246,8 +251,8 @@ mod tests {
                 value: value.as_bytes(),
             })
             .collect();
-        let asked = Asked::read(method, false, &headers, &policy);
-        assert_eq!(asked.class, expected, "{method} {lines:?}");
+        let request = CacheRequest::read(method, false, &headers, &policy);
+        assert_eq!(request.class, expected, "{method} {lines:?}");
     }
 
     #[test]
@@ -282,8 +287,8 @@ mod tests {
 
     #[test]
     fn a_body_is_no_part_of_a_key() {
-        let asked = Asked::read("GET", true, &[], &Policy::default());
-        assert_eq!(asked.class, Class::Alone(Passing::Body));
+        let request = CacheRequest::read("GET", true, &[], &CachePolicy::default());
+        assert_eq!(request.class, Class::Alone(Passing::Body));
     }
 
     #[test]

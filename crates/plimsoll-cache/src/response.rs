@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use httparse::Header;
 
-use crate::answer::Answer;
+use crate::answer::OriginResponse;
 use crate::date;
 use crate::etag::ETag;
 use crate::fields::{is, lines, members, only};
@@ -17,12 +17,12 @@ const LAST_SECOND: u64 = 253_402_300_799;
 
 /// Where a value lies in a head; never at its beginning, where the first line is.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct HeadSpan {
     start: NonZeroU32,
     end: u32,
 }
 
-impl Span {
+impl HeadSpan {
     /// `None` for one that no head has, which are bounded.
     fn new(start: usize, end: usize) -> Option<Self> {
         Some(Self {
@@ -47,8 +47,8 @@ pub struct Stored {
     /// Length of the head.
     head_len: u32,
     status: u16,
-    etag: Option<Span>,
-    last_modified: Option<Span>,
+    etag: Option<HeadSpan>,
+    last_modified: Option<HeadSpan>,
     terms: Terms,
 }
 
@@ -60,7 +60,7 @@ pub enum Shape {
     /// 304: the client has it already.
     NotModified,
     /// 206: from the first to the last byte.
-    Part {
+    Partial {
         /// The first, counted from 0.
         first: u64,
         /// The last, which is sent too.
@@ -72,7 +72,7 @@ pub enum Shape {
 
 impl Stored {
     /// The copy of an answer, as [`crate::storing::judge`] said.
-    pub fn new(answer: &Answer<'_, '_>, storable: &Storable) -> Self {
+    pub fn new(answer: &OriginResponse<'_, '_>, storable: &Storable) -> Self {
         let terms = storable.terms;
         let mut head = Vec::with_capacity(512);
         put(
@@ -105,13 +105,13 @@ impl Stored {
         for header in answer.headers {
             let name = header.name;
             let is_odd_date = made.is_none() && is(name, "date");
-            if is_odd_date || !is_kept(answer.headers, name, storable) {
+            if is_odd_date || !is_field_stored(answer.headers, name, storable) {
                 continue;
             }
             put(&mut head, &[name, ": "]);
             let start = head.len();
             head.extend_from_slice(header.value.trim_ascii());
-            let span = Span::new(start, head.len());
+            let span = HeadSpan::new(start, head.len());
             put(&mut head, &["\r\n"]);
             if is(name, "etag") && stored.etag.is_none() {
                 stored.etag = span;
@@ -126,7 +126,7 @@ impl Stored {
     }
 
     /// A copy's head as it was kept, with the terms it was stored on; `None` when no copy has such a head.
-    pub fn of_parts(head: Box<[u8]>, terms: Terms) -> Option<Self> {
+    pub fn from_head(head: Box<[u8]>, terms: Terms) -> Option<Self> {
         let (line, fields) = split_line(&head)?;
         let status = line.strip_prefix(b"HTTP/1.1 ")?;
         let (status, reason) = status.split_at_checked(3)?;
@@ -149,11 +149,11 @@ impl Stored {
                 return None;
             }
             let places = ["etag", "last-modified", "date"];
-            let place = places.iter().position(|one| is(name, one));
+            let place = places.iter().position(|candidate| is(name, candidate));
             if let Some(span) = place.map(|place| &mut spans[place])
                 && span.is_none()
             {
-                *span = Span::new(at + colon + 2, at + line.len());
+                *span = HeadSpan::new(at + colon + 2, at + line.len());
             }
             rest = after;
         }
@@ -204,8 +204,8 @@ impl Stored {
             .fields()
             .filter(|header| is(header.name, "content-language"));
         let line = lines.next()?.value;
-        let is_one = lines.next().is_none() && !line.is_empty() && !line.contains(&b',');
-        is_one.then_some(line)
+        let is_single = lines.next().is_none() && !line.is_empty() && !line.contains(&b',');
+        is_single.then_some(line)
     }
 
     /// Its `Last-Modified` as it stands.
@@ -280,7 +280,7 @@ impl Stored {
                 put(out, &["HTTP/1.1 304 Not Modified\r\n"]);
                 self.write_fields(out, |name| !describes_content(name));
             }
-            Shape::Part { first, last } => {
+            Shape::Partial { first, last } => {
                 put(out, &["HTTP/1.1 206 Partial Content\r\n"]);
                 self.write_fields(out, |name| !is(name, "content-range"));
                 put(out, &["Content-Range: bytes "]);
@@ -332,7 +332,7 @@ impl Stored {
         let received = self.terms.received_at.seconds();
         match (self.modified(), date::parse(if_range, received)) {
             // A date says which of two contents it is only when it lies a second before the answer (RFC 9110, 8.8.2.2).
-            (Some(modified), Some(asked)) => modified == asked && modified < self.made(),
+            (Some(modified), Some(requested)) => modified == requested && modified < self.made(),
             _ => false,
         }
     }
@@ -377,7 +377,7 @@ fn split_line(head: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// Whether a field of an answer goes into its copy (RFC 9111, 3.1). Its length is that of the body that is kept, its
 /// age is reckoned.
-fn is_kept(answer: &[Header<'_>], name: &str, storable: &Storable) -> bool {
+fn is_field_stored(answer: &[Header<'_>], name: &str, storable: &Storable) -> bool {
     if ends_with_connection(name) || is(name, "age") || is(name, "content-length") {
         return false;
     }
@@ -448,9 +448,9 @@ fn write_length(out: &mut Vec<u8>, body_len: Option<u64>) {
     }
 }
 
-fn put(out: &mut Vec<u8>, parts: &[&str]) {
-    for part in parts {
-        out.extend_from_slice(part.as_bytes());
+fn put(out: &mut Vec<u8>, texts: &[&str]) {
+    for text in texts {
+        out.extend_from_slice(text.as_bytes());
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::fields::only;
 use crate::moment::Moment;
-use crate::policy::Policy;
-use crate::range::Part;
-use crate::request::{Asked, Class, Passing};
+use crate::policy::CachePolicy;
+use crate::range::ByteRange;
+use crate::request::{CacheRequest, Class, Passing};
 use crate::response::{Shape, Stored};
 
 /// What is done for a request.
@@ -64,7 +64,7 @@ pub enum Reason {
     /// It says `no-cache`.
     NoCache,
     /// The client wishes for something newer.
-    Wished,
+    RequestDirective,
     /// The request passes the cache by.
     Passing(Passing),
     /// The request has `Authorization`, and the copy is not said to serve such.
@@ -81,7 +81,7 @@ impl Reason {
             Self::Stale => "stale",
             Self::Purged => "purged",
             Self::NoCache => "no-cache",
-            Self::Wished => "request",
+            Self::RequestDirective => "request",
             Self::Passing(passing) => passing.word(),
             Self::Authorized => "authorization",
             Self::Named => "cookie",
@@ -94,7 +94,9 @@ impl Reason {
             Self::Stale => "the copy is stale",
             Self::Purged => "the copy was purged",
             Self::NoCache => "the copy says Cache-Control: no-cache",
-            Self::Wished => "the request wishes for something newer (Cache-Control or Pragma)",
+            Self::RequestDirective => {
+                "the request wishes for something newer (Cache-Control or Pragma)"
+            }
             Self::Passing(passing) => passing.text(),
             Self::Authorized => {
                 "the request has Authorization, and the copy says neither public, must-revalidate nor s-maxage"
@@ -108,7 +110,7 @@ impl Reason {
 
 /// The times of a copy that hold for a request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
+pub(crate) struct FreshnessTimes {
     /// Until when it is fresh.
     pub(crate) fresh_until: Moment,
     /// How long it is fresh here.
@@ -116,14 +118,14 @@ pub(crate) struct Times {
 }
 
 /// The times that hold for this request: the route's own lifetimes and guesses only for nobody in particular.
-pub(crate) fn times(asked: &Asked<'_, '_>, stored: &Stored) -> Times {
+pub(crate) fn times(request: &CacheRequest<'_, '_>, stored: &Stored) -> FreshnessTimes {
     let terms = stored.terms();
-    let fresh_until = if asked.class == Class::Plain {
+    let fresh_until = if request.class == Class::Plain {
         terms.plain_until
     } else {
         terms.fresh_until
     };
-    Times {
+    FreshnessTimes {
         fresh_until,
         lifetime_ms: fresh_until.since(terms.received_at),
     }
@@ -132,27 +134,27 @@ pub(crate) fn times(asked: &Asked<'_, '_>, stored: &Stored) -> Times {
 /// Decides for a request and the copy that it selects. `purged_at` is when the copy was purged softly, if it was;
 /// `body_len` the length of its body, if that is known yet.
 pub fn decide(
-    asked: &Asked<'_, '_>,
+    request: &CacheRequest<'_, '_>,
     stored: &Stored,
     purged_at: Option<Moment>,
     body_len: Option<u64>,
     now: Moment,
-    policy: &Policy,
+    policy: &CachePolicy,
 ) -> Decision {
-    if let Some(reason) = barred(asked, stored) {
+    if let Some(reason) = barred(request, stored) {
         return Decision::Fetch(reason);
     }
-    let times = times(asked, stored);
+    let times = times(request, stored);
     let serve = |renew| {
         Decision::Serve(Serve {
-            shape: shape(asked, stored, body_len),
+            shape: shape(request, stored, body_len),
             ttl_ms: signed_gap(times.fresh_until, now),
             renew,
         })
     };
     let is_fresh = now < times.fresh_until && !stored.terms().no_cache;
     let reason = if !is_fresh {
-        if may_serve_stale(asked, stored, &times, now) && purged_at.is_none() {
+        if may_serve_stale(request, stored, &times, now) && purged_at.is_none() {
             return serve(Some(Renewal::Stale));
         }
         if stored.terms().no_cache {
@@ -160,8 +162,8 @@ pub fn decide(
         } else {
             Reason::Stale
         }
-    } else if is_newer_wished(asked, stored, &times, now, policy) {
-        Reason::Wished
+    } else if requests_newer(request, stored, &times, now, policy) {
+        Reason::RequestDirective
     } else if let Some(purged_at) = purged_at {
         if now < purged_at.after(u64::from(policy.purge_grace) * 1000) {
             return serve(Some(Renewal::Purged));
@@ -172,28 +174,33 @@ pub fn decide(
         let is_late = policy.renews_early && left_ms <= times.lifetime_ms / 10;
         return serve(is_late.then_some(Renewal::Early));
     };
-    if asked.wishes.is_some_and(|wishes| wishes.only_if_cached) {
+    if request
+        .cache_control
+        .is_some_and(|cache_control| cache_control.only_if_cached)
+    {
         return Decision::Refuse;
     }
     Decision::Revalidate(reason)
 }
 
 /// Whether a request that selects no copy is refused with a 504: it wants a copy or nothing.
-pub fn is_refused_without(asked: &Asked<'_, '_>) -> bool {
-    !matches!(asked.class, Class::Alone(_))
-        && asked.wishes.is_some_and(|wishes| wishes.only_if_cached)
+pub fn is_refused_without(request: &CacheRequest<'_, '_>) -> bool {
+    !matches!(request.class, Class::Alone(_))
+        && request
+            .cache_control
+            .is_some_and(|cache_control| cache_control.only_if_cached)
 }
 
 /// Why a copy is not for this request at all.
-fn barred(asked: &Asked<'_, '_>, stored: &Stored) -> Option<Reason> {
-    if asked.is_plain() {
+fn barred(request: &CacheRequest<'_, '_>, stored: &Stored) -> Option<Reason> {
+    if request.is_plain() {
         return None;
     }
     let terms = stored.terms();
-    match asked.class {
+    match request.class {
         Class::Alone(passing) => Some(Reason::Passing(passing)),
-        _ if asked.authorized && !terms.for_authorized => Some(Reason::Authorized),
-        Class::Named if terms.plain_until > terms.fresh_until && terms.said.seconds == 0 => {
+        _ if request.authorized && !terms.for_authorized => Some(Reason::Authorized),
+        Class::Named if terms.plain_until > terms.fresh_until && terms.explicit.seconds == 0 => {
             Some(Reason::Named)
         }
         _ => None,
@@ -201,7 +208,12 @@ fn barred(asked: &Asked<'_, '_>, stored: &Stored) -> Option<Reason> {
 }
 
 /// Whether a stale copy may answer: within what it or the route allows, or the client.
-fn may_serve_stale(asked: &Asked<'_, '_>, stored: &Stored, times: &Times, now: Moment) -> bool {
+fn may_serve_stale(
+    request: &CacheRequest<'_, '_>,
+    stored: &Stored,
+    times: &FreshnessTimes,
+    now: Moment,
+) -> bool {
     let terms = stored.terms();
     if terms.no_cache {
         return false;
@@ -210,48 +222,53 @@ fn may_serve_stale(asked: &Asked<'_, '_>, stored: &Stored, times: &Times, now: M
     if now < times.fresh_until.after(while_renewed) {
         return true;
     }
-    let allowed = asked.wishes.and_then(|wishes| wishes.max_stale);
+    let allowed = request
+        .cache_control
+        .and_then(|cache_control| cache_control.max_stale);
     allowed.is_some_and(|seconds| {
         !terms.must_revalidate && now.since(times.fresh_until) <= u64::from(seconds) * 1000
     })
 }
 
 /// Whether the client wishes for something newer, and the route grants it.
-fn is_newer_wished(
-    asked: &Asked<'_, '_>,
+fn requests_newer(
+    request: &CacheRequest<'_, '_>,
     stored: &Stored,
-    times: &Times,
+    times: &FreshnessTimes,
     now: Moment,
-    policy: &Policy,
+    policy: &CachePolicy,
 ) -> bool {
-    let (Some(wishes), Some(age_min)) = (asked.wishes, policy.reload_after) else {
+    let (Some(cache_control), Some(age_min)) = (request.cache_control, policy.reload_after) else {
         return false;
     };
     let age = stored.age(now);
-    let is_too_old = wishes.no_cache || wishes.max_age.is_some_and(|most| age > most || most == 0);
-    let is_too_late = wishes
+    let is_too_old = cache_control.no_cache
+        || cache_control
+            .max_age
+            .is_some_and(|most| age > most || most == 0);
+    let is_too_late = cache_control
         .min_fresh
         .is_some_and(|least| times.fresh_until.since(now) < u64::from(least) * 1000);
     (is_too_old || is_too_late) && age >= age_min
 }
 
 /// What of a copy is sent to a request, which may have waited for it: whether it is fresh is not asked here.
-pub fn shape(asked: &Asked<'_, '_>, stored: &Stored, body_len: Option<u64>) -> Shape {
-    if asked.conditional && stored.is_known_to(asked.headers) {
+pub fn shape(request: &CacheRequest<'_, '_>, stored: &Stored, body_len: Option<u64>) -> Shape {
+    if request.conditional && stored.is_known_to(request.headers) {
         return Shape::NotModified;
     }
-    let (Some(range), Some(len), 200) = (asked.range, body_len, stored.status()) else {
+    let (Some(range), Some(len), 200) = (request.range, body_len, stored.status()) else {
         return Shape::Whole;
     };
-    if asked.if_range
-        && !only(asked.headers, "if-range").is_some_and(|line| stored.is_same_as(line))
+    if request.if_range
+        && !only(request.headers, "if-range").is_some_and(|line| stored.is_same_as(line))
     {
         return Shape::Whole;
     }
-    match Part::of(range, len) {
-        Part::Whole => Shape::Whole,
-        Part::Bytes { first, last } => Shape::Part { first, last },
-        Part::Unsatisfiable => Shape::Unsatisfiable,
+    match ByteRange::of(range, len) {
+        ByteRange::Whole => Shape::Whole,
+        ByteRange::Bytes { first, last } => Shape::Partial { first, last },
+        ByteRange::Unsatisfiable => Shape::Unsatisfiable,
     }
 }
 

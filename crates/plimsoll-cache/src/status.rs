@@ -40,7 +40,7 @@ impl From<crate::reuse::Reason> for Forward {
             Reason::Stale | Reason::Purged | Reason::NoCache => Self::Stale,
             Reason::Passing(Passing::Method) => Self::Method,
             Reason::Passing(Passing::Cookie) => Self::Bypass,
-            Reason::Wished | Reason::Authorized | Reason::Named | Reason::Passing(_) => {
+            Reason::RequestDirective | Reason::Authorized | Reason::Named | Reason::Passing(_) => {
                 Self::Request
             }
         }

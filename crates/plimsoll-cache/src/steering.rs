@@ -69,7 +69,7 @@ const CLIENT_ADDRESS: [&str; 11] = [
 ];
 
 /// The fields of [`steers`] that an edge judges itself, because the peers it trusts write them into every request.
-const JUDGED: [&str; 4] = [
+const EDGE_VALIDATED: [&str; 4] = [
     "x-forwarded-for",
     "x-forwarded-host",
     "x-forwarded-port",
@@ -132,13 +132,16 @@ fn is_of(families: &[&str], name: &str) -> bool {
 }
 
 /// Whether a field steers, and is not one that an edge judges by itself when a trusted peer wrote it.
-pub(crate) fn steers_unjudged(name: &str) -> bool {
-    steers(name) && !JUDGED.iter().any(|judged| merge(name, judged))
+pub(crate) fn steers_unvalidated(name: &str) -> bool {
+    steers(name)
+        && !EDGE_VALIDATED
+            .iter()
+            .any(|validated| merge(name, validated))
 }
 
 /// Whether a field tells the address of the client, as far as its writer is believed.
 #[inline]
-pub fn tells_client(name: &str) -> bool {
+pub fn identifies_client(name: &str) -> bool {
     let starts_so = matches!(
         name.as_bytes(),
         [b'x' | b'X' | b'c' | b'C' | b't' | b'T' | b'f' | b'F', ..]
@@ -148,7 +151,7 @@ pub fn tells_client(name: &str) -> bool {
 
 /// Whether a field differs from one request to the next because the edge writes it, or because it tells who asks.
 pub fn is_per_request(name: &str) -> bool {
-    PER_REQUEST.iter().any(|other| merge(name, other)) || tells_client(name)
+    PER_REQUEST.iter().any(|other| merge(name, other)) || identifies_client(name)
 }
 
 #[cfg(test)]
@@ -212,7 +215,7 @@ mod tests {
         ] {
             assert!(!steers(name), "{name}");
         }
-        assert!(steers("X-Forwarded-Port") && !steers_unjudged("X_Forwarded_Port"));
+        assert!(steers("X-Forwarded-Port") && !steers_unvalidated("X_Forwarded_Port"));
     }
 
     #[test]
@@ -223,9 +226,9 @@ mod tests {
             "CF-Connecting-IP",
             "True-Client-Ip",
         ] {
-            assert!(tells_client(name) && is_per_request(name), "{name}");
+            assert!(identifies_client(name) && is_per_request(name), "{name}");
         }
-        assert!(!tells_client("X-Forwarded-For") && is_per_request("X-Forwarded-For"));
+        assert!(!identifies_client("X-Forwarded-For") && is_per_request("X-Forwarded-For"));
         assert!(!is_per_request("X-Forwarded-Proto") && !is_per_request("Accept"));
     }
 

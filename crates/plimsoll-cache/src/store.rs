@@ -43,13 +43,13 @@
 mod budget;
 mod fill;
 mod ghost;
+mod insertion;
 mod key;
 mod lead;
 mod limits;
 mod pass;
 mod purge;
 mod queue;
-mod room;
 mod shard;
 #[cfg(test)]
 mod tests;
@@ -57,17 +57,17 @@ mod tests;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use self::budget::Budget;
+use self::budget::StoreBudget;
 use self::fill::Fill;
+use self::insertion::InsertEntry;
 use self::purge::Purges;
-use self::room::Entry;
 use self::shard::Shard;
 
 pub use self::budget::{Weigh, allocated};
-pub use self::fill::{Copied, Follower, Turn};
-pub use self::key::{Hashed, Lookup, Named};
+pub use self::fill::{Copied, Follower, HeadPoll};
+pub use self::key::{Hashed, Lookup, RawKey};
 pub use self::lead::{Begin, Leader};
-pub use self::limits::Limits;
+pub use self::limits::StoreLimits;
 pub use self::purge::How;
 
 /// How much memory one shard is meant for, so that a table of it grows in well under a millisecond.
@@ -120,7 +120,7 @@ pub struct Hit<V> {
 
 /// What [`Store::look`] found.
 #[derive(Debug)]
-pub enum Look<V> {
+pub enum LookupOutcome<V> {
     /// A value.
     Hit(Hit<V>),
     /// None; requests of this kind for the key ask for themselves.
@@ -151,11 +151,11 @@ pub enum Put<V> {
 
 /// The number of the last purge when a request was sent: what [`Store::put`] must know of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked(u64);
+pub struct PurgeEpoch(u64);
 
 /// Sums for metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct StoreMetrics {
     /// Bytes taken, of [`Limits::bytes`].
     pub bytes: usize,
     /// Objects held.
@@ -170,7 +170,7 @@ pub struct Figures {
 
 /// One object in [`Store::most_asked`].
 #[derive(Debug)]
-pub struct Asks<V> {
+pub struct HotObject<V> {
     /// Hits since it came, through its renewals.
     pub hits: u32,
     /// The object.
@@ -181,11 +181,11 @@ pub struct Asks<V> {
 #[derive(Debug)]
 pub struct Store<V, H> {
     shards: Box<[Mutex<Shard<V, H>>]>,
-    budget: Arc<Budget>,
+    budget: Arc<StoreBudget>,
     purges: Purges,
-    limits: Limits,
+    limits: StoreLimits,
     /// The shard that is next to let somebody go.
-    hand: AtomicUsize,
+    eviction_cursor: AtomicUsize,
     /// Objects held.
     live: AtomicUsize,
     born: AtomicU64,
@@ -195,13 +195,13 @@ pub struct Store<V, H> {
 
 impl<V: Weigh, H> Store<V, H> {
     /// An empty store.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: StoreLimits) -> Self {
         let (fewest, most) = SHARDS;
         let count = (limits.bytes / SHARD_BYTES)
             .next_power_of_two()
             .clamp(fewest, most);
         let passes_max = limits.passes.div_ceil(count);
-        let budget = Budget::new(limits.bytes);
+        let budget = StoreBudget::new(limits.bytes);
         budget.take(count * size_of::<Mutex<Shard<V, H>>>());
         Self {
             shards: (0..count)
@@ -210,7 +210,7 @@ impl<V: Weigh, H> Store<V, H> {
             budget: Arc::new(budget),
             purges: Purges::new(limits.prefixes, limits.hashes),
             limits,
-            hand: AtomicUsize::new(0),
+            eviction_cursor: AtomicUsize::new(0),
             live: AtomicUsize::new(0),
             born: AtomicU64::new(0),
             fills: AtomicUsize::new(0),
@@ -219,7 +219,7 @@ impl<V: Weigh, H> Store<V, H> {
     }
 
     /// The limits it was made with.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &StoreLimits {
         &self.limits
     }
 
@@ -237,28 +237,28 @@ impl<V: Weigh, H> Store<V, H> {
 
     /// As [`Self::get`]; and when nothing matches, whether the key is remembered as uncacheable for requests of this
     /// kind ([`Self::remember_pass`]), by the same look.
-    pub fn look(
+    pub fn lookup(
         &self,
         key: &impl Lookup,
         variant: u64,
         now_ns: u64,
         matches: impl FnMut(&V) -> bool,
-    ) -> Look<V> {
+    ) -> LookupOutcome<V> {
         let mut gone = Vec::new();
         let hash = key.hash();
         let mut shard = self.shard(hash);
-        let look = match self.find(&mut shard, key, matches, &mut gone) {
-            Some(hit) => Look::Hit(hit),
+        let outcome = match self.find(&mut shard, key, matches, &mut gone) {
+            Some(hit) => LookupOutcome::Hit(hit),
             None => match shard.passes.until(lead::of_kind(hash, variant), now_ns) {
-                Some(until_ns) => Look::Pass(Remembered {
+                Some(until_ns) => LookupOutcome::Pass(Remembered {
                     is_recent: until_ns - now_ns > self.limits.pass_ns / 2,
                 }),
-                None => Look::Nothing,
+                None => LookupOutcome::Nothing,
             },
         };
         drop(shard);
         self.let_go(gone);
-        look
+        outcome
     }
 
     fn find(
@@ -285,8 +285,8 @@ impl<V: Weigh, H> Store<V, H> {
     }
 
     /// To be asked before a request is sent whose answer is given to [`Self::put`].
-    pub fn asked(&self) -> Asked {
-        Asked(self.purges.last())
+    pub fn purge_epoch(&self) -> PurgeEpoch {
+        PurgeEpoch(self.purges.last())
     }
 
     /// Stores a value that nobody waits for. It takes the place of those variants that it `supersedes`.
@@ -295,15 +295,15 @@ impl<V: Weigh, H> Store<V, H> {
     pub fn put(
         &self,
         key: &impl Lookup,
-        asked: Asked,
+        epoch: PurgeEpoch,
         tags: &[u64],
         supersedes: impl FnMut(&V) -> bool,
         value: V,
     ) -> Put<V> {
-        let entry = Entry {
+        let entry = InsertEntry {
             hash: key.hash(),
             key: key.to_key(),
-            begun: asked.0,
+            begun: epoch.0,
             variant: 0,
             tags,
             recalled: None,
@@ -316,16 +316,16 @@ impl<V: Weigh, H> Store<V, H> {
     pub fn recall(
         &self,
         key: &impl Lookup,
-        asked: Asked,
+        epoch: PurgeEpoch,
         tags: &[u64],
         purged: bool,
         supersedes: impl FnMut(&V) -> bool,
         value: V,
     ) -> Put<V> {
-        let entry = Entry {
+        let entry = InsertEntry {
             hash: key.hash(),
             key: key.to_key(),
-            begun: asked.0,
+            begun: epoch.0,
             variant: 0,
             tags,
             recalled: Some(purged),
@@ -334,24 +334,24 @@ impl<V: Weigh, H> Store<V, H> {
     }
 
     /// Sums, by a look at every shard.
-    pub fn figures(&self) -> Figures {
-        let mut figures = Figures {
+    pub fn metrics(&self) -> StoreMetrics {
+        let mut metrics = StoreMetrics {
             bytes: self.budget.taken(),
             evicted_total: self.evicted.load(Ordering::Relaxed),
             fills: self.fills.load(Ordering::Relaxed),
-            ..Figures::default()
+            ..StoreMetrics::default()
         };
         for shard in &self.shards {
             let shard = lock(shard);
-            figures.objects += shard.slots.live();
-            figures.passes += shard.passes.len();
+            metrics.objects += shard.slots.live();
+            metrics.passes += shard.passes.len();
         }
-        figures
+        metrics
     }
 
     /// The `count` objects with most hits, most first.
-    pub fn most_asked(&self, count: usize) -> Vec<Asks<V>> {
-        let mut most: Vec<Asks<V>> = Vec::new();
+    pub fn hottest_objects(&self, count: usize) -> Vec<HotObject<V>> {
+        let mut most: Vec<HotObject<V>> = Vec::new();
         for shard in &self.shards {
             let shard = lock(shard);
             let len = u32::try_from(shard.slots.len()).expect("slots are counted in 32 bits");
@@ -359,14 +359,14 @@ impl<V: Weigh, H> Store<V, H> {
                 let least = if most.len() < count {
                     0
                 } else {
-                    most.last().map_or(u32::MAX, |asks| asks.hits)
+                    most.last().map_or(u32::MAX, |hot| hot.hits)
                 };
                 if let Some(object) = slot.object.as_ref().filter(|_| slot.hits > least) {
-                    let at = most.partition_point(|asks| asks.hits >= slot.hits);
+                    let at = most.partition_point(|hot| hot.hits >= slot.hits);
                     let object = Arc::clone(object);
                     most.insert(
                         at,
-                        Asks {
+                        HotObject {
                             hits: slot.hits,
                             object,
                         },
@@ -385,10 +385,10 @@ impl<V: Weigh, H> Store<V, H> {
     }
 
     fn shard(&self, hash: u64) -> MutexGuard<'_, Shard<V, H>> {
-        lock(&self.shards[self.part(hash)])
+        lock(&self.shards[self.shard_index(hash)])
     }
 
-    fn part(&self, hash: u64) -> usize {
+    fn shard_index(&self, hash: u64) -> usize {
         // Bits that neither the table's place (lowest) nor its tag (highest seven) is made of.
         let bits = usize::try_from(hash >> 40 & 0xffff).expect("sixteen bits");
         bits & (self.shards.len() - 1)

@@ -3,19 +3,19 @@
 use httparse::Header;
 use thiserror::Error;
 
-use crate::answer::{Answer, Exchange};
+use crate::answer::{OriginExchange, OriginResponse};
 use crate::directives::Directives;
 use crate::fields::{first, has};
-use crate::freshness::{self, Lifetime, Source};
+use crate::freshness::{self, FreshnessLifetime, LifetimeSource};
 use crate::key::KeyRef;
 use crate::moment::Moment;
-use crate::policy::{Policy, SetCookie};
-use crate::request::{Asked, Class, Method, Passing};
+use crate::policy::{CachePolicy, SetCookie};
+use crate::request::{CacheRequest, Class, Method, Passing};
 use crate::vary::Vary;
 
 /// Why an answer is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Refusal {
+pub enum UncacheableReason {
     /// The request passed the cache by.
     #[error("the request passes the cache by: {}", .0.text())]
     Passing(Passing),
@@ -64,7 +64,7 @@ pub enum Refusal {
     NoLifetime,
 }
 
-impl Refusal {
+impl UncacheableReason {
     /// A word for `Cache-Status`.
     pub fn word(self) -> &'static str {
         match self {
@@ -125,9 +125,9 @@ pub struct Storable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// The lifetime that the answer gives itself.
-    pub said: Lifetime,
+    pub explicit: FreshnessLifetime,
     /// The lifetime for those who are nobody in particular; never shorter.
-    pub plain: Lifetime,
+    pub plain: FreshnessLifetime,
     /// How old the answer was when it came, seconds.
     pub age: u32,
     /// When it came.
@@ -164,89 +164,98 @@ impl Terms {
 ///
 /// # Errors
 /// The reason for which it is not.
-pub fn judge(
-    asked: &Asked<'_, '_>,
+pub fn evaluate(
+    request: &CacheRequest<'_, '_>,
     key: &KeyRef<'_>,
-    answer: &Answer<'_, '_>,
-    policy: &Policy,
-    exchange: &Exchange,
-) -> Result<Storable, Refusal> {
+    answer: &OriginResponse<'_, '_>,
+    policy: &CachePolicy,
+    exchange: &OriginExchange,
+) -> Result<Storable, UncacheableReason> {
     let directives = Directives::of(answer.headers);
-    let said = freshness::explicit(answer, &directives, exchange);
-    request_allows(asked, key, answer, &directives, said)?;
-    judge_allowed(asked.into(), answer, directives, said, policy, exchange)
+    let explicit = freshness::explicit(answer, &directives, exchange);
+    request_allows(request, key, answer, &directives, explicit)?;
+    evaluate_allowed(
+        request.into(),
+        answer,
+        directives,
+        explicit,
+        policy,
+        exchange,
+    )
 }
 
 /// As [`judge`], for a request of which no more needs to be known.
 ///
 /// # Errors
 /// The reason for which it is not.
-pub fn judge_simple(
+pub fn evaluate_simple(
     simple: Simple,
-    answer: &Answer<'_, '_>,
-    policy: &Policy,
-    exchange: &Exchange,
-) -> Result<Storable, Refusal> {
+    answer: &OriginResponse<'_, '_>,
+    policy: &CachePolicy,
+    exchange: &OriginExchange,
+) -> Result<Storable, UncacheableReason> {
     let directives = Directives::of(answer.headers);
-    let said = freshness::explicit(answer, &directives, exchange);
-    judge_allowed(simple.0, answer, directives, said, policy, exchange)
+    let explicit = freshness::explicit(answer, &directives, exchange);
+    evaluate_allowed(simple.0, answer, directives, explicit, policy, exchange)
 }
 
 /// A GET that does not stand against being kept itself, and proves nobody's identity: the answer alone says whether it
 /// is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Simple(Asker);
+pub struct Simple(RequestKind);
 
 impl Simple {
     /// `None` when more must be known of a request than that it is one.
-    pub fn of(asked: &Asked<'_, '_>) -> Option<Self> {
-        let is_simple = asked.method == Method::Get
-            && matches!(asked.class, Class::Plain | Class::Named)
-            && !asked.authorized
-            && !asked.wishes.is_some_and(|wishes| wishes.no_store);
-        is_simple.then(|| Self(asked.into()))
+    pub fn of(request: &CacheRequest<'_, '_>) -> Option<Self> {
+        let is_simple = request.method == Method::Get
+            && matches!(request.class, Class::Plain | Class::Named)
+            && !request.authorized
+            && !request
+                .cache_control
+                .is_some_and(|cache_control| cache_control.no_store);
+        is_simple.then(|| Self(request.into()))
     }
 }
 
 /// What of a request the terms of its answer depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Asker {
+struct RequestKind {
     method: Method,
     class: Class,
 }
 
-impl From<&Asked<'_, '_>> for Asker {
-    fn from(asked: &Asked<'_, '_>) -> Self {
+impl From<&CacheRequest<'_, '_>> for RequestKind {
+    fn from(request: &CacheRequest<'_, '_>) -> Self {
         Self {
-            method: asked.method,
-            class: asked.class,
+            method: request.method,
+            class: request.class,
         }
     }
 }
 
 /// For a request that allows it.
-fn judge_allowed(
-    asked: Asker,
-    answer: &Answer<'_, '_>,
+fn evaluate_allowed(
+    kind: RequestKind,
+    answer: &OriginResponse<'_, '_>,
     directives: Directives,
-    said: Option<Lifetime>,
-    policy: &Policy,
-    exchange: &Exchange,
-) -> Result<Storable, Refusal> {
+    explicit: Option<FreshnessLifetime>,
+    policy: &CachePolicy,
+    exchange: &OriginExchange,
+) -> Result<Storable, UncacheableReason> {
     answer_allows(answer, &directives, policy)?;
     let vary = Vary::of(answer.headers).and(&policy.fields_keyed);
     if vary == Vary::Everything {
-        return Err(Refusal::Varies);
+        return Err(UncacheableReason::Varies);
     }
-    if asked.class == Class::Named && said.is_none_or(|said| said.seconds == 0) {
-        return Err(Refusal::Named);
+    if kind.class == Class::Named && explicit.is_none_or(|lifetime| lifetime.seconds == 0) {
+        return Err(UncacheableReason::Named);
     }
-    let terms = terms(asked, answer, &directives, said, &vary, policy, exchange);
+    let terms = terms(kind, answer, &directives, explicit, &vary, policy, exchange);
     let is_usable = terms.plain.seconds > 0
-        || terms.said.seconds > 0
+        || terms.explicit.seconds > 0
         || (freshness::is_heuristic(answer.status) && has_validator(answer.headers));
     if !is_usable {
-        return Err(Refusal::NoLifetime);
+        return Err(UncacheableReason::NoLifetime);
     }
     Ok(Storable {
         terms,
@@ -257,67 +266,70 @@ fn judge_allowed(
 }
 
 fn request_allows(
-    asked: &Asked<'_, '_>,
+    request: &CacheRequest<'_, '_>,
     key: &KeyRef<'_>,
-    answer: &Answer<'_, '_>,
+    answer: &OriginResponse<'_, '_>,
     directives: &Directives,
-    said: Option<Lifetime>,
-) -> Result<(), Refusal> {
-    match asked.class {
-        Class::Plain | Class::Named if asked.method == Method::Get => {}
+    explicit: Option<FreshnessLifetime>,
+) -> Result<(), UncacheableReason> {
+    match request.class {
+        Class::Plain | Class::Named if request.method == Method::Get => {}
         // A HEAD has no body to keep.
-        Class::Plain | Class::Named => return Err(Refusal::Passing(Passing::Method)),
+        Class::Plain | Class::Named => return Err(UncacheableReason::Passing(Passing::Method)),
         // What a POST made, named as what it was sent to, stands for it (RFC 9110, 9.3.3).
         Class::Alone(Passing::Method)
-            if asked.method == Method::Post
+            if request.method == Method::Post
                 && answer.status == 200
-                && said.is_some_and(|said| said.seconds > 0)
-                && !has(asked.headers, "cookie")
+                && explicit.is_some_and(|lifetime| lifetime.seconds > 0)
+                && !has(request.headers, "cookie")
                 // It was made from all of its query, of which its key would have only a part.
                 && key.target().is_none()
                 && first(answer.headers, "content-location")
                     .is_some_and(|location| key.is_named_by(location)) => {}
-        Class::Alone(passing) => return Err(Refusal::Passing(passing)),
+        Class::Alone(passing) => return Err(UncacheableReason::Passing(passing)),
     }
-    if asked.wishes.is_some_and(|wishes| wishes.no_store) {
-        return Err(Refusal::RequestNoStore);
+    if request
+        .cache_control
+        .is_some_and(|cache_control| cache_control.no_store)
+    {
+        return Err(UncacheableReason::RequestNoStore);
     }
-    if asked.authorized && !directives.allows_authorized() {
-        return Err(Refusal::Authorized);
+    if request.authorized && !directives.allows_authorized() {
+        return Err(UncacheableReason::Authorized);
     }
     Ok(())
 }
 
 fn answer_allows(
-    answer: &Answer<'_, '_>,
+    answer: &OriginResponse<'_, '_>,
     directives: &Directives,
-    policy: &Policy,
-) -> Result<(), Refusal> {
+    policy: &CachePolicy,
+) -> Result<(), UncacheableReason> {
     if !(200..600).contains(&answer.status) || answer.status == 304 {
-        return Err(Refusal::Status);
+        return Err(UncacheableReason::Status);
     }
     if answer.status == 206 || has(answer.headers, "content-range") && answer.status == 416 {
-        return Err(Refusal::Partial);
+        return Err(UncacheableReason::Partial);
     }
     if !policy.statuses.is_empty() && !policy.statuses.contains(&answer.status) {
-        return Err(Refusal::StatusOfRoute);
+        return Err(UncacheableReason::StatusOfRoute);
     }
     if directives.malformed {
-        return Err(Refusal::Malformed);
+        return Err(UncacheableReason::Malformed);
     }
     if directives.must_understand && !is_understood(answer.status) {
-        return Err(Refusal::NotUnderstood);
+        return Err(UncacheableReason::NotUnderstood);
     }
     // Whoever understands the status overlooks it beside must-understand (RFC 9111, 5.2.2.3).
     if directives.no_store && !directives.must_understand {
-        return Err(Refusal::NoStore);
+        return Err(UncacheableReason::NoStore);
     }
     if directives.private {
-        return Err(Refusal::Private);
+        return Err(UncacheableReason::Private);
     }
     let is_withheld = directives.withheld.iter().any(|name| name == "set-cookie");
     if policy.set_cookie == SetCookie::Refuse && !is_withheld && has(answer.headers, "set-cookie") {
-        return Err(Refusal::SetCookie);
+        return Err(UncacheableReason::SetCookie);
     }
     Ok(())
 }
@@ -335,28 +347,28 @@ fn has_validator(answer: &[Header<'_>]) -> bool {
 }
 
 fn terms(
-    asked: Asker,
-    answer: &Answer<'_, '_>,
+    kind: RequestKind,
+    answer: &OriginResponse<'_, '_>,
     directives: &Directives,
-    said: Option<Lifetime>,
+    explicit: Option<FreshnessLifetime>,
     vary: &Vary,
-    policy: &Policy,
-    exchange: &Exchange,
+    policy: &CachePolicy,
+    exchange: &OriginExchange,
 ) -> Terms {
     let age = freshness::initial_age(answer.headers, exchange);
     let received_at = exchange.received_at;
-    let until = |lifetime: Lifetime, age: u32| {
+    let until = |lifetime: FreshnessLifetime, age: u32| {
         let lifetime = lifetime.seconds.min(policy.lifetime_max);
         let left = jittered(lifetime, policy.jitter_percent, exchange.chance);
         Moment::from_ms(
             (received_at.ms().saturating_add(left)).saturating_sub(u64::from(age) * 1000),
         )
     };
-    let fresh_until = until(said.unwrap_or(Lifetime::NOTHING), age);
-    let mut plain = (said.unwrap_or(Lifetime::NOTHING), fresh_until);
-    if asked.class == Class::Plain && !directives.no_cache {
-        let guess = guessed(answer, directives, said, policy, exchange);
-        let minimum = minimum(asked, answer, vary, policy);
+    let fresh_until = until(explicit.unwrap_or(FreshnessLifetime::NOTHING), age);
+    let mut plain = (explicit.unwrap_or(FreshnessLifetime::NOTHING), fresh_until);
+    if kind.class == Class::Plain && !directives.no_cache {
+        let guess = guessed(answer, directives, explicit, policy, exchange);
+        let minimum = minimum(kind, answer, vary, policy);
         // The route's own lifetimes count from when the answer came.
         for (lifetime, age) in [(guess, age), (minimum, 0)] {
             if let Some(lifetime) = lifetime
@@ -369,14 +381,14 @@ fn terms(
     let must_revalidate =
         directives.must_revalidate || directives.proxy_revalidate || directives.no_cache;
     // s-maxage forbids stale answers too, unless the same answer says in so many words that it does not.
-    let stale = |said: Option<u32>, of_route: u32| match said {
+    let stale = |directive: Option<u32>, of_route: u32| match directive {
         _ if must_revalidate => 0,
-        Some(said) => said,
+        Some(seconds) => seconds,
         None if directives.s_maxage.is_some() => 0,
         None => of_route,
     };
     Terms {
-        said: said.unwrap_or(Lifetime::NOTHING),
+        explicit: explicit.unwrap_or(FreshnessLifetime::NOTHING),
         plain: plain.0,
         age,
         received_at,
@@ -395,41 +407,41 @@ fn terms(
 
 /// The lifetime of an answer that says none: what the route gives its status, else a guess.
 fn guessed(
-    answer: &Answer<'_, '_>,
+    answer: &OriginResponse<'_, '_>,
     directives: &Directives,
-    said: Option<Lifetime>,
-    policy: &Policy,
-    exchange: &Exchange,
-) -> Option<Lifetime> {
-    if said.is_some() {
+    explicit: Option<FreshnessLifetime>,
+    policy: &CachePolicy,
+    exchange: &OriginExchange,
+) -> Option<FreshnessLifetime> {
+    if explicit.is_some() {
         return None;
     }
     let of_status = policy
         .lifetimes_by_status
         .iter()
         .find(|(status, _)| *status == answer.status)
-        .map(|(_, seconds)| Lifetime {
+        .map(|(_, seconds)| FreshnessLifetime {
             seconds: *seconds,
-            source: Source::ByStatus,
+            source: LifetimeSource::ByStatus,
         });
     of_status.or_else(|| freshness::heuristic(answer, directives, exchange, policy.heuristic_max))
 }
 
 /// The route's least lifetime, where it counts. What else it does not count for is refused or told apart before.
 fn minimum(
-    asked: Asker,
-    answer: &Answer<'_, '_>,
+    kind: RequestKind,
+    answer: &OriginResponse<'_, '_>,
     vary: &Vary,
-    policy: &Policy,
-) -> Option<Lifetime> {
+    policy: &CachePolicy,
+) -> Option<FreshnessLifetime> {
     let counts = policy.lifetime_min > 0
         && answer.status == 200
-        && asked.method == Method::Get
+        && kind.method == Method::Get
         && !vary.names("cookie")
         && !has(answer.headers, "set-cookie");
-    counts.then_some(Lifetime {
+    counts.then_some(FreshnessLifetime {
         seconds: policy.lifetime_min,
-        source: Source::Minimum,
+        source: LifetimeSource::Minimum,
     })
 }
 

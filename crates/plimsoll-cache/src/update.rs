@@ -2,16 +2,16 @@
 
 use httparse::{EMPTY_HEADER, Header};
 
-use crate::answer::{Answer, Exchange};
+use crate::answer::{OriginExchange, OriginResponse};
 use crate::date;
 use crate::directives::Directives;
 use crate::etag::ETag;
 use crate::fields::{first, has, is};
 use crate::key::KeyRef;
-use crate::policy::{Policy, SetCookie};
-use crate::request::{Asked, Class, Method};
+use crate::policy::{CachePolicy, SetCookie};
+use crate::request::{CacheRequest, Class, Method};
 use crate::response::{Stored, ends_with_connection, is_named_by_connection};
-use crate::storing::{self, Refusal, Storable, Terms};
+use crate::storing::{self, Storable, Terms, UncacheableReason};
 use crate::vary::Vary;
 
 /// Most fields of a copy together with those that renew it.
@@ -23,7 +23,7 @@ pub enum Renewed {
     /// The copy goes on so, varying by that.
     Copy(Box<Stored>, Vary),
     /// The copy answers those who wait, and then goes: it may not be kept any longer.
-    Once(Box<Stored>, Refusal),
+    Once(Box<Stored>, UncacheableReason),
     /// The 304 is about something else than this copy: the origin is asked again, without conditions.
     Mismatch,
 }
@@ -32,30 +32,30 @@ pub enum Renewed {
 /// origin was asked.
 pub fn renew(
     stored: &Stored,
-    asked: &Asked<'_, '_>,
+    request: &CacheRequest<'_, '_>,
     key: &KeyRef<'_>,
-    answer: &Answer<'_, '_>,
-    policy: &Policy,
-    exchange: &Exchange,
+    answer: &OriginResponse<'_, '_>,
+    policy: &CachePolicy,
+    exchange: &OriginExchange,
 ) -> Renewed {
     if !is_about(stored, answer.headers) {
         return Renewed::Mismatch;
     }
-    let asked = Asked {
+    let request = CacheRequest {
         // A copy that was stored for a POST is renewed by a GET; a HEAD renews as a GET would.
         method: Method::Get,
-        ..*asked
+        ..*request
     };
     let mut room = [EMPTY_HEADER; FIELDS_MAX];
     let Some(headers) = merged(stored, answer.headers, policy, &mut room) else {
         return Renewed::Mismatch;
     };
-    let merged = Answer {
+    let merged = OriginResponse {
         status: stored.status(),
         reason: stored.reason(),
         headers,
     };
-    match storing::judge(&asked, key, &merged, policy, exchange) {
+    match storing::evaluate(&request, key, &merged, policy, exchange) {
         Ok(storable) => {
             let copy = Box::new(Stored::new(&merged, &storable));
             Renewed::Copy(copy, storable.vary)
@@ -92,19 +92,19 @@ pub enum HeadEffect {
 pub fn head_effect(
     stored: &Stored,
     body_len: Option<u64>,
-    asked: &Asked<'_, '_>,
+    request: &CacheRequest<'_, '_>,
     key: &KeyRef<'_>,
-    answer: &Answer<'_, '_>,
-    policy: &Policy,
-    exchange: &Exchange,
+    answer: &OriginResponse<'_, '_>,
+    policy: &CachePolicy,
+    exchange: &OriginExchange,
 ) -> HeadEffect {
-    if answer.status != 200 || stored.status() != 200 || matches!(asked.class, Class::Alone(_)) {
+    if answer.status != 200 || stored.status() != 200 || matches!(request.class, Class::Alone(_)) {
         return HeadEffect::Nothing;
     }
-    let said_len = first(answer.headers, "content-length")
+    let announced_len = first(answer.headers, "content-length")
         .and_then(|line| std::str::from_utf8(line).ok())
         .and_then(|line| line.parse::<u64>().ok());
-    let lengths_differ = said_len.is_some() && body_len.is_some() && said_len != body_len;
+    let lengths_differ = announced_len.is_some() && body_len.is_some() && announced_len != body_len;
     let has_validator = has(answer.headers, "etag") || has(answer.headers, "last-modified");
     if lengths_differ || (has_validator && !is_about(stored, answer.headers)) {
         return HeadEffect::Stale;
@@ -112,7 +112,7 @@ pub fn head_effect(
     if !has_validator || !stored.has_validator() {
         return HeadEffect::Nothing;
     }
-    match renew(stored, asked, key, answer, policy, exchange) {
+    match renew(stored, request, key, answer, policy, exchange) {
         Renewed::Copy(copy, vary) => HeadEffect::Copy(copy, vary),
         Renewed::Once(..) => HeadEffect::Nothing,
         Renewed::Mismatch => HeadEffect::Stale,
@@ -145,7 +145,7 @@ fn is_about(stored: &Stored, answer: &[Header<'_>]) -> bool {
 fn merged<'r, 'b>(
     stored: &'b Stored,
     answer: &[Header<'b>],
-    policy: &Policy,
+    policy: &CachePolicy,
     room: &'r mut [Header<'b>; FIELDS_MAX],
 ) -> Option<&'r [Header<'b>]> {
     let renews = |name: &str| is_renewed(name, policy) && !is_named_by_connection(answer, name);
@@ -162,7 +162,7 @@ fn merged<'r, 'b>(
 
 /// Whether a field of a 304 takes the place of the copy's (RFC 9111, 3.2). What says how the body is coded, how long it
 /// is, and what sum it has, stays as the body does; a cookie is for the one who asked.
-fn is_renewed(name: &str, policy: &Policy) -> bool {
+fn is_renewed(name: &str, policy: &CachePolicy) -> bool {
     let describes_body = [
         "content-digest",
         "content-length",

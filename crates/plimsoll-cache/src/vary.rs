@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use httparse::Header;
 
 use crate::fields::{lines, members};
-use crate::policy::Policy;
+use crate::policy::CachePolicy;
 use crate::steering::{is_per_request, merge};
 
 /// Most field names in a `Vary` that is kept.
@@ -88,7 +88,7 @@ pub fn write_selecting(
     out: &mut Vec<u8>,
     names: &str,
     request: &[Header<'_>],
-    policy: &Policy,
+    policy: &CachePolicy,
 ) -> bool {
     out.clear();
     for name in names.split(',').filter(|name| !name.is_empty()) {
@@ -132,7 +132,7 @@ fn write_lines(out: &mut Vec<u8>, name: &str, request: &[Header<'_>], lowers: bo
 }
 
 /// The cookies that count, in their order.
-fn write_cookies(out: &mut Vec<u8>, request: &[Header<'_>], policy: &Policy) {
+fn write_cookies(out: &mut Vec<u8>, request: &[Header<'_>], policy: &CachePolicy) {
     let pairs = lines(request, "cookie").flat_map(|line| line.split(|&byte| byte == b';'));
     for pair in pairs.map(<[u8]>::trim_ascii) {
         let name = pair.split(|&byte| byte == b'=').next().unwrap_or_default();
@@ -215,9 +215,9 @@ pub fn preferred_language<'b>(request: &[Header<'b>]) -> Option<&'b [u8]> {
     let mut best: Option<(&[u8], u16)> = None;
     let mut is_shared = false;
     for member in lines(request, "accept-language").flat_map(members) {
-        let mut parts = member.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
-        let name = parts.next().unwrap_or_default();
-        let weight = match parts.next() {
+        let mut parameters = member.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+        let name = parameters.next().unwrap_or_default();
+        let weight = match parameters.next() {
             None => 1_000,
             Some([b'q' | b'Q', b'=', weight @ ..]) => thousandths(weight)?,
             Some(_) => return None,
@@ -256,9 +256,9 @@ enum Weight {
 
 /// A member's name and its `;q=`.
 fn weighted(member: &[u8]) -> (&[u8], Weight) {
-    let mut parts = member.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
-    let name = parts.next().unwrap_or_default();
-    let weight = parts.find_map(|part| match part {
+    let mut parameters = member.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+    let name = parameters.next().unwrap_or_default();
+    let weight = parameters.find_map(|parameter| match parameter {
         [b'q' | b'Q', b'=', weight @ ..] => Some(weight),
         _ => None,
     });
@@ -294,7 +294,12 @@ impl<T> Default for Variants<T> {
 
 impl<T> Variants<T> {
     /// The newest copy that this request selects. `room` is written over.
-    pub fn find(&self, request: &[Header<'_>], policy: &Policy, room: &mut Vec<u8>) -> Option<&T> {
+    pub fn find(
+        &self,
+        request: &[Header<'_>],
+        policy: &CachePolicy,
+        room: &mut Vec<u8>,
+    ) -> Option<&T> {
         let mut written_for: Option<(&str, bool)> = None;
         let found = self.0.iter().find(|variant| {
             if variant.names.is_empty() {
@@ -316,7 +321,7 @@ impl<T> Variants<T> {
     /// A list with one more copy, which takes the place of the one that the same requests select. The same list when the
     /// request says too much in the fields that count.
     #[must_use]
-    pub fn with(&self, vary: &Vary, request: &[Header<'_>], policy: &Policy, copy: T) -> Self {
+    pub fn with(&self, vary: &Vary, request: &[Header<'_>], policy: &CachePolicy, copy: T) -> Self {
         let names: Box<str> = match vary {
             Vary::Nothing => Box::default(),
             Vary::Fields(names) => names.clone(),
@@ -337,7 +342,7 @@ impl<T> Variants<T> {
             .cloned()
             .collect();
         if kept.len() >= VARIANTS_MAX {
-            make_room(&mut kept);
+            evict_unused(&mut kept);
         }
         kept.insert(
             0,
@@ -392,7 +397,7 @@ impl<T> Variants<T> {
 }
 
 /// Drops the oldest that was not used since the last was dropped.
-fn make_room<T>(variants: &mut Vec<Arc<Variant<T>>>) {
+fn evict_unused<T>(variants: &mut Vec<Arc<Variant<T>>>) {
     let unused = variants
         .iter()
         .rposition(|variant| !variant.used.swap(false, Ordering::Relaxed));

@@ -1,19 +1,19 @@
 //! What the edge is told: listeners, pools, routes and limits, resolved. Flags and files both end here.
 
 mod acme;
-mod answer_words;
+mod answer_keywords;
 mod answers;
 mod caching;
 mod defaults;
 mod file;
 mod fragments;
 mod hub;
+mod keywords;
 mod network;
 mod outward;
 mod pools;
 mod routes;
 mod server;
-mod words;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -23,24 +23,24 @@ use std::time::Duration;
 pub use caching::{
     CACHE_LEN, CACHE_LENS, CacheQuery, CacheSetCookie, Caching, DISK_LEN, DISK_LENS, is_cookie,
 };
-pub use file::{EDGE_LEN_MAX, LookUp, read, reference};
+pub use file::{EDGE_LEN_MAX, HostLookup, read, reference};
 pub use fragments::{FragmentPages, Fragments};
 pub use hub::{
-    Hub, HubHooks, HubKey, HubRedis, HubRule, HubShared, HubSharedKind, HubSlow, HubSource,
+    HubConfig, HubHooks, HubKey, HubRedis, HubRule, HubShared, HubSharedKind, HubSlow, HubSource,
     HubSourceKind, HubTokens,
 };
 pub use network::Network;
-pub use server::UrlFault;
+pub use server::ServerUrlError;
 
 /// Everything an edge needs to know before it starts. [`Edge::one_pool`] is the shortest of all.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Edge {
+pub struct EdgeConfig {
     /// Where clients come in.
-    pub listen: Vec<Listener>,
+    pub listen: Vec<ListenerConfig>,
     /// Servers that can stand in for each other.
-    pub pools: Vec<Pool>,
+    pub pools: Vec<PoolConfig>,
     /// What goes where, the first that matches.
-    pub routes: Vec<Route>,
+    pub routes: Vec<RouteConfig>,
     /// Where the edge itself is asked.
     pub admin: Option<Admin>,
     /// Where finished exchanges are written.
@@ -50,13 +50,13 @@ pub struct Edge {
     /// Whose word about clients is believed.
     pub trusted: Vec<Network>,
     /// Bounds of what a client may do.
-    pub limits: Limits,
+    pub limits: EdgeLimits,
     /// Who is let in; `None` is everybody.
-    pub access: Option<Access>,
+    pub access: Option<IpFilterConfig>,
     /// Parts of the names of crawlers, besides those every edge knows.
     pub crawlers: Vec<String>,
     /// Tells when the rate of requests leaves its usual range.
-    pub alarm: Option<Alarm>,
+    pub rate_alert: Option<RateAlert>,
     /// Where spans of requests are sent.
     pub traces: Option<Traces>,
     /// Who the process becomes after binding.
@@ -74,7 +74,7 @@ pub struct Edge {
     /// Where copies are kept on disk too; `None` keeps none there.
     pub cache_disk: Option<CacheDisk>,
     /// Channels that clients subscribe to.
-    pub hub: Option<Hub>,
+    pub hub: Option<HubConfig>,
 }
 
 /// Where copies of answers are kept on disk.
@@ -110,7 +110,7 @@ pub struct AcmeCertificate {
     pub files: Certificate,
 }
 
-impl Edge {
+impl EdgeConfig {
     /// Puts what is obtained by ACME into a folder; until then its files have names only.
     pub fn keep_state_in(&mut self, folder: &Path) {
         let Some(acme) = &mut self.acme else {
@@ -122,9 +122,15 @@ impl Edge {
             files.cert = certificates.join(&files.cert);
             files.key = certificates.join(&files.key);
         };
-        let listed = self.listen.iter_mut().flat_map(|one| &mut one.tls);
-        for files in listed.filter(|files| acme.certificates.iter().any(|one| one.files == **files))
-        {
+        let listed = self
+            .listen
+            .iter_mut()
+            .flat_map(|listener| &mut listener.tls);
+        for files in listed.filter(|files| {
+            acme.certificates
+                .iter()
+                .any(|certificate| certificate.files == **files)
+        }) {
             place(files);
         }
         for certificate in &mut acme.certificates {
@@ -135,7 +141,7 @@ impl Edge {
 
 /// One address clients come in at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listener {
+pub struct ListenerConfig {
     /// Address and port.
     pub address: SocketAddr,
     /// Certificates; none is plain HTTP.
@@ -155,13 +161,13 @@ pub struct Certificate {
 
 /// Servers that can stand in for each other.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pool {
+pub struct PoolConfig {
     /// Name, for routes, metrics and logs.
     pub name: String,
     /// Its servers; at least one.
-    pub servers: Vec<Server>,
+    pub servers: Vec<ServerConfig>,
     /// How one of them is picked.
-    pub chooser: Chooser,
+    pub load_balancer: BalancingPolicy,
     /// How many requests may be with one server.
     pub ceiling: Ceiling,
     /// How many requests may wait for a server; `None` is as many as will be served within their time.
@@ -210,7 +216,7 @@ pub struct Authorities {
 
 /// One server of a pool.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Server {
+pub struct ServerConfig {
     /// As written, for metrics and logs.
     pub name: String,
     /// The host of its URL: an address, or a name that is looked up again and again.
@@ -233,7 +239,7 @@ pub struct Server {
 
 /// How a server is picked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Chooser {
+pub enum BalancingPolicy {
     /// The cheaper of two at random, by peak latency and requests in flight.
     #[default]
     PeakEwma,
@@ -313,21 +319,21 @@ pub struct Eject {
 
 /// One route.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Route {
+pub struct RouteConfig {
     /// What it is for.
-    pub matches: Match,
+    pub matches: RouteMatch,
     /// What becomes of the request.
     pub action: Action,
     /// The answer when the pool has none.
     pub fallback: Option<Fallback>,
     /// Where a better one is learnt.
-    pub shell: Option<Shell>,
+    pub learned_fallback: Option<LearnedFallback>,
     /// A page with a place in line, where there is no fallback.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<WaitingRoomConfig>,
     /// How answers are compressed.
     pub compress: Option<Compress>,
     /// Who may ask, besides what holds for the whole edge.
-    pub access: Option<Access>,
+    pub access: Option<IpFilterConfig>,
     /// What becomes of paths with parameters; `None` refuses them where `access` is said, and where they lead elsewhere.
     pub path_parameters: Option<PathParameters>,
     /// Whether the path is matched whatever the case of its letters.
@@ -352,7 +358,7 @@ pub struct Route {
 
 /// What a request must be like; everything that is said must hold.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Match {
+pub struct RouteMatch {
     /// Host without port, lower case; `*.example.org` stands for every name below.
     pub hosts: Vec<String>,
     /// The path.
@@ -433,7 +439,7 @@ pub struct Fallback {
 
 /// Where a fallback is learnt from the origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shell {
+pub struct LearnedFallback {
     /// A page that is fetched.
     pub captured: Option<Captured>,
     /// The header of an answer that is kept.
@@ -455,7 +461,7 @@ pub struct Captured {
 
 /// A page for those who must wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitingRoomConfig {
     /// A page of the user's own.
     pub page: Option<String>,
     /// How many may wait.
@@ -470,7 +476,7 @@ pub struct Waiting {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compress {
     /// In the order of preference.
-    pub codings: Vec<Coding>,
+    pub codings: Vec<CompressCoding>,
     /// 1 to 9.
     pub level: u32,
     /// Media types, lower case; `text/*` is all of a kind.
@@ -483,7 +489,7 @@ pub struct Compress {
 
 /// A content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coding {
+pub enum CompressCoding {
     /// RFC 8878.
     Zstd,
     /// RFC 7932.
@@ -494,7 +500,7 @@ pub enum Coding {
 
 /// Who is let in.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Access {
+pub struct IpFilterConfig {
     /// Whatever else is said.
     pub allow: Vec<Network>,
     /// Not these.
@@ -528,7 +534,7 @@ impl std::fmt::Debug for Countries {
 
 /// Tells when the rate of requests leaves its usual range.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Alarm {
+pub struct RateAlert {
     /// Who is told, besides whoever reads the messages.
     pub webhook: Option<Endpoint>,
     /// How long the rate is counted for.
@@ -636,7 +642,7 @@ pub enum LogFormat {
 
 /// Bounds of what clients may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct EdgeLimits {
     /// Connections of clients in all loops together.
     pub connections_max: u32,
     /// Connections of one address; 0 has no bound.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_model::schedule::Phase;
+use plimsoll_model::schedule::LoadPhase;
 
 use crate::{Problem, units};
 
@@ -55,11 +55,11 @@ pub fn rate_range(text: &str) -> Result<RateRange, Problem> {
 ///
 /// # Errors
 /// When the rate or the duration cannot be read.
-pub fn phase(text: &str) -> Result<Phase, Problem> {
+pub fn phase(text: &str) -> Result<LoadPhase, Problem> {
     let Some((rates, lasting)) = text.rsplit_once(':') else {
-        let fault = "the duration is missing";
+        let message = "the duration is missing";
         let valid = "a rate, a colon and a duration, such as 300/s:10s or 0/s..300/s:30s";
-        return Err(Problem::new(text, text.len()..text.len(), fault, valid));
+        return Err(Problem::new(text, text.len()..text.len(), message, valid));
     };
     let at = text.len() - lasting.len();
     let rates = match rates.trim() {
@@ -69,7 +69,7 @@ pub fn phase(text: &str) -> Result<Phase, Problem> {
     };
     let lasting =
         units::duration_above_zero(lasting).map_err(|problem| problem.within(text, at))?;
-    Ok(Phase::ramp(rates.from, rates.to, lasting))
+    Ok(LoadPhase::ramp(rates.from, rates.to, lasting))
 }
 
 /// Steps from one rate to another, each held for `every`.
@@ -81,14 +81,14 @@ pub fn steps(
     range: RateRange,
     step: f64,
     every: Duration,
-) -> Result<Vec<Phase>, Problem> {
+) -> Result<Vec<LoadPhase>, Problem> {
     let count = ((range.to - range.from).abs() / step).floor() + 1.0;
     if count > PHASES_MAX as f64 {
-        let fault = "this makes too many steps";
+        let message = "this makes too many steps";
         return Err(Problem::new(
             text,
             0..text.len(),
-            fault,
+            message,
             "at most 10,000 steps; use a larger --step",
         ));
     }
@@ -100,7 +100,7 @@ pub fn steps(
     )]
     let count = count as u32;
     Ok((0..count)
-        .map(|index| Phase::constant(range.from + f64::from(index) * direction, every))
+        .map(|index| LoadPhase::constant(range.from + f64::from(index) * direction, every))
         .collect())
 }
 
@@ -115,7 +115,7 @@ mod tests {
         let range = rate_range("50/s..1500/s").unwrap();
         let phases = steps("", range, 50.0, TEN).unwrap();
         assert_eq!(phases.len(), 30);
-        assert_eq!(phases[29], Phase::constant(1500.0, TEN));
+        assert_eq!(phases[29], LoadPhase::constant(1500.0, TEN));
     }
 
     #[test]
@@ -138,8 +138,11 @@ mod tests {
 
     #[test]
     fn phases_ramp_and_pause() {
-        assert_eq!(phase("0/s..300/s:10s"), Ok(Phase::ramp(0.0, 300.0, TEN)));
-        assert_eq!(phase("0/s:10s"), Ok(Phase::constant(0.0, TEN)));
+        assert_eq!(
+            phase("0/s..300/s:10s"),
+            Ok(LoadPhase::ramp(0.0, 300.0, TEN))
+        );
+        assert_eq!(phase("0/s:10s"), Ok(LoadPhase::constant(0.0, TEN)));
         assert_eq!(phase("300/s").unwrap_err().span, 5..5);
         assert_eq!(&"10/s:5sek"[phase("10/s:5sek").unwrap_err().span], "sek");
     }

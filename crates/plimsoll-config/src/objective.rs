@@ -24,7 +24,7 @@ const WORDS: [&str; 13] = [
 /// Most bounds in one objective.
 const BOUNDS_MAX: usize = 16;
 
-enum Subject {
+enum ObjectiveMetric {
     Quantile(f64),
     Mean,
     Errors,
@@ -40,7 +40,7 @@ pub fn objective(text: &str) -> Result<Objective, Problem> {
         let mut bounds = objective.latency.iter();
         bounds.any(|bound| (bound.quantile - quantile).abs() < f64::EPSILON)
     };
-    let refused = |words: &[&str], fault: &str, valid: &str| {
+    let refused = |words: &[&str], message: &str, valid: &str| {
         let lower = text.to_lowercase();
         let word = words.iter().find(|word| lower.contains(**word));
         let at = word.and_then(|word| lower.find(word)).unwrap_or(0);
@@ -48,24 +48,24 @@ pub fn objective(text: &str) -> Result<Objective, Problem> {
         Err(Problem::new(
             text,
             at..(at + len).min(text.len()),
-            fault,
+            message,
             valid,
         ))
     };
     if objective.mean_us_max.is_some() {
-        let fault = "an average says nothing about those who wait long";
+        let message = "an average says nothing about those who wait long";
         let valid = "med or a percentile, such as med < 200ms, p95 < 500ms; `avg` in thresholds and abort rules";
-        return refused(&["average", "mean", "avg"], fault, valid);
+        return refused(&["average", "mean", "avg"], message, valid);
     }
     if has(0.0) {
-        let fault = "the fastest answer of all says nothing about the others";
+        let message = "the fastest answer of all says nothing about the others";
         let valid = "a percentile such as p95; `min` in thresholds and abort rules";
-        return refused(&["min"], fault, valid);
+        return refused(&["min"], message, valid);
     }
     if has(1.0) {
-        let fault = "the slowest answer of all is chance: a load line cannot rest on it";
+        let message = "the slowest answer of all is chance: a load line cannot rest on it";
         let valid = "a percentile such as p99.9; `max` in thresholds and abort rules";
-        return refused(&["max"], fault, valid);
+        return refused(&["max"], message, valid);
     }
     Ok(objective)
 }
@@ -81,8 +81,8 @@ pub fn threshold(text: &str) -> Result<Objective, Problem> {
         errors_max: None,
         ..Objective::default()
     };
-    for (offset, part) in split_trimmed(text, ',') {
-        bound(part, &mut objective).map_err(|problem| problem.within(text, offset))?;
+    for (offset, clause) in split_trimmed(text, ',') {
+        bound(clause, &mut objective).map_err(|problem| problem.within(text, offset))?;
     }
     if objective.latency.len() + objective.broadcast.len() > BOUNDS_MAX {
         return Err(Problem::new(
@@ -95,51 +95,53 @@ pub fn threshold(text: &str) -> Result<Objective, Problem> {
     Ok(objective)
 }
 
-fn bound(part: &str, objective: &mut Objective) -> Result<(), Problem> {
-    if let Some(rest) = strip_word(part, "reach") {
-        return reach(part, rest, objective);
+fn bound(clause: &str, objective: &mut Objective) -> Result<(), Problem> {
+    if let Some(rest) = strip_word(clause, "reach") {
+        return reach(clause, rest, objective);
     }
-    if let Some(rest) = strip_word(part, "broadcast") {
-        return broadcast(part, rest, objective);
+    if let Some(rest) = strip_word(clause, "broadcast") {
+        return broadcast(clause, rest, objective);
     }
-    let Some(at) = part.find('<') else {
-        let fault = if part.is_empty() {
+    let Some(at) = clause.find('<') else {
+        let message = if clause.is_empty() {
             "nothing is written"
         } else {
             "there is no `<` here"
         };
-        return Err(Problem::new(part, 0..part.len(), fault, VALID));
+        return Err(Problem::new(clause, 0..clause.len(), message, VALID));
     };
-    let written = part[..at].trim();
-    let right = part[at + 1..].strip_prefix('=').unwrap_or(&part[at + 1..]);
+    let written = clause[..at].trim();
+    let right = clause[at + 1..]
+        .strip_prefix('=')
+        .unwrap_or(&clause[at + 1..]);
     let value = right.trim();
-    let value_at = part.len() - right.trim_start().len();
-    match subject(part, written)? {
-        Subject::Errors if objective.errors_max.is_some() => Err(Problem::new(
-            part,
+    let value_at = clause.len() - right.trim_start().len();
+    match metric(clause, written)? {
+        ObjectiveMetric::Errors if objective.errors_max.is_some() => Err(Problem::new(
+            clause,
             0..written.len(),
             "errors are bounded twice",
             "one bound on errors",
         )),
-        Subject::Errors => {
-            let max = units::share(value).map_err(|problem| problem.within(part, value_at))?;
+        ObjectiveMetric::Errors => {
+            let max = units::share(value).map_err(|problem| problem.within(clause, value_at))?;
             objective.errors_max = Some(max);
             Ok(())
         }
-        Subject::Mean if objective.mean_us_max.is_some() => Err(Problem::new(
-            part,
+        ObjectiveMetric::Mean if objective.mean_us_max.is_some() => Err(Problem::new(
+            clause,
             0..written.len(),
             "the average is bounded twice",
             "one bound on the average",
         )),
-        Subject::Mean => {
-            let max = microseconds(value).map_err(|problem| problem.within(part, value_at))?;
+        ObjectiveMetric::Mean => {
+            let max = microseconds(value).map_err(|problem| problem.within(clause, value_at))?;
             objective.mean_us_max = Some(max);
             Ok(())
         }
-        Subject::Quantile(quantile) => {
+        ObjectiveMetric::Quantile(quantile) => {
             let within_us =
-                microseconds(value).map_err(|problem| problem.within(part, value_at))?;
+                microseconds(value).map_err(|problem| problem.within(clause, value_at))?;
             objective.latency.push(LatencyBound {
                 quantile,
                 within_us,
@@ -150,41 +152,41 @@ fn bound(part: &str, objective: &mut Objective) -> Result<(), Problem> {
 }
 
 /// What follows a word.
-fn strip_word<'a>(part: &'a str, word: &str) -> Option<&'a str> {
-    let start = part.get(..word.len())?;
-    let rest = part.get(word.len()..)?;
+fn strip_word<'a>(clause: &'a str, word: &str) -> Option<&'a str> {
+    let start = clause.get(..word.len())?;
+    let rest = clause.get(word.len()..)?;
     let ends = !rest.starts_with(|c: char| c.is_alphanumeric());
     (start.eq_ignore_ascii_case(word) && ends).then_some(rest)
 }
 
 /// `reach > 99.99%`.
-fn reach(part: &str, rest: &str, objective: &mut Objective) -> Result<(), Problem> {
+fn reach(clause: &str, rest: &str, objective: &mut Objective) -> Result<(), Problem> {
     const VALID: &str = "reach > 99.99%";
     if objective.reach_min.is_some() {
-        let fault = "reach is bounded twice";
-        return Err(Problem::new(part, 0..5, fault, "one bound on reach"));
+        let message = "reach is bounded twice";
+        return Err(Problem::new(clause, 0..5, message, "one bound on reach"));
     }
-    let at = part.len() - rest.trim_start().len();
+    let at = clause.len() - rest.trim_start().len();
     let Some(value) = rest.trim_start().strip_prefix('>') else {
-        let fault = "reach is the better the higher it is";
-        return Err(Problem::new(part, at..part.len(), fault, VALID));
+        let message = "reach is the better the higher it is";
+        return Err(Problem::new(clause, at..clause.len(), message, VALID));
     };
     let value = value.strip_prefix('=').unwrap_or(value);
-    let value_at = part.len() - value.trim_start().len();
-    let min = units::share(value.trim()).map_err(|problem| problem.within(part, value_at))?;
+    let value_at = clause.len() - value.trim_start().len();
+    let min = units::share(value.trim()).map_err(|problem| problem.within(clause, value_at))?;
     objective.reach_min = Some(min);
     Ok(())
 }
 
 /// `broadcast p99 < 500ms`.
-fn broadcast(part: &str, rest: &str, objective: &mut Objective) -> Result<(), Problem> {
+fn broadcast(clause: &str, rest: &str, objective: &mut Objective) -> Result<(), Problem> {
     const VALID: &str = "a percentile of broadcasts, such as broadcast p99 < 500ms";
-    let at = part.len() - rest.trim_start().len();
+    let at = clause.len() - rest.trim_start().len();
     let mut of_it = Objective::default();
-    bound(rest.trim_start(), &mut of_it).map_err(|problem| problem.within(part, at))?;
+    bound(rest.trim_start(), &mut of_it).map_err(|problem| problem.within(clause, at))?;
     if of_it.latency.is_empty() {
-        let fault = "of broadcasts only percentiles are bounded";
-        return Err(Problem::new(part, at..part.len(), fault, VALID));
+        let message = "of broadcasts only percentiles are bounded";
+        return Err(Problem::new(clause, at..clause.len(), message, VALID));
     }
     objective.broadcast.append(&mut of_it.latency);
     Ok(())
@@ -216,35 +218,37 @@ fn microseconds(value: &str) -> Result<u64, Problem> {
     }
 }
 
-fn subject(part: &str, written: &str) -> Result<Subject, Problem> {
+fn metric(clause: &str, written: &str) -> Result<ObjectiveMetric, Problem> {
     let lower = written.to_lowercase();
     match lower.as_str() {
-        "errors" | "error" | "rate" | "http_req_failed" => return Ok(Subject::Errors),
-        "median" | "med" => return Ok(Subject::Quantile(0.5)),
-        "max" => return Ok(Subject::Quantile(1.0)),
-        "min" => return Ok(Subject::Quantile(0.0)),
-        "avg" | "mean" | "average" => return Ok(Subject::Mean),
+        "errors" | "error" | "rate" | "http_req_failed" => return Ok(ObjectiveMetric::Errors),
+        "median" | "med" => return Ok(ObjectiveMetric::Quantile(0.5)),
+        "max" => return Ok(ObjectiveMetric::Quantile(1.0)),
+        "min" => return Ok(ObjectiveMetric::Quantile(0.0)),
+        "avg" | "mean" | "average" => return Ok(ObjectiveMetric::Mean),
         _ => {}
     }
     let span = 0..written.len();
     let Some(number) = lower.strip_prefix('p') else {
-        let fault = "this is neither a percentile nor errors";
-        return Err(Problem::new(part, span, fault, VALID).with_nearest(&WORDS));
+        let message = "this is neither a percentile nor errors";
+        return Err(Problem::new(clause, span, message, VALID).with_nearest(&WORDS));
     };
     let number = number.trim_start_matches('(').trim_end_matches(')');
     match number.parse::<f64>() {
-        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(Subject::Quantile(percent / 100.0)),
+        Ok(percent) if percent > 0.0 && percent < 100.0 => {
+            Ok(ObjectiveMetric::Quantile(percent / 100.0))
+        }
         Ok(_) => {
             let valid = "above p0 and below p100, such as p95 or p99.9";
             Err(Problem::new(
-                part,
+                clause,
                 span,
                 "this percentile does not exist",
                 valid,
             ))
         }
         Err(_) => {
-            Err(Problem::new(part, span, "this is not a percentile", VALID).with_nearest(&WORDS))
+            Err(Problem::new(clause, span, "this is not a percentile", VALID).with_nearest(&WORDS))
         }
     }
 }

@@ -8,17 +8,17 @@ mod answer;
 mod body;
 mod condition;
 mod data;
-pub(crate) mod desk;
-pub(crate) mod fault;
+pub(crate) mod diagnostic;
 mod journeys;
-mod judgement;
+pub(crate) mod keywords;
 mod load;
-mod names;
 mod process;
+pub(crate) mod reader;
 pub(crate) mod reference;
 mod replay;
 mod request;
 mod schema;
+mod scope;
 mod sockets;
 pub(crate) mod source;
 mod steps;
@@ -26,31 +26,31 @@ mod target;
 mod template;
 #[cfg(test)]
 mod tests;
+mod thresholds;
 mod transport;
 pub(crate) mod tree;
 mod watch;
-pub(crate) mod words;
 
 use std::time::Duration;
 
-use plimsoll_model::journey::{Inputs, STEPS_MAX, Scenario, Text};
+use plimsoll_model::journey::{Inputs, STEPS_MAX, Scenario, TextTemplate};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::GoodStatus;
 
 use crate::status;
-use desk::{Desk, Fields};
-use names::Scene;
-use source::Source;
-use tree::Node;
-use words::PLAN;
+use keywords::PLAN;
+use reader::{DocumentReader, MapFields};
+use scope::PlanScope;
+use source::SourceText;
+use tree::DocumentNode;
 
-pub use fault::{Fault, Faults};
+pub use diagnostic::{Diagnostic, Diagnostics};
 pub use load::{Effort, FindPlan, LoadPlan};
 pub use reference::reference;
 pub use schema::schema;
-pub use target::Origin;
+pub use target::PlanOrigin;
 pub use transport::{Http, TransportPlan};
-pub use watch::{Watch, read_watch};
+pub use watch::{WatchPlan, read_watch};
 
 /// Longest plan file, bytes.
 pub const PLAN_LEN_MAX: u64 = 16 << 20;
@@ -61,7 +61,7 @@ pub trait Surroundings {
     ///
     /// # Errors
     /// When it cannot be read, or is longer than `len_max` bytes.
-    fn file(&self, path: &str, len_max: u64) -> Result<Vec<u8>, FileFault>;
+    fn file(&self, path: &str, len_max: u64) -> Result<Vec<u8>, FileError>;
 
     /// A variable of the environment.
     fn variable(&self, name: &str) -> Option<String>;
@@ -69,7 +69,7 @@ pub trait Surroundings {
 
 /// Why a file beside the plan was not read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FileFault {
+pub enum FileError {
     /// As the system says.
     #[error("{0}")]
     Unreadable(String),
@@ -104,7 +104,7 @@ pub struct PlanFile {
     /// Rows and files, by the scenario's indexes.
     pub inputs: Inputs,
     /// Other origins that steps name, in the order of the scenario's targets.
-    pub origins: Vec<Origin>,
+    pub origins: Vec<PlanOrigin>,
     /// Headers of a plan without steps; those of a scenario stand in its journeys.
     pub headers: Vec<(String, String)>,
     /// How much load; `None` when flags must say it.
@@ -130,7 +130,7 @@ pub struct PlanFile {
     /// What is worth knowing and no fault: `LINE:COLUMN: note`.
     pub notes: Vec<String>,
     /// What else is looked at.
-    pub watch: Watch,
+    pub watch: WatchPlan,
 }
 
 /// Reads a plan file.
@@ -141,19 +141,19 @@ pub fn read(
     text: &str,
     given: &Given,
     surroundings: &dyn Surroundings,
-) -> Result<PlanFile, Faults> {
-    let source = Source::new(text);
-    let desk = Desk::new(&source, surroundings);
-    let (root, tree_faults) = tree::read(&source);
-    for fault in tree_faults {
-        desk.note(fault.span.start, fault.fault, fault.valid, None);
+) -> Result<PlanFile, Diagnostics> {
+    let source = SourceText::new(text);
+    let reader = DocumentReader::new(&source, surroundings);
+    let (root, tree_errors) = tree::read(&source);
+    for error in tree_errors {
+        reader.report_at(error.span.start, error.message, error.valid, None);
     }
     let plan = match &root {
-        Some(root) if !root.is_null() => plan(&desk, root, given),
+        Some(root) if !root.is_null() => plan(&reader, root, given),
         // A tree that was refused has its fault noted.
-        None if !source.text().trim().is_empty() && desk.has_faults() => None,
+        None if !source.text().trim().is_empty() && reader.has_diagnostics() => None,
         _ => {
-            desk.note(
+            reader.report_at(
                 0,
                 "this plan is empty",
                 "target, journeys, load and more",
@@ -162,126 +162,127 @@ pub fn read(
             None
         }
     };
-    let faults = desk.into_faults();
+    let diagnostics = reader.into_diagnostics();
     match plan {
-        Some(plan) if faults.is_empty() => Ok(plan),
-        _ => Err(Faults::new(faults)),
+        Some(plan) if diagnostics.is_empty() => Ok(plan),
+        _ => Err(Diagnostics::new(diagnostics)),
     }
 }
 
-fn plan(desk: &Desk<'_>, root: &Node, given: &Given) -> Option<PlanFile> {
-    let fields = desk.fields(root, &PLAN)?;
-    let mut plan = settings(desk, &fields);
+fn plan(reader: &DocumentReader<'_>, root: &DocumentNode, given: &Given) -> Option<PlanFile> {
+    let fields = reader.fields(root, &PLAN)?;
+    let mut plan = settings(reader, &fields);
     plan.name = match fields.get("name") {
-        Some(node) => short_name(desk, node).unwrap_or_default(),
+        Some(node) => short_name(reader, node).unwrap_or_default(),
         None => given.name.clone(),
     };
     let target;
-    (target, plan.target_place) = target_of(desk, &fields, given);
+    (target, plan.target_place) = target_of(reader, &fields, given);
     let base = target.as_deref().and_then(|url| target::Base::of(url).ok());
-    let mut scene = Scene::new(desk, base);
-    scene.may_miss_variables = given.may_miss_variables;
+    let mut scope = PlanScope::new(reader, base);
+    scope.may_miss_variables = given.may_miss_variables;
     if let Some(node) = fields.get("data") {
-        data::data(&mut scene, node);
+        data::data(&mut scope, node);
     }
     let load = fields.get("load");
     let journeys = if let Some(load) = load.filter(|load| load.get("replay").is_some()) {
-        let (journey, load) = replay::replay(&mut scene, &fields, load);
+        let (journey, load) = replay::replay(&mut scope, &fields, load);
         plan.load = load.map(LoadPlan::Fixed);
         // Steps beside a replay are a fault, and so is what is wrong with them.
         if fields.get("journeys").or(fields.get("steps")).is_some() {
-            journeys::journeys(&mut scene, &fields, &plan.name);
+            journeys::journeys(&mut scope, &fields, &plan.name);
         }
         vec![journey]
     } else {
-        let journeys = journeys::journeys(&mut scene, &fields, &plan.name);
-        plan.load = load.and_then(|node| load::load(desk, node, &journeys));
+        let journeys = journeys::journeys(&mut scope, &fields, &plan.name);
+        plan.load = load.and_then(|node| load::load(reader, node, &journeys));
         journeys
     };
-    if scene.steps.len() > STEPS_MAX {
+    if scope.steps.len() > STEPS_MAX {
         let entry = ["journeys", "steps", "once"]
             .iter()
             .find_map(|word| fields.entry(word));
         let at = entry.map_or(root.span.start, |(key, _)| key.span.start);
-        let fault = format!("there are {} steps that are counted", scene.steps.len());
-        desk.note(at, fault, format!("at most {STEPS_MAX}, or `repeat`"), None);
+        let message = format!("there are {} steps that are counted", scope.steps.len());
+        let remedy = format!("at most {STEPS_MAX}, or `repeat`");
+        reader.report_at(at, message, remedy, None);
     }
     if journeys.is_empty() {
-        plan.headers = plain_headers(desk, &mut scene, &fields);
-        needs_journeys(desk, &fields);
+        plan.headers = plain_headers(reader, &mut scope, &fields);
+        needs_journeys(reader, &fields);
     } else {
         let thresholds = fields
             .get("thresholds")
-            .map(|node| judgement::thresholds(desk, node, &journeys, &scene.steps));
+            .map(|node| thresholds::thresholds(reader, node, &journeys, &scope.steps));
         let aborts = fields
             .get("abort")
-            .map(|node| judgement::aborts(desk, node));
+            .map(|node| thresholds::aborts(reader, node));
         plan.scenario = Some(Scenario {
             journeys,
-            steps: scene.steps,
-            slots: scene.slots,
-            feeds: scene.feeds,
-            files: scene.files,
+            steps: scope.steps,
+            slots: scope.slots,
+            feeds: scope.feeds,
+            files: scope.files,
             targets: Vec::new(),
             thresholds: thresholds.unwrap_or_default(),
             aborts: aborts.unwrap_or_default(),
         });
     }
-    sockets::check(desk, &fields, &plan);
+    sockets::check(reader, &fields, &plan);
     plan.target = target?;
     plan.inputs = Inputs {
-        rows: scene.rows,
-        files: scene.contents,
+        rows: scope.rows,
+        files: scope.contents,
         ..Inputs::default()
     };
-    plan.origins = scene.origins;
-    plan.notes = notes(desk, &scene.notes);
-    plan.variables_missing = scene.variables_missing;
+    plan.origins = scope.origins;
+    plan.notes = notes(reader, &scope.notes);
+    plan.variables_missing = scope.variables_missing;
     Some(plan)
 }
 
 /// What is worth knowing, with its place.
-fn notes(desk: &Desk<'_>, notes: &[(usize, String)]) -> Vec<String> {
+fn notes(reader: &DocumentReader<'_>, notes: &[(usize, String)]) -> Vec<String> {
     let note = |(at, note): &(usize, String)| {
-        let (line, column) = desk.source.position(*at);
+        let (line, column) = reader.source.position(*at);
         format!("{line}:{column}: {note}")
     };
     notes.iter().map(note).collect()
 }
 
 /// What stands in the plan beside its steps, its data and its load.
-fn settings(desk: &Desk<'_>, fields: &Fields<'_>) -> PlanFile {
+fn settings(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> PlanFile {
     let get = |word: &str| fields.get(word);
     PlanFile {
-        objective: get("objective").and_then(|node| judgement::objective(desk, node)),
+        objective: get("objective").and_then(|node| thresholds::objective(reader, node)),
         good: get("good")
-            .and_then(|node| desk.value(node, "statuses such as 2xx,404", status::statuses)),
+            .and_then(|node| reader.value(node, "statuses such as 2xx,404", status::statuses)),
         transport: get("transport")
-            .map(|node| transport::transport(desk, node))
+            .map(|node| transport::transport(reader, node))
             .unwrap_or_default(),
-        warmup: get("warmup").and_then(|node| desk.duration(node)),
-        seed: get("seed").and_then(|node| desk.count(node, 0..=u64::MAX)),
-        cores: get("cores").and_then(|node| desk.count32(node, 1..=256)),
-        tick: get("tick").and_then(|node| desk.duration_above_zero(node)),
-        classes_ms: get("classes").and_then(|node| classes(desk, node)),
+        warmup: get("warmup").and_then(|node| reader.duration(node)),
+        seed: get("seed").and_then(|node| reader.count(node, 0..=u64::MAX)),
+        cores: get("cores").and_then(|node| reader.count32(node, 1..=256)),
+        tick: get("tick").and_then(|node| reader.duration_above_zero(node)),
+        classes_ms: get("classes").and_then(|node| classes(reader, node)),
         watch: get("watch")
-            .map(|node| watch::watch(desk, node))
+            .map(|node| watch::watch(reader, node))
             .unwrap_or_default(),
         ..PlanFile::default()
     }
 }
 
 /// Words that mean nothing without steps.
-fn needs_journeys(desk: &Desk<'_>, fields: &Fields<'_>) {
+fn needs_journeys(reader: &DocumentReader<'_>, fields: &MapFields<'_>) {
     for (key, _) in fields.among(&["data", "thresholds", "abort"]) {
-        let fault = format!("`{}` needs steps", key.text);
-        desk.note(key.span.start, fault, "journeys, or steps", None);
+        let message = format!("`{}` needs steps", key.text);
+        reader.report_at(key.span.start, message, "journeys, or steps", None);
     }
 }
 
 fn target_of(
-    desk: &Desk<'_>,
-    fields: &Fields<'_>,
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
     given: &Given,
 ) -> (Option<String>, (usize, usize)) {
     if let Some(target) = &given.target {
@@ -290,20 +291,20 @@ fn target_of(
     let Some(node) = fields.get("target") else {
         if !fields.misspells(&["target"]) {
             let valid = "target: https://host:port, or --target URL";
-            desk.fault(fields.node, "the target is missing", valid);
+            reader.report(fields.node, "the target is missing", valid);
         }
         return (None, (1, 1));
     };
-    let place = desk.source.position(node.span.start);
-    (target::target(desk, node), place)
+    let place = reader.source.position(node.span.start);
+    (target::target(reader, node), place)
 }
 
-fn short_name(desk: &Desk<'_>, node: &Node) -> Option<String> {
+fn short_name(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
     const VALID: &str = "1 to 64 letters, digits, `-`, `_` and `.`, not beginning with `.`";
-    let name = desk.word(node, VALID)?;
+    let name = reader.word(node, VALID)?;
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.len() > 64 || name.starts_with('.') || !name.chars().all(is_safe) {
-        desk.fault(node, format!("`{name}` is not a short name"), VALID);
+        reader.report(node, format!("`{name}` is not a short name"), VALID);
         return None;
     }
     Some(name)
@@ -311,37 +312,37 @@ fn short_name(desk: &Desk<'_>, node: &Node) -> Option<String> {
 
 /// Headers of a plan without steps: nothing in them varies.
 fn plain_headers(
-    desk: &Desk<'_>,
-    scene: &mut Scene<'_>,
-    fields: &Fields<'_>,
+    reader: &DocumentReader<'_>,
+    scope: &mut PlanScope<'_>,
+    fields: &MapFields<'_>,
 ) -> Vec<(String, String)> {
     let Some(node) = fields.get("headers") else {
         return Vec::new();
     };
-    let headers = scene.headers(node, &names::Reach::default());
-    let constant = |(name, text): (String, Text)| {
+    let headers = scope.headers(node, &scope::VisibleSlots::default());
+    let constant = |(name, text): (String, TextTemplate)| {
         let value = text.as_literal().map(str::to_owned).or_else(|| {
             let value = node.get(&name)?;
-            desk.text(value, "a text")
+            reader.text(value, "a text")
         });
         value.map(|value| (name, value))
     };
     headers.into_iter().filter_map(constant).collect()
 }
 
-fn classes(desk: &Desk<'_>, node: &Node) -> Option<[u64; 2]> {
+fn classes(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<[u64; 2]> {
     const VALID: &str = "two ascending durations, such as [800ms, 1200ms]";
-    let millis = |node: &Node| {
-        let lasting = desk.duration_above_zero(node)?;
+    let millis = |node: &DocumentNode| {
+        let lasting = reader.duration_above_zero(node)?;
         u64::try_from(lasting.as_millis()).ok()
     };
-    let [fast, slow] = desk.list(node, "two durations") else {
-        desk.fault(node, "these are not two durations", VALID);
+    let [fast, slow] = reader.list(node, "two durations") else {
+        reader.report(node, "these are not two durations", VALID);
         return None;
     };
     let (fast, slow) = (millis(fast)?, millis(slow)?);
     if fast == 0 || fast >= slow {
-        desk.fault(node, "these do not ascend", VALID);
+        reader.report(node, "these do not ascend", VALID);
         return None;
     }
     Some([fast, slow])

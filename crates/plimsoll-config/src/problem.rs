@@ -11,7 +11,7 @@ pub struct Problem {
     /// Bytes of the text at fault; empty at the end when something is missing.
     pub span: Range<usize>,
     /// What is wrong, a lowercase fragment.
-    pub fault: String,
+    pub message: String,
     /// What would be right.
     pub valid: String,
     /// The nearest right word, if one is near.
@@ -23,13 +23,13 @@ impl Problem {
     pub fn new(
         input: &str,
         span: Range<usize>,
-        fault: impl Into<String>,
+        message: impl Into<String>,
         valid: impl Into<String>,
     ) -> Self {
         Self {
             input: input.to_owned(),
             span,
-            fault: fault.into(),
+            message: message.into(),
             valid: valid.into(),
             nearest: None,
         }
@@ -58,7 +58,7 @@ impl fmt::Display for Problem {
         write!(
             f,
             "in `{}` at column {column}: {}; valid: {}",
-            self.input, self.fault, self.valid
+            self.input, self.message, self.valid
         )?;
         match &self.nearest {
             Some(word) => write!(f, "; did you mean `{word}`?"),
@@ -86,9 +86,9 @@ pub fn nearest<'a>(written: &str, candidates: &[&'a str]) -> Option<&'a str> {
 /// Parts of `text` between separators, trimmed, each with its byte offset.
 pub(crate) fn split_trimmed(text: &str, separator: char) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
-    text.split(separator).map(move |part| {
-        let offset = start + (part.len() - part.trim_start().len());
-        start += part.len() + separator.len_utf8();
-        (offset, part.trim())
+    text.split(separator).map(move |segment| {
+        let offset = start + (segment.len() - segment.trim_start().len());
+        start += segment.len() + separator.len_utf8();
+        (offset, segment.trim())
     })
 }

@@ -13,13 +13,13 @@ const VALID: &str = "a list such as `2xx,3xx,404,410-415`, each from 100 to 599"
 /// The first part that is not a status, a class or a range.
 pub fn statuses(text: &str) -> Result<GoodStatus, Problem> {
     let mut ranges = Vec::new();
-    for (offset, part) in split_trimmed(text, ',') {
-        match range(part) {
+    for (offset, segment) in split_trimmed(text, ',') {
+        match range(segment) {
             Some((low, high)) if (100..=599).contains(&low) && low <= high && high <= 599 => {
                 ranges.push((low, high));
             }
             _ => {
-                let span = offset..offset + part.len();
+                let span = offset..offset + segment.len();
                 return Err(Problem::new(
                     text,
                     span,
@@ -32,14 +32,14 @@ pub fn statuses(text: &str) -> Result<GoodStatus, Problem> {
     Ok(GoodStatus { ranges })
 }
 
-fn range(part: &str) -> Option<(u16, u16)> {
-    if let Some(class) = part.strip_suffix("xx") {
+fn range(segment: &str) -> Option<(u16, u16)> {
+    if let Some(class) = segment.strip_suffix("xx") {
         let class: u16 = class.parse().ok().filter(|class| (1..=5).contains(class))?;
         return Some((class * 100, class * 100 + 99));
     }
-    match part.split_once('-') {
+    match segment.split_once('-') {
         Some((low, high)) => Some((low.trim().parse().ok()?, high.trim().parse().ok()?)),
-        None => part.parse().ok().map(|status| (status, status)),
+        None => segment.parse().ok().map(|status| (status, status)),
     }
 }
 

@@ -40,13 +40,13 @@ fn number(text: &str, valid: &str) -> Result<(f64, usize), Problem> {
     match digits.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok((value, end)),
         _ => {
-            let fault = if text.is_empty() {
+            let message = if text.is_empty() {
                 "nothing is written"
             } else {
                 "this is not a number"
             };
             let span = 0..end.max(text.chars().next().map_or(0, char::len_utf8));
-            Err(Problem::new(text, span, fault, valid))
+            Err(Problem::new(text, span, message, valid))
         }
     }
 }
@@ -58,13 +58,13 @@ fn with_unit(text: &str, units: &[(&str, f64)], valid: &str) -> Result<f64, Prob
     if let Some(&(_, factor)) = units.iter().find(|(name, _)| *name == unit) {
         return Ok(value * factor);
     }
-    let fault = if unit.is_empty() {
+    let message = if unit.is_empty() {
         "the unit is missing"
     } else {
         "this unit is not known"
     };
     let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
-    let problem = Problem::new(text, start..text.len(), fault, valid);
+    let problem = Problem::new(text, start..text.len(), message, valid);
     Err(if unit.is_empty() {
         problem
     } else {
@@ -82,8 +82,8 @@ pub fn duration(text: &str) -> Result<Duration, Problem> {
     }
     let seconds = with_unit(text, &DURATION_UNITS, DURATION_VALID)?;
     if seconds > DURATION_MAX.as_secs_f64() {
-        let fault = "this is longer than a year";
-        return Err(Problem::new(text, 0..text.len(), fault, "0 to 8760h"));
+        let message = "this is longer than a year";
+        return Err(Problem::new(text, 0..text.len(), message, "0 to 8760h"));
     }
     Ok(Duration::from_secs_f64(seconds))
 }
@@ -120,11 +120,11 @@ pub fn rate(text: &str) -> Result<f64, Problem> {
         }
     };
     if per_second > RATE_MAX {
-        let fault = "this rate is too high";
+        let message = "this rate is too high";
         return Err(Problem::new(
             text,
             0..text.len(),
-            fault,
+            message,
             "0/s to 10000000/s",
         ));
     }
@@ -138,11 +138,11 @@ pub fn rate(text: &str) -> Result<f64, Problem> {
 pub fn rate_above_zero(text: &str) -> Result<f64, Problem> {
     let per_second = rate(text)?;
     if per_second <= 0.0 {
-        let fault = "this must be more than zero";
+        let message = "this must be more than zero";
         return Err(Problem::new(
             text,
             0..text.len(),
-            fault,
+            message,
             "above 0/s, up to 10000000/s",
         ));
     }

@@ -5,20 +5,20 @@ use std::io::Read as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use plimsoll_config::edge::{Ceiling, Edge, Pool, Server};
+use plimsoll_config::edge::{Ceiling, EdgeConfig, PoolConfig, ServerConfig};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let mut address = || -> Option<SocketAddr> { arguments.next()?.parse().ok() };
     let listen = address().expect("an address to listen on");
-    let servers = std::iter::from_fn(address).map(Server::at);
-    let pool = Pool {
+    let servers = std::iter::from_fn(address).map(ServerConfig::at);
+    let pool = PoolConfig {
         ceiling: Ceiling::Fixed(1_000_000),
-        ..Pool::new("app", servers.collect())
+        ..PoolConfig::new("app", servers.collect())
     };
-    let edge = Edge {
+    let edge = EdgeConfig {
         cores: Some(1),
-        ..Edge::one_pool(listen, pool)
+        ..EdgeConfig::single_pool(listen, pool)
     };
     let running = plimsoll_edge::start(&edge, plimsoll_edge::Hooks::none()).expect("it starts");
     // A closed input is how whoever started it says that it is enough.

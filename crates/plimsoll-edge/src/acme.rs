@@ -24,25 +24,25 @@ const ORDER_TIMEOUT: Duration = Duration::from_mins(5);
 /// Time to the next try after one that failed: the first, and the longest. Authorities allow few failures an hour.
 const AGAIN: (Duration, Duration) = (Duration::from_mins(2), Duration::from_hours(6));
 /// How often it is looked at least who is due.
-const LOOK: Duration = Duration::from_mins(10);
+const CHECK_INTERVAL: Duration = Duration::from_mins(10);
 
 /// When a certificate is tried again, and how long after that.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct RetryState {
     until: SystemTime,
     next: Duration,
 }
 
 /// Sees to all certificates for ever.
 pub(crate) async fn keep(control: Arc<Control>) {
-    let mut waiting: HashMap<PathBuf, Waiting> = HashMap::new();
+    let mut waiting: HashMap<PathBuf, RetryState> = HashMap::new();
     loop {
-        let mut wait = LOOK;
+        let mut wait = CHECK_INTERVAL;
         if let Some(acme) = control.acme() {
             for certificate in &acme.certificates {
-                let next = |waiting: &HashMap<PathBuf, Waiting>| {
+                let next = |waiting: &HashMap<PathBuf, RetryState>| {
                     let waiting = waiting.get(&certificate.files.cert);
-                    waiting.map_or_else(|| due(certificate), |one| Some(one.until))
+                    waiting.map_or_else(|| due(certificate), |retry| Some(retry.until))
                 };
                 let now = clock::wall();
                 if next(&waiting).is_none_or(|due| due <= now) {
@@ -72,7 +72,7 @@ async fn see_to(
     control: &Control,
     acme: &Acme,
     certificate: &AcmeCertificate,
-    waiting: &mut HashMap<PathBuf, Waiting>,
+    waiting: &mut HashMap<PathBuf, RetryState>,
 ) {
     let names = certificate.names.join(", ");
     let obtaining = order::obtain(acme, certificate, &control.challenges);
@@ -87,19 +87,19 @@ async fn see_to(
     match obtained {
         Ok(()) => {
             waiting.remove(&certificate.files.cert);
-            control.look_at_certificates();
-            (control.hooks.tell)(&format!("a certificate for {names} was obtained"));
+            control.reload_certificates();
+            (control.hooks.report)(&format!("a certificate for {names} was obtained"));
         }
         Err(why) => {
             let path = certificate.files.cert.clone();
-            let next = waiting.get(&path).map_or(AGAIN.0, |one| one.next);
+            let next = waiting.get(&path).map_or(AGAIN.0, |retry| retry.next);
             let until = clock::wall() + next;
-            (control.hooks.tell)(&format!(
+            (control.hooks.report)(&format!(
                 "no certificate for {names} was obtained: {why}; the next try is in {} minutes",
                 next.as_secs() / 60
             ));
             let next = (next * 2).min(AGAIN.1);
-            waiting.insert(path, Waiting { until, next });
+            waiting.insert(path, RetryState { until, next });
         }
     }
 }

@@ -4,7 +4,7 @@
 //! address as its host, must not come from a page of another origin, and an order must be JSON, which no form can
 //! send unasked. Where others reach the address, a token is needed besides.
 
-mod page;
+mod dashboard;
 mod servers;
 
 use std::convert::Infallible;
@@ -25,8 +25,8 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::control::Control;
 use crate::hub::publish;
-use crate::metrics::{self, Format};
-use crate::overview::Watch;
+use crate::metrics::{self, ExpositionFormat};
+use crate::overview::OverviewSource;
 use crate::secret::is_same;
 
 /// Longest order, bytes.
@@ -39,8 +39,8 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the admin address answers from.
-pub(crate) struct Desk {
-    pub(crate) watch: Arc<Watch>,
+pub(crate) struct AdminContext {
+    pub(crate) watch: Arc<OverviewSource>,
     pub(crate) token: Option<String>,
     pub(crate) control: Arc<Control>,
     pub(crate) address: SocketAddr,
@@ -50,19 +50,19 @@ pub(crate) struct Desk {
 pub(crate) fn serve(
     runtime: &Runtime,
     listener: TcpListener,
-    desk: Desk,
+    context: AdminContext,
     end: oneshot::Receiver<()>,
 ) {
-    let desk = Arc::new(desk);
+    let context = Arc::new(context);
     runtime.block_on(async move {
         tokio::select! {
-            () = accept(listener, desk) => {}
+            () = accept(listener, context) => {}
             _ = end => {}
         }
     });
 }
 
-async fn accept(listener: TcpListener, desk: Arc<Desk>) {
+async fn accept(listener: TcpListener, context: Arc<AdminContext>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
     };
@@ -75,11 +75,11 @@ async fn accept(listener: TcpListener, desk: Arc<Desk>) {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let desk = Arc::clone(&desk);
+        let context = Arc::clone(&context);
         tokio::spawn(async move {
             let service = service_fn(move |request| {
-                let desk = Arc::clone(&desk);
-                async move { Ok::<_, Infallible>(answer(&desk, request).await) }
+                let context = Arc::clone(&context);
+                async move { Ok::<_, Infallible>(answer(&context, request).await) }
             });
             let served = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -92,53 +92,53 @@ async fn accept(listener: TcpListener, desk: Arc<Desk>) {
     }
 }
 
-type Answer = Response<Full<Bytes>>;
+type AdminResponse = Response<Full<Bytes>>;
 
-async fn answer(desk: &Desk, request: Request<Incoming>) -> Answer {
+async fn answer(context: &AdminContext, request: Request<Incoming>) -> AdminResponse {
     let path = request.uri().path().to_owned();
-    if let Err((status, why)) = may_ask(desk, request.headers(), &path) {
+    if let Err((status, why)) = authorize(context, request.headers(), &path) {
         return text(status, "text/plain; charset=utf-8", why);
     }
     match (request.method(), path.as_str()) {
         (&Method::GET | &Method::HEAD, "/metrics") => {
-            let format = wanted_format(request.headers());
-            let body = metrics::render(&desk.watch.look(), format);
+            let format = negotiate_format(request.headers());
+            let body = metrics::render(&context.watch.collect(), format);
             text(StatusCode::OK, format.media_type(), body)
         }
         (&Method::GET | &Method::HEAD, "/healthz") => {
             text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n")
         }
         (&Method::GET | &Method::HEAD, "/figures") => {
-            let body = page::figures(&desk.watch.look());
+            let body = dashboard::render_metrics(&context.watch.collect());
             text(StatusCode::OK, "application/json", body)
         }
         (&Method::GET | &Method::HEAD, "/") => page(),
         (&Method::GET | &Method::HEAD, "/servers") => {
-            let body = desk.control.servers().to_string();
+            let body = context.control.servers().to_string();
             text(StatusCode::OK, "application/json", body)
         }
         (&Method::POST, "/reload") => match order(request).await {
-            Ok(_) => told(desk.control.reload()),
+            Ok(_) => order_response(context.control.reload()),
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
         (&Method::POST, "/servers") => match order(request).await {
             Ok(body) => {
-                let order = servers::read(&body, &desk.control.resolvers());
-                told(order.and_then(|(pool, order)| desk.control.order(&pool, order)))
+                let order = servers::read(&body, &context.control.resolvers());
+                order_response(order.and_then(|(pool, order)| context.control.order(&pool, order)))
             }
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
-        (&Method::GET | &Method::HEAD, "/cache") => shown(desk.control.held()),
+        (&Method::GET | &Method::HEAD, "/cache") => shown(context.control.held()),
         (&Method::POST, "/purge") => match order(request).await {
-            Ok(body) => told(desk.control.purge(&body)),
+            Ok(body) => order_response(context.control.purge(&body)),
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
         (&Method::POST, "/publish") => match json(request, publish::ORDER_LEN_MAX).await {
-            Ok(body) => publish(desk, &body).await,
+            Ok(body) => publish(context, &body).await,
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
         (&Method::POST, "/why") => match order(request).await {
-            Ok(body) => shown(desk.control.why(&body).map(redacted)),
+            Ok(body) => shown(context.control.why(&body).map(redacted)),
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
         (_, "/metrics" | "/healthz" | "/figures" | "/cache" | "/") => text(
@@ -160,22 +160,25 @@ async fn answer(desk: &Desk, request: Request<Incoming>) -> Answer {
 }
 
 /// What an order came to.
-fn told(done: Result<String, String>) -> Answer {
+fn order_response(done: Result<String, String>) -> AdminResponse {
     let (status, body) = match done {
-        Ok(done) => (StatusCode::OK, said("done", &done)),
-        Err(why) => (StatusCode::UNPROCESSABLE_ENTITY, said("fault", &why)),
+        Ok(done) => (StatusCode::OK, json_message("done", &done)),
+        Err(why) => (
+            StatusCode::UNPROCESSABLE_ENTITY,
+            json_message("fault", &why),
+        ),
     };
     text(status, "application/json", body)
 }
 
 /// What became of something published.
-async fn publish(desk: &Desk, body: &[u8]) -> Answer {
-    let Some(hub) = desk.control.hub() else {
-        return told(Err("there is no hub; start with --hub /live".to_owned()));
+async fn publish(context: &AdminContext, body: &[u8]) -> AdminResponse {
+    let Some(hub) = context.control.hub() else {
+        return order_response(Err("there is no hub; start with --hub /live".to_owned()));
     };
-    let (status, said) = publish::order(&hub, body).await;
+    let (status, reply) = publish::order(&hub, body).await;
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    text(status, "application/json", said.to_string())
+    text(status, "application/json", reply.to_string())
 }
 
 /// Keys hold URLs, and these may hold secrets: whoever may ask why something is kept need not know them.
@@ -196,14 +199,14 @@ fn redacted(value: Value) -> Value {
 }
 
 /// What was asked for, or why it is not to be had.
-fn shown(value: Result<Value, String>) -> Answer {
+fn shown(value: Result<Value, String>) -> AdminResponse {
     match value {
         Ok(value) => text(StatusCode::OK, "application/json", value.to_string()),
-        Err(why) => told(Err(why)),
+        Err(why) => order_response(Err(why)),
     }
 }
 
-fn said(word: &str, text: &str) -> String {
+fn json_message(word: &str, text: &str) -> String {
     serde_json::json!({ word: text }).to_string()
 }
 
@@ -246,11 +249,15 @@ async fn json(
     })
 }
 
-fn may_ask(desk: &Desk, headers: &HeaderMap, path: &str) -> Result<(), (StatusCode, &'static str)> {
+fn authorize(
+    context: &AdminContext,
+    headers: &HeaderMap,
+    path: &str,
+) -> Result<(), (StatusCode, &'static str)> {
     let host = headers
         .get(header::HOST)
         .and_then(|host| host.to_str().ok());
-    if !host.is_some_and(|host| is_own_host(host, desk)) {
+    if !host.is_some_and(|host| is_own_host(host, context)) {
         return Err((
             StatusCode::MISDIRECTED_REQUEST,
             "the Host is not this address; ask by its number or as localhost\n",
@@ -266,11 +273,11 @@ fn may_ask(desk: &Desk, headers: &HeaderMap, path: &str) -> Result<(), (StatusCo
         }
     }
     // Who may do everything may publish; who may publish may do nothing else.
-    let hub = desk.control.hub().filter(|_| path == "/publish");
+    let hub = context.control.hub().filter(|_| path == "/publish");
     let publishing = hub
         .as_ref()
         .and_then(|hub| hub.config.publish_token.as_deref());
-    let mut tokens = desk
+    let mut tokens = context
         .token
         .as_deref()
         .into_iter()
@@ -294,29 +301,29 @@ fn may_ask(desk: &Desk, headers: &HeaderMap, path: &str) -> Result<(), (StatusCo
 }
 
 /// A host that another site's name cannot be made to be: a number, or `localhost`.
-fn is_own_host(host: &str, desk: &Desk) -> bool {
+fn is_own_host(host: &str, context: &AdminContext) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !host.ends_with(']') => (name, port.parse::<u16>().ok()),
         _ => (host, Some(80)),
     };
     let is_number = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
-    (is_number || name.eq_ignore_ascii_case("localhost")) && port == Some(desk.address.port())
+    (is_number || name.eq_ignore_ascii_case("localhost")) && port == Some(context.address.port())
 }
 
-fn wanted_format(headers: &HeaderMap) -> Format {
+fn negotiate_format(headers: &HeaderMap) -> ExpositionFormat {
     let accepts = headers.get_all(header::ACCEPT).iter();
     let wants = accepts
         .filter_map(|accept| accept.to_str().ok())
         .any(|accept| accept.contains("application/openmetrics-text"));
     if wants {
-        Format::OpenMetrics
+        ExpositionFormat::OpenMetrics
     } else {
-        Format::Prometheus
+        ExpositionFormat::Prometheus
     }
 }
 
-fn page() -> Answer {
-    let mut answer = text(StatusCode::OK, "text/html; charset=utf-8", page::HTML);
+fn page() -> AdminResponse {
+    let mut answer = text(StatusCode::OK, "text/html; charset=utf-8", dashboard::HTML);
     // Everything the page needs is in it.
     answer.headers_mut().insert(
         header::CONTENT_SECURITY_POLICY,
@@ -327,7 +334,7 @@ fn page() -> Answer {
     answer
 }
 
-fn text(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> Answer {
+fn text(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> AdminResponse {
     let mut answer = Response::new(Full::new(body.into()));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();

@@ -6,37 +6,37 @@
 
 pub(crate) mod address;
 pub(crate) mod as_forwarded;
+mod cached_response;
 pub(crate) mod disk;
 pub(crate) mod fetch;
-pub(crate) mod order;
+pub(crate) mod keyed_request;
 pub(crate) mod pace;
 pub(crate) mod pacing;
-mod page;
 mod policy;
-pub(crate) mod subject;
-mod told;
-pub(crate) mod unkept;
+pub(crate) mod purge;
+mod response_metadata;
+pub(crate) mod store_rejection;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use plimsoll_cache::disk::BLOCK_LEN;
-use plimsoll_cache::store::{How, Limits, Lookup, Put, Store};
+use plimsoll_cache::store::{How, Lookup, Put, Store, StoreLimits};
 use plimsoll_cache::{KeyRef, KeyRule, Moment, Seed, Terms};
-use plimsoll_config::edge::Route;
+use plimsoll_config::edge::RouteConfig;
 
 use crate::clock;
 use crate::lock::lock;
 
-use self::disk::{Disk, Spool};
+use self::disk::{DiskCache, Spool};
 use self::fetch::Begun;
 use self::pacing::Pacing;
-use self::unkept::Refused;
+use self::store_rejection::RejectedResponse;
 
-pub(crate) use order::{CacheView, PurgeOrder};
-pub(crate) use page::Page;
+pub(crate) use cached_response::CachedResponse;
 pub(crate) use policy::RouteCache;
-pub(crate) use told::Told;
+pub(crate) use purge::{CacheView, PurgeOrder};
+pub(crate) use response_metadata::ResponseMetadata;
 
 /// How many reasons for which answers were not kept are remembered.
 const REFUSALS: u64 = 4096;
@@ -44,10 +44,10 @@ const REFUSALS: u64 = 4096;
 /// All copies of an edge.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    pub(crate) store: Arc<Store<Page, Told>>,
+    pub(crate) store: Arc<Store<CachedResponse, ResponseMetadata>>,
     pub(crate) seed: Seed,
     /// Where copies are too, and outlive the process.
-    pub(crate) disk: Option<Arc<Disk>>,
+    pub(crate) disk: Option<Arc<DiskCache>>,
     /// Another edge uses the folder of its disk.
     pub(crate) awaits_disk: AtomicBool,
     /// Bytes it may take.
@@ -61,18 +61,18 @@ pub(crate) struct Cache {
     /// How the routes make keys.
     rules: Mutex<Vec<KeyRule>>,
     /// Why answers were not kept, the last for each place; which place is a key's is said by its hash.
-    refusals: Box<[Mutex<Option<Refused>>]>,
+    refusals: Box<[Mutex<Option<RejectedResponse>>]>,
 }
 
 impl Cache {
     /// An empty one of so many bytes, with what there is on disk; `None` when the system gives no random numbers.
-    pub(crate) fn new(size: u64, disk: Option<Arc<Disk>>) -> Option<Self> {
+    pub(crate) fn new(size: u64, disk: Option<Arc<DiskCache>>) -> Option<Self> {
         let seed = match &disk {
             Some(disk) => disk.seed(),
             None => disk::random_seed()?,
         };
         let purged_at = disk.as_ref().map_or(0, |disk| disk.purged_at().ms());
-        let limits = Limits::of_bytes(usize::try_from(size).unwrap_or(usize::MAX));
+        let limits = StoreLimits::of_bytes(usize::try_from(size).unwrap_or(usize::MAX));
         Some(Self {
             store: Arc::new(Store::new(limits)),
             seed,
@@ -88,7 +88,7 @@ impl Cache {
     }
 
     /// Routes make keys so from now on.
-    pub(crate) fn follow(&self, routes: &[Route]) {
+    pub(crate) fn follow(&self, routes: &[RouteConfig]) {
         let mut rules = lock(&self.rules);
         rules.clear();
         for caching in routes.iter().filter_map(|route| route.cache.as_ref()) {
@@ -104,19 +104,19 @@ impl Cache {
     }
 
     /// An answer was not kept.
-    pub(crate) fn note_refusal(&self, refused: Refused) {
+    pub(crate) fn note_refusal(&self, refused: RejectedResponse) {
         let place = self.place(refused.hash);
         *lock(place) = Some(refused);
     }
 
     /// Why the last answer was not kept.
-    fn refusal(&self, hash: u64) -> Option<Refused> {
+    fn refusal(&self, hash: u64) -> Option<RejectedResponse> {
         lock(self.place(hash))
             .clone()
             .filter(|refused| refused.hash == hash)
     }
 
-    fn place(&self, hash: u64) -> &Mutex<Option<Refused>> {
+    fn place(&self, hash: u64) -> &Mutex<Option<RejectedResponse>> {
         &self.refusals[usize::try_from(hash % REFUSALS).unwrap_or_default()]
     }
 
@@ -128,7 +128,7 @@ impl Cache {
     /// The longest body that is kept on such terms.
     pub(crate) fn body_len_max(&self, terms: &Terms) -> u64 {
         let disk = self.disk.as_ref();
-        let disk = disk.filter(|_| Disk::is_worth(terms, terms.received_at));
+        let disk = disk.filter(|_| DiskCache::is_worth(terms, terms.received_at));
         let on_disk = disk.map_or(0, |disk| disk.body_len_max());
         on_disk.max(self.store.limits().object_bytes as u64)
     }
@@ -137,7 +137,7 @@ impl Cache {
     pub(crate) fn begun(&self) -> Begun {
         Begun {
             // First, since a purge tells the disk first.
-            store: self.store.asked(),
+            store: self.store.purge_epoch(),
             disk: self.disk.as_ref().map_or(0, |disk| disk.purges()),
         }
     }
@@ -161,23 +161,23 @@ impl Cache {
     /// The way to the disk of an answer that is kept while it comes, when it may be long.
     pub(crate) fn spool(
         &self,
-        told: &Arc<Told>,
+        metadata: &Arc<ResponseMetadata>,
         key: &[u8],
         tags: &[u64],
         begun: Begun,
     ) -> Option<Spool> {
         let disk = self.disk.as_ref()?;
-        let may_be_long = told.len().is_none_or(|len| len > BLOCK_LEN as u64);
-        let terms = told.stored.terms();
-        let is_worth = told.may_go_to_disk() && Disk::is_worth(terms, terms.received_at);
+        let may_be_long = metadata.len().is_none_or(|len| len > BLOCK_LEN as u64);
+        let terms = metadata.stored.terms();
+        let is_worth = metadata.may_go_to_disk() && DiskCache::is_worth(terms, terms.received_at);
         let is_wanted = may_be_long && is_worth;
-        is_wanted.then(|| Spool::new(disk, told, key.into(), tags.into(), begun.disk))
+        is_wanted.then(|| Spool::new(disk, metadata, key.into(), tags.into(), begun.disk))
     }
 
     /// A copy came into memory, or is too large for it: it goes to the disk.
     pub(crate) fn note_put(
         &self,
-        put: &Put<Page>,
+        put: &Put<CachedResponse>,
         spool: Option<Spool>,
         begun: Begun,
         now: Moment,
@@ -197,12 +197,12 @@ impl Cache {
 
 /// What a request asks the store for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct HashedKey<'a> {
     key: KeyRef<'a>,
     hash: u64,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> HashedKey<'a> {
     pub(crate) fn new(key: KeyRef<'a>, seed: Seed) -> Self {
         Self {
             key,
@@ -216,7 +216,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-impl Lookup for Wanted<'_> {
+impl Lookup for HashedKey<'_> {
     fn hash(&self) -> u64 {
         self.hash
     }

@@ -11,25 +11,25 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-use crate::fragments::pipe::Inner;
-use crate::stream::Stream;
+use crate::fragments::pipe::WriteEnd;
+use crate::stream::Http2Stream;
 pub(crate) use inbound::Inbound;
 
 /// A connection to a client.
 #[derive(Debug)]
-pub(crate) enum Client {
+pub(crate) enum ClientStream {
     Plain(TcpStream),
     Tls(Box<TlsStream<Inbound>>),
-    Stream(Box<Stream>),
+    Stream(Box<Http2Stream>),
     /// It was handed to whoever speaks its protocol.
     Gone,
     /// A request of the edge's own, for a page that is put together.
-    Inner(Box<Inner>),
+    Inner(Box<WriteEnd>),
     /// There is none: what is fetched is for the cache. It takes all and says nothing.
     Nobody,
 }
 
-impl Client {
+impl ClientStream {
     /// Reads what is there; 0 is the end.
     #[inline]
     pub(crate) fn poll_read(

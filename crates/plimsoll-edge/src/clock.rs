@@ -9,11 +9,11 @@ pub(crate) type Nanoseconds = u64;
 
 /// Time since the edge was started, for all loops the same.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct EdgeClock {
     epoch: Instant,
 }
 
-impl Clock {
+impl EdgeClock {
     /// Starts it.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub(crate) fn start() -> Self {

@@ -6,8 +6,8 @@
 use std::cell::Cell;
 use std::io::{self, Read as _};
 
-use plimsoll_config::edge::{Coding, Compress};
-use plimsoll_wire::head::{Head, Header, Length};
+use plimsoll_config::edge::{Compress, CompressCoding};
+use plimsoll_wire::head::{BodyLength, Head, Header};
 
 use crate::clock::Nanoseconds;
 
@@ -24,33 +24,33 @@ const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 const LEVEL_MAX: u32 = 9;
 
 /// A coding's name in headers.
-pub(crate) fn name(coding: Coding) -> &'static str {
+pub(crate) fn name(coding: CompressCoding) -> &'static str {
     match coding {
-        Coding::Zstd => "zstd",
-        Coding::Brotli => "br",
-        Coding::Gzip => "gzip",
+        CompressCoding::Zstd => "zstd",
+        CompressCoding::Brotli => "br",
+        CompressCoding::Gzip => "gzip",
     }
 }
 
 /// The coding of `ours` that a client likes best; `None` when it takes none, or likes the plain answer better.
-pub(crate) fn accepted(headers: &[Header<'_>], ours: &[Coding]) -> Option<Coding> {
+pub(crate) fn accepted(headers: &[Header<'_>], ours: &[CompressCoding]) -> Option<CompressCoding> {
     let mut likes = [None; 3];
     let (mut identity, mut star) = (None, None);
-    let said = headers
+    let accept_headers = headers
         .iter()
         .filter(|header| header.name.eq_ignore_ascii_case("accept-encoding"));
-    for item in said.flat_map(|line| line.value.split(|&byte| byte == b',')) {
+    for item in accept_headers.flat_map(|line| line.value.split(|&byte| byte == b',')) {
         let (coding, q) = weighed(item)?;
         match coding.to_ascii_lowercase().as_slice() {
-            b"zstd" => likes[Coding::Zstd as usize] = Some(q),
-            b"br" => likes[Coding::Brotli as usize] = Some(q),
-            b"gzip" | b"x-gzip" => likes[Coding::Gzip as usize] = Some(q),
+            b"zstd" => likes[CompressCoding::Zstd as usize] = Some(q),
+            b"br" => likes[CompressCoding::Brotli as usize] = Some(q),
+            b"gzip" | b"x-gzip" => likes[CompressCoding::Gzip as usize] = Some(q),
             b"identity" => identity = Some(q),
             b"*" => star = Some(q),
             _ => {}
         }
     }
-    let mut best: Option<(Coding, u16)> = None;
+    let mut best: Option<(CompressCoding, u16)> = None;
     for &coding in ours {
         let q = likes[coding as usize].or(star).unwrap_or(0);
         if q > best.map_or(0, |(_, best)| best) {
@@ -63,12 +63,12 @@ pub(crate) fn accepted(headers: &[Header<'_>], ours: &[Coding]) -> Option<Coding
 
 /// An item of a list with its weight in thousandths; `None` when the weight is not one.
 pub(crate) fn weighed(item: &[u8]) -> Option<(&[u8], u16)> {
-    let mut parts = item.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
-    let name = parts.next().unwrap_or_default();
-    for part in parts {
-        if let Some(weight) = part
+    let mut params = item.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+    let name = params.next().unwrap_or_default();
+    for param in params {
+        if let Some(weight) = param
             .strip_prefix(b"q=")
-            .or_else(|| part.strip_prefix(b"Q="))
+            .or_else(|| param.strip_prefix(b"Q="))
         {
             return Some((name, thousandths(weight)?));
         }
@@ -101,13 +101,13 @@ pub(crate) enum Coded {
     Varies,
     /// It is told of one that was compressed, perhaps (304).
     Weakened,
-    As(Coding),
+    As(CompressCoding),
 }
 
 /// Whether an answer is one that is compressed for those who take it.
 pub(crate) fn is_worth_it(head: &Head, headers: &[Header<'_>], compress: &Compress) -> bool {
     let has_body = !matches!(head.status, 0..200 | 204..=206 | 304);
-    let is_short = matches!(head.length, Length::Sized(len) if len < compress.len_min);
+    let is_short = matches!(head.length, BodyLength::Sized(len) if len < compress.len_min);
     if !has_body || is_short {
         return false;
     }
@@ -116,7 +116,7 @@ pub(crate) fn is_worth_it(head: &Head, headers: &[Header<'_>], compress: &Compre
         let value = header.value;
         match header.name.len() {
             12 if header.name.eq_ignore_ascii_case("content-type") => {
-                is_of_type = is_one_of(value, &compress.types);
+                is_of_type = matches_media_type(value, &compress.types);
             }
             13 if header.name.eq_ignore_ascii_case("cache-control")
                 && holds_token(value, b"no-transform") =>
@@ -138,33 +138,33 @@ pub(crate) fn is_worth_it(head: &Head, headers: &[Header<'_>], compress: &Compre
 /// Whether a list holds a token, in any case.
 pub(crate) fn holds_token(value: &[u8], token: &[u8]) -> bool {
     let mut tokens = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
-    tokens.any(|one| one.eq_ignore_ascii_case(token))
+    tokens.any(|item| item.eq_ignore_ascii_case(token))
 }
 
 /// Whether a media type is among these.
-pub(crate) fn is_one_of(value: &[u8], types: &[String]) -> bool {
+pub(crate) fn matches_media_type(value: &[u8], types: &[String]) -> bool {
     let essence = value.split(|&byte| byte == b';').next().unwrap_or_default();
     let essence = essence.trim_ascii();
-    types.iter().any(|one| match one.strip_suffix('*') {
+    types.iter().any(|pattern| match pattern.strip_suffix('*') {
         // A stream of events must be asked for by its name: it lives on being prompt.
         Some(kind) => {
             essence.len() > kind.len()
                 && essence[..kind.len()].eq_ignore_ascii_case(kind.as_bytes())
                 && !essence.eq_ignore_ascii_case(b"text/event-stream")
         }
-        None => essence.eq_ignore_ascii_case(one.as_bytes()),
+        None => essence.eq_ignore_ascii_case(pattern.as_bytes()),
     })
 }
 
 /// How much of a loop's time coders have taken of late, and how many there are.
 #[derive(Debug, Default)]
-pub(crate) struct Budget {
+pub(crate) struct CompressionBudget {
     since: Cell<Nanoseconds>,
     spent: Cell<Nanoseconds>,
     coders: Cell<u32>,
 }
 
-impl Budget {
+impl CompressionBudget {
     /// Whether there is time and room for one more.
     pub(crate) fn allows(&self, now: Nanoseconds, share: f64) -> bool {
         if now.saturating_sub(self.since.get()) >= BUDGET_NS {
@@ -189,12 +189,12 @@ impl Budget {
 
 /// What compresses one body.
 pub(crate) struct Coder {
-    kind: Kind,
+    kind: CoderKind,
     /// Something was fed that may not have come out yet.
     is_behind: bool,
 }
 
-enum Kind {
+enum CoderKind {
     Gzip(Box<flate2::write::GzEncoder<Vec<u8>>>),
     Brotli(Box<brotli::CompressorWriter<Vec<u8>>>),
     Zstd(Box<zstd::stream::write::Encoder<'static, Vec<u8>>>),
@@ -211,22 +211,22 @@ impl Coder {
     ///
     /// # Errors
     /// When there is no memory for it.
-    pub(crate) fn new(coding: Coding, level: u32, len: Option<u64>) -> io::Result<Self> {
+    pub(crate) fn new(coding: CompressCoding, level: u32, len: Option<u64>) -> io::Result<Self> {
         let kind = match coding {
-            Coding::Gzip => {
+            CompressCoding::Gzip => {
                 let level = flate2::Compression::new(level);
-                Kind::Gzip(Box::new(flate2::write::GzEncoder::new(Vec::new(), level)))
+                CoderKind::Gzip(Box::new(flate2::write::GzEncoder::new(Vec::new(), level)))
             }
-            Coding::Brotli => {
+            CompressCoding::Brotli => {
                 let writer = brotli::CompressorWriter::new(Vec::new(), 4096, level, WINDOW_LOG);
-                Kind::Brotli(Box::new(writer))
+                CoderKind::Brotli(Box::new(writer))
             }
-            Coding::Zstd => {
+            CompressCoding::Zstd => {
                 let level = i32::try_from(level).unwrap_or(3);
                 let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), level)?;
                 encoder.window_log(WINDOW_LOG)?;
                 encoder.set_pledged_src_size(len)?;
-                Kind::Zstd(Box::new(encoder))
+                CoderKind::Zstd(Box::new(encoder))
             }
         };
         Ok(Self {
@@ -237,9 +237,9 @@ impl Coder {
 
     fn writer(&mut self) -> &mut dyn io::Write {
         match &mut self.kind {
-            Kind::Gzip(writer) => &mut **writer,
-            Kind::Brotli(writer) => &mut **writer,
-            Kind::Zstd(writer) => &mut **writer,
+            CoderKind::Gzip(writer) => &mut **writer,
+            CoderKind::Brotli(writer) => &mut **writer,
+            CoderKind::Zstd(writer) => &mut **writer,
         }
     }
 
@@ -263,18 +263,18 @@ impl Coder {
     /// What has come out; it is for the caller to empty.
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         match &mut self.kind {
-            Kind::Gzip(writer) => writer.get_mut(),
-            Kind::Brotli(writer) => writer.get_mut(),
-            Kind::Zstd(writer) => writer.get_mut(),
+            CoderKind::Gzip(writer) => writer.get_mut(),
+            CoderKind::Brotli(writer) => writer.get_mut(),
+            CoderKind::Zstd(writer) => writer.get_mut(),
         }
     }
 
     /// The rest.
     pub(crate) fn finish(self) -> io::Result<Vec<u8>> {
         match self.kind {
-            Kind::Gzip(writer) => writer.finish(),
-            Kind::Brotli(writer) => Ok(writer.into_inner()),
-            Kind::Zstd(writer) => writer.finish(),
+            CoderKind::Gzip(writer) => writer.finish(),
+            CoderKind::Brotli(writer) => Ok(writer.into_inner()),
+            CoderKind::Zstd(writer) => writer.finish(),
         }
     }
 }
@@ -283,7 +283,7 @@ impl Coder {
 ///
 /// # Errors
 /// When there is no memory for it.
-pub(crate) fn pack(coding: Coding, content: &[u8]) -> io::Result<Vec<u8>> {
+pub(crate) fn pack(coding: CompressCoding, content: &[u8]) -> io::Result<Vec<u8>> {
     let mut coder = Coder::new(coding, LEVEL_MAX, Some(content.len() as u64))?;
     coder.feed(content)?;
     coder.finish()

@@ -3,22 +3,22 @@
 //! A connection that waits for its next request holds no buffer. Everything a request needs is made when its head is
 //! complete and given back when its answer is with the client.
 
-mod asking;
-mod assembling;
-mod begin;
+mod admission;
+mod cache_outcome;
 mod cached;
-mod following;
-mod including;
-mod joining;
-mod kept;
+mod collapsed_reader;
+mod disk_lookup;
+mod esi_assembly;
+mod esi_include;
+mod esi_merge;
+mod h2c;
+mod hub_admission;
+mod hub_upgrade;
+mod local_reply;
 mod mercure;
-mod own_answer;
-mod particulars;
-mod prior;
 mod purging;
-mod recalling;
+mod request_context;
 mod serving;
-mod visiting;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,23 +26,23 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use crate::client::Client;
+use crate::client::ClientStream;
 use crate::deadline::ticks;
 use crate::event_loop::EventLoop;
-use crate::exchange::{self, End, Exchange, Failure, Side};
-use crate::hub::visitor::{Arrival, Visitor};
+use crate::exchange::{self, Exchange, ExchangeEnd, Side, UpstreamFailure};
+use crate::hub::subscriber::{Arrival, SubscriberConnection};
 use crate::outgoing::Outgoing;
 use crate::peer::Peer;
-use crate::pool::Pool;
+use crate::pool::UpstreamPool;
 use crate::pool::ticket::Ticket;
 use crate::reason::Reason;
 use crate::tunnel::Tunnel;
-use asking::Asking;
-use assembling::Assembling;
-use following::Following;
+use collapsed_reader::CollapsedReader;
+use esi_assembly::EsiAssembly;
+use h2c::H2cConnection;
+use hub_admission::HubAdmission;
 use mercure::Posting;
-use particulars::Particulars;
-use prior::Frames;
+use request_context::RequestContext;
 use serving::Serving;
 
 /// Most bytes that are read and thrown away after a last answer, so that it reaches a client that still sends.
@@ -54,19 +54,19 @@ const HELD_LEN_MAX: usize = 64 * 1024;
 
 /// A client's connection, a future that ends with it.
 #[derive(Debug)]
-pub(crate) struct Connection {
-    client: Client,
+pub(crate) struct DownstreamConnection {
+    client: ClientStream,
     event_loop: Rc<EventLoop>,
     deadline: usize,
     peer: Box<Peer>,
     /// Bytes that came and were not used yet.
     held: Vec<u8>,
-    stage: Stage,
+    stage: RequestStage,
     /// The first head has longer than those that follow: it has the time of a head, they have that of an idle client.
     requests: u32,
     is_polled: bool,
     /// What only some requests carry.
-    particulars: Option<Box<Particulars>>,
+    context: Option<Box<RequestContext>>,
     /// Bytes that the loop was told it holds.
     holds: usize,
     /// A connection of its own; a stream of HTTP/2 is counted with its connection.
@@ -75,31 +75,31 @@ pub(crate) struct Connection {
 
 /// How far the current request is.
 #[derive(Debug)]
-enum Stage {
+enum RequestStage {
     /// Its head is awaited, or not complete.
     Head,
     /// It waits in line.
-    Waiting(Box<Waiting>),
+    Waiting(Box<QueuedRequest>),
     Exchanging(Box<Exchange>),
     /// An answer of the edge's own goes out.
     Answering(Outgoing, After),
     /// A copy goes out.
     Serving(Serving),
     /// It reads along with a fetch.
-    Following(Box<Following>),
+    Collapsed(Box<CollapsedReader>),
     /// It is put together from what the edge asks itself.
-    Assembling(Box<Assembling>),
+    Assembling(Box<EsiAssembly>),
     Tunnel(Box<Tunnel>),
     /// The application is asked whether it may come to the hub.
-    Asking(Box<Asking>),
+    Authorizing(Box<HubAdmission>),
     /// It comes to the hub.
     Arriving(Box<Arrival>),
     /// An update for the hub comes.
     Posting(Box<Posting>),
     /// It is a client of the hub, which has its socket.
-    Visiting(Box<Visitor>),
+    Subscribed(Box<SubscriberConnection>),
     /// It speaks HTTP/2 without encryption; each stream is a connection of its own.
-    Frames(Frames),
+    H2c(H2cConnection),
     /// All was said; what the client still sends is thrown away.
     Lingering(usize),
     Over,
@@ -107,9 +107,9 @@ enum Stage {
 
 /// A request in line.
 #[derive(Debug)]
-struct Waiting {
+struct QueuedRequest {
     exchange: Box<Exchange>,
-    pool: Arc<Pool>,
+    pool: Arc<UpstreamPool>,
     ticket: Arc<Ticket>,
 }
 
@@ -120,8 +120,8 @@ enum After {
     Close,
 }
 
-impl Connection {
-    pub(crate) fn new(client: Client, peer: Peer, event_loop: &Rc<EventLoop>) -> Self {
+impl DownstreamConnection {
+    pub(crate) fn new(client: ClientStream, peer: Peer, event_loop: &Rc<EventLoop>) -> Self {
         event_loop.figures.accepted.increment();
         event_loop.figures.connections.increment();
         let mut new = Self::of_stream(client, peer, event_loop);
@@ -130,12 +130,12 @@ impl Connection {
     }
 
     /// Begins with the request of a stream, on a task of its own.
-    pub(crate) fn begin_stream(client: Client, peer: Peer, event_loop: &Rc<EventLoop>) {
+    pub(crate) fn begin_stream(client: ClientStream, peer: Peer, event_loop: &Rc<EventLoop>) {
         tokio::task::spawn_local(Self::of_stream(client, peer, event_loop));
     }
 
     /// One request of a connection that is counted elsewhere.
-    pub(crate) fn of_stream(client: Client, peer: Peer, event_loop: &Rc<EventLoop>) -> Self {
+    pub(crate) fn of_stream(client: ClientStream, peer: Peer, event_loop: &Rc<EventLoop>) -> Self {
         let deadline = event_loop.enter();
         event_loop.set_deadline(deadline, event_loop.settings().ticks.head);
         Self {
@@ -144,10 +144,10 @@ impl Connection {
             deadline,
             peer: Box::new(peer),
             held: Vec::new(),
-            stage: Stage::Head,
+            stage: RequestStage::Head,
             requests: 0,
             is_polled: false,
-            particulars: None,
+            context: None,
             holds: 0,
             is_counted: false,
         }
@@ -155,8 +155,8 @@ impl Connection {
 
     /// Takes it from stage to stage until one waits, or all is over.
     fn poll_stages(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while !matches!(self.stage, Stage::Over) {
-            let is_idle = matches!(self.stage, Stage::Head) && self.held.is_empty();
+        while !matches!(self.stage, RequestStage::Over) {
+            let is_idle = matches!(self.stage, RequestStage::Head) && self.held.is_empty();
             // A stream, or a request within the edge, is one that has come: it is answered.
             if is_idle && self.is_counted && self.event_loop.is_draining() {
                 break;
@@ -169,56 +169,56 @@ impl Connection {
     /// Memory that it takes for bytes on their way.
     fn memory(&self) -> usize {
         let stage = match &self.stage {
-            Stage::Waiting(waiting) => waiting.exchange.memory(),
-            Stage::Exchanging(exchange) => exchange.memory(),
-            Stage::Answering(out, _) => out.memory(),
-            Stage::Serving(serving) => serving.memory(),
-            Stage::Following(following) => following.memory(),
-            Stage::Assembling(assembling) => assembling.memory(),
-            Stage::Tunnel(tunnel) => tunnel.memory(),
-            Stage::Visiting(visitor) => visitor.memory(),
-            Stage::Posting(posting) => posting.memory(),
-            Stage::Asking(_)
-            | Stage::Arriving(_)
-            | Stage::Head
-            | Stage::Frames(_)
-            | Stage::Lingering(_)
-            | Stage::Over => 0,
+            RequestStage::Waiting(waiting) => waiting.exchange.memory(),
+            RequestStage::Exchanging(exchange) => exchange.memory(),
+            RequestStage::Answering(out, _) => out.memory(),
+            RequestStage::Serving(serving) => serving.memory(),
+            RequestStage::Collapsed(reader) => reader.memory(),
+            RequestStage::Assembling(assembling) => assembling.memory(),
+            RequestStage::Tunnel(tunnel) => tunnel.memory(),
+            RequestStage::Subscribed(subscriber) => subscriber.memory(),
+            RequestStage::Posting(posting) => posting.memory(),
+            RequestStage::Authorizing(_)
+            | RequestStage::Arriving(_)
+            | RequestStage::Head
+            | RequestStage::H2c(_)
+            | RequestStage::Lingering(_)
+            | RequestStage::Over => 0,
         };
         self.held.capacity() + self.client.memory() + stage
     }
 
     fn poll_stage(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.stage {
-            Stage::Head => self.poll_head(cx),
-            Stage::Waiting(_) => self.poll_waiting(cx),
-            Stage::Exchanging(_) => self.poll_exchange(cx),
-            Stage::Answering(..) => self.poll_answering(cx),
-            Stage::Serving(_) => self.poll_serving(cx),
-            Stage::Following(_) => self.poll_following(cx),
-            Stage::Assembling(_) => self.poll_assembling(cx),
-            Stage::Tunnel(tunnel) => {
+            RequestStage::Head => self.poll_head(cx),
+            RequestStage::Waiting(_) => self.poll_waiting(cx),
+            RequestStage::Exchanging(_) => self.poll_exchange(cx),
+            RequestStage::Answering(..) => self.poll_answering(cx),
+            RequestStage::Serving(_) => self.poll_serving(cx),
+            RequestStage::Collapsed(_) => self.poll_collapsed(cx),
+            RequestStage::Assembling(_) => self.poll_assembling(cx),
+            RequestStage::Tunnel(tunnel) => {
                 let event_loop = &self.event_loop;
                 ready!(tunnel.poll(cx, &mut self.client, event_loop, self.deadline));
                 event_loop.figures.tunnels.decrement();
-                self.stage = Stage::Over;
+                self.stage = RequestStage::Over;
                 Poll::Ready(())
             }
-            Stage::Asking(_) => self.poll_asking(cx),
-            Stage::Arriving(_) => self.poll_arriving(cx),
-            Stage::Posting(_) => self.poll_posting(cx),
-            Stage::Visiting(visitor) => {
-                ready!(visitor.poll(cx, &self.event_loop));
+            RequestStage::Authorizing(_) => self.poll_authorizing(cx),
+            RequestStage::Arriving(_) => self.poll_arriving(cx),
+            RequestStage::Posting(_) => self.poll_posting(cx),
+            RequestStage::Subscribed(subscriber) => {
+                ready!(subscriber.poll(cx, &self.event_loop));
                 self.end_visit();
                 Poll::Ready(())
             }
-            Stage::Frames(frames) => {
+            RequestStage::H2c(frames) => {
                 ready!(frames.poll(cx));
-                self.stage = Stage::Over;
+                self.stage = RequestStage::Over;
                 Poll::Ready(())
             }
-            Stage::Lingering(_) => self.poll_lingering(cx),
-            Stage::Over => Poll::Ready(()),
+            RequestStage::Lingering(_) => self.poll_lingering(cx),
+            RequestStage::Over => Poll::Ready(()),
         }
     }
 
@@ -237,7 +237,7 @@ impl Connection {
             let count = match ready!(self.client.poll_read(cx, &mut shared)) {
                 Ok(count) if count > 0 => count,
                 _ => {
-                    self.stage = Stage::Over;
+                    self.stage = RequestStage::Over;
                     return Poll::Ready(());
                 }
             };
@@ -253,10 +253,10 @@ impl Connection {
                 self.held.extend_from_slice(&shared[..count]);
                 event_loop.set_deadline(self.deadline, event_loop.settings().ticks.head);
             } else {
-                let seen = self.held.len();
+                let scanned = self.held.len();
                 let mut held = std::mem::take(&mut self.held);
                 held.extend_from_slice(&shared[..count]);
-                if self.begin_if_complete(&held, seen) {
+                if self.begin_if_complete(&held, scanned) {
                     return Poll::Ready(());
                 }
                 self.held = held;
@@ -271,11 +271,12 @@ impl Connection {
             self.leave_queue();
             return Poll::Ready(());
         }
-        let Stage::Waiting(waiting) = &mut self.stage else {
+        let RequestStage::Waiting(waiting) = &mut self.stage else {
             return Poll::Ready(());
         };
         let server = ready!(waiting.ticket.poll(cx));
-        let Stage::Waiting(waiting) = std::mem::replace(&mut self.stage, Stage::Over) else {
+        let RequestStage::Waiting(waiting) = std::mem::replace(&mut self.stage, RequestStage::Over)
+        else {
             return Poll::Ready(());
         };
         let mut exchange = waiting.exchange;
@@ -290,7 +291,7 @@ impl Connection {
     /// The exchange has its permit: on to the server.
     fn start(&mut self, mut exchange: Box<Exchange>) {
         exchange.link_up(&self.side_without_exchange());
-        self.stage = Stage::Exchanging(exchange);
+        self.stage = RequestStage::Exchanging(exchange);
     }
 
     fn side_without_exchange(&mut self) -> Side<'_> {
@@ -303,7 +304,7 @@ impl Connection {
     }
 
     fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Stage::Exchanging(exchange) = &mut self.stage else {
+        let RequestStage::Exchanging(exchange) = &mut self.stage else {
             return Poll::Ready(());
         };
         let mut side = Side {
@@ -313,11 +314,11 @@ impl Connection {
             deadline: self.deadline,
         };
         let end = ready!(exchange.poll(cx, &mut side));
-        if end == End::ClientGone && exchange.leads() {
+        if end == ExchangeEnd::ClientGone && exchange.leads() {
             // Others wait for it: it goes on without the one who asked first.
             exchange.detach();
             self.count_gone();
-            self.client = Client::Nobody;
+            self.client = ClientStream::Nobody;
             return Poll::Ready(());
         }
         self.end_exchange(end);
@@ -325,13 +326,14 @@ impl Connection {
     }
 
     /// What follows an exchange.
-    fn end_exchange(&mut self, end: End) {
-        let Stage::Exchanging(mut exchange) = std::mem::replace(&mut self.stage, Stage::Over)
+    fn end_exchange(&mut self, end: ExchangeEnd) {
+        let RequestStage::Exchanging(mut exchange) =
+            std::mem::replace(&mut self.stage, RequestStage::Over)
         else {
             return;
         };
-        self.tell_of(&exchange, end);
-        if matches!(self.client, Client::Nobody) && end != End::Kept {
+        self.report_exchange(&exchange, end);
+        if matches!(self.client, ClientStream::Nobody) && end != ExchangeEnd::Diverted {
             if let Some(fetch) = exchange.fetch.take() {
                 fetch.fail();
             }
@@ -339,19 +341,23 @@ impl Connection {
             return;
         }
         match end {
-            End::Kept => return self.end_kept(exchange),
-            End::Done { keep: true } => self.next_request(),
-            End::Done { keep: false } => self.linger(),
-            End::Switched => self.open_tunnel(&mut exchange),
-            End::Failed(failure) => {
+            ExchangeEnd::Diverted => return self.end_diverted(exchange),
+            ExchangeEnd::Done { keep: true } => self.next_request(),
+            ExchangeEnd::Done { keep: false } => self.linger(),
+            ExchangeEnd::Switched => self.open_tunnel(&mut exchange),
+            ExchangeEnd::Failed(failure) => {
                 let status = match failure {
-                    Failure::Timeout => 504,
-                    Failure::NoConnection | Failure::Reset | Failure::BadAnswer => 502,
+                    UpstreamFailure::Timeout => 504,
+                    UpstreamFailure::NoConnection
+                    | UpstreamFailure::Reset
+                    | UpstreamFailure::BadAnswer => 502,
                 };
                 self.refuse_exchange(&mut exchange, status, Reason::NoServer);
             }
-            End::Refused(status) => self.refuse_exchange(&mut exchange, status, Reason::BadRequest),
-            End::Broken | End::ClientGone => {}
+            ExchangeEnd::Refused(status) => {
+                self.refuse_exchange(&mut exchange, status, Reason::BadRequest);
+            }
+            ExchangeEnd::Broken | ExchangeEnd::ClientGone => {}
         }
         exchange::recycle(exchange);
     }
@@ -369,7 +375,7 @@ impl Connection {
         drop(permit);
         let early = std::mem::take(&mut self.held);
         self.event_loop.figures.tunnels.increment();
-        self.stage = Stage::Tunnel(Box::new(Tunnel::new(server, early, ticks(idle))));
+        self.stage = RequestStage::Tunnel(Box::new(Tunnel::new(server, early, ticks(idle))));
     }
 
     fn next_request(&mut self) {
@@ -379,17 +385,17 @@ impl Connection {
         let settings = self.event_loop.settings();
         self.event_loop
             .set_deadline(self.deadline, settings.ticks.idle);
-        self.particulars = None;
-        self.stage = Stage::Head;
+        self.context = None;
+        self.stage = RequestStage::Head;
     }
 
     /// A request within the edge is one: its answer was given to its end.
     fn end_inner(&mut self) -> bool {
-        let Client::Inner(inner) = &self.client else {
+        let ClientStream::Inner(inner) = &self.client else {
             return false;
         };
         inner.end();
-        self.stage = Stage::Over;
+        self.stage = RequestStage::Over;
         true
     }
 
@@ -399,11 +405,11 @@ impl Connection {
         }
         self.held = Vec::new();
         self.event_loop.set_deadline(self.deadline, LINGER_TICKS);
-        self.stage = Stage::Lingering(0);
+        self.stage = RequestStage::Lingering(0);
     }
 
     fn poll_answering(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Stage::Answering(out, after) = &mut self.stage else {
+        let RequestStage::Answering(out, after) = &mut self.stage else {
             return Poll::Ready(());
         };
         let after = *after;
@@ -411,16 +417,16 @@ impl Connection {
             match ready!(self.client.poll_write(cx, out.left(), &[])) {
                 Ok(count) if count > 0 => out.advance(count),
                 _ => {
-                    self.stage = Stage::Over;
+                    self.stage = RequestStage::Over;
                     return Poll::Ready(());
                 }
             }
         }
         if ready!(self.client.poll_flush(cx)).is_err() {
-            self.stage = Stage::Over;
+            self.stage = RequestStage::Over;
             return Poll::Ready(());
         }
-        if let Stage::Answering(out, _) = &mut self.stage {
+        if let RequestStage::Answering(out, _) = &mut self.stage {
             let bytes = std::mem::take(&mut out.bytes);
             self.event_loop.return_bytes(bytes);
         }
@@ -440,28 +446,28 @@ impl Connection {
         let _ = ready!(self.client.poll_shutdown(cx));
         let event_loop = Rc::clone(&self.event_loop);
         let mut shared = event_loop.shared.borrow_mut();
-        let Stage::Lingering(thrown_away) = &mut self.stage else {
+        let RequestStage::Lingering(discarded) = &mut self.stage else {
             return Poll::Ready(());
         };
         loop {
             match ready!(self.client.poll_read(cx, &mut shared)) {
-                Ok(count) if count > 0 && *thrown_away < LINGER_LEN_MAX => *thrown_away += count,
+                Ok(count) if count > 0 && *discarded < LINGER_LEN_MAX => *discarded += count,
                 _ => break,
             }
         }
-        self.stage = Stage::Over;
+        self.stage = RequestStage::Over;
         Poll::Ready(())
     }
 
     /// The deadline of the current stage has passed.
     fn expired(&mut self) {
         match &mut self.stage {
-            Stage::Head if !self.held.is_empty() => {
+            RequestStage::Head if !self.held.is_empty() => {
                 self.held = Vec::new();
                 self.refuse_bad(408);
             }
-            Stage::Waiting(_) => self.give_up_waiting(),
-            Stage::Exchanging(exchange) => {
+            RequestStage::Waiting(_) => self.give_up_waiting(),
+            RequestStage::Exchanging(exchange) => {
                 let mut side = Side {
                     client: &mut self.client,
                     held: &mut self.held,
@@ -472,20 +478,20 @@ impl Connection {
                     self.end_exchange(end);
                 }
             }
-            Stage::Tunnel(_) => {
+            RequestStage::Tunnel(_) => {
                 self.event_loop.figures.tunnels.decrement();
-                self.stage = Stage::Over;
+                self.stage = RequestStage::Over;
             }
-            Stage::Visiting(visitor) => {
-                if visitor.expired(&self.event_loop) {
-                    self.stage = Stage::Over;
+            RequestStage::Subscribed(subscriber) => {
+                if subscriber.expired(&self.event_loop) {
+                    self.stage = RequestStage::Over;
                 }
             }
-            Stage::Following(_) => self.following_expired(),
-            Stage::Assembling(_) => self.assembling_expired(),
+            RequestStage::Collapsed(_) => self.collapsed_expired(),
+            RequestStage::Assembling(_) => self.assembling_expired(),
             // Their time is kept with them.
-            Stage::Frames(_) => {}
-            _ => self.stage = Stage::Over,
+            RequestStage::H2c(_) => {}
+            _ => self.stage = RequestStage::Over,
         }
     }
 
@@ -508,14 +514,18 @@ impl Connection {
     }
 
     fn leave_queue(&mut self) {
-        if let Stage::Waiting(waiting) = std::mem::replace(&mut self.stage, Stage::Over) {
+        if let RequestStage::Waiting(waiting) =
+            std::mem::replace(&mut self.stage, RequestStage::Over)
+        {
             waiting.pool.leave(&waiting.ticket);
             exchange::recycle(waiting.exchange);
         }
     }
 
     fn give_up_waiting(&mut self) {
-        let Stage::Waiting(mut waiting) = std::mem::replace(&mut self.stage, Stage::Over) else {
+        let RequestStage::Waiting(mut waiting) =
+            std::mem::replace(&mut self.stage, RequestStage::Over)
+        else {
             return;
         };
         waiting.pool.leave(&waiting.ticket);
@@ -524,7 +534,7 @@ impl Connection {
     }
 }
 
-impl Future for Connection {
+impl Future for DownstreamConnection {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -551,9 +561,9 @@ impl Future for Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for DownstreamConnection {
     fn drop(&mut self) {
-        if let Stage::Waiting(waiting) = &self.stage {
+        if let RequestStage::Waiting(waiting) = &self.stage {
             waiting.pool.leave(&waiting.ticket);
         }
         self.event_loop.memory.hold(self.holds, 0);

@@ -2,8 +2,8 @@
 //!
 //! Everything that can fail is done before anything changes, and one change follows the other.
 
-mod errands;
-mod fault;
+mod background_tasks;
+mod error;
 mod hooks;
 pub(crate) mod orders;
 pub(crate) mod sockets;
@@ -14,37 +14,37 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_config::edge::{Acme, Edge, Listener};
+use plimsoll_config::edge::{Acme, EdgeConfig, ListenerConfig};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::cache::disk::{self, Disk};
+use crate::cache::disk::{self, DiskCache};
 use crate::cache::{Cache, PurgeOrder};
 use crate::clock;
-use crate::hub::{Hub, asks_about_reading};
+use crate::hub::{ActiveHub, reads_need_hook};
 use crate::lock::lock;
-use crate::overview::Watch;
-use crate::pool::Pool;
-use crate::roster::{self, Name, Roster};
-use crate::settings::{self, Before, DoorSettings, Settings, Shared, loops, pools};
+use crate::overview::OverviewSource;
+use crate::pool::UpstreamPool;
+use crate::settings::{self, Before, ListenerSettings, Settings, SharedSettings, loops, pools};
 use crate::tls;
 use crate::tls::challenges::Challenges;
-pub(crate) use errands::Errands;
-pub use fault::Fault;
-pub use hooks::{Hooks, Phase};
+use crate::upstream_registry::{self, HostPort, UpstreamRegistry};
+pub(crate) use background_tasks::BackgroundTasks;
+pub use error::EdgeError;
+pub use hooks::{EdgePhase, Hooks};
 use orders::{Added, Sender};
 pub use sockets::Handed;
 use sockets::bind;
 
 /// How often files are looked at.
-const LOOK: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// What a change needs.
 pub(crate) struct Control {
     loops: usize,
     pub(crate) orders: Vec<Sender>,
-    pub(crate) watch: Arc<Watch>,
-    pub(crate) errands: Errands,
+    pub(crate) watch: Arc<OverviewSource>,
+    pub(crate) background_tasks: BackgroundTasks,
     pub(crate) hooks: Hooks,
     state: Mutex<Followed>,
     /// There may be other names to look up.
@@ -67,16 +67,16 @@ pub(crate) struct Control {
 /// What was last followed.
 pub(crate) struct Followed {
     /// Listeners as configured, and where they were bound.
-    pub(crate) listening: Vec<(Listener, SocketAddr)>,
-    pub(crate) doors: Vec<Arc<DoorSettings>>,
-    pub(crate) roster: Roster,
-    pub(crate) edge: Edge,
+    pub(crate) listening: Vec<(ListenerConfig, SocketAddr)>,
+    pub(crate) listeners: Vec<Arc<ListenerSettings>>,
+    pub(crate) registry: UpstreamRegistry,
+    pub(crate) edge: EdgeConfig,
 }
 
 impl Control {
     pub(crate) fn new(
-        watch: Watch,
-        errands: Errands,
+        watch: OverviewSource,
+        background_tasks: BackgroundTasks,
         hooks: Hooks,
         orders: Vec<Sender>,
         followed: Followed,
@@ -86,7 +86,7 @@ impl Control {
             loops: orders.len(),
             orders,
             watch: Arc::new(watch),
-            errands,
+            background_tasks,
             hooks,
             state: Mutex::new(followed),
             renamed: Notify::new(),
@@ -107,38 +107,38 @@ impl Control {
 
     /// Reads the configuration again and follows it.
     pub(crate) fn reload(&self) -> Result<String, String> {
-        (self.hooks.phase)(Phase::Reloading);
+        (self.hooks.phase)(EdgePhase::Reloading);
         let done = self.read_and_follow();
-        (self.hooks.phase)(Phase::Ready);
+        (self.hooks.phase)(EdgePhase::Ready);
         done
     }
 
     fn read_and_follow(&self) -> Result<String, String> {
         let edge = (self.hooks.read_again)()?;
-        let told = self.follow(&edge).map_err(|fault| explain(&fault))?;
+        let overrides = self.follow(&edge).map_err(|error| explain(&error))?;
         self.warn(&edge);
         let mut done = "the new configuration is in use".to_owned();
-        if told > 0 {
+        if overrides > 0 {
             done.push_str("; what the admin address was told of servers stays in force");
         }
-        (self.hooks.tell)(&done);
+        (self.hooks.report)(&done);
         Ok(done)
     }
 
     /// Says loudly what is allowed, and dangerous or most likely not meant.
-    pub(crate) fn warn(&self, edge: &Edge) {
+    pub(crate) fn warn(&self, edge: &EdgeConfig) {
         for pool in edge.pools.iter().filter(|pool| pool.tls.insecure) {
-            (self.hooks.tell)(&tls::insecure(&pool.name));
+            (self.hooks.report)(&tls::insecure(&pool.name));
         }
         let hub = edge.hub.as_ref();
-        if let Some(hub) = hub.filter(|hub| hub.tokens.is_none() && !asks_about_reading(hub)) {
-            let told = format!("the hub at {} lets everybody read every channel", hub.path);
-            (self.hooks.tell)(&told);
+        if let Some(hub) = hub.filter(|hub| hub.tokens.is_none() && !reads_need_hook(hub)) {
+            let message = format!("the hub at {} lets everybody read every channel", hub.path);
+            (self.hooks.report)(&message);
         }
-        for door in &lock(&self.state).doors {
-            if let Some(certificates) = &door.certificates {
-                for told in tls::uncovered(edge, &door.address.to_string(), certificates) {
-                    (self.hooks.tell)(&told);
+        for listener in &lock(&self.state).listeners {
+            if let Some(certificates) = &listener.certificates {
+                for message in tls::uncovered(edge, &listener.address.to_string(), certificates) {
+                    (self.hooks.report)(&message);
                 }
             }
         }
@@ -147,17 +147,19 @@ impl Control {
     /// Looks at the files of certificates for ever: what is put in their place is used.
     pub(crate) async fn watch_certificates(&self) {
         loop {
-            self.look_at_certificates();
-            tokio::time::sleep(LOOK).await;
+            self.reload_certificates();
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
     /// Takes up certificates whose files have changed.
-    pub(crate) fn look_at_certificates(&self) {
-        let doors = lock(&self.state).doors.clone();
-        let certificates = doors.iter().filter_map(|door| door.certificates.as_ref());
-        for told in certificates.flat_map(|one| one.look(clock::wall())) {
-            (self.hooks.tell)(&told);
+    pub(crate) fn reload_certificates(&self) {
+        let listeners = lock(&self.state).listeners.clone();
+        let certificates = listeners
+            .iter()
+            .filter_map(|listener| listener.certificates.as_ref());
+        for message in certificates.flat_map(|certificate| certificate.check(clock::wall())) {
+            (self.hooks.report)(&message);
         }
     }
 
@@ -166,33 +168,33 @@ impl Control {
         lock(&self.state).edge.acme.clone()
     }
 
-    fn follow(&self, edge: &Edge) -> Result<usize, Fault> {
+    fn follow(&self, edge: &EdgeConfig) -> Result<usize, EdgeError> {
         if loops(edge) != self.loops {
-            return Err(Fault::Loops(self.loops));
+            return Err(EdgeError::Loops(self.loops));
         }
         self.follow_in(&mut lock(&self.state), edge)
     }
 
-    fn follow_in(&self, state: &mut Followed, edge: &Edge) -> Result<usize, Fault> {
+    fn follow_in(&self, state: &mut Followed, edge: &EdgeConfig) -> Result<usize, EdgeError> {
         let mut kept = Vec::new();
         let mut added: Vec<Added> = (0..self.loops).map(|_| Vec::new()).collect();
         for listener in &edge.listen {
             let before = state
                 .listening
                 .iter()
-                .find(|(one, _)| one.address == listener.address);
+                .find(|(known, _)| known.address == listener.address);
             if let Some((_, bound)) = before {
                 kept.push((listener.clone(), *bound));
                 continue;
             }
             let (sockets, bound) = bind(listener.address, self.loops)?;
             kept.push((listener.clone(), bound));
-            for (part, socket) in added.iter_mut().zip(sockets) {
-                part.push((listener.address, socket));
+            for (loop_sockets, socket) in added.iter_mut().zip(sockets) {
+                loop_sockets.push((listener.address, socket));
             }
         }
-        let mut roster = state.roster.clone();
-        roster.follow(&edge.pools);
+        let mut registry = state.registry.clone();
+        registry.follow(&edge.pools);
         let mut in_use = lock(&self.watch.pools);
         let mut routes = lock(&self.watch.routes);
         let mut cache = lock(&self.watch.cache);
@@ -200,12 +202,18 @@ impl Control {
         let before = Before {
             pools: &in_use,
             routes: &routes,
-            doors: &state.doors,
+            listeners: &state.listeners,
             challenges: Some(&self.challenges),
             hub: hub.as_ref(),
         };
-        let mut shared = Shared::new(edge, &roster.pools(), before, self.loops, self.watch.clock)?;
-        shared.cache = settings::cache(edge, cache.as_ref(), &self.hooks.tell)?;
+        let mut shared = SharedSettings::new(
+            edge,
+            &registry.pools(),
+            before,
+            self.loops,
+            self.watch.clock,
+        )?;
+        shared.cache = settings::cache(edge, cache.as_ref(), &self.hooks.report)?;
         self.order_to_follow(edge, &shared, added)?;
         in_use.clone_from(&shared.pools);
         drop(in_use);
@@ -218,12 +226,12 @@ impl Control {
         }
         *hub = shared.hub;
         drop(hub);
-        self.errands.follow(edge);
+        self.background_tasks.follow(edge);
         take_over(&shared.pools);
-        let told = roster.told();
+        let overrides = registry.override_count();
         state.listening = kept;
-        state.doors = shared.doors;
-        state.roster = roster;
+        state.listeners = shared.listeners;
+        state.registry = registry;
         state.edge.clone_from(edge);
         self.renamed.notify_one();
         self.acme_changed.notify_one();
@@ -232,16 +240,16 @@ impl Control {
         self.redis_changed.notify_one();
         self.sources_changed.notify_one();
         self.shared_changed.notify_one();
-        Ok(told)
+        Ok(overrides)
     }
 
     /// Gives all loops their settings, and sockets that they did not have.
     fn order_to_follow(
         &self,
-        edge: &Edge,
-        shared: &Shared,
+        edge: &EdgeConfig,
+        shared: &SharedSettings,
         added: Vec<Added>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), EdgeError> {
         let settings: Vec<Settings> = (0..self.loops)
             .map(|number| Settings::new(edge, shared, number))
             .collect::<Result<_, _>>()?;
@@ -253,9 +261,13 @@ impl Control {
     }
 
     /// Lets all loops use the servers of a changed roster.
-    fn use_servers(&self, state: &mut Followed, roster: Roster) -> Result<(), Fault> {
+    fn use_servers(
+        &self,
+        state: &mut Followed,
+        registry: UpstreamRegistry,
+    ) -> Result<(), EdgeError> {
         let mut in_use = lock(&self.watch.pools);
-        let changed = pools(&roster.pools(), &in_use, self.watch.clock)?;
+        let changed = pools(&registry.pools(), &in_use, self.watch.clock)?;
         self.orders.iter().try_for_each(Sender::check)?;
         for orders in &self.orders {
             orders.use_pools(changed.clone());
@@ -263,20 +275,24 @@ impl Control {
         in_use.clone_from(&changed);
         drop(in_use);
         take_over(&changed);
-        state.roster = roster;
+        state.registry = registry;
         self.renamed.notify_one();
         Ok(())
     }
 
     /// Carries out an order about the servers of a pool.
-    pub(crate) fn order(&self, pool: &str, order: roster::Order) -> Result<String, String> {
+    pub(crate) fn order(
+        &self,
+        pool: &str,
+        order: upstream_registry::ServerOrder,
+    ) -> Result<String, String> {
         let mut state = lock(&self.state);
-        let mut roster = state.roster.clone();
-        let done = roster.order(pool, order).map_err(|why| why.to_string())?;
-        self.use_servers(&mut state, roster)
-            .map_err(|fault| explain(&fault))?;
+        let mut registry = state.registry.clone();
+        let done = registry.order(pool, order).map_err(|why| why.to_string())?;
+        self.use_servers(&mut state, registry)
+            .map_err(|error| explain(&error))?;
         drop(state);
-        (self.hooks.tell)(&done);
+        (self.hooks.report)(&done);
         Ok(done)
     }
 
@@ -285,12 +301,12 @@ impl Control {
         let order = PurgeOrder::read(body)?;
         let cache = self.cache()?;
         let done = cache.purge(&order, clock::moment());
-        (self.hooks.tell)(&done);
+        (self.hooks.report)(&done);
         Ok(done)
     }
 
     /// The hub.
-    pub(crate) fn hub(&self) -> Option<Arc<Hub>> {
+    pub(crate) fn hub(&self) -> Option<Arc<ActiveHub>> {
         lock(&self.watch.hub).clone()
     }
 
@@ -304,20 +320,20 @@ impl Control {
     /// What the cache holds and does, as JSON.
     pub(crate) fn held(&self) -> Result<Value, String> {
         let mut held = self.cache()?.view(clock::moment());
-        let seen = self.watch.look();
-        let routes = seen
+        let overview = self.watch.collect();
+        let routes = overview
             .routes
             .iter()
             .map(|route| json!({ "name": route.name, "hits": route.hits, "misses": route.misses }));
         held["format_version"] = "1.0".into();
         held["routes"] = routes.collect();
         for (word, count) in [
-            ("hits", seen.cache_hits),
-            ("stale", seen.cache_stale),
-            ("misses", seen.cache_misses),
-            ("collapsed", seen.cache_collapsed),
-            ("passed", seen.cache_passed),
-            ("renewed", seen.cache_renewed),
+            ("hits", overview.cache_hits),
+            ("stale", overview.cache_stale),
+            ("misses", overview.cache_misses),
+            ("collapsed", overview.cache_collapsed),
+            ("passed", overview.cache_passed),
+            ("renewed", overview.cache_renewed),
         ] {
             held[word] = count.into();
         }
@@ -341,8 +357,8 @@ impl Control {
         let done = self.follow_in(&mut state, &edge);
         drop(state);
         let disk = self.disk();
-        let told = match (done, edge.cache_disk, disk) {
-            (Err(fault), Some(config), _) => disk::not_kept(&config.path, &explain(&fault)),
+        let message = match (done, edge.cache_disk, disk) {
+            (Err(error), Some(config), _) => disk::disk_unavailable(&config.path, &explain(&error)),
             (Ok(_), Some(config), Some(_)) => format!(
                 "copies are kept on disk in {} from now on: nobody else uses it any more",
                 config.path.display()
@@ -350,11 +366,11 @@ impl Control {
             // Why not was told already.
             _ => return,
         };
-        (self.hooks.tell)(&told);
+        (self.hooks.report)(&message);
     }
 
     /// Copies on disk.
-    pub(crate) fn disk(&self) -> Option<Arc<Disk>> {
+    pub(crate) fn disk(&self) -> Option<Arc<DiskCache>> {
         lock(&self.watch.cache).as_ref()?.disk.clone()
     }
 
@@ -381,7 +397,7 @@ impl Control {
                     "in": server.is_in(now),
                     "in_flight": server.in_flight(),
                     "limit": server.limit(),
-                    "from": if state.roster.is_added(name, &server.name) { "admin" } else { "configuration" },
+                    "from": if state.registry.is_added(name, &server.name) { "admin" } else { "configuration" },
                 })
             });
             json!({ "name": name, "servers": servers.collect::<Vec<_>>() })
@@ -390,8 +406,8 @@ impl Control {
     }
 
     /// The names that servers have.
-    pub(crate) fn names(&self) -> Vec<Name> {
-        lock(&self.state).roster.names().into_iter().collect()
+    pub(crate) fn names(&self) -> Vec<HostPort> {
+        lock(&self.state).registry.names().into_iter().collect()
     }
 
     /// Who is asked for them.
@@ -400,54 +416,57 @@ impl Control {
     }
 
     /// Whether a name's servers are reached by IPv6.
-    pub(crate) fn family(&self, name: &Name) -> Option<bool> {
+    pub(crate) fn family(&self, name: &HostPort) -> Option<bool> {
         let state = lock(&self.state);
         state
-            .roster
+            .registry
             .addresses(name)
             .first()
             .map(SocketAddr::is_ipv6)
     }
 
     /// A name was found somewhere.
-    pub(crate) fn moved(&self, name: &Name, addresses: &[SocketAddr]) {
+    pub(crate) fn moved(&self, name: &HostPort, addresses: &[SocketAddr]) {
         let show = |addresses: &[SocketAddr]| {
-            let all: Vec<String> = addresses.iter().map(|one| one.ip().to_string()).collect();
+            let all: Vec<String> = addresses
+                .iter()
+                .map(|address| address.ip().to_string())
+                .collect();
             all.join(", ")
         };
         let mut state = lock(&self.state);
-        if state.roster.addresses(name) == addresses {
+        if state.registry.addresses(name) == addresses {
             return;
         }
-        let before = show(state.roster.addresses(name));
-        let mut roster = state.roster.clone();
-        if !roster.found(name, addresses.to_vec()) {
+        let before = show(state.registry.addresses(name));
+        let mut registry = state.registry.clone();
+        if !registry.found(name, addresses.to_vec()) {
             return;
         }
-        let after = show(roster.addresses(name));
-        let told = match self.use_servers(&mut state, roster) {
+        let after = show(registry.addresses(name));
+        let message = match self.use_servers(&mut state, registry) {
             Ok(()) => format!("the name {} has moved from {before} to {after}", name.0),
-            Err(fault) => format!(
+            Err(error) => format!(
                 "the name {} has moved to {after}, which cannot be followed: {}",
                 name.0,
-                explain(&fault)
+                explain(&error)
             ),
         };
         drop(state);
-        (self.hooks.tell)(&told);
+        (self.hooks.report)(&message);
     }
 }
 
-fn take_over(pools: &[Arc<Pool>]) {
+fn take_over(pools: &[Arc<UpstreamPool>]) {
     for pool in pools {
         pool.take_over();
     }
 }
 
 /// A fault and its causes in one line.
-fn explain(fault: &Fault) -> String {
-    let mut text = fault.to_string();
-    let mut source = std::error::Error::source(fault);
+fn explain(error: &EdgeError) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
         text.push_str(": ");
         text.push_str(&cause.to_string());

@@ -19,13 +19,13 @@ const NEVER: u64 = u64::MAX;
 /// Deadlines by connection; `W` wakes one.
 #[derive(Debug)]
 pub(crate) struct Wheel<W> {
-    entries: Slab<Entry<W>>,
+    entries: Slab<TimerEntry<W>>,
     slots: Box<[Vec<Filed>]>,
     now: u64,
 }
 
 #[derive(Debug)]
-struct Entry<W> {
+struct TimerEntry<W> {
     due: u64,
     /// The tick at which it is looked at next.
     filed: u64,
@@ -52,7 +52,7 @@ impl<W> Wheel<W> {
 
     /// Room for one connection, without a deadline yet.
     pub(crate) fn enter(&mut self, generation: u32) -> usize {
-        self.entries.insert(Entry {
+        self.entries.insert(TimerEntry {
             due: NEVER,
             filed: NEVER,
             generation,
@@ -126,7 +126,7 @@ impl<W> Wheel<W> {
             let slot = slot(self.now);
             let mut filed = std::mem::take(&mut self.slots[slot]);
             for item in filed.drain(..) {
-                self.look_at(item, &mut wake);
+                self.check_due(item, &mut wake);
             }
             // Its memory is used again, unless something was filed there meanwhile.
             if self.slots[slot].is_empty() {
@@ -135,7 +135,7 @@ impl<W> Wheel<W> {
         }
     }
 
-    fn look_at(&mut self, item: Filed, wake: &mut impl FnMut(&W)) {
+    fn check_due(&mut self, item: Filed, wake: &mut impl FnMut(&W)) {
         let Some(entry) = self.entries.get_mut(item.key) else {
             return;
         };
@@ -245,7 +245,7 @@ mod tests {
                 prop_assert!(due.iter().all(|&due| due >= now + idle));
                 for _ in 0..pass {
                     now += 1;
-                    let expected: Vec<u32> = (0..8_u32).filter(|&one| due[one as usize] == now).collect();
+                    let expected: Vec<u32> = (0..8_u32).filter(|&timer| due[timer as usize] == now).collect();
                     due.iter_mut().filter(|due| **due == now).for_each(|due| *due = NEVER);
                     prop_assert_eq!(woken(&mut wheel, now), expected);
                 }

@@ -14,16 +14,16 @@ use plimsoll_cache::Moment;
 use tokio::io::AsyncRead as _;
 use tokio::io::ReadBuf;
 
-use crate::clock::{self, Clock, Nanoseconds, nanoseconds};
-use crate::compress::Budget;
+use crate::clock::{self, EdgeClock, Nanoseconds, nanoseconds};
+use crate::compress::CompressionBudget;
 use crate::deadline::TICK_MS;
-use crate::figures::Figures;
 use crate::hash::mix;
-use crate::hub::Hub;
-use crate::hub::house::House;
+use crate::hub::ActiveHub;
+use crate::hub::local_hub::LocalHub;
+use crate::loop_metrics::LoopMetrics;
 use crate::loop_state::{LoopState, SECOND_TICKS};
-use crate::pool::Pool;
-use crate::pool::server::Server;
+use crate::pool::UpstreamPool;
+use crate::pool::server::UpstreamServer;
 use crate::settings::Settings;
 use crate::trace::Spans;
 use crate::upstream::Upstream;
@@ -36,7 +36,7 @@ const FRESH_NS: u64 = 1_000_000_000;
 
 /// A connection to a server that nobody uses.
 #[derive(Debug)]
-struct Idle {
+struct IdleConnection {
     stream: Upstream,
     /// To within a tick.
     since: Nanoseconds,
@@ -47,7 +47,7 @@ struct Idle {
 #[derive(Debug, Default)]
 struct IdleOf {
     server: usize,
-    connections: Vec<Idle>,
+    connections: Vec<IdleConnection>,
 }
 
 /// One event loop.
@@ -56,9 +56,9 @@ pub(crate) struct EventLoop {
     state: LoopState,
     pub(crate) settings: RefCell<Rc<Settings>>,
     pub(crate) date: RefCell<String>,
-    pub(crate) log: RefCell<crate::log::Lines>,
+    pub(crate) log: RefCell<crate::log::LogLines>,
     /// What compression may take.
-    pub(crate) budget: Budget,
+    pub(crate) budget: CompressionBudget,
     /// Spans that are to be told.
     pub(crate) spans: RefCell<Spans>,
     idle: RefCell<Vec<IdleOf>>,
@@ -68,9 +68,9 @@ pub(crate) struct EventLoop {
     /// Milliseconds since 1970 when the clock was started.
     epoch_ms: Cell<u64>,
     /// What a request says in the fields that a copy varies by is written here.
-    pub(crate) room: RefCell<Vec<u8>>,
+    pub(crate) scratch: RefCell<Vec<u8>>,
     /// The hub, once somebody came to it.
-    house: RefCell<Option<Rc<House>>>,
+    local_hub: RefCell<Option<Rc<LocalHub>>>,
 }
 
 impl Deref for EventLoop {
@@ -84,11 +84,11 @@ impl Deref for EventLoop {
 
 impl EventLoop {
     pub(crate) fn new(
-        clock: Clock,
+        clock: EdgeClock,
         seed: u64,
         settings: Settings,
-        figures: Arc<Figures>,
-        log: crate::log::Lines,
+        figures: Arc<LoopMetrics>,
+        log: crate::log::LogLines,
         spans: Spans,
     ) -> Rc<Self> {
         Rc::new(Self {
@@ -96,14 +96,14 @@ impl EventLoop {
             settings: RefCell::new(Rc::new(settings)),
             date: RefCell::new(httpdate::fmt_http_date(clock::wall())),
             log: RefCell::new(log),
-            budget: Budget::default(),
+            budget: CompressionBudget::default(),
             spans: RefCell::new(spans),
             idle: RefCell::default(),
             spare_bytes: RefCell::default(),
             random: Cell::new(seed),
             epoch_ms: Cell::new(epoch_ms(clock)),
-            room: RefCell::default(),
-            house: RefCell::default(),
+            scratch: RefCell::default(),
+            local_hub: RefCell::default(),
         })
     }
 
@@ -140,29 +140,36 @@ impl EventLoop {
     }
 
     /// A connection to a server that waits to be used. One that the server has closed or spoken on is dropped.
-    pub(crate) fn take_idle(&self, server: &Server, may_repeat: bool) -> Option<Upstream> {
+    pub(crate) fn take_idle(&self, server: &UpstreamServer, may_repeat: bool) -> Option<Upstream> {
         let mut idle = self.idle.borrow_mut();
         let idle = idle.get_mut(server.slot)?;
         if idle.server != server.id {
             return None;
         }
         let idle = &mut idle.connections;
-        while let Some(mut one) = idle.pop() {
-            let too_old = !may_repeat && self.clock.now().saturating_sub(one.since) > FRESH_NS;
+        while let Some(mut connection) = idle.pop() {
+            let too_old =
+                !may_repeat && self.clock.now().saturating_sub(connection.since) > FRESH_NS;
             if too_old {
                 // Those below are older still.
-                idle.push(one);
+                idle.push(connection);
                 return None;
             }
-            if is_quiet(&mut one.stream) {
-                return Some(one.stream);
+            if is_quiet(&mut connection.stream) {
+                return Some(connection.stream);
             }
         }
         None
     }
 
     /// Keeps a connection for the next request.
-    pub(crate) fn put_idle(&self, server: &Server, stream: Upstream, keep: Duration, most: u32) {
+    pub(crate) fn put_idle(
+        &self,
+        server: &UpstreamServer,
+        stream: Upstream,
+        keep: Duration,
+        most: u32,
+    ) {
         let mut idle = self.idle.borrow_mut();
         if idle.len() <= server.slot {
             idle.resize_with(server.slot + 1, IdleOf::default);
@@ -175,7 +182,7 @@ impl EventLoop {
         }
         let idle = &mut idle.connections;
         if idle.len() < most as usize {
-            idle.push(Idle {
+            idle.push(IdleConnection {
                 stream,
                 since: self.wheel.borrow().now() * TICK_MS * 1_000_000,
                 keep_ns: nanoseconds(keep),
@@ -184,24 +191,24 @@ impl EventLoop {
     }
 
     /// The hub in this loop.
-    pub(crate) fn house(&self, hub: &Hub) -> Rc<House> {
-        let mut house = self.house.borrow_mut();
-        let before = house.take().filter(|house| house.is_of(hub));
+    pub(crate) fn local_hub(&self, hub: &ActiveHub) -> Rc<LocalHub> {
+        let mut local_hub = self.local_hub.borrow_mut();
+        let before = local_hub.take().filter(|previous| previous.is_of(hub));
         let number = self.settings.borrow().number;
-        let open = || House::open(hub, number, self.clock, &self.figures);
-        Rc::clone(house.insert(before.unwrap_or_else(open)))
+        let open = || LocalHub::open(hub, number, self.clock, &self.figures);
+        Rc::clone(local_hub.insert(before.unwrap_or_else(open)))
     }
 
     /// Clients of the hub stay as long as the configuration has one.
-    fn follow_hub(&self, hub: Option<&Hub>) {
-        let mut house = self.house.borrow_mut();
-        let Some(open) = house.take() else {
+    fn follow_hub(&self, hub: Option<&ActiveHub>) {
+        let mut local_hub = self.local_hub.borrow_mut();
+        let Some(open) = local_hub.take() else {
             return;
         };
         match hub {
             Some(hub) if open.is_of(hub) => {
                 open.follow(hub);
-                *house = Some(open);
+                *local_hub = Some(open);
             }
             _ => {
                 open.close();
@@ -218,7 +225,7 @@ impl EventLoop {
     }
 
     /// Follows new servers; routes and limits stay as they are.
-    pub(crate) fn follow_pools(&self, pools: Vec<Arc<Pool>>) {
+    pub(crate) fn follow_pools(&self, pools: Vec<Arc<UpstreamPool>>) {
         let settings = self.settings().with_pools(pools);
         self.follow(settings);
     }
@@ -247,28 +254,30 @@ impl EventLoop {
 
     fn has_no_idle(&self) -> bool {
         let idle = self.idle.borrow();
-        idle.iter().all(|one| one.connections.is_empty())
+        idle.iter()
+            .all(|server_idle| server_idle.connections.is_empty())
     }
 
     fn each_second(&self) {
         *self.date.borrow_mut() = httpdate::fmt_http_date(clock::wall());
         self.epoch_ms.set(epoch_ms(self.clock));
-        self.log.borrow_mut().hand_on(&self.figures);
-        self.spans.borrow_mut().hand_on(&self.figures);
+        self.log.borrow_mut().flush(&self.figures);
+        self.spans.borrow_mut().flush(&self.figures);
         let now = self.clock.now();
         if let Some(cache) = &self.settings().cache {
             cache.pacing.tick(now);
         }
         for idle in self.idle.borrow_mut().iter_mut() {
-            idle.connections.retain_mut(|one| {
-                now.saturating_sub(one.since) < one.keep_ns && is_quiet(&mut one.stream)
+            idle.connections.retain_mut(|connection| {
+                now.saturating_sub(connection.since) < connection.keep_ns
+                    && is_quiet(&mut connection.stream)
             });
         }
     }
 }
 
 /// The wall clock's time when the other clock was started, milliseconds since 1970, as both say now.
-fn epoch_ms(clock: Clock) -> u64 {
+fn epoch_ms(clock: EdgeClock) -> u64 {
     clock::moment().ms().saturating_sub(clock.now() / 1_000_000)
 }
 

@@ -6,10 +6,10 @@
 
 mod answer;
 mod coding;
-mod keeping;
 mod link;
 mod pace;
-mod renewing;
+mod revalidation;
+mod storage;
 mod waits;
 
 use std::cell::RefCell;
@@ -18,25 +18,25 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use plimsoll_cache::CacheStatus;
-use plimsoll_config::edge::Coding;
+use plimsoll_config::edge::CompressCoding;
 use plimsoll_wire::framing::BodyReader;
 
-use crate::cache::fetch::{Fetch, Kept};
-use crate::cache::subject::Subject;
-use crate::client::{Client, poll_read, poll_write};
+use crate::cache::fetch::{CacheOutcome, Fetch};
+use crate::cache::keyed_request::KeyedRequest;
+use crate::client::{ClientStream, poll_read, poll_write};
 use crate::clock::Nanoseconds;
 use crate::event_loop::EventLoop;
 use crate::forward;
 use crate::moments::Moments;
 use crate::outgoing::GATHERED_MAX;
 use crate::outgoing::Outgoing;
-use crate::pool::server::Server;
-use crate::pool::{Asker, Permit};
+use crate::pool::server::UpstreamServer;
+use crate::pool::{Permit, PoolRequest};
 use crate::settings::Settings;
 use crate::upstream::Upstream;
-use answer::Answer;
-pub(crate) use link::Link;
-use waits::Waits;
+use answer::UpstreamResponse;
+pub(crate) use link::UpstreamLink;
+use waits::ExchangeWait;
 
 /// Slowest client that is borne with, bytes a second, once it has been waited for as long as its time-out.
 ///
@@ -59,7 +59,7 @@ pub(crate) struct Facts {
     pub(crate) takes_page: bool,
     pub(crate) is_get: bool,
     /// How the client takes its answer, on a route that compresses.
-    pub(crate) coding: Option<Coding>,
+    pub(crate) coding: Option<CompressCoding>,
     pub(crate) route: usize,
 }
 
@@ -89,13 +89,13 @@ pub(crate) fn recycle(mut exchange: Box<Exchange>) {
 
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ExchangeEnd {
     /// The client has its answer; whether its connection can be used again.
     Done { keep: bool },
     /// Both sides speak another protocol from here on.
     Switched,
     /// The client has got nothing yet, and will not get it from the server.
-    Failed(Failure),
+    Failed(UpstreamFailure),
     /// The client has got a part, and will not get the rest.
     Broken,
     /// The client has left.
@@ -103,12 +103,12 @@ pub(crate) enum End {
     /// The client's body is not acceptable; the status that says so.
     Refused(u16),
     /// The client is answered otherwise; [`Exchange::kept`] says how.
-    Kept,
+    Diverted,
 }
 
 /// Why a server gave no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum UpstreamFailure {
     /// No connection could be made.
     NoConnection,
     /// It closed the connection.
@@ -121,7 +121,7 @@ pub(crate) enum Failure {
 
 /// The client's side of an exchange.
 pub(crate) struct Side<'a> {
-    pub(crate) client: &'a mut Client,
+    pub(crate) client: &'a mut ClientStream,
     /// Bytes that came and were not used yet.
     pub(crate) held: &'a mut Vec<u8>,
     pub(crate) event_loop: &'a Rc<EventLoop>,
@@ -130,7 +130,7 @@ pub(crate) struct Side<'a> {
 
 /// What a round of an exchange came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum ExchangeProgress {
     /// Everything waits.
     Still,
     /// Something was written, and what is read next waits: another round would find nothing.
@@ -149,11 +149,11 @@ pub(crate) struct Exchange {
     pub(crate) facts: Facts,
     pub(crate) moments: Moments,
     pub(crate) settings: Option<Rc<Settings>>,
-    pub(crate) asker: Option<Asker>,
+    pub(crate) pool_request: Option<PoolRequest>,
     pub(crate) permit: Option<Permit>,
     /// Who was asked last.
-    pub(crate) server: Option<Arc<Server>>,
-    pub(crate) link: Link,
+    pub(crate) server: Option<Arc<UpstreamServer>>,
+    pub(crate) link: UpstreamLink,
     /// The request as the server gets it: its head, then pieces of its body.
     pub(crate) to_server: Outgoing,
     pub(crate) body: BodyReader,
@@ -165,9 +165,9 @@ pub(crate) struct Exchange {
     /// The beginning of its line in the access log.
     pub(crate) line: Vec<u8>,
     /// Somebody will be told which server it was.
-    pub(crate) is_told_of: bool,
+    pub(crate) is_reported: bool,
     /// Its place in line, of which it is the turn; and whether the client came by TLS.
-    pub(crate) turn: Option<(u64, bool)>,
+    pub(crate) queue_number: Option<(u64, bool)>,
     /// A cookie that lets the client past the line.
     pub(crate) pass: Option<String>,
     /// What the cache wants of it.
@@ -175,16 +175,16 @@ pub(crate) struct Exchange {
     /// What is said of the cache.
     pub(crate) cache_status: Option<CacheStatus>,
     /// How the client is answered when the answer does not go on as it comes.
-    pub(crate) kept: Option<Kept>,
+    pub(crate) cache_outcome: Option<CacheOutcome>,
     /// What was asked for, when it is.
-    pub(crate) subject: Option<Subject>,
+    pub(crate) keyed_request: Option<KeyedRequest>,
     pub(crate) bytes_out: u64,
-    answer: Answer,
+    answer: UpstreamResponse,
     to_client: Outgoing,
     /// The server takes no more of the request.
     deaf: bool,
     attempts: u8,
-    waits: Waits,
+    waits: ExchangeWait,
     /// Since when the client is waited for, and for how long it was before.
     waits_since: Nanoseconds,
     waited: Nanoseconds,
@@ -196,23 +196,23 @@ impl Exchange {
         self.settings = None;
         self.permit = None;
         self.server = None;
-        self.asker = None;
+        self.pool_request = None;
         self.link.clear();
         self.to_server.clear();
         self.to_client.clear();
         self.answer.clear();
         self.line.clear();
-        self.turn = None;
+        self.queue_number = None;
         self.pass = None;
         self.fetch = None;
         self.cache_status = None;
-        self.kept = None;
-        self.subject = None;
+        self.cache_outcome = None;
+        self.keyed_request = None;
         self.moments = Moments::default();
         self.bytes_out = 0;
         self.deaf = false;
         self.attempts = 0;
-        self.waits = Waits::Nothing;
+        self.waits = ExchangeWait::Nothing;
         self.waited = 0;
     }
 
@@ -228,24 +228,24 @@ impl Exchange {
     }
 
     /// Moves what can be moved.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Poll<End> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Poll<ExchangeEnd> {
         let mut moved = false;
         loop {
             let step = self.step(cx, side);
-            moved |= matches!(step, Ok(Step::Moved | Step::Sent));
+            moved |= matches!(step, Ok(ExchangeProgress::Moved | ExchangeProgress::Sent));
             match step {
-                Ok(_) if self.kept.is_some() => return Poll::Ready(End::Kept),
-                Ok(Step::Moved | Step::Sent) if self.answer.is_coding() => {
+                Ok(_) if self.cache_outcome.is_some() => return Poll::Ready(ExchangeEnd::Diverted),
+                Ok(ExchangeProgress::Moved | ExchangeProgress::Sent) if self.answer.is_coding() => {
                     // What compresses takes its time: others have their turn between two pieces.
                     self.keep_deadline(side, true);
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
-                Ok(Step::Moved) if !self.has_delivered() => {}
+                Ok(ExchangeProgress::Moved) if !self.has_delivered() => {}
                 Ok(_) => {
                     let is_flushed = match side.client.poll_flush(cx) {
                         Poll::Ready(Ok(())) => true,
-                        Poll::Ready(Err(_)) => return Poll::Ready(End::ClientGone),
+                        Poll::Ready(Err(_)) => return Poll::Ready(ExchangeEnd::ClientGone),
                         Poll::Pending => false,
                     };
                     if is_flushed && self.has_delivered() {
@@ -270,20 +270,24 @@ impl Exchange {
     }
 
     /// One round of everything.
-    fn step(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<Step, End> {
+    fn step(
+        &mut self,
+        cx: &mut Context<'_>,
+        side: &mut Side<'_>,
+    ) -> Result<ExchangeProgress, ExchangeEnd> {
         if self.link.is_connecting() && !self.poll_connection(cx, side)? {
-            return Ok(Step::Still);
+            return Ok(ExchangeProgress::Still);
         }
         let sent = self.send(cx);
         let taken = self.take_body(cx, side)?;
         let delivered = self.deliver(cx, side)?;
         let received = self.receive(cx, side)?;
         Ok(if taken || received {
-            Step::Moved
+            ExchangeProgress::Moved
         } else if sent || delivered {
-            Step::Sent
+            ExchangeProgress::Sent
         } else {
-            Step::Still
+            ExchangeProgress::Still
         })
     }
 
@@ -311,7 +315,11 @@ impl Exchange {
     }
 
     /// The client's body is taken as far as the server has taken what came before.
-    fn take_body(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, End> {
+    fn take_body(
+        &mut self,
+        cx: &mut Context<'_>,
+        side: &mut Side<'_>,
+    ) -> Result<bool, ExchangeEnd> {
         if self.body_done || self.deaf || !self.to_server.is_empty() || self.answer.is_complete() {
             return Ok(false);
         }
@@ -332,13 +340,13 @@ impl Exchange {
                 side.held.extend_from_slice(&shared[taken..count]);
                 Ok(true)
             }
-            Poll::Ready(_) => Err(End::ClientGone),
+            Poll::Ready(_) => Err(ExchangeEnd::ClientGone),
             Poll::Pending => Ok(false),
         }
     }
 
     /// Takes a piece of the client's body; how much of it was body.
-    fn feed(&mut self, bytes: &[u8]) -> Result<usize, End> {
+    fn feed(&mut self, bytes: &[u8]) -> Result<usize, ExchangeEnd> {
         let out = &mut self.to_server.bytes;
         let taken = if self.body_is_chunked {
             self.body
@@ -347,8 +355,8 @@ impl Exchange {
             self.body
                 .take(bytes, |content| out.extend_from_slice(content))
         };
-        let taken = taken.map_err(|fault| {
-            let status = if fault == plimsoll_wire::fault::Fault::BodyTooLong {
+        let taken = taken.map_err(|error| {
+            let status = if error == plimsoll_wire::error::Http1Error::BodyTooLong {
                 413
             } else {
                 400
@@ -364,16 +372,16 @@ impl Exchange {
         Ok(taken)
     }
 
-    fn refusal(&self, status: u16) -> End {
+    fn refusal(&self, status: u16) -> ExchangeEnd {
         if self.bytes_out > 0 || !self.to_client.is_empty() {
-            End::Broken
+            ExchangeEnd::Broken
         } else {
-            End::Refused(status)
+            ExchangeEnd::Refused(status)
         }
     }
 
     /// What the client did not take at once goes on.
-    fn deliver(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, End> {
+    fn deliver(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, ExchangeEnd> {
         let mut moved = false;
         while !self.to_client.is_empty() {
             match side.client.poll_write(cx, self.to_client.left(), &[]) {
@@ -382,7 +390,7 @@ impl Exchange {
                     self.bytes_out += count as u64;
                     moved = true;
                 }
-                Poll::Ready(_) => return Err(End::ClientGone),
+                Poll::Ready(_) => return Err(ExchangeEnd::ClientGone),
                 Poll::Pending => break,
             }
         }
@@ -391,12 +399,12 @@ impl Exchange {
     }
 
     /// The answer comes, and goes to the client at once as far as it takes it.
-    fn receive(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, End> {
+    fn receive(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, ExchangeEnd> {
         if !self.to_client.is_empty() || self.answer.is_complete() {
             return Ok(false);
         }
         if self.is_in_vain() {
-            return Err(End::Broken);
+            return Err(ExchangeEnd::Broken);
         }
         if self.is_far_ahead(cx) {
             return Ok(false);
@@ -430,7 +438,7 @@ impl Exchange {
         cx: &mut Context<'_>,
         side: &mut Side<'_>,
         direct: &[u8],
-    ) -> Result<(), End> {
+    ) -> Result<(), ExchangeEnd> {
         let mut direct = direct;
         if direct.len() <= GATHERED_MAX && !self.to_client.is_empty() {
             self.to_client.bytes.extend_from_slice(direct);
@@ -445,7 +453,7 @@ impl Exchange {
                     self.to_client.advance(count.min(first_len));
                     direct = &direct[count.saturating_sub(first_len)..];
                 }
-                Poll::Ready(_) => return Err(End::ClientGone),
+                Poll::Ready(_) => return Err(ExchangeEnd::ClientGone),
                 Poll::Pending => {
                     self.to_client.bytes.extend_from_slice(direct);
                     return Ok(());
@@ -456,11 +464,11 @@ impl Exchange {
         Ok(())
     }
 
-    fn done(&mut self) -> End {
+    fn done(&mut self) -> ExchangeEnd {
         if self.answer.has_switched() {
-            return End::Switched;
+            return ExchangeEnd::Switched;
         }
-        End::Done {
+        ExchangeEnd::Done {
             keep: self.answer.keeps_client() && self.body_done,
         }
     }
@@ -479,7 +487,7 @@ impl Exchange {
     pub(crate) fn detach(&mut self) {
         self.to_client.clear();
         self.line.clear();
-        self.waits = Waits::Nothing;
+        self.waits = ExchangeWait::Nothing;
     }
 
     /// Both ends, for a tunnel.
@@ -487,11 +495,11 @@ impl Exchange {
         Some((self.link.take()?, self.permit.take()))
     }
 
-    fn failure(&self, failure: Failure) -> End {
+    fn failure(&self, failure: UpstreamFailure) -> ExchangeEnd {
         if self.bytes_out > 0 || !self.to_client.is_empty() {
-            End::Broken
+            ExchangeEnd::Broken
         } else {
-            End::Failed(failure)
+            ExchangeEnd::Failed(failure)
         }
     }
 }

@@ -2,19 +2,19 @@
 //!
 //! Lines that go on are copied as they came, several at once; a head is walked once.
 
-use plimsoll_wire::head::{Head, Header, Length};
+use plimsoll_wire::head::{BodyLength, Head, Header};
 use plimsoll_wire::request_head::RequestHead;
 
-use plimsoll_cache::steering::{merge, steers, tells_client};
-use plimsoll_cache::{Asked, CacheStatus};
+use plimsoll_cache::steering::{identifies_client, merge, steers};
+use plimsoll_cache::{CacheRequest, CacheStatus};
 use plimsoll_config::edge::HeaderEdit;
 
 use crate::compress::{Coded, holds_token, name};
-use crate::trace::Trace;
+use crate::trace::RequestTrace;
 
 /// What is said to a server of the client that asks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asking<'a> {
+pub(crate) struct UpstreamRequest<'a> {
     /// The address the connection came from.
     pub(crate) peer: &'a str,
     /// Whether the connection is encrypted.
@@ -30,7 +30,7 @@ pub(crate) struct Asking<'a> {
     /// Steering headers that the route lets through from clients that are not trusted.
     pub(crate) steering: &'a [String],
     /// The edge's place in a trace, if there is one.
-    pub(crate) trace: Option<&'a Trace>,
+    pub(crate) trace: Option<&'a RequestTrace>,
     /// What the cache says instead of the client, if it wants the answer.
     pub(crate) cached: Option<Cached<'a>>,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Cached<'a> {
 
 impl Cached<'_> {
     fn replaces(&self, name: &str) -> bool {
-        Asked::stays_behind(name)
+        CacheRequest::stays_behind(name)
             || self.codings.is_some() && name.eq_ignore_ascii_case("accept-encoding")
     }
 
@@ -76,7 +76,9 @@ impl Dropping<'_> {
     pub(crate) fn drops(&self, header: &Header<'_>, head: &RequestHead<'_, '_>) -> bool {
         let name = header.name;
         (head.names_hop_headers && is_named_by_connection(name, head.headers))
-            || (!self.trusted && (steers(name) || tells_client(name)) && !self.lets_through(name))
+            || (!self.trusted
+                && (steers(name) || identifies_client(name))
+                && !self.lets_through(name))
     }
 
     fn lets_through(&self, name: &str) -> bool {
@@ -91,53 +93,53 @@ pub(crate) fn request(
     out: &mut Vec<u8>,
     bytes: &[u8],
     head: &RequestHead<'_, '_>,
-    asking: &Asking<'_>,
+    upstream_request: &UpstreamRequest<'_>,
 ) {
-    let target = asking.target.unwrap_or(head.target);
+    let target = upstream_request.target.unwrap_or(head.target);
     put(out, &[head.method, " "]);
     if target.is_empty() {
         out.push(b'/');
     }
     put(out, &[target, " HTTP/1.1\r\n"]);
     if !head.headers.iter().any(|header| same(header.name, "host")) {
-        let host = head.host.unwrap_or(asking.default_host);
+        let host = head.host.unwrap_or(upstream_request.default_host);
         put(out, &["Host: ", host, "\r\n"]);
     }
     let dropping = Dropping {
-        trusted: asking.trusted,
-        steering: asking.steering,
+        trusted: upstream_request.trusted,
+        steering: upstream_request.steering,
     };
     let keeps = |header: &Header<'_>| {
         (!ends_here(header.name) || (header.name.eq_ignore_ascii_case("upgrade") && head.upgrade))
             && !dropping.drops(header, head)
-            && !is_edited(header.name, asking.edits)
-            && asking
+            && !is_edited(header.name, upstream_request.edits)
+            && upstream_request
                 .trace
                 .is_none_or(|trace| !is_replaced(header.name, trace))
-            && asking
+            && upstream_request
                 .cached
                 .is_none_or(|cached| !cached.replaces(header.name))
     };
     copy_lines(out, bytes, head.headers, keeps);
-    if let Some(cached) = asking.cached {
+    if let Some(cached) = upstream_request.cached {
         cached.write(out);
     }
-    if let Some(trace) = asking.trace {
+    if let Some(trace) = upstream_request.trace {
         put(out, &["traceparent: ", &trace.header(), "\r\n"]);
     }
-    forwarded(out, head, asking);
-    if head.length == Length::Chunked {
+    forwarded(out, head, upstream_request);
+    if head.length == BodyLength::Chunked {
         put(out, &["Transfer-Encoding: chunked\r\n"]);
     }
     if head.upgrade {
         put(out, &["Connection: upgrade\r\n"]);
     }
-    apply(out, asking.edits);
+    apply(out, upstream_request.edits);
     put(out, &["\r\n"]);
 }
 
 /// Whether the edge says it instead. A state without its parent means nothing.
-fn is_replaced(name: &str, trace: &Trace) -> bool {
+fn is_replaced(name: &str, trace: &RequestTrace) -> bool {
     match name.len() {
         10 => !trace.goes_on && name.eq_ignore_ascii_case("tracestate"),
         11 => name.eq_ignore_ascii_case("traceparent"),
@@ -146,45 +148,50 @@ fn is_replaced(name: &str, trace: &Trace) -> bool {
 }
 
 /// `X-Forwarded-*` and `Forwarded`, over what a trusted peer has already said.
-fn forwarded(out: &mut Vec<u8>, head: &RequestHead<'_, '_>, asking: &Asking<'_>) {
-    let said = |name: &str| {
-        let said = head.headers.iter().filter(|_| asking.trusted);
-        said.filter(move |header| merge(header.name, name))
+fn forwarded(
+    out: &mut Vec<u8>,
+    head: &RequestHead<'_, '_>,
+    upstream_request: &UpstreamRequest<'_>,
+) {
+    let trusted_values = |name: &str| {
+        let headers = head.headers.iter().filter(|_| upstream_request.trusted);
+        headers
+            .filter(move |header| merge(header.name, name))
             .map(|header| header.value.trim_ascii())
             .collect::<Vec<_>>()
     };
     // A trusted peer knows how its own client came; both headers say the same.
-    let said_proto = said("X-Forwarded-Proto");
-    let proto = match said_proto[..] {
+    let protocols = trusted_values("X-Forwarded-Proto");
+    let proto = match protocols[..] {
         [b"https"] => "https",
         [b"http"] => "http",
-        _ if asking.secure => "https",
+        _ if upstream_request.secure => "https",
         _ => "http",
     };
     let list = |out: &mut Vec<u8>, name: &str| {
         put(out, &[name, ": "]);
-        if asking.trusted {
-            for before in said(name) {
+        if upstream_request.trusted {
+            for before in trusted_values(name) {
                 out.extend_from_slice(before);
                 put(out, &[", "]);
             }
         }
     };
     list(out, "X-Forwarded-For");
-    put(out, &[asking.peer, "\r\n"]);
-    if said_proto.is_empty() {
+    put(out, &[upstream_request.peer, "\r\n"]);
+    if protocols.is_empty() {
         put(out, &["X-Forwarded-Proto: ", proto, "\r\n"]);
     }
-    let host = head.host.unwrap_or(asking.default_host);
-    if !asking.trusted || said("X-Forwarded-Host").is_empty() {
+    let host = head.host.unwrap_or(upstream_request.default_host);
+    if !upstream_request.trusted || trusted_values("X-Forwarded-Host").is_empty() {
         put(out, &["X-Forwarded-Host: ", host, "\r\n"]);
     }
     list(out, "Forwarded");
     // An IPv6 address has colons, which only a quoted text may have (RFC 7239, 6).
-    if asking.peer.contains(':') {
-        put(out, &["for=\"[", asking.peer, "]\""]);
+    if upstream_request.peer.contains(':') {
+        put(out, &["for=\"[", upstream_request.peer, "]\""]);
     } else {
-        put(out, &["for=", asking.peer]);
+        put(out, &["for=", upstream_request.peer]);
     }
     put(out, &[";host=\"", host, "\";proto=", proto, "\r\n"]);
 }
@@ -195,7 +202,7 @@ pub(crate) struct Answering<'a> {
     /// How the body goes on.
     pub(crate) framing: Framing,
     /// What is said of the connection.
-    pub(crate) connection: Connection,
+    pub(crate) connection: ConnectionHeader,
     /// The time of day, for an answer without one.
     pub(crate) date: &'a str,
     /// Headers set or dropped by the route.
@@ -223,9 +230,9 @@ pub(crate) enum Framing {
 
 /// What is said of the client's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Connection {
+pub(crate) enum ConnectionHeader {
     /// It stays, as is usual in HTTP/1.1.
-    Unsaid,
+    Omitted,
     /// It stays, said for HTTP/1.0.
     KeepAlive,
     Close,
@@ -249,7 +256,7 @@ pub(crate) fn answer(
         .any(|header| header.name.eq_ignore_ascii_case("connection") && names_others(header.value));
     let mut lengths = 0;
     let mut has_date = false;
-    let sized = matches!(head.length, Length::Sized(_)) && answering.framing == Framing::AsIs;
+    let sized = matches!(head.length, BodyLength::Sized(_)) && answering.framing == Framing::AsIs;
     let keeps = |header: &Header<'_>| {
         let name = header.name;
         match name.len() {
@@ -259,7 +266,7 @@ pub(crate) fn answer(
                 return sized && lengths == 1 && !header.value.contains(&b',');
             }
             2 | 7 | 10 | 16 | 17 if stays_at_the_edge(name) => {
-                return answering.connection == Connection::Upgrade
+                return answering.connection == ConnectionHeader::Upgrade
                     && name.eq_ignore_ascii_case("upgrade");
             }
             _ => {}
@@ -275,7 +282,7 @@ pub(crate) fn answer(
     if answering.coded != Coded::Plain {
         recoded(out, headers, answering.coded);
     }
-    if let (true, Length::Sized(length)) = (sized, head.length)
+    if let (true, BodyLength::Sized(length)) = (sized, head.length)
         && has_listed_length(headers)
     {
         put(out, &["Content-Length: ", &length.to_string(), "\r\n"]);
@@ -287,10 +294,10 @@ pub(crate) fn answer(
         put(out, &["Transfer-Encoding: chunked\r\n"]);
     }
     match answering.connection {
-        Connection::Unsaid => {}
-        Connection::KeepAlive => put(out, &["Connection: keep-alive\r\n"]),
-        Connection::Close => put(out, &["Connection: close\r\n"]),
-        Connection::Upgrade => put(out, &["Connection: upgrade\r\n"]),
+        ConnectionHeader::Omitted => {}
+        ConnectionHeader::KeepAlive => put(out, &["Connection: keep-alive\r\n"]),
+        ConnectionHeader::Close => put(out, &["Connection: close\r\n"]),
+        ConnectionHeader::Upgrade => put(out, &["Connection: upgrade\r\n"]),
     }
     if let Some(status) = &answering.cache_status {
         status.write(out);
@@ -317,7 +324,7 @@ fn is_recoded(name: &str, coded: Coded) -> bool {
             "repr-digest",
         ]
         .iter()
-        .any(|one| name.eq_ignore_ascii_case(one)),
+        .any(|listed| name.eq_ignore_ascii_case(listed)),
     }
 }
 
@@ -341,10 +348,10 @@ fn recoded(out: &mut Vec<u8>, headers: &[Header<'_>], coded: Coded) {
             put(out, &["\r\n"]);
         }
     }
-    let says_so = named("vary").any(|header| {
+    let is_declared = named("vary").any(|header| {
         holds_token(header.value, b"accept-encoding") || holds_token(header.value, b"*")
     });
-    if !says_so {
+    if !is_declared {
         put(out, &["Vary: Accept-Encoding\r\n"]);
     }
 }
@@ -439,7 +446,7 @@ fn is_named_by_connection(name: &str, headers: &[Header<'_>]) -> bool {
         "upgrade",
         "forwarded",
     ];
-    if kept.iter().any(|kept| same(name, kept)) || steers(name) || tells_client(name) {
+    if kept.iter().any(|kept| same(name, kept)) || steers(name) || identifies_client(name) {
         return false;
     }
     headers
@@ -464,9 +471,9 @@ fn apply(out: &mut Vec<u8>, edits: &[HeaderEdit]) {
     }
 }
 
-fn put(out: &mut Vec<u8>, parts: &[&str]) {
-    for part in parts {
-        out.extend_from_slice(part.as_bytes());
+fn put(out: &mut Vec<u8>, pieces: &[&str]) {
+    for piece in pieces {
+        out.extend_from_slice(piece.as_bytes());
     }
 }
 

@@ -6,13 +6,13 @@
 
 pub(crate) mod head;
 pub(crate) mod incoming;
-pub(crate) mod lineage;
+pub(crate) mod nesting;
 pub(crate) mod pipe;
 pub(crate) mod request;
 
 use bytes::Bytes;
 use plimsoll_cache::fields::lines;
-use plimsoll_cache::fragments::{Parts, are_ordered};
+use plimsoll_cache::fragments::{EsiTemplate, requests_assembly};
 use plimsoll_config::edge::{FragmentPages, Fragments};
 use plimsoll_wire::head::Header;
 
@@ -38,8 +38,8 @@ impl Draft {
         if matches!(status, 0..200 | 204 | 205 | 304) {
             return None;
         }
-        let is_wanted =
-            config.pages == FragmentPages::Html && is_html(headers) || are_ordered(headers, DEVICE);
+        let is_wanted = config.pages == FragmentPages::Html && is_html(headers)
+            || requests_assembly(headers, DEVICE);
         is_wanted.then(|| Self {
             coding: coding(headers).into_boxed_slice(),
             len_max: config.len_max,
@@ -54,13 +54,13 @@ impl Draft {
         }
         if self.coding.is_empty() {
             return Some(Mosaic {
-                parts: Parts::parse(body),
+                pieces: EsiTemplate::parse(body),
                 text: body.clone(),
             });
         }
         let text = Bytes::from(decompress(&self.coding, body, self.len_max)?);
-        let parts = Parts::parse(&text);
-        (!parts.is_plain()).then_some(Mosaic { text, parts })
+        let pieces = EsiTemplate::parse(&text);
+        (!pieces.is_plain()).then_some(Mosaic { text, pieces })
     }
 }
 
@@ -69,7 +69,7 @@ impl Draft {
 pub(crate) struct Mosaic {
     /// What its pieces lie in.
     pub(crate) text: Bytes,
-    pub(crate) parts: Parts,
+    pub(crate) pieces: EsiTemplate,
 }
 
 impl Mosaic {
@@ -77,7 +77,7 @@ impl Mosaic {
     pub(crate) fn heap_bytes(&self, body: &Bytes) -> usize {
         let is_own = self.text.as_ptr() != body.as_ptr();
         let text = if is_own { self.text.len() } else { 0 };
-        size_of::<Self>() + self.parts.heap_bytes() + text
+        size_of::<Self>() + self.pieces.heap_bytes() + text
     }
 }
 
@@ -184,13 +184,13 @@ mod tests {
     fn pages_are_looked_through_by_type_or_by_order() {
         use FragmentPages::{Html, Said};
         let html = [("Content-Type", "Text/HTML; charset=utf-8")];
-        let said = [("Surrogate-Control", "content=\"ESI/1.0\"")];
+        let surrogate = [("Surrogate-Control", "content=\"ESI/1.0\"")];
         assert!(of(Html, 200, &html).is_some());
         assert!(of(Html, 404, &html).is_some());
         assert!(of(Html, 304, &html).is_none());
         assert!(of(Said, 200, &html).is_none());
-        assert!(of(Said, 200, &said).is_some());
-        assert!(of(Html, 200, &said).is_some());
+        assert!(of(Said, 200, &surrogate).is_some());
+        assert!(of(Html, 200, &surrogate).is_some());
         assert!(of(Html, 200, &[("Content-Type", "text/css")]).is_none());
     }
 
@@ -199,23 +199,24 @@ mod tests {
         let html = ("Content-Type", "text/html");
         let plain = of(FragmentPages::Html, 200, &[html]).unwrap();
         let tag = Bytes::from_static(b"a<esi:include src=\"/b\"/>");
-        assert_eq!(plain.mosaic(&tag).unwrap().parts.includes(), 1);
+        assert_eq!(plain.mosaic(&tag).unwrap().pieces.includes(), 1);
         assert!(plain.mosaic(&Bytes::from(vec![b'a'; 101])).is_none());
         assert!(
             plain
                 .mosaic(&Bytes::from_static(b"a"))
                 .unwrap()
-                .parts
+                .pieces
                 .is_plain()
         );
         let gzip = [html, ("Content-Encoding", "gzip")];
         let gzip = of(FragmentPages::Html, 200, &gzip).unwrap();
         assert!(gzip.mosaic(&tag).is_none());
         let mut coder =
-            crate::compress::Coder::new(plimsoll_config::edge::Coding::Gzip, 4, None).unwrap();
+            crate::compress::Coder::new(plimsoll_config::edge::CompressCoding::Gzip, 4, None)
+                .unwrap();
         coder.feed(&tag).unwrap();
         let packed = Bytes::from(coder.finish().unwrap());
         let mosaic = gzip.mosaic(&packed).unwrap();
-        assert_eq!((mosaic.text, mosaic.parts.includes()), (tag, 1));
+        assert_eq!((mosaic.text, mosaic.pieces.includes()), (tag, 1));
     }
 }

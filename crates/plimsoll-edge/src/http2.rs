@@ -16,12 +16,12 @@ use h2::Reason;
 use h2::server::{Builder, Connection as Frames};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::client::Client;
+use crate::client::ClientStream;
 use crate::clock::nanoseconds;
 use crate::event_loop::EventLoop;
 use crate::peer::Peer;
-use crate::stream::{Inbound, Meter, Metered, Outbound, Stream};
-use lifetime::{Lifetime, Observed, Verdict};
+use crate::stream::{ConnectionMeter, Http2Stream, Inbound, Metered, Outbound};
+use lifetime::{ConnectionLifetime, LifetimeAction, Observed};
 
 /// Streams of one connection at once.
 const STREAMS_MAX: u32 = 128;
@@ -38,12 +38,12 @@ const RESET_KNOWN: Duration = Duration::from_secs(10);
 /// Streams of one connection that a client may break by frames that are against the rules.
 const BROKEN_MAX: usize = STREAMS_MAX as usize;
 /// Streams that a client may reset before the edge has taken them up.
-const UNSEEN_RESETS_MAX: usize = 50;
+const RESETS_BEFORE_ACCEPT_MAX: usize = 50;
 /// How often a connection on which nothing happens is looked at.
-const LOOK: Duration = Duration::from_millis(500);
+const IDLE_POLL: Duration = Duration::from_millis(500);
 
 /// Begins to answer the request of a stream, which is a client of its own.
-pub(crate) type Begin = fn(Client, Peer, &Rc<EventLoop>);
+pub(crate) type Begin = fn(ClientStream, Peer, &Rc<EventLoop>);
 
 /// Serves a connection to its end, and counts it meanwhile.
 pub(crate) async fn serve<T>(io: T, peer: Peer, event_loop: Rc<EventLoop>, begin: Begin)
@@ -72,8 +72,8 @@ where
         .max_concurrent_reset_streams(RESET_KNOWN_MAX)
         .reset_stream_duration(RESET_KNOWN)
         .max_local_error_reset_streams(Some(BROKEN_MAX))
-        .max_pending_accept_reset_streams(UNSEEN_RESETS_MAX);
-    let meter = Rc::new(Meter::new(event_loop.clock));
+        .max_pending_accept_reset_streams(RESETS_BEFORE_ACCEPT_MAX);
+    let meter = Rc::new(ConnectionMeter::new(event_loop.clock));
     let io = Metered {
         io,
         meter: Rc::clone(&meter),
@@ -87,14 +87,14 @@ where
 
 async fn streams<T>(
     mut frames: Frames<T, Outbound>,
-    meter: &Rc<Meter>,
+    meter: &Rc<ConnectionMeter>,
     peer: &Peer,
     event_loop: &Rc<EventLoop>,
     begin: Begin,
 ) where
     T: AsyncRead + AsyncWrite + Unpin,
 {
-    let mut lifetime = Lifetime::new(event_loop.clock.now());
+    let mut lifetime = ConnectionLifetime::new(event_loop.clock.now());
     let mut inbound = Inbound::new(&event_loop.memory);
     loop {
         let accepted = poll_fn(|cx| {
@@ -103,10 +103,10 @@ async fn streams<T>(
             inbound.count();
             polled
         });
-        match tokio::time::timeout(LOOK, accepted).await {
+        match tokio::time::timeout(IDLE_POLL, accepted).await {
             Ok(Some(Ok((request, respond)))) => {
                 let mut stream =
-                    Stream::new(request, respond, Rc::clone(meter), &event_loop.memory);
+                    Http2Stream::new(request, respond, Rc::clone(meter), &event_loop.memory);
                 // Each stream holds the meter.
                 let are_too_many = Rc::strong_count(meter) > UNFINISHED_MAX + 1;
                 let is_late = !lifetime.allows_stream(event_loop.clock.now());
@@ -118,7 +118,7 @@ async fn streams<T>(
                     if let Some(body) = stream.awaited() {
                         inbound.add(body);
                     }
-                    let client = Client::Stream(Box::new(stream));
+                    let client = ClientStream::Stream(Box::new(stream));
                     begin(client, peer.clone(), event_loop);
                 }
             }
@@ -126,7 +126,7 @@ async fn streams<T>(
             Err(_) => {}
         }
         let limits = event_loop.settings().limits;
-        let verdict = lifetime.judge(&Observed {
+        let verdict = lifetime.evaluate(&Observed {
             now: event_loop.clock.now(),
             has_streams: frames.has_streams(),
             blocked_since: meter.blocked_since(),
@@ -135,12 +135,12 @@ async fn streams<T>(
             write: nanoseconds(limits.write_timeout),
         });
         match verdict {
-            Verdict::Stay => {}
-            Verdict::Announce => frames.graceful_shutdown(),
-            Verdict::CutOff => return,
+            LifetimeAction::Stay => {}
+            LifetimeAction::Announce => frames.graceful_shutdown(),
+            LifetimeAction::CutOff => return,
         }
     }
     // What was answered last may still be on its way.
     let flushed = poll_fn(|cx| frames.poll_closed(cx));
-    let _ = tokio::time::timeout(LOOK, flushed).await;
+    let _ = tokio::time::timeout(IDLE_POLL, flushed).await;
 }

@@ -11,52 +11,52 @@
 //! a batch. A client is a [`visitor::Visitor`]: a stage of its connection that holds no buffer.
 
 mod aggregate;
+pub(crate) mod broker;
 pub(crate) mod client;
+mod connection_quota;
 mod dial;
 pub(crate) mod dialog;
+mod disconnects;
 pub(crate) mod hooks;
-pub(crate) mod house;
 mod inbox;
-mod leaving;
-mod ledger;
+pub(crate) mod local_hub;
 pub(crate) mod mercure;
+mod offset_sequence;
 pub(crate) mod publish;
 pub(crate) mod redis;
-mod seats;
 pub(crate) mod shared;
 pub(crate) mod sources;
+pub(crate) mod subscriber;
+mod subscriber_sockets;
 mod templates;
 pub(crate) mod token;
-mod turns;
 mod view;
-pub(crate) mod visitor;
-pub(crate) mod world;
 
 use std::sync::{Arc, Mutex};
 
 use plimsoll_config::edge::{self, HubHooks, HubRule, HubSlow};
-use plimsoll_hub::audience::{Limits as AudienceLimits, Slow};
+use plimsoll_hub::audience::{AudienceLimits, Slow};
 use plimsoll_hub::channels::LOOPS_MAX;
 use plimsoll_hub::conflation::{Conflation, Mode};
 use plimsoll_hub::pattern::Pattern;
 use plimsoll_hub::rate::Rate;
 use plimsoll_hub::rules::HistoryLimits;
-use plimsoll_hub::{Rule, Rules};
+use plimsoll_hub::{ChannelRule, Rules};
 use plimsoll_wire::request_head::RequestHead;
-use plimsoll_wire::websocket::Limits as WireLimits;
+use plimsoll_wire::websocket::WebSocketLimits as WireLimits;
 use plimsoll_wire::websocket::handshake::check_origin;
 use tokio::sync::Notify;
 
-use crate::clock::Clock;
+use crate::clock::EdgeClock;
 use crate::deadline::ticks;
-use crate::fault::Fault;
+use crate::error::SettingsError;
 use crate::lock::lock;
-use crate::notice::Tell;
+use crate::notice::NoticeSink;
+use broker::Broker;
+use connection_quota::ConnectionLimits;
 use hooks::{Hooks, Links};
-use ledger::Bounds;
-use token::Gate;
+use token::TokenGate;
 pub(crate) use view::{HubView, SharedView, SourceView};
-use world::World;
 
 /// How much longer than the time-out what was made of messages is waited for, ms.
 const AGGREGATE_MORE_MS: u64 = 5000;
@@ -67,68 +67,68 @@ const FRAGMENTS_MAX: u32 = 64;
 
 /// What a configuration says of the hub, and what a reload keeps of it.
 #[derive(Debug)]
-pub(crate) struct Hub {
-    pub(crate) config: edge::Hub,
-    pub(crate) world: Arc<World>,
+pub(crate) struct ActiveHub {
+    pub(crate) config: edge::HubConfig,
+    pub(crate) broker: Arc<Broker>,
     /// `None` lets everybody read everything.
-    pub(crate) gate: Option<Arc<Gate>>,
+    pub(crate) gate: Option<Arc<TokenGate>>,
     /// What an application is asked.
     pub(crate) hooks: Option<Arc<Hooks>>,
 }
 
-impl Hub {
+impl ActiveHub {
     /// Goes on from an earlier one, whose channels stay. They follow the rules once [`Hub::rule`] is called: until then
     /// nothing has changed.
     ///
     /// # Errors
     /// When there are more loops than a channel knows.
     pub(crate) fn new(
-        config: &edge::Hub,
+        config: &edge::HubConfig,
         before: Option<&Arc<Self>>,
         loops: usize,
-        clock: Clock,
-    ) -> Result<Self, Fault> {
+        clock: EdgeClock,
+    ) -> Result<Self, SettingsError> {
         if loops > usize::from(LOOPS_MAX) {
-            return Err(Fault::HubLoops(loops));
+            return Err(SettingsError::HubLoops(loops));
         }
-        let world = match before {
+        let broker = match before {
             // Channels of one order mean nothing in another.
             Some(before)
                 if before.config.shared == config.shared
                     && before.config.mercure == config.mercure =>
             {
-                Arc::clone(&before.world)
+                Arc::clone(&before.broker)
             }
-            _ => Arc::new(World::new(config, loops, clock)),
+            _ => Arc::new(Broker::new(config, loops, clock)),
         };
-        let before = before.filter(|before| Arc::ptr_eq(&before.world, &world));
+        let before = before.filter(|before| Arc::ptr_eq(&before.broker, &broker));
         let hooks = hooks_of(config).map(|hooks| {
             let before = before.and_then(|before| before.hooks.as_ref());
             // What is known stays known as long as the same is asked.
             match before.filter(|before| before.config == hooks) {
                 Some(before) => Arc::clone(before),
-                None => Arc::new(Hooks::new(&hooks, Arc::clone(&world.asked), clock)),
+                None => Arc::new(Hooks::new(&hooks, Arc::clone(&broker.hook_counts), clock)),
             }
         });
         Ok(Self {
             config: config.clone(),
-            world,
+            broker,
             hooks,
             gate: config
                 .tokens
                 .as_ref()
-                .map(|tokens| Arc::new(Gate::new(tokens))),
+                .map(|tokens| Arc::new(TokenGate::new(tokens))),
         })
     }
 
     /// Lets all channels follow the rules.
     pub(crate) fn rule(&self) {
-        self.world.follow(&self.config);
+        self.broker.follow(&self.config);
     }
 
     /// Whether clients can be let in: where channels are shared, something must be known of them.
     pub(crate) fn is_open(&self) -> bool {
-        let shared = self.world.shared.as_ref();
+        let shared = self.broker.shared.as_ref();
         shared.is_none_or(|shared| shared.is_known())
     }
 
@@ -148,12 +148,12 @@ impl Hub {
 
     /// A reader of Mercure is about to subscribe to a template; whether there is room for it.
     pub(crate) fn wants_template(&self, name: &str) -> bool {
-        self.world.want_template(name)
+        self.broker.want_template(name)
     }
 
     /// The file that a target asks for, beside the hub: `/live/client.js`.
     #[inline]
-    pub(crate) fn file(&self, target: &str) -> Option<&'static crate::own::File> {
+    pub(crate) fn file(&self, target: &str) -> Option<&'static crate::synthetic_response::File> {
         let rest = target.strip_prefix(self.config.path.as_str())?;
         client::file(rest.strip_prefix('/')?)
     }
@@ -183,8 +183,8 @@ impl Hub {
     }
 
     /// How many connections users and tokens may have.
-    pub(crate) fn bounds(&self) -> Bounds {
-        Bounds::new(&self.config, &self.world.ledger)
+    pub(crate) fn bounds(&self) -> ConnectionLimits {
+        ConnectionLimits::new(&self.config, &self.broker.quota)
     }
 
     /// Whether pages of the origin that asks are known by name, so that they may bring cookies along.
@@ -223,7 +223,7 @@ impl Hub {
 }
 
 /// What an application is asked, if anything.
-fn hooks_of(config: &edge::Hub) -> Option<HubHooks> {
+fn hooks_of(config: &edge::HubConfig) -> Option<HubHooks> {
     let mut rules = config.channels.iter();
     let aggregates = rules.any(|rule| rule.aggregate.is_some());
     let hooks = config.hooks.clone();
@@ -231,12 +231,12 @@ fn hooks_of(config: &edge::Hub) -> Option<HubHooks> {
 }
 
 /// Whether an application decides who may read.
-pub(crate) fn asks_about_reading(config: &edge::Hub) -> bool {
+pub(crate) fn reads_need_hook(config: &edge::HubConfig) -> bool {
     config.hooks.as_ref().is_some_and(hooks::decide_reading)
 }
 
 /// The rules of all channels.
-fn rules(config: &edge::Hub) -> Rules {
+fn rules(config: &edge::HubConfig) -> Rules {
     // Longer than an answer can take, so that whoever asks says what becomes of it.
     let timeout = config
         .hooks
@@ -250,7 +250,7 @@ fn rules(config: &edge::Hub) -> Rules {
     Rules::new(rules.collect(), rule(&HubRule::of("*"), patience_ms))
 }
 
-fn rule(config: &HubRule, patience_ms: u64) -> Rule {
+fn rule(config: &HubRule, patience_ms: u64) -> ChannelRule {
     let conflation = config.interval.map(|interval| Conflation {
         interval_ms: milliseconds(interval).max(1),
         mode: match (&config.aggregate, config.merges) {
@@ -259,7 +259,7 @@ fn rule(config: &HubRule, patience_ms: u64) -> Rule {
             (None, false) => Mode::Newest,
         },
     });
-    Rule {
+    ChannelRule {
         pattern: Pattern::new(&config.pattern),
         history: HistoryLimits {
             messages_max: config.history_max as usize,
@@ -302,15 +302,15 @@ fn size(bytes: u64) -> usize {
 #[derive(Clone, Copy)]
 pub(crate) struct InUse<'a> {
     /// A reload replaces it.
-    pub(crate) hub: &'a Mutex<Option<Arc<Hub>>>,
+    pub(crate) hub: &'a Mutex<Option<Arc<ActiveHub>>>,
     /// There may be another, or it may be configured otherwise.
     pub(crate) changed: &'a Notify,
-    pub(crate) tell: &'a Tell,
-    pub(crate) clock: Clock,
+    pub(crate) report: &'a NoticeSink,
+    pub(crate) clock: EdgeClock,
 }
 
 impl InUse<'_> {
-    fn hub(&self) -> Option<Arc<Hub>> {
+    fn hub(&self) -> Option<Arc<ActiveHub>> {
         lock(self.hub).clone()
     }
 }
@@ -324,11 +324,11 @@ pub(crate) async fn keep_time(in_use: InUse<'_>) {
             in_use.changed.notified().await;
             continue;
         };
-        let wait = hub.world.do_what_is_due();
-        aggregate::ask(&hub, &links);
-        hub.world.wait(wait).await;
-        for told in hub.hooks.iter().flat_map(|hooks| hooks.take_news()) {
-            (in_use.tell)(&told);
+        let wait = hub.broker.do_what_is_due();
+        aggregate::send_pending(&hub, &links);
+        hub.broker.wait(wait).await;
+        for notice in hub.hooks.iter().flat_map(|hooks| hooks.take_news()) {
+            (in_use.report)(&notice);
         }
     }
 }

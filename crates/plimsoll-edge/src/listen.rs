@@ -13,14 +13,14 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
-use crate::client::{Client, Inbound};
-use crate::connection::Connection;
+use crate::client::{ClientStream, Inbound};
+use crate::connection::DownstreamConnection;
 use crate::event_loop::EventLoop;
 use crate::http2;
 use crate::lock::lock;
 use crate::peer::Peer;
 use crate::proxy_header::{self, Version};
-use crate::settings::DoorSettings;
+use crate::settings::ListenerSettings;
 use crate::tls;
 use crate::tls::challenges::ACME_TLS;
 
@@ -39,17 +39,17 @@ pub(crate) fn bind(address: SocketAddr, loops: usize) -> io::Result<Vec<TcpListe
     if loops > 1 {
         // Sockets that share a port share it with any process of the same user too; one that does not share finds
         // out whether somebody has it.
-        address = bind_one(address, false)?.local_addr()?;
+        address = bind_socket(address, false)?.local_addr()?;
     }
     for _ in 0..loops {
-        let listener = bind_one(address, loops > 1)?;
+        let listener = bind_socket(address, loops > 1)?;
         address = listener.local_addr()?;
         listeners.push(listener);
     }
     Ok(listeners)
 }
 
-fn bind_one(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
+fn bind_socket(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
     let socket = Socket::new(
         Domain::for_address(address),
         Type::STREAM,
@@ -75,7 +75,7 @@ pub(crate) struct Census {
 
 /// One connection that is counted as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Counted {
+pub(crate) struct ConnectionGuard {
     census: Arc<Census>,
     address: Option<IpAddr>,
 }
@@ -87,12 +87,12 @@ impl Census {
         address: IpAddr,
         total_max: u32,
         per_address_max: u32,
-    ) -> Option<Counted> {
+    ) -> Option<ConnectionGuard> {
         if self.total.fetch_add(1, Ordering::Relaxed) >= total_max {
             self.total.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        let mut counted = Counted {
+        let mut counted = ConnectionGuard {
             census: Arc::clone(self),
             address: None,
         };
@@ -109,7 +109,7 @@ impl Census {
     }
 }
 
-impl Drop for Counted {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.census.total.fetch_sub(1, Ordering::Relaxed);
         if let Some(address) = self.address {
@@ -127,14 +127,14 @@ impl Drop for Counted {
 /// Accepts for ever.
 pub(crate) async fn accept(
     listener: Rc<tokio::net::TcpListener>,
-    door: SocketAddr,
+    local_address: SocketAddr,
     event_loop: Rc<EventLoop>,
     census: Arc<Census>,
 ) {
     loop {
         match listener.accept().await {
-            Ok((stream, address)) => welcome(stream, address, door, &event_loop, &census),
-            Err(error) if is_of_one_connection(&error) => {}
+            Ok((stream, address)) => welcome(stream, address, local_address, &event_loop, &census),
+            Err(error) if is_connection_error(&error) => {}
             // Out of descriptors or memory: those that are there go on, and some will end.
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
@@ -144,20 +144,20 @@ pub(crate) async fn accept(
 /// Takes those that wait to be accepted; they came before the end was decided.
 pub(crate) fn accept_waiting(
     listener: &tokio::net::TcpListener,
-    door: SocketAddr,
+    local_address: SocketAddr,
     event_loop: &Rc<EventLoop>,
     census: &Arc<Census>,
 ) {
     let mut cx = Context::from_waker(Waker::noop());
     while let Poll::Ready(Ok((stream, address))) = listener.poll_accept(&mut cx) {
-        welcome(stream, address, door, event_loop, census);
+        welcome(stream, address, local_address, event_loop, census);
     }
 }
 
 fn welcome(
     stream: TcpStream,
     address: SocketAddr,
-    door: SocketAddr,
+    local_address: SocketAddr,
     event_loop: &Rc<EventLoop>,
     census: &Arc<Census>,
 ) {
@@ -165,26 +165,26 @@ fn welcome(
     let settings = event_loop.settings();
     let limits = &settings.limits;
     let counted = census.count(address, limits.connections_max, limits.per_address_max);
-    let (Some(counted), Some(door)) = (counted, settings.listener(door)) else {
-        event_loop.figures.turned_away.increment();
+    let (Some(counted), Some(listener)) = (counted, settings.listener(local_address)) else {
+        event_loop.figures.rejected.increment();
         return;
     };
     if stream.set_nodelay(true).is_err() {
         return;
     }
     let peer = Peer::new(address, &settings.trusted);
-    if door.tls.is_none() && !(door.proxy_protocol && peer.trusted) {
-        let connection = Connection::new(Client::Plain(stream), peer, event_loop);
+    if listener.tls.is_none() && !(listener.proxy_protocol && peer.trusted) {
+        let connection = DownstreamConnection::new(ClientStream::Plain(stream), peer, event_loop);
         tokio::task::spawn_local(async move {
             connection.await;
             drop(counted);
         });
         return;
     }
-    let (door, event_loop) = (Arc::clone(door), Rc::clone(event_loop));
+    let (listener, event_loop) = (Arc::clone(listener), Rc::clone(event_loop));
     tokio::task::spawn_local(async move {
         // Boxed: an idle connection must not carry the room that its handshake needed.
-        Box::pin(prepare(stream, peer, door, event_loop)).await;
+        Box::pin(prepare(stream, peer, listener, event_loop)).await;
         drop(counted);
     });
 }
@@ -193,25 +193,25 @@ fn welcome(
 async fn prepare(
     mut stream: TcpStream,
     mut peer: Peer,
-    door: Arc<DoorSettings>,
+    listener: Arc<ListenerSettings>,
     event_loop: Rc<EventLoop>,
 ) {
     let settings = event_loop.settings();
     let timeout = settings.limits.head_timeout;
-    if door.proxy_protocol && peer.trusted {
-        let told = tokio::time::timeout(timeout, proxied(&mut stream)).await;
-        match told {
+    if listener.proxy_protocol && peer.trusted {
+        let header = tokio::time::timeout(timeout, proxied(&mut stream)).await;
+        match header {
             Ok(Ok(Some(client))) => peer = Peer::new(client.ip().to_canonical(), &settings.trusted),
             Ok(Ok(None)) => {}
-            _ => return event_loop.figures.turned_away.increment(),
+            _ => return event_loop.figures.rejected.increment(),
         }
     }
-    let Some(tls) = &door.tls else {
-        return Connection::new(Client::Plain(stream), peer, &event_loop).await;
+    let Some(tls) = &listener.tls else {
+        return DownstreamConnection::new(ClientStream::Plain(stream), peer, &event_loop).await;
     };
     let handshake = tls.accept(Inbound::new(stream, &event_loop.memory));
     let Ok(Ok(mut stream)) = tokio::time::timeout(timeout, handshake).await else {
-        return event_loop.figures.turned_away.increment();
+        return event_loop.figures.rejected.increment();
     };
     stream.get_mut().0.end_handshake();
     if stream.get_ref().1.alpn_protocol() == Some(ACME_TLS) {
@@ -220,9 +220,9 @@ async fn prepare(
     }
     peer.secure = true;
     if stream.get_ref().1.alpn_protocol() == Some(tls::H2) {
-        return http2::serve(stream, peer, event_loop, Connection::begin_stream).await;
+        return http2::serve(stream, peer, event_loop, DownstreamConnection::begin_stream).await;
     }
-    Connection::new(Client::Tls(Box::new(stream)), peer, &event_loop).await;
+    DownstreamConnection::new(ClientStream::Tls(Box::new(stream)), peer, &event_loop).await;
 }
 
 /// The client that a proxy in front speaks of.
@@ -252,7 +252,7 @@ async fn proxied(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
 }
 
 /// Whether an error of `accept` is about the connection that was to be accepted, which is gone.
-fn is_of_one_connection(error: &io::Error) -> bool {
+fn is_connection_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::ConnectionAborted
@@ -291,7 +291,7 @@ mod tests {
         assert!(
             several
                 .iter()
-                .all(|one| one.local_addr().unwrap() == address)
+                .all(|listener| listener.local_addr().unwrap() == address)
         );
     }
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use plimsoll_config::edge::LogFormat;
 
-use crate::figures::Figures;
+use crate::loop_metrics::LoopMetrics;
 
 /// Bytes of lines that a loop gathers before it hands them on.
 const BATCH_LEN: usize = 32 * 1024;
@@ -16,17 +16,17 @@ const BATCHES_MAX: usize = 256;
 
 /// The lines of one loop.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
-    to: Option<SyncSender<Message>>,
+pub(crate) struct LogLines {
+    to: Option<SyncSender<LogWriterMessage>>,
     pub(crate) format: LogFormat,
     batch: Vec<u8>,
     count: u64,
 }
 
-impl Lines {
+impl LogLines {
     /// Whether lines are wanted at all.
     #[inline]
-    pub(crate) fn are_wanted(&self) -> bool {
+    pub(crate) fn is_enabled(&self) -> bool {
         self.to.is_some()
     }
 
@@ -38,14 +38,14 @@ impl Lines {
 
     /// Hands on when enough was gathered.
     #[inline]
-    pub(crate) fn hand_on_if_many(&mut self, figures: &Figures) {
+    pub(crate) fn flush_if_full(&mut self, figures: &LoopMetrics) {
         if self.batch.len() >= BATCH_LEN {
-            self.hand_on(figures);
+            self.flush(figures);
         }
     }
 
     /// Hands on what was gathered.
-    pub(crate) fn hand_on(&mut self, figures: &Figures) {
+    pub(crate) fn flush(&mut self, figures: &LoopMetrics) {
         let Some(to) = &self.to else {
             return;
         };
@@ -53,7 +53,7 @@ impl Lines {
             return;
         }
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH_LEN + 4096));
-        if to.try_send(Message::Lines(batch)).is_err() {
+        if to.try_send(LogWriterMessage::Lines(batch)).is_err() {
             figures.log_lines_dropped.add(self.count);
         }
         self.count = 0;
@@ -62,40 +62,40 @@ impl Lines {
 
 /// What the writer is given.
 #[derive(Debug)]
-enum Message {
+enum LogWriterMessage {
     Lines(Vec<u8>),
     Reopen,
 }
 
 /// Asks for the file to be opened again.
 #[derive(Clone, Debug)]
-pub(crate) struct Reopener(SyncSender<Message>);
+pub(crate) struct Reopener(SyncSender<LogWriterMessage>);
 
 impl Reopener {
     /// Asks; what was handed on before still goes to the old file.
     pub(crate) fn reopen(&self) {
         // A writer that is behind by its bound is asked again by the next signal.
-        let _ = self.0.try_send(Message::Reopen);
+        let _ = self.0.try_send(LogWriterMessage::Reopen);
     }
 }
 
 /// Takes the lines of all loops to where they are kept.
 #[derive(Debug)]
-pub(crate) struct Writer {
-    from: Receiver<Message>,
-    to: SyncSender<Message>,
+pub(crate) struct LogWriter {
+    from: Receiver<LogWriterMessage>,
+    to: SyncSender<LogWriterMessage>,
     format: LogFormat,
 }
 
-impl Writer {
+impl LogWriter {
     pub(crate) fn new(format: LogFormat) -> Self {
         let (to, from) = sync_channel(BATCHES_MAX);
         Self { from, to, format }
     }
 
     /// The lines of one more loop.
-    pub(crate) fn lines(&self) -> Lines {
-        Lines {
+    pub(crate) fn lines(&self) -> LogLines {
+        LogLines {
             to: Some(self.to.clone()),
             format: self.format,
             batch: Vec::new(),
@@ -121,8 +121,8 @@ impl Writer {
         let mut failing = false;
         for message in from {
             let batch = match message {
-                Message::Lines(batch) => batch,
-                Message::Reopen => {
+                LogWriterMessage::Lines(batch) => batch,
+                LogWriterMessage::Reopen => {
                     match open() {
                         Ok(Some(new)) => out = new,
                         Ok(None) => {}

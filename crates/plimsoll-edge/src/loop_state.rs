@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::clock::Clock;
+use crate::clock::EdgeClock;
 use crate::deadline::{TICK_MS, Wheel};
-use crate::figures::Figures;
+use crate::loop_metrics::LoopMetrics;
 use crate::memory::Memory;
 
 /// Length of the buffer that everything is read into.
@@ -21,11 +21,11 @@ pub(crate) const SECOND_TICKS: u64 = 1000 / TICK_MS;
 /// What one loop's connections share.
 #[derive(Debug)]
 pub(crate) struct LoopState {
-    pub(crate) clock: Clock,
+    pub(crate) clock: EdgeClock,
     /// Borrowed only while bytes are read and handed on, never across a wait.
     pub(crate) shared: RefCell<Box<[u8]>>,
     pub(crate) wheel: RefCell<Wheel<Waker>>,
-    pub(crate) figures: Arc<Figures>,
+    pub(crate) figures: Arc<LoopMetrics>,
     /// What connections hold, and may hold.
     pub(crate) memory: Rc<Memory>,
     generation: Cell<u32>,
@@ -39,7 +39,7 @@ pub(crate) struct LoopState {
 
 impl LoopState {
     /// Without connections, which may hold `memory_max` bytes together.
-    pub(crate) fn new(clock: Clock, memory_max: usize, figures: Arc<Figures>) -> Self {
+    pub(crate) fn new(clock: EdgeClock, memory_max: usize, figures: Arc<LoopMetrics>) -> Self {
         Self {
             clock,
             shared: RefCell::new(vec![0; SHARED_LEN].into_boxed_slice()),

@@ -6,21 +6,21 @@ mod hub;
 use std::fmt::Write as _;
 
 use crate::cache::CacheView;
-use crate::figures::TimesSum;
 use crate::fragments::Served;
+use crate::loop_metrics::TimesSum;
 use crate::overview::{Overview, ServerView};
 use crate::reason::Reason;
 
 /// Which of two formats that differ in little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum ExpositionFormat {
     /// Prometheus text, version 0.0.4.
     Prometheus,
     /// OpenMetrics 1.0.
     OpenMetrics,
 }
 
-impl Format {
+impl ExpositionFormat {
     pub(crate) fn media_type(self) -> &'static str {
         match self {
             Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
@@ -33,19 +33,19 @@ impl Format {
 const BOUNDS: std::ops::RangeInclusive<u32> = 4..=26;
 
 /// Writes an overview.
-pub(crate) fn render(seen: &Overview, format: Format) -> String {
-    let mut page = Page {
+pub(crate) fn render(overview: &Overview, format: ExpositionFormat) -> String {
+    let mut page = Exposition {
         text: String::with_capacity(8192),
         format,
     };
-    totals(&mut page, seen);
-    further_totals(&mut page, seen);
+    totals(&mut page, overview);
+    response_totals(&mut page, overview);
     page.family(
         "answers",
         "counter",
         "Answers to clients by class of status",
     );
-    for (class, count) in (1..=5).zip(seen.statuses) {
+    for (class, count) in (1..=5).zip(overview.statuses) {
         page.line("answers_total", &[("class", &format!("{class}xx"))], count);
     }
     page.family(
@@ -53,61 +53,65 @@ pub(crate) fn render(seen: &Overview, format: Format) -> String {
         "counter",
         "Answers that no server gave, by reason",
     );
-    for (reason, count) in Reason::ALL.into_iter().zip(seen.own) {
+    for (reason, count) in Reason::ALL.into_iter().zip(overview.own) {
         page.line("own_answers_total", &[("reason", reason.name())], count);
     }
     let help = "From the head of a request to the last byte of its answer";
-    page.histogram("answer_seconds", help, &seen.answer_times);
+    page.histogram("answer_seconds", help, &overview.answer_times);
     let help = "Time in line, of requests that waited and were served";
-    page.histogram("wait_seconds", help, &seen.wait_times);
-    pools(&mut page, seen);
-    routes(&mut page, seen);
-    cache(&mut page, seen);
-    if let Some(seen) = &seen.hub {
-        hub::page(&mut page, seen);
+    page.histogram("wait_seconds", help, &overview.wait_times);
+    pools(&mut page, overview);
+    routes(&mut page, overview);
+    cache(&mut page, overview);
+    if let Some(hub_view) = &overview.hub {
+        hub::page(&mut page, hub_view);
     }
-    if format == Format::OpenMetrics {
+    if format == ExpositionFormat::OpenMetrics {
         page.text.push_str("# EOF\n");
     }
     page.text
 }
 
-fn totals(page: &mut Page, seen: &Overview) {
+fn totals(page: &mut Exposition, overview: &Overview) {
     let counters = [
-        ("requests", "Requests that began", seen.requests),
+        ("requests", "Requests that began", overview.requests),
         (
             "connections_accepted",
             "Connections of clients",
-            seen.accepted,
+            overview.accepted,
         ),
         (
             "connections_turned_away",
             "Connections of clients beyond a limit",
-            seen.turned_away,
+            overview.rejected_connections,
         ),
-        ("server_connects", "Connections to servers", seen.connects),
+        (
+            "server_connects",
+            "Connections to servers",
+            overview.connects,
+        ),
         (
             "server_connect_failures",
             "Connections to servers that failed",
-            seen.connects_failed,
+            overview.connects_failed,
         ),
         (
             "retries",
             "Requests that were sent to another server",
-            seen.retries,
+            overview.retries,
         ),
-        ("broken_answers", "Answers that broke off", seen.broken),
+        ("broken_answers", "Answers that broke off", overview.broken),
         (
             "clients_gone",
             "Clients that left before their answer",
-            seen.clients_gone,
+            overview.clients_gone,
         ),
-        ("received_bytes", "Bytes from clients", seen.bytes_in),
-        ("sent_bytes", "Bytes to clients", seen.bytes_out),
+        ("received_bytes", "Bytes from clients", overview.bytes_in),
+        ("sent_bytes", "Bytes to clients", overview.bytes_out),
         (
             "log_lines_dropped",
             "Lines of the access log that were dropped",
-            seen.log_lines_dropped,
+            overview.log_lines_dropped,
         ),
     ];
     for (name, help, count) in counters {
@@ -118,9 +122,9 @@ fn totals(page: &mut Page, seen: &Overview) {
         (
             "connections",
             "Connections of clients now",
-            seen.connections,
+            overview.connections,
         ),
-        ("tunnels", "Upgraded connections now", seen.tunnels),
+        ("tunnels", "Upgraded connections now", overview.tunnels),
     ];
     for (name, help, count) in gauges {
         page.family(name, "gauge", help);
@@ -129,57 +133,57 @@ fn totals(page: &mut Page, seen: &Overview) {
 }
 
 /// What was done to answers, and what was told to others.
-fn further_totals(page: &mut Page, seen: &Overview) {
+fn response_totals(page: &mut Exposition, overview: &Overview) {
     let counters = [
         (
             "compressed_answers",
             "Answers that were compressed",
-            seen.compressed,
+            overview.compressed,
         ),
         (
             "compress_skipped",
             "Answers that were not compressed for want of time or room",
-            seen.compress_skipped,
+            overview.compress_skipped,
         ),
         (
             "compress_in_bytes",
             "Bytes of bodies before they were compressed",
-            seen.compress_in,
+            overview.compress_in,
         ),
         (
             "compress_out_bytes",
             "Bytes of bodies after they were compressed",
-            seen.compress_out,
+            overview.compress_out,
         ),
         (
             "shells_kept",
             "Pages of the origin that were kept as fallbacks",
-            seen.shells_kept,
+            overview.fallbacks_learned,
         ),
         (
             "spans_sent",
             "Requests whose spans the collector took",
-            seen.spans_sent,
+            overview.spans_sent,
         ),
         (
             "spans_lost",
             "Requests whose spans the collector did not take",
-            seen.spans_lost,
+            overview.spans_lost,
         ),
         (
             "spans_dropped",
             "Requests whose spans were dropped because the collector was behind",
-            seen.spans_dropped,
+            overview.spans_dropped,
         ),
         (
             "webhooks_sent",
             "Alarms that the webhook took",
-            seen.webhooks_sent,
+            overview.webhooks_sent,
         ),
         (
             "webhooks_failed",
             "Alarms that the webhook did not take",
-            seen.webhooks_failed,
+            overview.webhooks_failed,
         ),
     ];
     for (name, help, count) in counters {
@@ -189,14 +193,14 @@ fn further_totals(page: &mut Page, seen: &Overview) {
 }
 
 /// What of a server a family shows.
-type Look = fn(&ServerView) -> u64;
+type ServerMetric = fn(&ServerView) -> u64;
 
-fn pools(page: &mut Page, seen: &Overview) {
+fn pools(page: &mut Exposition, overview: &Overview) {
     page.family("waiting", "gauge", "Requests in line");
-    for pool in &seen.pools {
+    for pool in &overview.pools {
         page.line("waiting", &[("pool", &pool.name)], pool.waiting);
     }
-    let families: [(&str, &str, &str, Look); 5] = [
+    let families: [(&str, &str, &str, ServerMetric); 5] = [
         (
             "server_up",
             "gauge",
@@ -228,25 +232,25 @@ fn pools(page: &mut Page, seen: &Overview) {
             |server| server.failures,
         ),
     ];
-    for (name, kind, help, look) in families {
+    for (name, kind, help, read) in families {
         page.family(name, kind, help);
         let sample = if kind == "counter" {
             format!("{name}_total")
         } else {
             name.to_owned()
         };
-        for pool in &seen.pools {
+        for pool in &overview.pools {
             for server in &pool.servers {
                 let labels = [("pool", pool.name.as_str()), ("server", &server.name)];
-                page.line(&sample, &labels, look(server));
+                page.line(&sample, &labels, read(server));
             }
         }
     }
 }
 
-fn routes(page: &mut Page, seen: &Overview) {
+fn routes(page: &mut Exposition, overview: &Overview) {
     page.family("route_requests", "counter", "Requests of a route");
-    for route in &seen.routes {
+    for route in &overview.routes {
         page.line(
             "route_requests_total",
             &[("route", &route.name)],
@@ -254,7 +258,7 @@ fn routes(page: &mut Page, seen: &Overview) {
         );
     }
     page.family("in_line", "gauge", "Browsers with a place in line");
-    for route in &seen.routes {
+    for route in &overview.routes {
         if let Some(in_line) = route.in_line {
             page.line("in_line", &[("route", &route.name)], in_line);
         }
@@ -264,49 +268,49 @@ fn routes(page: &mut Page, seen: &Overview) {
         "gauge",
         "Whether the rate of requests is out of its usual range",
     );
-    for alarm in &seen.alarms {
-        let labels = [("kind", alarm.kind), ("name", &alarm.name)];
-        page.line("rate_alarm", &labels, alarm.is_alarmed.into());
+    for alert in &overview.rate_alerts {
+        let labels = [("kind", alert.kind), ("name", &alert.name)];
+        page.line("rate_alarm", &labels, alert.is_alarmed.into());
     }
     page.family("rate_alarms", "counter", "Alarms of the rate of requests");
-    for alarm in &seen.alarms {
-        let labels = [("kind", alarm.kind), ("name", &alarm.name)];
-        page.line("rate_alarms_total", &labels, alarm.raised);
+    for alert in &overview.rate_alerts {
+        let labels = [("kind", alert.kind), ("name", &alert.name)];
+        page.line("rate_alarms_total", &labels, alert.raised);
     }
 }
 
 /// What copies answered, and what is held of them.
-fn cache(page: &mut Page, seen: &Overview) {
+fn cache(page: &mut Exposition, overview: &Overview) {
     let counters = [
         (
             "cache_hits",
             "Requests that a fresh copy answered",
-            seen.cache_hits,
+            overview.cache_hits,
         ),
         (
             "cache_stale",
             "Requests that a stale copy answered",
-            seen.cache_stale,
+            overview.cache_stale,
         ),
         (
             "cache_misses",
             "Requests that no copy could answer by itself",
-            seen.cache_misses,
+            overview.cache_misses,
         ),
         (
             "cache_collapsed",
             "Misses that waited for the fetch of another",
-            seen.cache_collapsed,
+            overview.cache_collapsed,
         ),
         (
             "cache_passed",
             "Requests that passed the cache by",
-            seen.cache_passed,
+            overview.cache_passed,
         ),
         (
             "cache_renewed",
             "Copies that a server said are still right",
-            seen.cache_renewed,
+            overview.cache_renewed,
         ),
     ];
     for (name, help, count) in counters {
@@ -318,7 +322,7 @@ fn cache(page: &mut Page, seen: &Overview) {
         "counter",
         "Requests of a route by what the cache had for them",
     );
-    for route in &seen.routes {
+    for route in &overview.routes {
         for (result, count) in [("hit", route.hits), ("miss", route.misses)] {
             let labels = [("route", route.name.as_str()), ("result", result)];
             page.line("route_cache_requests_total", &labels, count);
@@ -329,16 +333,16 @@ fn cache(page: &mut Page, seen: &Overview) {
         "counter",
         "Fragments of pages by what became of them",
     );
-    for (served, count) in Served::ALL.iter().zip(seen.fragments) {
+    for (served, count) in Served::ALL.iter().zip(overview.fragments) {
         page.line("fragments_total", &[("result", served.name())], count);
     }
-    if let Some(held) = &seen.cache {
+    if let Some(held) = &overview.cache {
         store(page, held);
     }
 }
 
 /// What is held of copies.
-fn store(page: &mut Page, held: &CacheView) {
+fn store(page: &mut Exposition, held: &CacheView) {
     let gauges = [
         ("cache_size_bytes", "Memory that copies may take", held.size),
         ("cache_bytes", "Memory that copies take", held.bytes),
@@ -370,15 +374,15 @@ fn store(page: &mut Page, held: &CacheView) {
     }
 }
 
-struct Page {
+struct Exposition {
     text: String,
-    format: Format,
+    format: ExpositionFormat,
 }
 
-impl Page {
+impl Exposition {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
         // The older format names a counter's family as its samples.
-        let suffix = if kind == "counter" && self.format == Format::Prometheus {
+        let suffix = if kind == "counter" && self.format == ExpositionFormat::Prometheus {
             "_total"
         } else {
             ""
@@ -422,21 +426,21 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::Times;
+    use crate::loop_metrics::LatencyHistogram;
     use crate::overview::PoolView;
 
     fn overview() -> Overview {
-        let times = Times::default();
+        let times = LatencyHistogram::default();
         for ns in [20_000, 500_000, 3_000_000_000] {
             times.record(ns);
         }
-        let mut seen = Overview {
+        let mut overview = Overview {
             requests: 3,
             statuses: [0, 2, 0, 0, 1],
             ..Overview::default()
         };
-        times.add_to(&mut seen.answer_times);
-        seen.pools.push(PoolView {
+        times.add_to(&mut overview.answer_times);
+        overview.pools.push(PoolView {
             name: "a\"b".to_owned(),
             waiting: 7,
             servers: vec![ServerView {
@@ -449,13 +453,13 @@ mod tests {
                 latency_ms: None,
             }],
         });
-        seen
+        overview
     }
 
     #[test]
     fn both_formats_hold_the_same_figures() {
-        let old = render(&overview(), Format::Prometheus);
-        let new = render(&overview(), Format::OpenMetrics);
+        let old = render(&overview(), ExpositionFormat::Prometheus);
+        let new = render(&overview(), ExpositionFormat::OpenMetrics);
         for line in [
             "plimsoll_edge_requests_total 3",
             "plimsoll_edge_answers_total{class=\"2xx\"} 2",
@@ -470,7 +474,7 @@ mod tests {
         ] {
             for text in [&old, &new] {
                 assert!(
-                    text.lines().any(|one| one == line),
+                    text.lines().any(|rendered| rendered == line),
                     "{line} is not in\n{text}"
                 );
             }

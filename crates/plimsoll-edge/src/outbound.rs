@@ -25,7 +25,7 @@ const ANSWER_LEN_MAX: usize = 64 * 1024;
 
 /// An answer.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct OutboundResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -33,7 +33,7 @@ pub(crate) struct Answer {
 
 /// A page of a server of the origin.
 #[derive(Debug)]
-pub(crate) struct Page<'a> {
+pub(crate) struct OriginRequest<'a> {
     pub(crate) address: SocketAddr,
     pub(crate) secure: Option<Secure>,
     pub(crate) host: &'a str,
@@ -83,7 +83,10 @@ pub(crate) async fn post(
 ///
 /// # Errors
 /// In words, when it was not to be had in time or is too long.
-pub(crate) async fn get(page: Page<'_>, timeout: Duration) -> Result<Answer, String> {
+pub(crate) async fn get(
+    page: OriginRequest<'_>,
+    timeout: Duration,
+) -> Result<OutboundResponse, String> {
     let request = Request::builder()
         .uri(page.target)
         .header(HOST, page.host)
@@ -100,31 +103,35 @@ pub(crate) async fn get(page: Page<'_>, timeout: Duration) -> Result<Answer, Str
     answer.map_err(|_| format!("no answer within {timeout:?}"))?
 }
 
-async fn exchange<T>(io: T, request: Request<Full<Bytes>>, len_max: usize) -> Result<Answer, String>
+async fn exchange<T>(
+    io: T,
+    request: Request<Full<Bytes>>,
+    len_max: usize,
+) -> Result<OutboundResponse, String>
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
     let (mut sender, connection) = http1::handshake(TokioIo::new(io))
         .await
         .map_err(|error| error.to_string())?;
-    let asking = async {
+    let sending = async {
         let answer = sender.send_request(request).await;
         let (head, body) = answer.map_err(|error| error.to_string())?.into_parts();
         let body = Limited::new(body, len_max).collect().await;
         let body = body.map_err(|error| error.to_string())?.to_bytes();
-        Ok(Answer {
+        Ok(OutboundResponse {
             status: head.status,
             headers: head.headers,
             body,
         })
     };
-    tokio::pin!(asking, connection);
+    tokio::pin!(sending, connection);
     // The connection moves as long as somebody polls it; an answer may come with its end.
     tokio::select! {
         biased;
-        answer = &mut asking => answer,
+        answer = &mut sending => answer,
         ended = &mut connection => match ended {
-            Ok(()) => asking.await,
+            Ok(()) => sending.await,
             Err(error) => Err(error.to_string()),
         },
     }

@@ -19,7 +19,7 @@ impl From<Vec<u8>> for Outgoing {
 
 impl Outgoing {
     /// Most memory that is kept for the next use.
-    const KEPT_MAX: usize = 128 * 1024;
+    const RETAINED_MAX: usize = 128 * 1024;
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
@@ -52,7 +52,7 @@ impl Outgoing {
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.at = 0;
-        if self.bytes.capacity() > Self::KEPT_MAX {
+        if self.bytes.capacity() > Self::RETAINED_MAX {
             self.bytes = Vec::new();
         }
     }

@@ -4,32 +4,32 @@ use std::sync::{Arc, Mutex};
 
 use crate::cache::{Cache, CacheView};
 
-use crate::clock::Clock;
-use crate::figures::{Counter, Figures, TimesSum};
+use crate::clock::EdgeClock;
 use crate::fragments::Served;
-use crate::hub::{Hub, HubView};
+use crate::hub::{ActiveHub, HubView};
 use crate::lock::lock;
-use crate::pool::Pool;
+use crate::loop_metrics::{Counter, LoopMetrics, TimesSum};
+use crate::pool::UpstreamPool;
 use crate::reason::Reason;
 use crate::route::shared::RouteShared;
 
 /// Where an overview is taken from.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    pub(crate) clock: Clock,
-    pub(crate) loops: Vec<Arc<Figures>>,
+pub(crate) struct OverviewSource {
+    pub(crate) clock: EdgeClock,
+    pub(crate) loops: Vec<Arc<LoopMetrics>>,
     /// Those in use now; a reload replaces them.
-    pub(crate) pools: Mutex<Vec<Arc<Pool>>>,
+    pub(crate) pools: Mutex<Vec<Arc<UpstreamPool>>>,
     pub(crate) routes: Mutex<Vec<Arc<RouteShared>>>,
     pub(crate) cache: Mutex<Option<Arc<Cache>>>,
-    pub(crate) hub: Mutex<Option<Arc<Hub>>>,
-    pub(crate) alarms: Mutex<Vec<AlarmView>>,
-    pub(crate) told: Told,
+    pub(crate) hub: Mutex<Option<Arc<ActiveHub>>>,
+    pub(crate) rate_alerts: Mutex<Vec<RateAlertView>>,
+    pub(crate) exports: ExportCounts,
 }
 
 /// What was told to others.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct ExportCounts {
     pub(crate) spans_sent: Counter,
     /// Spans that the collector did not take.
     pub(crate) spans_lost: Counter,
@@ -41,7 +41,7 @@ pub(crate) struct Told {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overview {
     pub(crate) accepted: u64,
-    pub(crate) turned_away: u64,
+    pub(crate) rejected_connections: u64,
     pub(crate) connections: u64,
     pub(crate) tunnels: u64,
     pub(crate) requests: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Overview {
     pub(crate) compress_skipped: u64,
     pub(crate) compress_in: u64,
     pub(crate) compress_out: u64,
-    pub(crate) shells_kept: u64,
+    pub(crate) fallbacks_learned: u64,
     pub(crate) spans_dropped: u64,
     pub(crate) spans_sent: u64,
     pub(crate) spans_lost: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Overview {
     pub(crate) cache: Option<CacheView>,
     pub(crate) hub: Option<HubView>,
     pub(crate) routes: Vec<RouteView>,
-    pub(crate) alarms: Vec<AlarmView>,
+    pub(crate) rate_alerts: Vec<RateAlertView>,
     pub(crate) answer_times: TimesSum,
     pub(crate) wait_times: TimesSum,
     pub(crate) pools: Vec<PoolView>,
@@ -96,7 +96,7 @@ pub(crate) struct RouteView {
 
 /// Something whose rate is watched.
 #[derive(Clone, Debug)]
-pub(crate) struct AlarmView {
+pub(crate) struct RateAlertView {
     pub(crate) kind: &'static str,
     pub(crate) name: String,
     pub(crate) is_alarmed: bool,
@@ -125,36 +125,36 @@ pub(crate) struct ServerView {
     pub(crate) latency_ms: Option<f64>,
 }
 
-impl Watch {
+impl OverviewSource {
     /// What there is to see now.
-    pub(crate) fn look(&self) -> Overview {
-        let mut seen = Overview::default();
+    pub(crate) fn collect(&self) -> Overview {
+        let mut overview = Overview::default();
         for figures in &self.loops {
-            seen.add(figures);
+            overview.add(figures);
         }
         let now = self.clock.now();
         let pools = lock(&self.pools);
-        seen.pools = pools.iter().map(|pool| view(pool, now)).collect();
+        overview.pools = pools.iter().map(|pool| view(pool, now)).collect();
         let routes = lock(&self.routes);
-        seen.routes = routes.iter().map(|route| route_view(route)).collect();
+        overview.routes = routes.iter().map(|route| route_view(route)).collect();
         let cache = lock(&self.cache).clone();
-        seen.cache = cache.map(|cache| cache.figures());
+        overview.cache = cache.map(|cache| cache.figures());
         let hub = lock(&self.hub).clone();
-        seen.hub = hub.map(|hub| hub.view(&self.loops));
-        seen.alarms.clone_from(&lock(&self.alarms));
-        seen.spans_sent = self.told.spans_sent.get();
-        seen.spans_lost = self.told.spans_lost.get();
-        seen.webhooks_sent = self.told.webhooks_sent.get();
-        seen.webhooks_failed = self.told.webhooks_failed.get();
-        seen
+        overview.hub = hub.map(|hub| hub.view(&self.loops));
+        overview.rate_alerts.clone_from(&lock(&self.rate_alerts));
+        overview.spans_sent = self.exports.spans_sent.get();
+        overview.spans_lost = self.exports.spans_lost.get();
+        overview.webhooks_sent = self.exports.webhooks_sent.get();
+        overview.webhooks_failed = self.exports.webhooks_failed.get();
+        overview
     }
 }
 
 impl Overview {
-    fn add(&mut self, figures: &Figures) {
+    fn add(&mut self, figures: &LoopMetrics) {
         let sums: [(&mut u64, &Counter); 25] = [
             (&mut self.accepted, &figures.accepted),
-            (&mut self.turned_away, &figures.turned_away),
+            (&mut self.rejected_connections, &figures.rejected),
             (&mut self.connections, &figures.connections),
             (&mut self.tunnels, &figures.tunnels),
             (&mut self.requests, &figures.requests),
@@ -170,7 +170,7 @@ impl Overview {
             (&mut self.compress_skipped, &figures.compress_skipped),
             (&mut self.compress_in, &figures.compress_in),
             (&mut self.compress_out, &figures.compress_out),
-            (&mut self.shells_kept, &figures.shells_kept),
+            (&mut self.fallbacks_learned, &figures.fallbacks_learned),
             (&mut self.spans_dropped, &figures.spans_dropped),
             (&mut self.cache_hits, &figures.cache_hits),
             (&mut self.cache_stale, &figures.cache_stale),
@@ -203,11 +203,11 @@ fn route_view(route: &RouteShared) -> RouteView {
         misses,
         name: route.name(),
         requests: route.count(),
-        in_line: route.room.as_ref().map(|room| room.len().into()),
+        in_line: route.waiting_room.as_ref().map(|room| room.len().into()),
     }
 }
 
-fn view(pool: &Pool, now: u64) -> PoolView {
+fn view(pool: &UpstreamPool, now: u64) -> PoolView {
     let servers = pool.servers.iter().map(|server| ServerView {
         name: server.name.clone(),
         is_in: server.is_in(now),

@@ -3,10 +3,10 @@
 //! A place with a server is taken by raising a number that has a limit; no lock is touched while there is room. When
 //! there is none, requests wait in one queue per pool, and whoever gives a place back hands it to the next in line.
 
-pub(crate) mod chooser;
 pub(crate) mod health;
 pub(crate) mod latency;
 pub(crate) mod limit;
+pub(crate) mod load_balancer;
 pub(crate) mod queue;
 pub(crate) mod server;
 pub(crate) mod ticket;
@@ -14,17 +14,17 @@ pub(crate) mod ticket;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use plimsoll_config::edge::{self, Ceiling, Chooser, Class};
+use plimsoll_config::edge::{self, BalancingPolicy, Ceiling, Class};
 use rustls::ClientConfig;
 
-use crate::clock::{Clock, Nanoseconds, nanoseconds};
-use crate::fault::TlsFault;
+use crate::clock::{EdgeClock, Nanoseconds, nanoseconds};
+use crate::error::TlsError;
 use crate::hash::mix;
 use crate::lock::lock;
 use crate::upstream::{Secure, trust};
-use chooser::{Candidate, ramp};
-use queue::{Queue, Refused, Rules, SHARES};
-use server::Server;
+use load_balancer::{Candidate, ramp};
+use queue::{QueueRejection, RequestQueue, Rules, SHARES};
+use server::UpstreamServer;
 use ticket::Ticket;
 
 /// Retries that are free in each window, so that a quiet service has some.
@@ -36,31 +36,31 @@ const TRY_NS: Nanoseconds = 31_250_000;
 
 /// A pool as requests meet it.
 #[derive(Debug)]
-pub(crate) struct Pool {
-    pub(crate) config: edge::Pool,
-    pub(crate) servers: Vec<Arc<Server>>,
-    room: Arc<Room>,
+pub(crate) struct UpstreamPool {
+    pub(crate) config: edge::PoolConfig,
+    pub(crate) servers: Vec<Arc<UpstreamServer>>,
+    state: Arc<PoolState>,
     /// How its servers are spoken to by TLS, if one is.
     encryption: Option<Arc<ClientConfig>>,
-    clock: Clock,
+    clock: EdgeClock,
 }
 
 /// What outlives a change of servers or of configuration.
 #[derive(Debug)]
-struct Room {
-    queue: Mutex<Queue<Arc<Ticket>>>,
+struct PoolState {
+    queue: Mutex<RequestQueue<Arc<Ticket>>>,
     /// Length of the queue, readable without its lock.
     waiting: AtomicUsize,
     /// The servers of late: whoever waits goes to one of these, whichever change freed a place.
-    servers: Mutex<Vec<Arc<Server>>>,
+    servers: Mutex<Vec<Arc<UpstreamServer>>>,
     arrivals: AtomicU64,
     retries: Mutex<Retries>,
-    illness: Illness,
+    failure: FailureState,
 }
 
 /// Whether it failed last, and when that was last looked into.
 #[derive(Debug, Default)]
-struct Illness {
+struct FailureState {
     has_failed: AtomicBool,
     tried: AtomicU64,
 }
@@ -74,7 +74,7 @@ struct Retries {
 
 /// What matters of a request to its pool.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asker {
+pub(crate) struct PoolRequest {
     pub(crate) class: Class,
     /// Hash of what the chooser wants hashed.
     pub(crate) key: u64,
@@ -87,10 +87,10 @@ pub(crate) struct Asker {
 
 /// What becomes of a request at its pool.
 #[derive(Debug)]
-pub(crate) enum Entry {
+pub(crate) enum PoolAdmission {
     Granted(Permit),
     Wait(Arc<Ticket>),
-    Refused(Refused),
+    Refused(QueueRejection),
     /// No server is well.
     NoServer,
 }
@@ -98,8 +98,8 @@ pub(crate) enum Entry {
 /// A place with a server; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    pub(crate) pool: Arc<Pool>,
-    pub(crate) server: Arc<Server>,
+    pub(crate) pool: Arc<UpstreamPool>,
+    pub(crate) server: Arc<UpstreamServer>,
     /// Requests in flight there, this one included, when it was granted.
     pub(crate) in_flight: u32,
     /// When it was granted.
@@ -109,20 +109,20 @@ pub(crate) struct Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         self.server.release();
-        self.pool.hand_over();
+        self.pool.grant_waiting();
     }
 }
 
-impl Pool {
+impl UpstreamPool {
     /// Builds it; servers and waiting requests of an earlier pool of the same name stay.
     ///
     /// # Errors
     /// When its servers cannot be spoken to by TLS.
     pub(crate) fn new(
-        config: &edge::Pool,
+        config: &edge::PoolConfig,
         before: Option<&Self>,
-        clock: Clock,
-    ) -> Result<Self, TlsFault> {
+        clock: EdgeClock,
+    ) -> Result<Self, TlsError> {
         let alike = before.filter(|pool| pool.config.tls == config.tls);
         let encryption = match alike.and_then(|pool| pool.encryption.clone()) {
             Some(encryption) => Some(encryption),
@@ -137,10 +137,10 @@ impl Pool {
             .map(|server| {
                 let kept = before.and_then(|pool| {
                     let mut servers = pool.servers.iter();
-                    servers.find(|one| {
-                        one.name == server.name
-                            && one.addresses == server.addresses
-                            && one.secure.is_some() == server.tls
+                    servers.find(|known| {
+                        known.name == server.name
+                            && known.addresses == server.addresses
+                            && known.secure.is_some() == server.tls
                             && (alike.is_some() || !server.tls)
                     })
                 });
@@ -154,24 +154,24 @@ impl Pool {
                     }),
                     _ => None,
                 };
-                Ok(Arc::new(Server::new(server, config, secure)))
+                Ok(Arc::new(UpstreamServer::new(server, config, secure)))
             })
-            .collect::<Result<Vec<_>, TlsFault>>()?;
+            .collect::<Result<Vec<_>, TlsError>>()?;
         let room = match before {
-            Some(pool) => Arc::clone(&pool.room),
-            None => Arc::new(Room {
-                queue: Mutex::new(Queue::new(rules(config))),
+            Some(pool) => Arc::clone(&pool.state),
+            None => Arc::new(PoolState {
+                queue: Mutex::new(RequestQueue::new(rules(config))),
                 waiting: AtomicUsize::new(0),
                 servers: Mutex::new(servers.clone()),
                 arrivals: AtomicU64::new(0),
                 retries: Mutex::default(),
-                illness: Illness::default(),
+                failure: FailureState::default(),
             }),
         };
         Ok(Self {
             config: config.clone(),
             servers,
-            room,
+            state: room,
             encryption,
             clock,
         })
@@ -183,48 +183,48 @@ impl Pool {
         for (server, config) in self.servers.iter().zip(&self.config.servers) {
             server.follow(config, &self.config);
         }
-        lock(&self.room.servers).clone_from(&self.servers);
-        lock(&self.room.queue).follow(rules(&self.config));
-        self.hand_over();
+        lock(&self.state.servers).clone_from(&self.servers);
+        lock(&self.state.queue).follow(rules(&self.config));
+        self.grant_waiting();
     }
 
     /// A place for a request, a place in line, or neither.
-    pub(crate) fn enter(self: &Arc<Self>, asker: &Asker) -> Entry {
+    pub(crate) fn enter(self: &Arc<Self>, request: &PoolRequest) -> PoolAdmission {
         let now = self.clock.now();
         // Nobody overtakes those who wait.
-        if self.room.waiting.load(Ordering::SeqCst) == 0
-            && let Some(permit) = self.take(asker, now)
+        if self.state.waiting.load(Ordering::SeqCst) == 0
+            && let Some(permit) = self.take(request, now)
         {
-            return Entry::Granted(permit);
+            return PoolAdmission::Granted(permit);
         }
         if !self.servers.iter().any(|server| server.is_in(now)) {
-            return Entry::NoServer;
+            return PoolAdmission::NoServer;
         }
         let ticket = {
-            let mut queue = lock(&self.room.queue);
-            if let Err(refused) = queue.offer(asker.class) {
-                return Entry::Refused(refused);
+            let mut queue = lock(&self.state.queue);
+            if let Err(refused) = queue.offer(request.class) {
+                return PoolAdmission::Refused(refused);
             }
             let ticket = Arc::new(Ticket::default());
-            queue.push(Arc::clone(&ticket), asker.class, now);
-            self.room.waiting.store(queue.len(), Ordering::SeqCst);
+            queue.push(Arc::clone(&ticket), request.class, now);
+            self.state.waiting.store(queue.len(), Ordering::SeqCst);
             ticket
         };
         // A place may have been given back before the queue was seen to have somebody in it.
-        self.hand_over();
+        self.grant_waiting();
         match ticket.taken() {
-            Some(server) => Entry::Granted(self.permit(server)),
-            None => Entry::Wait(ticket),
+            Some(server) => PoolAdmission::Granted(self.permit(server)),
+            None => PoolAdmission::Wait(ticket),
         }
     }
 
     /// A place without waiting, for a retry.
-    pub(crate) fn enter_again(self: &Arc<Self>, asker: &Asker) -> Option<Permit> {
-        self.take(asker, self.clock.now())
+    pub(crate) fn enter_again(self: &Arc<Self>, request: &PoolRequest) -> Option<Permit> {
+        self.take(request, self.clock.now())
     }
 
     /// A permit for a server that a ticket was granted.
-    pub(crate) fn permit(self: &Arc<Self>, server: Arc<Server>) -> Permit {
+    pub(crate) fn permit(self: &Arc<Self>, server: Arc<UpstreamServer>) -> Permit {
         let in_flight = server.in_flight();
         Permit {
             pool: Arc::clone(self),
@@ -241,21 +241,21 @@ impl Pool {
             drop(self.permit(server));
             return;
         }
-        let mut queue = lock(&self.room.queue);
+        let mut queue = lock(&self.state.queue);
         queue.retain(|other| !Arc::ptr_eq(other, ticket));
-        self.room.waiting.store(queue.len(), Ordering::SeqCst);
+        self.state.waiting.store(queue.len(), Ordering::SeqCst);
     }
 
     /// How many wait.
     pub(crate) fn waiting(&self) -> usize {
-        self.room.waiting.load(Ordering::Relaxed)
+        self.state.waiting.load(Ordering::Relaxed)
     }
 
     /// Whether a request may be sent again: retries are a share of requests, so that they never double an overload.
     pub(crate) fn may_retry(&self) -> bool {
         let now = self.clock.now();
-        let arrivals = self.room.arrivals.load(Ordering::Relaxed);
-        let mut retries = lock(&self.room.retries);
+        let arrivals = self.state.arrivals.load(Ordering::Relaxed);
+        let mut retries = lock(&self.state.retries);
         if now.saturating_sub(retries.since) > RETRY_WINDOW_NS {
             *retries = Retries {
                 since: now,
@@ -273,13 +273,13 @@ impl Pool {
     /// Whether it is worth asking for something that can be done without: always while it answers well, and now and
     /// then when it failed last, so that a thousand stale pages do not each find out that it is still down.
     pub(crate) fn is_worth_a_try(&self, now: Nanoseconds) -> bool {
-        let illness = &self.room.illness;
-        if !illness.has_failed.load(Ordering::Relaxed) {
+        let failure = &self.state.failure;
+        if !failure.has_failed.load(Ordering::Relaxed) {
             return true;
         }
-        let before = illness.tried.load(Ordering::Relaxed);
+        let before = failure.tried.load(Ordering::Relaxed);
         let is_time = now.saturating_sub(before) >= TRY_NS;
-        let tried = &illness.tried;
+        let tried = &failure.tried;
         is_time
             && tried
                 .compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed)
@@ -291,32 +291,36 @@ impl Pool {
         &self,
         permit: &Permit,
         now: Nanoseconds,
-        sample: limit::Sample,
+        sample: limit::LimitSample,
         good: bool,
     ) {
         let server = &permit.server;
-        let has_failed = &self.room.illness.has_failed;
+        let has_failed = &self.state.failure.has_failed;
         if has_failed.load(Ordering::Relaxed) == good {
             has_failed.store(!good, Ordering::Relaxed);
         }
         server.observe(now, sample, self.servers.len() > 1);
         if server.answered(good, &self.config.eject) {
-            let out = self.servers.iter().filter(|one| !one.is_in(now)).count();
+            let out = self
+                .servers
+                .iter()
+                .filter(|candidate| !candidate.is_in(now))
+                .count();
             if health::may_eject(out, self.servers.len(), &self.config.eject) {
                 server.eject(now, &self.config.eject);
             }
         }
     }
 
-    fn take(self: &Arc<Self>, asker: &Asker, now: Nanoseconds) -> Option<Permit> {
-        let turn = self.room.arrivals.fetch_add(1, Ordering::Relaxed);
-        let share = SHARES[asker.class as usize];
+    fn take(self: &Arc<Self>, request: &PoolRequest, now: Nanoseconds) -> Option<Permit> {
+        let arrival = self.state.arrivals.fetch_add(1, Ordering::Relaxed);
+        let share = SHARES[request.class as usize];
         let (server, in_flight) = match self.servers.as_slice() {
             [only] => {
                 let in_flight = only.is_in(now).then(|| only.try_take(share)).flatten()?;
                 (only, in_flight)
             }
-            servers => self.choose(servers, asker, turn, now, share)?,
+            servers => self.choose(servers, request, arrival, now, share)?,
         };
         Some(Permit {
             pool: Arc::clone(self),
@@ -328,16 +332,16 @@ impl Pool {
 
     fn choose<'s>(
         &self,
-        servers: &'s [Arc<Server>],
-        asker: &Asker,
-        turn: u64,
+        servers: &'s [Arc<UpstreamServer>],
+        request: &PoolRequest,
+        arrival: u64,
         now: Nanoseconds,
         share: f64,
-    ) -> Option<(&'s Arc<Server>, u32)> {
+    ) -> Option<(&'s Arc<UpstreamServer>, u32)> {
         let slow_start = nanoseconds(self.config.slow_start);
         let mut candidates: Vec<Candidate> = Vec::with_capacity(servers.len());
         for (index, server) in servers.iter().enumerate() {
-            if server.is_in(now) && server.has_room(share) {
+            if server.is_in(now) && server.has_capacity(share) {
                 candidates.push(Candidate {
                     index,
                     in_flight: server.in_flight(),
@@ -348,47 +352,49 @@ impl Pool {
             }
         }
         // The one that failed it is asked again only when it is the only one.
-        if let Some(avoid) = asker.avoid
+        if let Some(avoid) = request.avoid
             && candidates.len() > 1
         {
-            candidates.retain(|one| servers[one.index].id != avoid);
+            candidates.retain(|candidate| servers[candidate.index].id != avoid);
         }
         if self.config.zone.is_some() {
-            prefer_near(&mut candidates, servers, asker);
+            prefer_near(&mut candidates, servers, request);
         }
         while !candidates.is_empty() {
-            let index = self.pick(&candidates, asker, turn)?;
+            let index = self.pick(&candidates, request, arrival)?;
             if let Some(in_flight) = servers[index].try_take(share) {
                 return Some((&servers[index], in_flight));
             }
-            candidates.retain(|one| one.index != index);
+            candidates.retain(|candidate| candidate.index != index);
         }
         None
     }
 
-    fn pick(&self, candidates: &[Candidate], asker: &Asker, turn: u64) -> Option<usize> {
-        match &self.config.chooser {
-            Chooser::PeakEwma => chooser::cheaper_of_two(candidates, asker.random),
-            Chooser::RoundRobin => chooser::in_turn(candidates, turn),
-            Chooser::LeastInFlight => chooser::least_in_flight(candidates, asker.random),
-            Chooser::Hash(_) => chooser::by_hash(candidates, asker.key),
-            Chooser::Cookie(_) => {
+    fn pick(&self, candidates: &[Candidate], request: &PoolRequest, arrival: u64) -> Option<usize> {
+        match &self.config.load_balancer {
+            BalancingPolicy::PeakEwma => load_balancer::cheaper_of_two(candidates, request.random),
+            BalancingPolicy::RoundRobin => load_balancer::round_robin(candidates, arrival),
+            BalancingPolicy::LeastInFlight => {
+                load_balancer::least_in_flight(candidates, request.random)
+            }
+            BalancingPolicy::Hash(_) => load_balancer::by_hash(candidates, request.key),
+            BalancingPolicy::Cookie(_) => {
                 let meant = candidates
                     .iter()
-                    .find(|one| asker.sticky == Some(one.hash))
-                    .map(|one| one.index);
-                meant.or_else(|| chooser::cheaper_of_two(candidates, asker.random))
+                    .find(|candidate| request.sticky == Some(candidate.hash))
+                    .map(|candidate| candidate.index);
+                meant.or_else(|| load_balancer::cheaper_of_two(candidates, request.random))
             }
         }
     }
 
     /// Gives free places to those who wait.
-    fn hand_over(self: &Arc<Self>) {
-        if self.room.waiting.load(Ordering::SeqCst) == 0 {
+    fn grant_waiting(self: &Arc<Self>) {
+        if self.state.waiting.load(Ordering::SeqCst) == 0 {
             return;
         }
-        let servers = lock(&self.room.servers);
-        let mut queue = lock(&self.room.queue);
+        let servers = lock(&self.state.servers);
+        let mut queue = lock(&self.state.queue);
         while queue.len() > 0 {
             let Some((server, now)) = self.free_server(&servers) else {
                 break;
@@ -399,36 +405,43 @@ impl Pool {
                 _ => server.release(),
             }
         }
-        self.room.waiting.store(queue.len(), Ordering::SeqCst);
+        self.state.waiting.store(queue.len(), Ordering::SeqCst);
     }
 
-    fn free_server(&self, servers: &[Arc<Server>]) -> Option<(Arc<Server>, Nanoseconds)> {
+    fn free_server(
+        &self,
+        servers: &[Arc<UpstreamServer>],
+    ) -> Option<(Arc<UpstreamServer>, Nanoseconds)> {
         let now = self.clock.now();
-        let turn = self.room.arrivals.load(Ordering::Relaxed);
-        let anybody = Asker {
+        let arrival = self.state.arrivals.load(Ordering::Relaxed);
+        let anybody = PoolRequest {
             class: Class::CriticalPlus,
-            key: mix(turn),
+            key: mix(arrival),
             sticky: None,
             avoid: None,
-            random: mix(turn ^ now),
+            random: mix(arrival ^ now),
         };
-        let (server, _) = self.choose(servers, &anybody, turn, now, 1.0)?;
+        let (server, _) = self.choose(servers, &anybody, arrival, now, 1.0)?;
         Some((Arc::clone(server), now))
     }
 }
 
 /// Leaves those of the edge's zone, as long as one of them is well and has room; all of them when none has. A
 /// client that belongs to a server stays with it wherever it stands.
-fn prefer_near(candidates: &mut Vec<Candidate>, servers: &[Arc<Server>], asker: &Asker) {
-    let is_near = |one: &Candidate| servers[one.index].is_near();
-    let is_meant = |one: &Candidate| asker.sticky == Some(one.hash);
+fn prefer_near(
+    candidates: &mut Vec<Candidate>,
+    servers: &[Arc<UpstreamServer>],
+    request: &PoolRequest,
+) {
+    let is_near = |candidate: &Candidate| servers[candidate.index].is_near();
+    let is_meant = |candidate: &Candidate| request.sticky == Some(candidate.hash);
     if candidates.iter().any(is_near) && !candidates.iter().any(is_meant) {
         candidates.retain(is_near);
     }
 }
 
 /// What the queue keeps to.
-fn rules(config: &edge::Pool) -> Rules {
+fn rules(config: &edge::PoolConfig) -> Rules {
     Rules {
         len_max: config.queue,
         timeout: nanoseconds(config.queue_timeout),
@@ -437,7 +450,7 @@ fn rules(config: &edge::Pool) -> Rules {
 }
 
 /// The limit a server starts with, and whether it learns.
-fn ceiling(server: &edge::Server, pool: &edge::Pool) -> Ceiling {
+fn ceiling(server: &edge::ServerConfig, pool: &edge::PoolConfig) -> Ceiling {
     server.max_in_flight.map_or(pool.ceiling, Ceiling::Fixed)
 }
 

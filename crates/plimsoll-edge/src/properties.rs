@@ -7,33 +7,33 @@ mod servers;
 
 use std::sync::Arc;
 
-use plimsoll_config::edge::{HeaderEdit, Match, PathMatch, Rewrite, Route as Config};
-use plimsoll_wire::head::{self, Head, Header, Length};
-use plimsoll_wire::request_head::{self, HeaderRoom, RequestHead, find_end, header_room};
+use plimsoll_config::edge::{HeaderEdit, PathMatch, Rewrite, RouteConfig as Config, RouteMatch};
+use plimsoll_wire::head::{self, BodyLength, Head, Header};
+use plimsoll_wire::request_head::{self, HeaderBuffer, RequestHead, find_end, header_buffer};
 
-pub use keys::{Rule, Sender, one_key_is_one_request};
+pub use keys::{CacheRule, Sender, equal_keys_mean_equal_requests};
 pub use paths::no_spelling_gets_past_a_guard;
 
 use crate::compress::Coded;
-use crate::forward::{self, Answering, Asking, Connection, Framing};
+use crate::forward::{self, Answering, ConnectionHeader, Framing, UpstreamRequest};
 use crate::proxy_header;
 use crate::route::shared::RouteShared;
-use crate::route::{Route, Routes};
+use crate::route::{CompiledRoute, Routes};
 
 /// Longest head that is tried.
 const HEAD_LEN_MAX: usize = 32 * 1024;
 
 /// What of a request decides where it ends and who answers it.
 #[derive(Debug, PartialEq, Eq)]
-struct Meaning {
+struct RequestMeaning {
     method: String,
     target: String,
     host: Option<String>,
-    length: Length,
+    length: BodyLength,
     upgrade: bool,
 }
 
-impl Meaning {
+impl RequestMeaning {
     fn of(head: &RequestHead<'_, '_>) -> Self {
         Self {
             method: head.method.to_owned(),
@@ -57,7 +57,7 @@ pub fn request_goes_on_as_it_was_meant(bytes: &[u8], trusted: bool) {
         return;
     };
     let bytes = &bytes[..end];
-    let mut room = header_room();
+    let mut room = header_buffer();
     let Ok(head) = request_head::parse(bytes, &mut room) else {
         return;
     };
@@ -71,7 +71,7 @@ pub fn request_goes_on_as_it_was_meant(bytes: &[u8], trusted: bool) {
             value: None,
         },
     ];
-    let asking = Asking {
+    let upstream_request = UpstreamRequest {
         peer: "192.0.2.7",
         secure: false,
         trusted,
@@ -83,18 +83,18 @@ pub fn request_goes_on_as_it_was_meant(bytes: &[u8], trusted: bool) {
         steering: &[],
     };
     let mut out = Vec::new();
-    forward::request(&mut out, bytes, &head, &asking);
+    forward::request(&mut out, bytes, &head, &upstream_request);
     assert_eq!(find_end(&out, 0, usize::MAX), Ok(Some(out.len())));
     // It is longer than it was, so it may have more headers than are accepted; every other fault is ours.
-    let mut room = header_room();
+    let mut room = header_buffer();
     let again = match request_head::parse(&out, &mut room) {
         Ok(again) => again,
-        Err(request_head::RequestFault::TooManyHeaders) => return,
-        Err(fault) => panic!("{fault}: {}", String::from_utf8_lossy(&out)),
+        Err(request_head::RequestError::TooManyHeaders) => return,
+        Err(error) => panic!("{error}: {}", String::from_utf8_lossy(&out)),
     };
-    let mut meant = Meaning::of(&head);
+    let mut meant = RequestMeaning::of(&head);
     meant.host.get_or_insert_with(|| "server".to_owned());
-    assert_eq!(Meaning::of(&again), meant);
+    assert_eq!(RequestMeaning::of(&again), meant);
     let count = |name: &str| {
         let headers = again.headers.iter();
         headers
@@ -132,15 +132,15 @@ pub fn answer_goes_on_as_it_was_meant(bytes: &[u8]) {
     let bytes = &bytes[..end];
     let _ = head::parse_with(bytes, |head, headers| {
         let framings = match (head.status, head.length) {
-            (101, _) => vec![(Framing::Nothing, Connection::Upgrade)],
-            (100..=199 | 204, _) => vec![(Framing::Nothing, Connection::Unsaid)],
-            (_, Length::Sized(_)) => vec![
-                (Framing::AsIs, Connection::Unsaid),
-                (Framing::AsIs, Connection::Close),
+            (101, _) => vec![(Framing::Nothing, ConnectionHeader::Upgrade)],
+            (100..=199 | 204, _) => vec![(Framing::Nothing, ConnectionHeader::Omitted)],
+            (_, BodyLength::Sized(_)) => vec![
+                (Framing::AsIs, ConnectionHeader::Omitted),
+                (Framing::AsIs, ConnectionHeader::Close),
             ],
             _ => vec![
-                (Framing::Chunked, Connection::Unsaid),
-                (Framing::AsIs, Connection::Close),
+                (Framing::Chunked, ConnectionHeader::Omitted),
+                (Framing::AsIs, ConnectionHeader::Close),
             ],
         };
         for (framing, connection) in framings {
@@ -154,7 +154,7 @@ fn check_answer(
     head: &Head,
     headers: &[Header<'_>],
     framing: Framing,
-    connection: Connection,
+    connection: ConnectionHeader,
 ) {
     let answering = Answering {
         framing,
@@ -175,14 +175,14 @@ fn check_answer(
     let again = head::parse_with(&out, |again, _| *again);
     let again = match again {
         Ok(again) => again,
-        Err(plimsoll_wire::fault::Fault::TooManyHeaders) => return,
-        Err(fault) => panic!("{fault}: {}", String::from_utf8_lossy(&out)),
+        Err(plimsoll_wire::error::Http1Error::TooManyHeaders) => return,
+        Err(error) => panic!("{error}: {}", String::from_utf8_lossy(&out)),
     };
     assert_eq!(again.status, head.status);
     let length = match framing {
-        Framing::Chunked => Length::Chunked,
-        Framing::AsIs if matches!(head.length, Length::Sized(_)) => head.length,
-        Framing::AsIs | Framing::Nothing => Length::Unsaid,
+        Framing::Chunked => BodyLength::Chunked,
+        Framing::AsIs if matches!(head.length, BodyLength::Sized(_)) => head.length,
+        Framing::AsIs | Framing::Nothing => BodyLength::Unspecified,
     };
     assert_eq!(again.length, length, "{}", String::from_utf8_lossy(&out));
 }
@@ -221,7 +221,7 @@ fn request_to(target: &str) -> Vec<u8> {
 }
 
 /// The head that the bytes are, to their last: of others nothing is to be shown.
-fn whole<'h, 'b>(bytes: &'b [u8], room: &'h mut HeaderRoom<'b>) -> Option<RequestHead<'h, 'b>> {
+fn whole<'h, 'b>(bytes: &'b [u8], room: &'h mut HeaderBuffer<'b>) -> Option<RequestHead<'h, 'b>> {
     if find_end(bytes, 0, HEAD_LEN_MAX) != Ok(Some(bytes.len())) {
         return None;
     }
@@ -234,7 +234,7 @@ fn whole<'h, 'b>(bytes: &'b [u8], room: &'h mut HeaderRoom<'b>) -> Option<Reques
 /// When it is not.
 pub fn target_is_rewritten_safely(target: &str) {
     let bytes = request_to(target);
-    let mut room = header_room();
+    let mut room = header_buffer();
     let Some(head) = whole(&bytes, &mut room) else {
         return;
     };
@@ -253,9 +253,9 @@ pub fn target_is_rewritten_safely(target: &str) {
         ),
     ] {
         let config = Config {
-            matches: Match {
+            matches: RouteMatch {
                 path,
-                ..Match::default()
+                ..RouteMatch::default()
             },
             rewrite: Some(rewrite.clone()),
             ..Config::everything(0)
@@ -269,12 +269,12 @@ pub fn target_is_rewritten_safely(target: &str) {
         let Ok(Some(index)) = routes.find(&head, 0.0) else {
             continue;
         };
-        let route: &Route = routes.get(index);
+        let route: &CompiledRoute = routes.get(index);
         let Ok(Some(new)) = route.rewritten(head.target) else {
             continue;
         };
         let bytes = request_to(&new);
-        let mut room = header_room();
+        let mut room = header_buffer();
         let again = request_head::parse(&bytes, &mut room).expect("a valid target");
         assert_eq!(again.target, new);
         assert!(new.starts_with('/'));

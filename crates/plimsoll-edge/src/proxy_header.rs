@@ -100,7 +100,9 @@ mod tests {
 
     #[test]
     fn lines_are_read_as_the_protocol_says() {
-        let client = |text: &str| line(text.as_bytes()).map(|one| one.map(|one| one.to_string()));
+        let client = |text: &str| {
+            line(text.as_bytes()).map(|address| address.map(|address| address.to_string()))
+        };
         assert_eq!(
             client("PROXY TCP4 192.0.2.7 192.0.2.1 5000 80\r\n"),
             Ok(Some("192.0.2.7:5000".to_owned()))

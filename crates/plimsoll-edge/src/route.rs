@@ -10,28 +10,30 @@ pub(crate) mod shared;
 
 use std::sync::{Arc, Mutex};
 
-use plimsoll_config::edge::{self, Action, HeaderEdit, Match, PathMatch, PathParameters, Rewrite};
+use plimsoll_config::edge::{
+    self, Action, HeaderEdit, PathMatch, PathParameters, Rewrite, RouteMatch,
+};
 use plimsoll_wire::request_head::RequestHead;
 use regex::{Regex, RegexBuilder};
 
 use crate::cache::RouteCache;
 use crate::compress::weighed;
 use crate::fragments::CAPABILITY;
-use crate::own::Page;
-use crate::shell;
+use crate::learned_fallback;
+use crate::synthetic_response::FallbackPage;
 pub(crate) use readings::Confused;
 use readings::{Readings, is_plain, on_windows};
 use shared::RouteShared;
 
 /// A route with everything compiled.
 #[derive(Debug)]
-pub(crate) struct Route {
-    pub(crate) config: edge::Route,
+pub(crate) struct CompiledRoute {
+    pub(crate) config: edge::RouteConfig,
     pub(crate) shared: Arc<RouteShared>,
-    page: Option<Arc<Page>>,
+    page: Option<Arc<FallbackPage>>,
     /// This loop's look at pages that were learnt.
     /// Only its own loop asks: nobody ever waits for it.
-    seen: Mutex<shell::Seen>,
+    learned_pages: Mutex<learned_fallback::LearnedSnapshot>,
     path: Path,
     /// What matches the path in its place, where case is ignored.
     caseless: Option<Regex>,
@@ -52,7 +54,7 @@ enum Path {
 /// All routes, in order.
 #[derive(Debug)]
 pub(crate) struct Routes {
-    all: Vec<Route>,
+    all: Vec<CompiledRoute>,
     /// Whether the first takes everything.
     plain: bool,
     /// Whether some ignore case.
@@ -65,18 +67,18 @@ impl Routes {
     /// # Errors
     /// When a regular expression is not valid.
     pub(crate) fn new(
-        routes: &[edge::Route],
+        routes: &[edge::RouteConfig],
         shared: &[Arc<RouteShared>],
-        pools: &[edge::Pool],
+        pools: &[edge::PoolConfig],
     ) -> Result<Self, regex::Error> {
         let routes = routes
             .iter()
             .zip(shared)
-            .map(|(route, shared)| Route::new(route, Arc::clone(shared), pools))
+            .map(|(route, shared)| CompiledRoute::new(route, Arc::clone(shared), pools))
             .collect::<Result<Vec<_>, _>>()?;
         let plain = routes
             .first()
-            .is_some_and(|route| route.config.matches == Match::default());
+            .is_some_and(|route| route.config.matches == RouteMatch::default());
         let caseless = routes.iter().any(|route| route.config.case_ignored);
         Ok(Self {
             all: routes,
@@ -115,7 +117,8 @@ impl Routes {
         random: f64,
     ) -> Result<Option<usize>, Confused> {
         let mut routes = self.all.iter();
-        let is_caseless = routes.any(|one| one.config.case_ignored && one.takes_rest(head, random));
+        let is_caseless =
+            routes.any(|route| route.config.case_ignored && route.takes_rest(head, random));
         let taken = |reading: &String| {
             let first = self.first(head, reading, random);
             if is_caseless && self.first(head, &on_windows(reading)?, random) != first {
@@ -124,13 +127,13 @@ impl Routes {
             Ok(first)
         };
         let mut first = taken(&readings.plain)?;
-        for reading in &readings.further {
+        for reading in &readings.alternatives {
             if taken(reading)? != first {
                 return Err(Confused);
             }
         }
-        if let Some((one, others)) = readings.bare.split_first() {
-            let bare = taken(one)?;
+        if let Some((first_bare, others)) = readings.bare.split_first() {
+            let bare = taken(first_bare)?;
             for reading in others {
                 if taken(reading)? != bare {
                     return Err(Confused);
@@ -144,7 +147,7 @@ impl Routes {
             if rare != first
                 && self
                     .route(rare)
-                    .is_some_and(|one| one.config.access.is_some())
+                    .is_some_and(|route| route.config.access.is_some())
             {
                 return Err(Confused);
             }
@@ -158,7 +161,7 @@ impl Routes {
         first: Option<usize>,
         bare: Option<usize>,
     ) -> Result<Option<usize>, Confused> {
-        let refuses = |route: &Route| match route.config.path_parameters {
+        let refuses = |route: &CompiledRoute| match route.config.path_parameters {
             Some(word) => word == PathParameters::Refused,
             None => route.config.access.is_some(),
         };
@@ -166,20 +169,21 @@ impl Routes {
             let is_refused = self.route(first).is_some_and(refuses);
             return if is_refused { Err(Confused) } else { Ok(first) };
         }
-        let keeps = |route: &Route| route.config.path_parameters == Some(PathParameters::Kept);
+        let keeps =
+            |route: &CompiledRoute| route.config.path_parameters == Some(PathParameters::Kept);
         // A server that does not know of parameters must not get what another route guards.
-        let guards = |route: &Route| route.config.access.is_some() || refuses(route);
+        let guards = |route: &CompiledRoute| route.config.access.is_some() || refuses(route);
         if self.route(bare).is_some_and(keeps) && !self.route(first).is_some_and(guards) {
             return Ok(bare);
         }
         Err(Confused)
     }
 
-    fn route(&self, index: Option<usize>) -> Option<&Route> {
+    fn route(&self, index: Option<usize>) -> Option<&CompiledRoute> {
         index.map(|index| &self.all[index])
     }
 
-    pub(crate) fn get(&self, index: usize) -> &Route {
+    pub(crate) fn get(&self, index: usize) -> &CompiledRoute {
         &self.all[index]
     }
 
@@ -215,13 +219,16 @@ fn caseless(path: &PathMatch) -> Result<Option<Regex>, regex::Error> {
 
 /// The route as it is carried out: servers are told that pages are put together here (Edge Architecture Specification
 /// 1.0), and what they say to the edge about that ends here.
-fn with_capability(config: &edge::Route) -> edge::Route {
+fn with_capability(config: &edge::RouteConfig) -> edge::RouteConfig {
     let mut config = config.clone();
     if config.fragments.is_none() {
         return config;
     }
     let edit = |edits: &mut Vec<HeaderEdit>, name: &str, value: Option<&str>| {
-        if !edits.iter().any(|one| one.name.eq_ignore_ascii_case(name)) {
+        if !edits
+            .iter()
+            .any(|existing| existing.name.eq_ignore_ascii_case(name))
+        {
             edits.push(HeaderEdit {
                 name: name.to_owned(),
                 value: value.map(str::to_owned),
@@ -237,11 +244,11 @@ fn with_capability(config: &edge::Route) -> edge::Route {
     config
 }
 
-impl Route {
+impl CompiledRoute {
     fn new(
-        config: &edge::Route,
+        config: &edge::RouteConfig,
         shared: Arc<RouteShared>,
-        pools: &[edge::Pool],
+        pools: &[edge::PoolConfig],
     ) -> Result<Self, regex::Error> {
         let path = match &config.matches.path {
             PathMatch::Any => Path::Any,
@@ -257,7 +264,7 @@ impl Route {
             config: with_capability(config),
             page: shared.page.clone(),
             shared,
-            seen: Mutex::default(),
+            learned_pages: Mutex::default(),
             path,
             caseless: if config.case_ignored {
                 caseless(&config.matches.path)?
@@ -273,14 +280,16 @@ impl Route {
     #[inline]
     pub(crate) fn may_stand_in(&self) -> bool {
         let shared = &self.shared;
-        self.page.is_some() || shared.shells.is_some() || shared.room.is_some()
+        self.page.is_some() || shared.learned_fallbacks.is_some() || shared.waiting_room.is_some()
     }
 
     /// The page that stands in for what is at a path; what was learnt goes before the file.
-    pub(crate) fn page(&self, path: &str) -> Option<Arc<Page>> {
-        let learnt = self.shared.shells.as_ref();
+    pub(crate) fn page(&self, path: &str) -> Option<Arc<FallbackPage>> {
+        let learnt = self.shared.learned_fallbacks.as_ref();
         learnt
-            .and_then(|shells| shell::find(shells, &self.seen, path))
+            .and_then(|learned_fallbacks| {
+                learned_fallback::find(learned_fallbacks, &self.learned_pages, path)
+            })
             .or_else(|| self.page.clone())
     }
 
@@ -300,7 +309,8 @@ impl Route {
     fn takes_rest(&self, head: &RequestHead<'_, '_>, random: f64) -> bool {
         let wanted = &self.config.matches;
         (wanted.hosts.is_empty() || wanted.hosts.iter().any(|host| is_host(head.host, host)))
-            && (wanted.methods.is_empty() || wanted.methods.iter().any(|one| one == head.method))
+            && (wanted.methods.is_empty()
+                || wanted.methods.iter().any(|method| method == head.method))
             && wanted.headers.iter().all(|(name, value)| {
                 let mut lines = head.headers.iter();
                 lines.any(|line| {
@@ -421,10 +431,10 @@ const CRAWLERS: [&str; 24] = [
 ///
 /// # Errors
 /// When there are too many names.
-pub(crate) fn crawlers(further: &[String]) -> Result<regex::bytes::Regex, regex::Error> {
+pub(crate) fn crawlers(extra: &[String]) -> Result<regex::bytes::Regex, regex::Error> {
     let names = CRAWLERS.iter().copied().map(str::to_owned);
     let names: Vec<String> = names
-        .chain(further.iter().map(|name| regex::escape(name)))
+        .chain(extra.iter().map(|name| regex::escape(name)))
         .collect();
     regex::bytes::Regex::new(&format!("(?i-u){}", names.join("|")))
 }

@@ -11,40 +11,40 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_config::edge::{Admin, Edge, Listener};
+use plimsoll_config::edge::{Admin, EdgeConfig, ListenerConfig};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::acme;
 use crate::admin;
+use crate::background_tasks;
 use crate::cache;
-use crate::clock::Clock;
+use crate::clock::EdgeClock;
 use crate::control::orders::{self, Added, Sender};
-use crate::control::sockets::{self, Sockets};
-use crate::control::{Control, Errands, Fault, Followed, Handed, Hooks, Phase};
-use crate::errands;
-use crate::figures::Figures;
+use crate::control::sockets::{self, InheritedSockets};
+use crate::control::{BackgroundTasks, Control, EdgeError, EdgePhase, Followed, Handed, Hooks};
 use crate::hash::mix;
 use crate::listen::Census;
-use crate::log::{Lines, Reopener, Writer};
-use crate::overview::{Told, Watch};
-use crate::roster::Roster;
-use crate::settings::{self, Before, Settings, Shared, loops};
+use crate::log::{LogLines, LogWriter, Reopener};
+use crate::loop_metrics::LoopMetrics;
+use crate::overview::{ExportCounts, OverviewSource};
+use crate::settings::{self, Before, Settings, SharedSettings, loops};
 use crate::tls::challenges::Challenges;
-use crate::trace::{Span, Spans};
-use event_loops::Parts;
+use crate::trace::{RequestSpan, Spans};
+use crate::upstream_registry::UpstreamRegistry;
+use event_loops::LoopInputs;
 use logs::{Out, open_log, write_log};
 
 /// An edge that runs until it is told to end.
-pub struct Running {
+pub struct EdgeHandle {
     control: Arc<Control>,
-    admin: Option<AdminDesk>,
-    errands: (JoinHandle<()>, oneshot::Sender<()>),
+    admin: Option<AdminHandle>,
+    background_tasks: (JoinHandle<()>, oneshot::Sender<()>),
     loops: Vec<JoinHandle<()>>,
     writer: Option<JoinHandle<()>>,
     reopener: Option<Reopener>,
 }
 
-struct AdminDesk {
+struct AdminHandle {
     address: SocketAddr,
     thread: JoinHandle<()>,
     end: oneshot::Sender<()>,
@@ -54,7 +54,7 @@ struct AdminDesk {
 ///
 /// # Errors
 /// When an address, a file or a thread is not to be had.
-pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
+pub fn start(edge: &EdgeConfig, hooks: Hooks) -> Result<EdgeHandle, EdgeError> {
     start_with(edge, hooks, Vec::new())
 }
 
@@ -62,11 +62,15 @@ pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
 ///
 /// # Errors
 /// When an address, a file or a thread is not to be had, or nobody wants a socket.
-pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Running, Fault> {
+pub fn start_with(
+    edge: &EdgeConfig,
+    hooks: Hooks,
+    handed: Vec<Handed>,
+) -> Result<EdgeHandle, EdgeError> {
     let hooks = plain::only_plain(hooks);
-    let clock = Clock::start();
+    let clock = EdgeClock::start();
     let count = loops(edge);
-    let mut handed = Sockets::new(handed)?;
+    let mut handed = InheritedSockets::new(handed)?;
     let (by_loop, listening) = listen(edge, &mut handed, count)?;
     let admin = edge
         .admin
@@ -75,35 +79,35 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
     let admin = admin.transpose()?.flatten();
     handed.must_be_taken()?;
     let log = edge.access_log.as_ref().map(open_log).transpose()?;
-    let roster = Roster::new(&edge.pools);
+    let registry = UpstreamRegistry::new(&edge.pools);
     let challenges = Arc::new(Challenges::default());
-    let shared = share(edge, &roster, &challenges, clock, &hooks)?;
-    let (spans, spans_taken) = mpsc::channel(errands::BATCHES_MAX);
+    let shared = share(edge, &registry, &challenges, clock, &hooks)?;
+    let (spans, spans_taken) = mpsc::channel(background_tasks::BATCHES_MAX);
     let Started {
         threads,
         orders,
         figures,
     } = start_loops(edge, &shared, clock, by_loop, log.as_ref(), &spans)?;
     drop(spans);
-    let watch = Watch {
+    let watch = OverviewSource {
         clock,
         loops: figures,
         pools: Mutex::new(shared.pools.clone()),
         routes: Mutex::new(shared.routes),
         cache: Mutex::new(shared.cache),
         hub: Mutex::new(shared.hub),
-        alarms: Mutex::default(),
-        told: Told::default(),
+        rate_alerts: Mutex::default(),
+        exports: ExportCounts::default(),
     };
     let followed = Followed {
         listening,
-        doors: shared.doors,
-        roster,
+        listeners: shared.listeners,
+        registry,
         edge: edge.clone(),
     };
     let control = Control::new(
         watch,
-        Errands::new(edge),
+        BackgroundTasks::new(edge),
         hooks,
         orders,
         followed,
@@ -120,12 +124,12 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
         (Some(listener), Some(config)) => Some(open_admin(listener, config, &control)?),
         _ => None,
     };
-    let errands = open_errands(&control, spans_taken)?;
-    (control.hooks.phase)(Phase::Ready);
-    Ok(Running {
+    let background_tasks = spawn_background_tasks(&control, spans_taken)?;
+    (control.hooks.phase)(EdgePhase::Ready);
+    Ok(EdgeHandle {
         control,
         admin,
-        errands,
+        background_tasks,
         loops: threads,
         writer,
         reopener,
@@ -134,19 +138,19 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
 
 /// What all loops share. Rights are given up in between: certificates may be root's, copies on disk are not.
 fn share(
-    edge: &Edge,
-    roster: &Roster,
+    edge: &EdgeConfig,
+    registry: &UpstreamRegistry,
     challenges: &Arc<Challenges>,
-    clock: Clock,
+    clock: EdgeClock,
     hooks: &Hooks,
-) -> Result<Shared, Fault> {
+) -> Result<SharedSettings, EdgeError> {
     let before = Before {
         challenges: Some(challenges),
         ..Before::default()
     };
-    let mut shared = Shared::new(edge, &roster.pools(), before, loops(edge), clock)?;
+    let mut shared = SharedSettings::new(edge, &registry.pools(), before, loops(edge), clock)?;
     give_up_rights(edge)?;
-    shared.cache = settings::cache(edge, None, &hooks.tell)?;
+    shared.cache = settings::cache(edge, None, &hooks.report)?;
     Ok(shared)
 }
 
@@ -155,17 +159,17 @@ type ByLoop = Vec<Added>;
 
 /// Binds what is to be listened at, or takes what was handed over; also says where each listener is bound.
 fn listen(
-    edge: &Edge,
-    handed: &mut Sockets,
+    edge: &EdgeConfig,
+    handed: &mut InheritedSockets,
     loops: usize,
-) -> Result<(ByLoop, Vec<(Listener, SocketAddr)>), Fault> {
+) -> Result<(ByLoop, Vec<(ListenerConfig, SocketAddr)>), EdgeError> {
     let mut by_loop: ByLoop = (0..loops).map(|_| Vec::new()).collect();
     let mut listening = Vec::new();
     for listener in &edge.listen {
         let (bound, address) = handed.take_or_bind(listener.address, loops)?;
         listening.push((listener.clone(), address));
-        for (part, socket) in by_loop.iter_mut().zip(bound) {
-            part.push((listener.address, socket));
+        for (loop_sockets, socket) in by_loop.iter_mut().zip(bound) {
+            loop_sockets.push((listener.address, socket));
         }
     }
     Ok((by_loop, listening))
@@ -173,13 +177,13 @@ fn listen(
 
 /// Becomes the user that was asked for. What is bound and open by now needed rights; the folder of obtained certificates
 /// becomes that user's.
-fn give_up_rights(edge: &Edge) -> Result<(), Fault> {
+fn give_up_rights(edge: &EdgeConfig) -> Result<(), EdgeError> {
     let user = edge.user.as_deref().map(user::find).transpose()?;
     let owner = user
         .as_ref()
         .map(|user| (user.uid.as_raw(), user.gid.as_raw()));
     if let Some(acme) = &edge.acme {
-        acme::prepare(acme, owner).map_err(|source| Fault::State {
+        acme::prepare(acme, owner).map_err(|source| EdgeError::State {
             path: acme.state.clone(),
             source,
         })?;
@@ -195,17 +199,17 @@ fn give_up_rights(edge: &Edge) -> Result<(), Fault> {
 struct Started {
     threads: Vec<JoinHandle<()>>,
     orders: Vec<Sender>,
-    figures: Vec<Arc<Figures>>,
+    figures: Vec<Arc<LoopMetrics>>,
 }
 
 fn start_loops(
-    edge: &Edge,
-    shared: &Shared,
-    clock: Clock,
+    edge: &EdgeConfig,
+    shared: &SharedSettings,
+    clock: EdgeClock,
     by_loop: ByLoop,
-    log: Option<&(Writer, Out)>,
-    spans: &mpsc::Sender<Vec<Span>>,
-) -> Result<Started, Fault> {
+    log: Option<&(LogWriter, Out)>,
+    spans: &mpsc::Sender<Vec<RequestSpan>>,
+) -> Result<Started, EdgeError> {
     let census = Arc::new(Census::default());
     let mut started = Started {
         threads: Vec::new(),
@@ -214,13 +218,13 @@ fn start_loops(
     };
     for (number, listeners) in by_loop.into_iter().enumerate() {
         let (sender, inbox) = orders::orders();
-        let figures: Arc<Figures> = Arc::default();
-        let parts = Parts {
+        let figures: Arc<LoopMetrics> = Arc::default();
+        let inputs = LoopInputs {
             clock,
             seed: seed(number)?,
             settings: Settings::new(edge, shared, number)?,
             figures: Arc::clone(&figures),
-            log: log.map_or_else(Lines::default, |(writer, _)| writer.lines()),
+            log: log.map_or_else(LogLines::default, |(writer, _)| writer.lines()),
             spans: Spans::new(spans.clone()),
             listeners,
             census: Arc::clone(&census),
@@ -230,7 +234,7 @@ fn start_loops(
         let body = move || match event_loops::local_runtime() {
             Ok(runtime) => {
                 let _ = begun.send(Ok(()));
-                parts.run(&runtime);
+                inputs.run(&runtime);
             }
             Err(error) => {
                 let _ = begun.send(Err(error));
@@ -239,14 +243,14 @@ fn start_loops(
         let thread = spawn(format!("edge-{number}"), body)?;
         started.threads.push(thread);
         let begun = has_begun.recv().map_err(io::Error::other).flatten();
-        begun.map_err(Fault::Loop)?;
+        begun.map_err(EdgeError::Loop)?;
         started.orders.push(sender);
         started.figures.push(figures);
     }
     Ok(started)
 }
 
-impl Running {
+impl EdgeHandle {
     /// Where clients come in, with ports that the system chose filled in.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.control.addresses()
@@ -274,7 +278,7 @@ impl Running {
 
     /// Takes no new connections, lets requests and tunnels end for at most so long, and ends.
     pub fn drain(self, at_most: Duration) {
-        (self.control.hooks.phase)(Phase::Stopping);
+        (self.control.hooks.phase)(EdgePhase::Stopping);
         for orders in &self.control.orders {
             orders.drain(at_most);
         }
@@ -284,7 +288,7 @@ impl Running {
             // A thread that died has told so on stderr; the others end all the same.
             let _ = thread.join();
         }
-        let (thread, end) = self.errands;
+        let (thread, end) = self.background_tasks;
         let _ = end.send(());
         let _ = thread.join();
         if let Some(admin) = self.admin {
@@ -302,47 +306,47 @@ fn open_admin(
     listener: TcpListener,
     config: &Admin,
     control: &Arc<Control>,
-) -> Result<AdminDesk, Fault> {
-    let address = listener.local_addr().map_err(Fault::Loop)?;
-    let runtime = event_loops::runtime().map_err(Fault::Loop)?;
+) -> Result<AdminHandle, EdgeError> {
+    let address = listener.local_addr().map_err(EdgeError::Loop)?;
+    let runtime = event_loops::runtime().map_err(EdgeError::Loop)?;
     let (end, ended) = oneshot::channel();
     let orders = Arc::clone(control);
-    let desk = admin::Desk {
+    let handler = admin::AdminContext {
         watch: Arc::clone(&control.watch),
         token: config.token.clone(),
         control: orders,
         address,
     };
-    let body = move || admin::serve(&runtime, listener, desk, ended);
+    let body = move || admin::serve(&runtime, listener, handler, ended);
     let thread = spawn("edge-admin".to_owned(), body)?;
-    Ok(AdminDesk {
+    Ok(AdminHandle {
         address,
         thread,
         end,
     })
 }
 
-fn open_errands(
+fn spawn_background_tasks(
     control: &Arc<Control>,
-    spans: mpsc::Receiver<Vec<Span>>,
-) -> Result<(JoinHandle<()>, oneshot::Sender<()>), Fault> {
-    let runtime = event_loops::runtime().map_err(Fault::Loop)?;
+    spans: mpsc::Receiver<Vec<RequestSpan>>,
+) -> Result<(JoinHandle<()>, oneshot::Sender<()>), EdgeError> {
+    let runtime = event_loops::runtime().map_err(EdgeError::Loop)?;
     let (end, ended) = oneshot::channel();
     let control = Arc::clone(control);
-    let body = move || errands::run(&runtime, &control, spans, ended);
+    let body = move || background_tasks::run(&runtime, &control, spans, ended);
     Ok((spawn("edge-errands".to_owned(), body)?, end))
 }
 
 /// What the numbers of a loop grow from; nobody shall foresee them, or get the same ones after a restart.
-fn seed(number: usize) -> Result<u64, Fault> {
+fn seed(number: usize) -> Result<u64, EdgeError> {
     let random = ring::rand::SystemRandom::new();
-    let bytes = ring::rand::generate::<[u8; 8]>(&random).map_err(|_| Fault::NoRandom)?;
+    let bytes = ring::rand::generate::<[u8; 8]>(&random).map_err(|_| EdgeError::NoRandom)?;
     Ok(mix(u64::from_le_bytes(bytes.expose()) ^ number as u64))
 }
 
-fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Fault> {
+fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, EdgeError> {
     std::thread::Builder::new()
         .name(name)
         .spawn(body)
-        .map_err(Fault::Loop)
+        .map_err(EdgeError::Loop)
 }

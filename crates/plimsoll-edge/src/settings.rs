@@ -5,16 +5,16 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use plimsoll_config::edge::{self, Edge, Limits, Network, Traces};
+use plimsoll_config::edge::{self, EdgeConfig, EdgeLimits, Network, Traces};
 
-use crate::access::Gate;
 use crate::cache::{Cache, disk};
-use crate::clock::{self, Clock};
+use crate::clock::{self, EdgeClock};
 use crate::deadline::ticks;
-use crate::fault::{Fault, TlsFault};
-use crate::figures::Counter;
-use crate::hub::Hub;
-use crate::pool::Pool;
+use crate::error::{SettingsError, TlsError};
+use crate::hub::ActiveHub;
+use crate::ip_filter::IpFilter;
+use crate::loop_metrics::Counter;
+use crate::pool::UpstreamPool;
 use crate::route::shared::RouteShared;
 use crate::route::{self, Routes};
 use crate::tls::challenges::Challenges;
@@ -25,28 +25,28 @@ use tokio_rustls::TlsAcceptor;
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) routes: Arc<Routes>,
-    pub(crate) pools: Vec<Arc<Pool>>,
-    pub(crate) limits: Limits,
+    pub(crate) pools: Vec<Arc<UpstreamPool>>,
+    pub(crate) limits: EdgeLimits,
     pub(crate) trusted: Vec<Network>,
     pub(crate) ticks: Ticks,
     /// Who is let in.
-    pub(crate) gate: Option<Arc<Gate>>,
+    pub(crate) gate: Option<Arc<IpFilter>>,
     /// Names of clients that get no page in place of another.
     pub(crate) crawlers: regex::bytes::Regex,
     pub(crate) traces: Option<Arc<Traces>>,
     pub(crate) cache: Option<Arc<Cache>>,
     /// Who knows it may `PURGE`.
     pub(crate) purge_token: Option<Arc<str>>,
-    pub(crate) hub: Option<Arc<Hub>>,
+    pub(crate) hub: Option<Arc<ActiveHub>>,
     /// Which of a route's counters is this loop's.
     pub(crate) number: usize,
     /// Bytes that the connections of one loop may hold together.
     pub(crate) memory_max: usize,
-    doors: Vec<Arc<DoorSettings>>,
+    listeners: Vec<Arc<ListenerSettings>>,
 }
 
 /// How clients of one listener are met.
-pub(crate) struct DoorSettings {
+pub(crate) struct ListenerSettings {
     pub(crate) address: SocketAddr,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) certificates: Option<Arc<ByName>>,
@@ -54,7 +54,7 @@ pub(crate) struct DoorSettings {
     pub(crate) proxy_protocol: bool,
 }
 
-impl std::fmt::Debug for DoorSettings {
+impl std::fmt::Debug for ListenerSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DoorSettings")
             .field("address", &self.address)
@@ -64,62 +64,62 @@ impl std::fmt::Debug for DoorSettings {
 
 /// What all loops share of a configuration.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) pools: Vec<Arc<Pool>>,
+pub(crate) struct SharedSettings {
+    pub(crate) pools: Vec<Arc<UpstreamPool>>,
     pub(crate) routes: Vec<Arc<RouteShared>>,
-    gate: Option<Arc<Gate>>,
+    gate: Option<Arc<IpFilter>>,
     traces: Option<Arc<Traces>>,
     pub(crate) cache: Option<Arc<Cache>>,
-    pub(crate) hub: Option<Arc<Hub>>,
-    pub(crate) doors: Vec<Arc<DoorSettings>>,
+    pub(crate) hub: Option<Arc<ActiveHub>>,
+    pub(crate) listeners: Vec<Arc<ListenerSettings>>,
 }
 
 /// What a configuration goes on from.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Before<'a> {
-    pub(crate) pools: &'a [Arc<Pool>],
+    pub(crate) pools: &'a [Arc<UpstreamPool>],
     pub(crate) routes: &'a [Arc<RouteShared>],
-    pub(crate) doors: &'a [Arc<DoorSettings>],
+    pub(crate) listeners: &'a [Arc<ListenerSettings>],
     pub(crate) challenges: Option<&'a Arc<Challenges>>,
-    pub(crate) hub: Option<&'a Arc<Hub>>,
+    pub(crate) hub: Option<&'a Arc<ActiveHub>>,
 }
 
-impl Shared {
+impl SharedSettings {
     /// Builds it for so many loops; `servers` are the configuration's pools with the servers that they have now. Pools
     /// of the same name and routes for the same requests go on from earlier ones.
     pub(crate) fn new(
-        edge: &Edge,
-        servers: &[edge::Pool],
+        edge: &EdgeConfig,
+        servers: &[edge::PoolConfig],
         before: Before<'_>,
         loops: usize,
-        clock: Clock,
-    ) -> Result<Self, Fault> {
+        clock: EdgeClock,
+    ) -> Result<Self, SettingsError> {
         let now = clock::wall();
         let obtained = Obtained {
             acme: edge.acme.as_ref(),
             challenges: before.challenges.filter(|_| edge.acme.is_some()),
         };
-        let doors = edge.listen.iter().map(|listener| {
-            let mut doors = before.doors.iter();
-            let before = doors.find(|door| door.address == listener.address);
-            let before = before.and_then(|door| door.certificates.as_deref());
+        let listeners = edge.listen.iter().map(|listener| {
+            let mut earlier = before.listeners.iter();
+            let before = earlier.find(|candidate| candidate.address == listener.address);
+            let before = before.and_then(|candidate| candidate.certificates.as_deref());
             let ending = tls::ending(listener, before, obtained, now)?;
-            Ok(Arc::new(DoorSettings {
+            Ok(Arc::new(ListenerSettings {
                 address: listener.address,
                 tls: ending.as_ref().map(|ending| ending.acceptor.clone()),
                 certificates: ending.map(|ending| ending.certificates),
                 proxy_protocol: listener.proxy_protocol,
             }))
         });
-        let doors = doors.collect::<Result<_, TlsFault>>()?;
+        let listeners = listeners.collect::<Result<_, TlsError>>()?;
         let routes = edge
             .routes
             .iter()
             .map(|route| RouteShared::new(route, before.routes, loops).map(Arc::new))
-            .collect::<Result<_, Fault>>()?;
-        let gate = edge.access.as_ref().map(Gate::new).transpose()?;
+            .collect::<Result<_, SettingsError>>()?;
+        let gate = edge.access.as_ref().map(IpFilter::new).transpose()?;
         let hub = edge.hub.as_ref();
-        let hub = hub.map(|hub| Hub::new(hub, before.hub, loops, clock));
+        let hub = hub.map(|hub| ActiveHub::new(hub, before.hub, loops, clock));
         Ok(Self {
             pools: pools(servers, before.pools, clock)?,
             routes,
@@ -127,7 +127,7 @@ impl Shared {
             traces: edge.traces.clone().map(Arc::new),
             cache: None,
             hub: hub.transpose()?.map(Arc::new),
-            doors,
+            listeners,
         })
     }
 }
@@ -135,20 +135,20 @@ impl Shared {
 /// The copies: a reload keeps them unless it gives them another room. The disk is used by whoever the process becomes,
 /// so that this comes after that.
 pub(crate) fn cache(
-    edge: &Edge,
+    edge: &EdgeConfig,
     before: Option<&Arc<Cache>>,
-    tell: &Arc<dyn Fn(&str) + Send + Sync>,
-) -> Result<Option<Arc<Cache>>, Fault> {
+    report: &Arc<dyn Fn(&str) + Send + Sync>,
+) -> Result<Option<Arc<Cache>>, SettingsError> {
     let Some(size) = edge.cache else {
         return Ok(None);
     };
     let disk_before = before.and_then(|before| before.disk.as_ref());
     let config = edge.cache_disk.as_ref();
-    let found = disk::follow(config, disk_before, tell);
-    let is_in_use = matches!(found, disk::Found::InUse);
+    let found = disk::follow(config, disk_before, report);
+    let is_in_use = matches!(found, disk::DiskStatus::InUse);
     let disk = match found {
-        disk::Found::Disk(disk) => Some(disk),
-        disk::Found::InUse | disk::Found::None => None,
+        disk::DiskStatus::Disk(disk) => Some(disk),
+        disk::DiskStatus::InUse | disk::DiskStatus::None => None,
     };
     let is_same = match (&disk, disk_before) {
         (Some(disk), Some(before)) => Arc::ptr_eq(disk, before),
@@ -156,7 +156,7 @@ pub(crate) fn cache(
     };
     let cache = match before {
         Some(before) if before.size == size && is_same => Arc::clone(before),
-        _ => Arc::new(Cache::new(size, disk).ok_or(Fault::NoRandom)?),
+        _ => Arc::new(Cache::new(size, disk).ok_or(SettingsError::NoRandom)?),
     };
     if let (Some(disk), Some(config)) = (&cache.disk, config) {
         disk.attach(&cache.store, size, config.size);
@@ -167,20 +167,20 @@ pub(crate) fn cache(
 }
 
 /// The admin address's token: whoever may ask there may purge by method.
-fn purge_token(edge: &Edge) -> Option<Arc<str>> {
+fn purge_token(edge: &EdgeConfig) -> Option<Arc<str>> {
     let token = edge.admin.as_ref()?.token.as_deref()?;
     Some(token.into())
 }
 
 /// Builds pools; those of the same name go on from earlier ones.
 pub(crate) fn pools(
-    configs: &[edge::Pool],
-    before: &[Arc<Pool>],
-    clock: Clock,
-) -> Result<Vec<Arc<Pool>>, TlsFault> {
+    configs: &[edge::PoolConfig],
+    before: &[Arc<UpstreamPool>],
+    clock: EdgeClock,
+) -> Result<Vec<Arc<UpstreamPool>>, TlsError> {
     let pools = configs.iter().map(|config| {
-        let before = before.iter().find(|one| one.config.name == config.name);
-        Pool::new(config, before.map(|pool| &**pool), clock).map(Arc::new)
+        let before = before.iter().find(|pool| pool.config.name == config.name);
+        UpstreamPool::new(config, before.map(|pool| &**pool), clock).map(Arc::new)
     });
     pools.collect()
 }
@@ -199,7 +199,11 @@ impl Settings {
     ///
     /// # Errors
     /// When a regular expression is not valid.
-    pub(crate) fn new(edge: &Edge, shared: &Shared, number: usize) -> Result<Self, regex::Error> {
+    pub(crate) fn new(
+        edge: &EdgeConfig,
+        shared: &SharedSettings,
+        number: usize,
+    ) -> Result<Self, regex::Error> {
         let limits = edge.limits;
         Ok(Self {
             routes: Arc::new(Routes::new(&edge.routes, &shared.routes, &edge.pools)?),
@@ -211,7 +215,7 @@ impl Settings {
             hub: shared.hub.clone(),
             number,
             pools: shared.pools.clone(),
-            doors: shared.doors.clone(),
+            listeners: shared.listeners.clone(),
             limits,
             trusted: edge.trusted.clone(),
             memory_max: usize::try_from(limits.memory_max).unwrap_or(usize::MAX) / loops(edge),
@@ -227,7 +231,7 @@ impl Settings {
 
 impl Settings {
     /// The same with other servers.
-    pub(crate) fn with_pools(&self, pools: Vec<Arc<Pool>>) -> Self {
+    pub(crate) fn with_pools(&self, pools: Vec<Arc<UpstreamPool>>) -> Self {
         Self {
             routes: Arc::clone(&self.routes),
             gate: self.gate.clone(),
@@ -242,7 +246,7 @@ impl Settings {
             limits: self.limits,
             trusted: self.trusted.clone(),
             ticks: self.ticks,
-            doors: self.doors.clone(),
+            listeners: self.listeners.clone(),
         }
     }
 
@@ -250,31 +254,33 @@ impl Settings {
     #[inline]
     pub(crate) fn count_of(&self, route: usize) -> Option<&Counter> {
         let counts = &self.routes.get(route).shared.counts;
-        counts.get(self.number).map(|one| &one.0)
+        counts.get(self.number).map(|counter| &counter.0)
     }
 
     /// This loop's counter of a route's requests that a copy answered.
     #[inline]
     pub(crate) fn hits_of(&self, route: usize) -> Option<&Counter> {
         let hits = &self.routes.get(route).shared.hits;
-        hits.get(self.number).map(|one| &one.0)
+        hits.get(self.number).map(|counter| &counter.0)
     }
 
     /// This loop's counter of a route's requests that went on though the cache was asked.
     #[inline]
     pub(crate) fn misses_of(&self, route: usize) -> Option<&Counter> {
         let misses = &self.routes.get(route).shared.misses;
-        misses.get(self.number).map(|one| &one.0)
+        misses.get(self.number).map(|counter| &counter.0)
     }
 
     /// How clients of a listener are met; `None` when the configuration no longer has it.
-    pub(crate) fn listener(&self, address: SocketAddr) -> Option<&Arc<DoorSettings>> {
-        self.doors.iter().find(|door| door.address == address)
+    pub(crate) fn listener(&self, address: SocketAddr) -> Option<&Arc<ListenerSettings>> {
+        self.listeners
+            .iter()
+            .find(|listener| listener.address == address)
     }
 }
 
 /// How many event loops there are.
-pub(crate) fn loops(edge: &Edge) -> usize {
+pub(crate) fn loops(edge: &EdgeConfig) -> usize {
     match edge.cores {
         Some(cores) => cores.max(1) as usize,
         None => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),

@@ -16,31 +16,31 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::uri::Authority;
 use hyper::{Request, Response, StatusCode};
 use plimsoll_wire::framing::BodyReader;
-use plimsoll_wire::head::{self, Head, Header, Length};
+use plimsoll_wire::head::{self, BodyLength, Head, Header};
 
-use self::held::Body;
+use self::held::StreamBody;
 pub(crate) use self::held::{Inbound, Outbound};
-pub(crate) use self::meter::{Meter, Metered};
+pub(crate) use self::meter::{ConnectionMeter, Metered};
 use crate::forward;
 use crate::memory::Memory;
 
 /// One stream of a client.
-pub(crate) struct Stream {
+pub(crate) struct Http2Stream {
     /// What of the request is to be read next.
     pending: Vec<u8>,
     at: usize,
-    body: Body,
+    body: StreamBody,
     /// The body goes on in chunks, for its length is not known.
     in_chunks: bool,
     body_ended: bool,
     respond: SendResponse<Outbound>,
     is_head: bool,
-    answer: Answer,
-    meter: Rc<Meter>,
+    answer: StreamResponse,
+    meter: Rc<ConnectionMeter>,
     memory: Rc<Memory>,
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for Http2Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stream")
             .field("answer", &self.answer)
@@ -48,9 +48,9 @@ impl fmt::Debug for Stream {
     }
 }
 
-impl Drop for Stream {
+impl Drop for Http2Stream {
     fn drop(&mut self) {
-        if matches!(self.answer, Answer::Complete) {
+        if matches!(self.answer, StreamResponse::Complete) {
             self.meter.count_answer();
         } else if self.is_reset() {
             self.meter.count_reset();
@@ -59,18 +59,18 @@ impl Drop for Stream {
 }
 
 #[derive(Debug)]
-enum Answer {
+enum StreamResponse {
     /// Its head is to come.
     Head,
     Body(SendStream<Outbound>, BodyReader),
     Complete,
 }
 
-impl Stream {
+impl Http2Stream {
     pub(crate) fn new(
         request: Request<RecvStream>,
         respond: SendResponse<Outbound>,
-        meter: Rc<Meter>,
+        meter: Rc<ConnectionMeter>,
         memory: &Rc<Memory>,
     ) -> Self {
         let (parts, body) = request.into_parts();
@@ -86,14 +86,14 @@ impl Stream {
             body_ended: !has_body,
             respond,
             is_head: parts.method == hyper::Method::HEAD,
-            answer: Answer::Head,
+            answer: StreamResponse::Head,
             meter,
             memory: Rc::clone(memory),
         }
     }
 
     /// The body that is to come, if there is one.
-    pub(crate) fn awaited(&self) -> Option<&Body> {
+    pub(crate) fn awaited(&self) -> Option<&StreamBody> {
         (!self.body_ended).then_some(&self.body)
     }
 
@@ -118,7 +118,7 @@ impl Stream {
             }
             self.pending.clear();
             self.at = 0;
-            if matches!(self.answer, Answer::Complete) {
+            if matches!(self.answer, StreamResponse::Complete) {
                 return Poll::Ready(Ok(0));
             }
             if self.body_ended {
@@ -158,9 +158,9 @@ impl Stream {
 
     fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let reset = match &mut self.answer {
-            Answer::Head => self.respond.poll_reset(cx),
-            Answer::Body(stream, _) => stream.poll_reset(cx),
-            Answer::Complete => return Poll::Pending,
+            StreamResponse::Head => self.respond.poll_reset(cx),
+            StreamResponse::Body(stream, _) => stream.poll_reset(cx),
+            StreamResponse::Complete => return Poll::Pending,
         };
         reset.map(drop)
     }
@@ -172,10 +172,10 @@ impl Stream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         match &mut self.answer {
-            Answer::Head => Poll::Ready(self.write_head(bytes)),
-            Answer::Complete => Poll::Ready(Ok(0)),
-            Answer::Body(stream, reader) => {
-                let room = ready!(poll_room(stream, cx, bytes.len()))?;
+            StreamResponse::Head => Poll::Ready(self.write_head(bytes)),
+            StreamResponse::Complete => Poll::Ready(Ok(0)),
+            StreamResponse::Body(stream, reader) => {
+                let room = ready!(poll_capacity(stream, cx, bytes.len()))?;
                 let mut content = Vec::with_capacity(room);
                 let taken = reader
                     .take(&bytes[..room], |piece| content.extend_from_slice(piece))
@@ -189,7 +189,7 @@ impl Stream {
                         .map_err(io::Error::other)?;
                 }
                 if is_complete {
-                    self.answer = Answer::Complete;
+                    self.answer = StreamResponse::Complete;
                 }
                 Poll::Ready(Ok(taken))
             }
@@ -198,11 +198,11 @@ impl Stream {
 
     /// Ends an answer that would last as long as its connection.
     pub(crate) fn end(&mut self) {
-        if let Answer::Body(stream, _) = &mut self.answer {
+        if let StreamResponse::Body(stream, _) = &mut self.answer {
             // Whoever is gone needs no end.
             let nothing = Outbound::new(Vec::new(), &self.memory);
             let _ = stream.send_data(nothing, true);
-            self.answer = Answer::Complete;
+            self.answer = StreamResponse::Complete;
         }
     }
 
@@ -219,22 +219,22 @@ impl Stream {
             return Ok(end);
         }
         let has_none = self.is_head || matches!(head.status, 204 | 304);
-        let is_empty = has_none || head.length == Length::Sized(0);
+        let is_empty = has_none || head.length == BodyLength::Sized(0);
         let stream = self
             .respond
             .send_response(response, is_empty)
             .map_err(io::Error::other)?;
         self.answer = if is_empty {
-            Answer::Complete
+            StreamResponse::Complete
         } else {
-            Answer::Body(stream, BodyReader::new(head.length, u64::MAX))
+            StreamResponse::Body(stream, BodyReader::new(head.length, u64::MAX))
         };
         Ok(end)
     }
 }
 
 /// How many of so many bytes the client has room for; more than none.
-fn poll_room(
+fn poll_capacity(
     stream: &mut SendStream<Outbound>,
     cx: &mut Context<'_>,
     wanted: usize,
@@ -257,17 +257,17 @@ fn request_head(parts: &hyper::http::request::Parts, in_chunks: bool) -> Vec<u8>
         .uri
         .path_and_query()
         .map_or("/", |target| target.as_str());
-    for part in [parts.method.as_str(), " ", target, " HTTP/1.1\r\n"] {
-        head.extend_from_slice(part.as_bytes());
+    for chunk in [parts.method.as_str(), " ", target, " HTTP/1.1\r\n"] {
+        head.extend_from_slice(chunk.as_bytes());
     }
     let authority = parts.uri.authority().map(Authority::as_str);
     if let Some(authority) = authority {
         put(&mut head, "host", authority.as_bytes());
     }
     for (name, value) in &parts.headers {
-        let is_said =
-            name == "host" && authority.is_some_and(|one| one.as_bytes() == value.as_bytes());
-        if !is_said && name != "cookie" {
+        let is_repeated =
+            name == "host" && authority.is_some_and(|host| host.as_bytes() == value.as_bytes());
+        if !is_repeated && name != "cookie" {
             put(&mut head, name.as_str(), value.as_bytes());
         }
     }
@@ -289,8 +289,8 @@ fn request_head(parts: &hyper::http::request::Parts, in_chunks: bool) -> Vec<u8>
 }
 
 fn put(head: &mut Vec<u8>, name: &str, value: &[u8]) {
-    for part in [name.as_bytes(), b": ", value, b"\r\n"] {
-        head.extend_from_slice(part);
+    for chunk in [name.as_bytes(), b": ", value, b"\r\n"] {
+        head.extend_from_slice(chunk);
     }
 }
 

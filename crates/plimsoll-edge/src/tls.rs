@@ -7,16 +7,16 @@ mod examine;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
-use plimsoll_config::edge::{Acme, Certificate, Listener};
+use plimsoll_config::edge::{Acme, Certificate, ListenerConfig};
 use rustls::crypto;
 use rustls::pki_types::ServerName;
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, ServerConfig};
 use rustls::sign::CertifiedKey;
 use tokio_rustls::TlsAcceptor;
 
-use crate::fault::TlsFault;
+use crate::error::TlsError;
 use crate::lock::lock;
-use certificate::{Loaded, Stamp, load};
+use certificate::{FileFingerprint, Loaded, load};
 use challenges::{ACME_TLS, Challenges};
 pub use examine::{Examined, examine};
 pub(crate) use examine::{insecure, uncovered};
@@ -36,7 +36,7 @@ pub(crate) struct Obtained<'a> {
 
 /// What ends the encryption of a listener's clients.
 #[derive(Clone)]
-pub(crate) struct Ending {
+pub(crate) struct TlsTermination {
     pub(crate) acceptor: TlsAcceptor,
     pub(crate) certificates: Arc<ByName>,
 }
@@ -44,11 +44,11 @@ pub(crate) struct Ending {
 /// What ends the encryption of a listener's clients; `None` when it is plain. A certificate that has expired is
 /// refused, but for one that was in use `before`: another change must not wait for it.
 pub(crate) fn ending(
-    listener: &Listener,
+    listener: &ListenerConfig,
     before: Option<&ByName>,
     obtained: Obtained<'_>,
     now: SystemTime,
-) -> Result<Option<Ending>, TlsFault> {
+) -> Result<Option<TlsTermination>, TlsError> {
     if listener.tls.is_empty() {
         return Ok(None);
     }
@@ -63,7 +63,7 @@ pub(crate) fn ending(
         config.alpn_protocols.push(ACME_TLS.to_vec());
     }
     config.ticketer = crypto::ring::Ticketer::new()?;
-    Ok(Some(Ending {
+    Ok(Some(TlsTermination {
         acceptor: TlsAcceptor::from(Arc::new(config)),
         certificates,
     }))
@@ -76,17 +76,17 @@ pub(crate) struct ByName {
     /// `None` is still to be obtained.
     keys: RwLock<Vec<Option<Arc<CertifiedKey>>>>,
     challenges: Option<Arc<Challenges>>,
-    watched: Mutex<Vec<Watched>>,
+    watched: Mutex<Vec<WatchedCertificate>>,
 }
 
 /// The files of a certificate, and what was last seen of them.
 #[derive(Debug)]
-struct Watched {
+struct WatchedCertificate {
     files: Certificate,
-    stamp: Stamp,
+    fingerprint: FileFingerprint,
     until: Option<SystemTime>,
     /// When it was last said that its end is near.
-    said: Option<SystemTime>,
+    warned_at: Option<SystemTime>,
 }
 
 impl ByName {
@@ -95,18 +95,18 @@ impl ByName {
         before: Option<&Self>,
         obtained: Obtained<'_>,
         now: SystemTime,
-    ) -> Result<Self, TlsFault> {
+    ) -> Result<Self, TlsError> {
         let mut keys = Vec::new();
         let mut watched = Vec::new();
         for files in certificates {
             // Before the files are read: a change while they are is seen afterwards.
-            let stamp = Stamp::of(files);
+            let fingerprint = FileFingerprint::of(files);
             let listed = obtained.acme.map_or(&[][..], |acme| &acme.certificates);
-            let is_obtained = listed.iter().any(|one| one.files == *files);
+            let is_obtained = listed.iter().any(|certificate| certificate.files == *files);
             let loaded = match load(files) {
                 // Whoever obtains it sees that it is missing, or too old.
                 Err(_) if is_obtained => None,
-                Err(fault) => return Err(fault),
+                Err(error) => return Err(error),
                 Ok(loaded) => Some(loaded),
             };
             if let Some(loaded) = &loaded
@@ -115,11 +115,11 @@ impl ByName {
             {
                 loaded.must_be_valid(files, now)?;
             }
-            watched.push(Watched {
+            watched.push(WatchedCertificate {
                 files: files.clone(),
-                stamp,
+                fingerprint,
                 until: loaded.as_ref().map(|loaded| loaded.until),
-                said: None,
+                warned_at: None,
             });
             keys.push(loaded.map(|loaded| loaded.key));
         }
@@ -132,7 +132,9 @@ impl ByName {
 
     fn holds(&self, key: &CertifiedKey) -> bool {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-        keys.iter().flatten().any(|one| one.cert == key.cert)
+        keys.iter()
+            .flatten()
+            .any(|candidate| candidate.cert == key.cert)
     }
 
     /// Whether a certificate is for a name.
@@ -143,46 +145,48 @@ impl ByName {
 
     /// Looks whether files have changed and whether certificates end soon; what there is to tell. A file that cannot
     /// be used changes nothing.
-    pub(crate) fn look(&self, now: SystemTime) -> Vec<String> {
-        let mut told = Vec::new();
-        for (place, one) in lock(&self.watched).iter_mut().enumerate() {
-            let stamp = Stamp::of(&one.files);
-            let cert = one.files.cert.display();
-            if stamp != one.stamp {
-                one.stamp = stamp;
-                match load(&one.files).and_then(|loaded| {
-                    loaded.must_be_valid(&one.files, now)?;
+    pub(crate) fn check(&self, now: SystemTime) -> Vec<String> {
+        let mut notices = Vec::new();
+        for (place, watched) in lock(&self.watched).iter_mut().enumerate() {
+            let fingerprint = FileFingerprint::of(&watched.files);
+            let cert = watched.files.cert.display();
+            if fingerprint != watched.fingerprint {
+                watched.fingerprint = fingerprint;
+                match load(&watched.files).and_then(|loaded| {
+                    loaded.must_be_valid(&watched.files, now)?;
                     Ok(loaded)
                 }) {
                     Ok(Loaded { key, until }) => {
-                        one.until = Some(until);
-                        one.said = None;
+                        watched.until = Some(until);
+                        watched.warned_at = None;
                         self.replace(place, key);
                         let until = httpdate::fmt_http_date(until);
-                        told.push(format!(
+                        notices.push(format!(
                             "the certificate {cert} was renewed; it is valid until {until}"
                         ));
                     }
-                    Err(fault) => told.push(format!(
+                    Err(error) => notices.push(format!(
                         "the certificate {cert} has changed and stays as it was: {}",
-                        fault.in_words()
+                        error.in_words()
                     )),
                 }
             }
-            let Some(until) = one.until else {
+            let Some(until) = watched.until else {
                 continue;
             };
-            let was_said = one.said.is_some_and(|said| now < said + DAY);
-            if now + SOON > until && !was_said {
-                one.said = Some(now);
+            let was_warned = watched
+                .warned_at
+                .is_some_and(|warned_at| now < warned_at + DAY);
+            if now + SOON > until && !was_warned {
+                watched.warned_at = Some(now);
                 let verb = if now > until { "ended" } else { "ends" };
                 let until = httpdate::fmt_http_date(until);
-                told.push(format!(
+                notices.push(format!(
                     "warning: the certificate {cert} {verb} on {until}; renew it"
                 ));
             }
         }
-        told
+        notices
     }
 
     fn replace(&self, place: usize, key: Arc<CertifiedKey>) {
@@ -196,7 +200,7 @@ impl ByName {
 impl ResolvesServerCert for ByName {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         if let Some(challenges) = &self.challenges
-            && let Ok(proof) = challenges.asked(&hello)
+            && let Ok(proof) = challenges.certificate_for(&hello)
         {
             return proof;
         }

@@ -10,7 +10,7 @@ use plimsoll_wire::head::Header;
 use tokio::sync::mpsc;
 
 use crate::clock::Nanoseconds;
-use crate::figures::Figures;
+use crate::loop_metrics::LoopMetrics;
 
 /// Spans that a loop gathers before it hands them on.
 const BATCH_LEN: usize = 64;
@@ -30,15 +30,15 @@ impl Context {
     /// What a client's `traceparent` says; `None` when there is none that holds.
     pub(crate) fn parse(value: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(value.trim_ascii()).ok()?;
-        let mut parts = text.split('-');
-        let version = parts
+        let mut fields = text.split('-');
+        let version = fields
             .next()
-            .filter(|part| is_hex(part, 2) && *part != "ff")?;
-        let trace = parts.next().filter(|part| is_hex(part, 32))?;
-        let parent = parts.next().filter(|part| is_hex(part, 16))?;
-        let flags = parts.next().filter(|part| is_hex(part, 2))?;
+            .filter(|field| is_hex(field, 2) && *field != "ff")?;
+        let trace = fields.next().filter(|field| is_hex(field, 32))?;
+        let parent = fields.next().filter(|field| is_hex(field, 16))?;
+        let flags = fields.next().filter(|field| is_hex(field, 2))?;
         // Later versions may say more behind; this one says nothing.
-        if version == "00" && parts.next().is_some() {
+        if version == "00" && fields.next().is_some() {
             return None;
         }
         let context = Self {
@@ -59,7 +59,7 @@ fn is_hex(text: &str, len: usize) -> bool {
 
 /// What the edge says to the server, and what it will tell of itself.
 #[derive(Debug)]
-pub(crate) struct Trace {
+pub(crate) struct RequestTrace {
     pub(crate) context: Context,
     /// The request, as the edge took it.
     pub(crate) span: u64,
@@ -68,12 +68,12 @@ pub(crate) struct Trace {
     /// Whether the client's own context goes on.
     pub(crate) goes_on: bool,
     /// What is remembered of the request when it is sampled.
-    pub(crate) request: Option<Box<Request>>,
+    pub(crate) request: Option<Box<SpanRequest>>,
 }
 
 /// What a span tells of a request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Request {
+pub(crate) struct SpanRequest {
     pub(crate) method: String,
     pub(crate) host: String,
     pub(crate) target: String,
@@ -86,7 +86,7 @@ pub(crate) struct Request {
     pub(crate) route: String,
 }
 
-impl Trace {
+impl RequestTrace {
     /// Decides by the client's context or by chance. `random` gives a number nobody foresees at every call.
     pub(crate) fn begin(
         headers: &[Header<'_>],
@@ -143,13 +143,13 @@ fn unit(random: u64) -> f64 {
 
 /// A sampled request that ended.
 #[derive(Clone, Debug)]
-pub(crate) struct Span {
+pub(crate) struct RequestSpan {
     pub(crate) context: Context,
     /// Its own identity.
     pub(crate) id: u64,
     /// That of its exchange with a server.
     pub(crate) exchange: u64,
-    pub(crate) request: Box<Request>,
+    pub(crate) request: Box<SpanRequest>,
     pub(crate) status: u16,
     /// Why no server answered.
     pub(crate) reason: Option<&'static str>,
@@ -167,27 +167,27 @@ pub(crate) struct Span {
 /// The spans of one loop, handed on together. A loop never waits for the collector.
 #[derive(Debug, Default)]
 pub(crate) struct Spans {
-    to: Option<mpsc::Sender<Vec<Span>>>,
-    batch: Vec<Span>,
+    to: Option<mpsc::Sender<Vec<RequestSpan>>>,
+    batch: Vec<RequestSpan>,
 }
 
 impl Spans {
-    pub(crate) fn new(to: mpsc::Sender<Vec<Span>>) -> Self {
+    pub(crate) fn new(to: mpsc::Sender<Vec<RequestSpan>>) -> Self {
         Self {
             to: Some(to),
             batch: Vec::new(),
         }
     }
 
-    pub(crate) fn push(&mut self, span: Span, figures: &Figures) {
+    pub(crate) fn push(&mut self, span: RequestSpan, figures: &LoopMetrics) {
         self.batch.push(span);
         if self.batch.len() >= BATCH_LEN {
-            self.hand_on(figures);
+            self.flush(figures);
         }
     }
 
     /// Hands on what was gathered.
-    pub(crate) fn hand_on(&mut self, figures: &Figures) {
+    pub(crate) fn flush(&mut self, figures: &LoopMetrics) {
         if self.batch.is_empty() {
             return;
         }
@@ -261,22 +261,22 @@ mod tests {
             name: "Traceparent",
             value: PARENT.as_bytes(),
         }];
-        let one = Trace::begin(&line, &traces(0.0, Parents::All), false, &mut random);
-        assert!(one.context.sampled && one.goes_on && one.span != one.exchange);
-        let header = one.header();
+        let trace = RequestTrace::begin(&line, &traces(0.0, Parents::All), false, &mut random);
+        assert!(trace.context.sampled && trace.goes_on && trace.span != trace.exchange);
+        let header = trace.header();
         assert!(header.starts_with("00-0af7651916cd43dd8448eb211c80319c-"));
         assert!(header.ends_with("-01") && !header.contains("b7ad6b7169203331"));
-        let one = Trace::begin(&line, &traces(0.0, Parents::Trusted), false, &mut random);
-        assert!(!one.context.sampled && !one.goes_on && one.context.parent == 0);
-        let one = Trace::begin(&line, &traces(0.0, Parents::Trusted), true, &mut random);
-        assert!(one.goes_on);
-        let one = Trace::begin(&line, &traces(0.0, Parents::None), true, &mut random);
-        assert!(!one.goes_on);
+        let trace = RequestTrace::begin(&line, &traces(0.0, Parents::Trusted), false, &mut random);
+        assert!(!trace.context.sampled && !trace.goes_on && trace.context.parent == 0);
+        let trace = RequestTrace::begin(&line, &traces(0.0, Parents::Trusted), true, &mut random);
+        assert!(trace.goes_on);
+        let trace = RequestTrace::begin(&line, &traces(0.0, Parents::None), true, &mut random);
+        assert!(!trace.goes_on);
         let twice = [line[0], line[0]];
-        let one = Trace::begin(&twice, &traces(1.0, Parents::All), false, &mut random);
-        assert!(one.context.sampled && !one.goes_on);
+        let trace = RequestTrace::begin(&twice, &traces(1.0, Parents::All), false, &mut random);
+        assert!(trace.context.sampled && !trace.goes_on);
         let sampled = (0..10_000).filter(|_| {
-            let trace = Trace::begin(&[], &traces(0.1, Parents::All), false, &mut random);
+            let trace = RequestTrace::begin(&[], &traces(0.1, Parents::All), false, &mut random);
             trace.context.sampled
         });
         let sampled = sampled.count();

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite as _;
 
-use crate::client::{Client, poll_read, poll_write};
+use crate::client::{ClientStream, poll_read, poll_write};
 use crate::event_loop::EventLoop;
 use crate::outgoing::Outgoing;
 use crate::upstream::Upstream;
@@ -23,8 +23,8 @@ pub(crate) struct Tunnel {
     client_ended: bool,
     server_ended: bool,
     /// The end was passed on.
-    server_told: bool,
-    client_told: bool,
+    server_shut_down: bool,
+    client_shut_down: bool,
     idle_ticks: u64,
     fresh: bool,
 }
@@ -38,8 +38,8 @@ impl Tunnel {
             to_client: Outgoing::default(),
             client_ended: false,
             server_ended: false,
-            server_told: false,
-            client_told: false,
+            server_shut_down: false,
+            client_shut_down: false,
             idle_ticks,
             fresh: true,
         }
@@ -54,7 +54,7 @@ impl Tunnel {
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        client: &mut Client,
+        client: &mut ClientStream,
         event_loop: &Rc<EventLoop>,
         deadline: usize,
     ) -> Poll<()> {
@@ -68,14 +68,17 @@ impl Tunnel {
                 _ => moved = true,
             }
         }
-        let told = [
+        let flushes = [
             client.poll_flush(cx),
             std::pin::Pin::new(&mut self.server).poll_flush(cx),
         ];
-        if told.iter().any(|told| matches!(told, Poll::Ready(Err(_)))) {
+        if flushes
+            .iter()
+            .any(|flush| matches!(flush, Poll::Ready(Err(_))))
+        {
             return Poll::Ready(());
         }
-        if self.server_told && self.client_told {
+        if self.server_shut_down && self.client_shut_down {
             return Poll::Ready(());
         }
         if moved {
@@ -88,7 +91,7 @@ impl Tunnel {
     fn up(
         &mut self,
         cx: &mut Context<'_>,
-        client: &mut Client,
+        client: &mut ClientStream,
         event_loop: &EventLoop,
     ) -> Result<bool, ()> {
         if !self.to_server.is_empty() {
@@ -101,12 +104,12 @@ impl Tunnel {
             return Ok(true);
         }
         if self.client_ended {
-            if self.server_told {
+            if self.server_shut_down {
                 return Ok(false);
             }
-            let told = std::pin::Pin::new(&mut self.server).poll_shutdown(cx);
-            self.server_told = told.is_ready();
-            return Ok(self.server_told);
+            let shutdown = std::pin::Pin::new(&mut self.server).poll_shutdown(cx);
+            self.server_shut_down = shutdown.is_ready();
+            return Ok(self.server_shut_down);
         }
         let mut shared = event_loop.shared.borrow_mut();
         match client.poll_read(cx, &mut shared) {
@@ -131,7 +134,7 @@ impl Tunnel {
     fn down(
         &mut self,
         cx: &mut Context<'_>,
-        client: &mut Client,
+        client: &mut ClientStream,
         event_loop: &EventLoop,
     ) -> Result<bool, ()> {
         if !self.to_client.is_empty() {
@@ -144,11 +147,11 @@ impl Tunnel {
             return Ok(true);
         }
         if self.server_ended {
-            if self.client_told {
+            if self.client_shut_down {
                 return Ok(false);
             }
-            self.client_told = client.poll_shutdown(cx).is_ready();
-            return Ok(self.client_told);
+            self.client_shut_down = client.poll_shutdown(cx).is_ready();
+            return Ok(self.client_shut_down);
         }
         let mut shared = event_loop.shared.borrow_mut();
         match poll_read(&mut self.server, cx, &mut shared) {

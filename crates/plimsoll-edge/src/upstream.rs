@@ -74,11 +74,11 @@ impl AsyncWrite for Upstream {
     fn poll_write_vectored(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        parts: &[IoSlice<'_>],
+        bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, parts),
-            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_write_vectored(cx, parts),
+            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_write_vectored(cx, bufs),
         }
     }
 
@@ -104,12 +104,12 @@ impl AsyncWrite for Upstream {
 }
 
 /// Why no encrypted connection was made, when that is the reason: what the configuration and the server disagree on.
-pub(crate) fn tls_fault(error: &io::Error) -> Option<String> {
+pub(crate) fn tls_error(error: &io::Error) -> Option<String> {
     let inner = error.get_ref()?;
-    let fault = inner.downcast_ref::<rustls::Error>()?;
-    Some(match fault {
+    let cause = inner.downcast_ref::<rustls::Error>()?;
+    Some(match cause {
         rustls::Error::InvalidCertificate(_) => format!(
-            "its certificate is not accepted: {fault}; see `tls: {{ ca, name, insecure }}` of the pool"
+            "its certificate is not accepted: {cause}; see `tls: {{ ca, name, insecure }}` of the pool"
         ),
         other => format!("no encrypted connection: {other}; is it spoken to by https?"),
     })

@@ -11,13 +11,13 @@ use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use plimsoll_config::edge::Waiting;
+use plimsoll_config::edge::WaitingRoomConfig;
 use plimsoll_wire::request_head::RequestHead;
 use ring::hmac;
 
 use crate::clock::Nanoseconds;
 use crate::lock::lock;
-use line::Line;
+use line::WaitingLine;
 
 /// Longest life of a place, ns.
 const PLACE_LIFE_NS: Nanoseconds = 6 * 3600 * SECOND_NS;
@@ -26,29 +26,29 @@ const SECOND_NS: Nanoseconds = 1_000_000_000;
 /// The line of a route.
 #[derive(Debug)]
 pub(crate) struct WaitingRoom {
-    config: Waiting,
+    config: WaitingRoomConfig,
     cookie: String,
     key: hmac::Key,
-    line: Mutex<Line>,
+    line: Mutex<WaitingLine>,
     len: AtomicU32,
 }
 
 /// What a browser at the door is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum WaitingDecision {
     /// It may go past the line; with a new cookie when its own is about to end.
     Past(Option<String>),
     /// It may try for a server with this place.
     Try(u64),
     /// It waits.
-    Wait(Place),
+    Wait(QueuePosition),
     /// Nobody else may wait.
     Full,
 }
 
 /// Where somebody stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct QueuePosition {
     number: u64,
     /// How many are before.
     before: u32,
@@ -81,13 +81,16 @@ impl WaitingRoom {
     ///
     /// # Errors
     /// When the system gives no random bytes.
-    pub(crate) fn new(config: &Waiting, name: u64) -> Result<Self, ring::error::Unspecified> {
+    pub(crate) fn new(
+        config: &WaitingRoomConfig,
+        name: u64,
+    ) -> Result<Self, ring::error::Unspecified> {
         let random = ring::rand::SystemRandom::new();
         Ok(Self {
             config: config.clone(),
             cookie: format!("plimsoll_place_{:08x}", name & 0xffff_ffff),
             key: hmac::Key::generate(hmac::HMAC_SHA256, &random)?,
-            line: Mutex::new(Line::new(config.most, config.retry)),
+            line: Mutex::new(WaitingLine::new(config.most, config.retry)),
             len: AtomicU32::new(0),
         })
     }
@@ -99,42 +102,46 @@ impl WaitingRoom {
     }
 
     /// What somebody at the door of a line that is not empty is told. `places` is how many the servers have.
-    pub(crate) fn turn(
+    pub(crate) fn decide(
         &self,
         head: &RequestHead<'_, '_>,
         now: Nanoseconds,
         secure: bool,
         places: u32,
-    ) -> Turn {
+    ) -> WaitingDecision {
         match self.claim(head, now) {
             Some(Claim::Pass(until)) => {
                 let left = until - now;
                 let is_old = u128::from(left) < self.config.stay.as_nanos() / 2;
-                Turn::Past(is_old.then(|| self.pass(now, secure)))
+                WaitingDecision::Past(is_old.then(|| self.pass(now, secure)))
             }
             claim => self.in_line(claim, now, places),
         }
     }
 
-    fn in_line(&self, claim: Option<Claim>, now: Nanoseconds, places: u32) -> Turn {
+    fn in_line(&self, claim: Option<Claim>, now: Nanoseconds, places: u32) -> WaitingDecision {
         let mut line = lock(&self.line);
         line.sweep(now);
         let known = match claim {
             Some(Claim::Place(number)) => line.come(number, now).map(|before| (number, before)),
             _ => None,
         };
-        let turn = match known {
-            Some((number, before)) if line.may_try(before, places) => Turn::Try(number),
-            Some((number, before)) => Turn::Wait(line.place(number, before, false, places)),
+        let decision = match known {
+            Some((number, before)) if line.may_try(before, places) => WaitingDecision::Try(number),
+            Some((number, before)) => {
+                WaitingDecision::Wait(line.place(number, before, false, places))
+            }
             // An empty line is none: whoever comes then is served if there is room.
-            None if line.len() == 0 => Turn::Past(None),
+            None if line.len() == 0 => WaitingDecision::Past(None),
             None => match line.join(now) {
-                Some((number, before)) => Turn::Wait(line.place(number, before, true, places)),
-                None => Turn::Full,
+                Some((number, before)) => {
+                    WaitingDecision::Wait(line.place(number, before, true, places))
+                }
+                None => WaitingDecision::Full,
             },
         };
         self.len.store(line.len(), Ordering::Relaxed);
-        turn
+        decision
     }
 
     /// Somebody was answered; the cookie that lets it go past the line from now on.
@@ -147,28 +154,38 @@ impl WaitingRoom {
     }
 
     /// There was no room for somebody in line.
-    pub(crate) fn no_room(&self, number: u64, now: Nanoseconds, places: u32) -> Turn {
+    pub(crate) fn capacity_exhausted(
+        &self,
+        number: u64,
+        now: Nanoseconds,
+        places: u32,
+    ) -> WaitingDecision {
         let mut line = lock(&self.line);
-        line.no_room(now);
+        line.shrink_window(now);
         match line.come(number, now) {
-            Some(before) => Turn::Wait(line.place(number, before, false, places)),
-            None => Turn::Full,
+            Some(before) => WaitingDecision::Wait(line.place(number, before, false, places)),
+            None => WaitingDecision::Full,
         }
     }
 
     /// Somebody without a place found no room.
-    pub(crate) fn join(&self, now: Nanoseconds, places: u32) -> Turn {
+    pub(crate) fn join(&self, now: Nanoseconds, places: u32) -> WaitingDecision {
         let mut line = lock(&self.line);
         line.sweep(now);
         let joined = line.join(now);
         self.len.store(line.len(), Ordering::Relaxed);
-        joined.map_or(Turn::Full, |(number, before)| {
-            Turn::Wait(line.place(number, before, true, places))
+        joined.map_or(WaitingDecision::Full, |(number, before)| {
+            WaitingDecision::Wait(line.place(number, before, true, places))
         })
     }
 
     /// The page for a place.
-    pub(crate) fn page(&self, place: &Place, now: Nanoseconds, secure: bool) -> WaitingPage {
+    pub(crate) fn page(
+        &self,
+        place: &QueuePosition,
+        now: Nanoseconds,
+        secure: bool,
+    ) -> WaitingPage {
         let cookie = place.is_new.then(|| {
             let until = now.saturating_add(PLACE_LIFE_NS);
             self.cookie(b'w', place.number, until, PLACE_LIFE_NS / SECOND_NS, secure)
@@ -210,9 +227,9 @@ impl WaitingRoom {
         max_age_s: u64,
         secure: bool,
     ) -> String {
-        let said = format!("{}{number:x}.{until:x}", char::from(kind));
-        let tag = hmac::sign(&self.key, said.as_bytes());
-        let mut cookie = format!("{}={said}.", self.cookie);
+        let payload = format!("{}{number:x}.{until:x}", char::from(kind));
+        let tag = hmac::sign(&self.key, payload.as_bytes());
+        let mut cookie = format!("{}={payload}.", self.cookie);
         for byte in tag.as_ref() {
             let _ = write!(cookie, "{byte:02x}");
         }
@@ -237,15 +254,15 @@ impl WaitingRoom {
             .flat_map(|value| value.split(';'))
             .filter_map(|pair| pair.trim().split_once('='));
         let (_, value) = pairs.find(|(name, _)| *name == self.cookie)?;
-        let (said, tag) = value.rsplit_once('.')?;
-        hmac::verify(&self.key, said.as_bytes(), &from_hex(tag)?).ok()?;
-        let (number, until) = said.get(1..)?.split_once('.')?;
+        let (payload, tag) = value.rsplit_once('.')?;
+        hmac::verify(&self.key, payload.as_bytes(), &from_hex(tag)?).ok()?;
+        let (number, until) = payload.get(1..)?.split_once('.')?;
         let until = u64::from_str_radix(until, 16).ok()?;
         let number = u64::from_str_radix(number, 16).ok()?;
         if until <= now {
             return None;
         }
-        Some(if said.starts_with('p') {
+        Some(if payload.starts_with('p') {
             Claim::Pass(until)
         } else {
             Claim::Place(number)

@@ -11,10 +11,10 @@
 
 use std::time::Instant;
 
-use plimsoll_hub::audience::{Audience, Limits as AudienceLimits};
-use plimsoll_hub::channels::{Channels, Limits, Published, Subscriber};
-use plimsoll_hub::rules::{HistoryLimits, Rule, Rules};
-use plimsoll_hub::{ClientId, Format, Outlet};
+use plimsoll_hub::audience::{Audience, AudienceLimits};
+use plimsoll_hub::channels::{ChannelLimits, Channels, Published, Subscriber};
+use plimsoll_hub::rules::{ChannelRule, HistoryLimits, Rules};
+use plimsoll_hub::{ClientFormat, ClientId, Outlet};
 
 const CLIENTS: usize = 10_000;
 const EACH: usize = 100;
@@ -41,14 +41,14 @@ fn resident() -> usize {
 }
 
 fn measure(what: &str, channel_count: usize, history: usize) {
-    let rule = Rule {
+    let rule = ChannelRule {
         history: HistoryLimits {
             messages_max: history,
-            ..Rule::default().history
+            ..ChannelRule::default().history
         },
-        ..Rule::default()
+        ..ChannelRule::default()
     };
-    let limits = Limits {
+    let limits = ChannelLimits {
         channels_max: 2_000_000,
         history_bytes_max: 1 << 30,
     };
@@ -62,7 +62,7 @@ fn measure(what: &str, channel_count: usize, history: usize) {
     };
     let begin = Instant::now();
     for client in 0..CLIENTS {
-        let id = audience.enter(0, Format::WebSocket);
+        let id = audience.enter(0, ClientFormat::WebSocket);
         for number in 0..EACH {
             let name = format!("game-{}", (client * EACH + number) % channel_count);
             let subscription = channels.subscribe(0, &name, None, subscriber).unwrap();

@@ -1,7 +1,7 @@
 //! The clients of one loop, and what each of them subscribed to.
 
+mod delivery;
 mod farewell;
-mod hand;
 mod limits;
 mod missed;
 mod next;
@@ -15,15 +15,15 @@ use hashbrown::HashTable;
 use plimsoll_wire::websocket::deflate::Deflater;
 use slab::Slab;
 
-use crate::channels::{ChannelRef, Refusal, Subscription};
-use crate::message::{Format, Message};
-use crate::rate::Bucket;
-use hand::Hand;
-pub use limits::{Limits, Slow};
+use crate::channels::{ChannelRef, HubRefusal, Subscription};
+use crate::message::{ClientFormat, HubMessage};
+use crate::rate::RateAllowance;
+use delivery::DeliveryContext;
+pub use limits::{AudienceLimits, Slow};
 use missed::Pinned;
-use next::Next;
-use slot::{Item, Slot};
-pub use visit::Visit;
+use next::NextOffset;
+use slot::{ClientSlot, SlotItem};
+pub use visit::ClientVisit;
 
 /// Bytes of a compressed message that count as a command.
 const INFLATED_LEN: usize = 1024;
@@ -47,7 +47,7 @@ pub trait Outlet {
 
 /// What has happened since the loop began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct AudienceCounters {
     /// Messages written to clients, or waiting for them.
     pub delivered: u64,
     /// Messages that clients did not get, for they were slow.
@@ -62,7 +62,7 @@ pub struct Counts {
 
 /// A subscription that ended: what [`Channels::leave`](crate::channels::Channels::leave) is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct EndedSubscription {
     /// The channel.
     pub channel: ChannelRef,
     /// Whether it was the last of this loop.
@@ -72,14 +72,14 @@ pub struct Left {
 /// The clients of a loop.
 #[derive(Debug)]
 pub struct Audience {
-    limits: Limits,
-    clients: Slab<Client>,
+    limits: AudienceLimits,
+    clients: Slab<AudienceClient>,
     channels: Slab<Members>,
     by_epoch: HashTable<u32>,
     /// Clients to be closed.
     condemned: Vec<ClientId>,
     deflater: Option<Deflater>,
-    counts: Counts,
+    counts: AudienceCounters,
     /// Bytes of histories that wait for clients.
     missed_bytes: Pinned,
     /// Clients that have ever come.
@@ -87,14 +87,14 @@ pub struct Audience {
 }
 
 #[derive(Debug)]
-struct Client {
-    subscriptions: Vec<Place>,
+struct AudienceClient {
+    subscriptions: Vec<MemberIndex>,
     /// What waits to be written, if anything does.
-    slot: Option<Box<Slot>>,
-    commands: Bucket,
+    slot: Option<Box<ClientSlot>>,
+    commands: RateAllowance,
     /// Which of all that ever came.
     visit: u64,
-    format: Format,
+    format: ClientFormat,
     is_condemned: bool,
     /// It can do with what has changed.
     takes_patches: bool,
@@ -102,7 +102,7 @@ struct Client {
 
 /// Where a client's subscription stands.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct MemberIndex {
     /// Index of the channel.
     channel: u32,
     /// Index among its members.
@@ -121,12 +121,12 @@ struct Member {
     client: ClientId,
     /// Index among the client's subscriptions.
     subscription: u32,
-    next: Next,
+    next: NextOffset,
 }
 
 impl Audience {
     /// Nobody yet.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: AudienceLimits) -> Self {
         Self {
             limits,
             clients: Slab::new(),
@@ -134,25 +134,25 @@ impl Audience {
             by_epoch: HashTable::new(),
             condemned: Vec::new(),
             deflater: None,
-            counts: Counts::default(),
+            counts: AudienceCounters::default(),
             missed_bytes: Pinned::default(),
             visits: 0,
         }
     }
 
     /// Follows other limits; what waits already stays.
-    pub fn follow(&mut self, limits: Limits) {
+    pub fn follow(&mut self, limits: AudienceLimits) {
         self.limits = limits;
     }
 
     /// A client has come.
-    pub fn enter(&mut self, now_ms: u64, format: Format) -> ClientId {
+    pub fn enter(&mut self, now_ms: u64, format: ClientFormat) -> ClientId {
         self.visits += 1;
-        let client = Client {
+        let client = AudienceClient {
             subscriptions: Vec::new(),
             visit: self.visits,
             slot: None,
-            commands: Bucket::full(self.limits.commands, now_ms),
+            commands: RateAllowance::full(self.limits.commands, now_ms),
             format,
             is_condemned: false,
             takes_patches: false,
@@ -172,7 +172,7 @@ impl Audience {
     }
 
     /// What has happened.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> AudienceCounters {
         self.counts
     }
 
@@ -213,11 +213,11 @@ impl Audience {
     ///
     /// # Errors
     /// When it has as many as it may.
-    pub fn may_subscribe(&self, client: ClientId) -> Result<(), Refusal> {
+    pub fn may_subscribe(&self, client: ClientId) -> Result<(), HubRefusal> {
         let client = self.clients.get(client.index());
         match client {
             Some(client) if client.subscriptions.len() < self.limits.subscriptions_max => Ok(()),
-            _ => Err(Refusal::TooManySubscriptions),
+            _ => Err(HubRefusal::TooManySubscriptions),
         }
     }
 
@@ -257,7 +257,7 @@ impl Audience {
         client: ClientId,
         subscription: &Subscription,
         outlet: &mut impl Outlet,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), HubRefusal> {
         self.may_subscribe(client)?;
         let index = self.channel_index(subscription.channel);
         let member = {
@@ -267,12 +267,12 @@ impl Audience {
                 .iter()
                 .any(|place| place.channel == index);
             if is_there {
-                return Err(Refusal::Subscribed);
+                return Err(HubRefusal::Subscribed);
             }
             Member {
                 client,
                 subscription: count(place.subscriptions.len()),
-                next: Next::unsure(subscription.position.offset + 1),
+                next: NextOffset::unsure(subscription.position.offset + 1),
             }
         };
         let members = &mut self.channels[index as usize].members;
@@ -281,7 +281,7 @@ impl Audience {
             members.reserve_exact(1);
         }
         members.push(member);
-        let place = Place {
+        let place = MemberIndex {
             channel: index,
             member: count(members.len() - 1),
         };
@@ -319,7 +319,11 @@ impl Audience {
     }
 
     /// A client wants no more of a channel, nor what still waits for it; `None` if it had no subscription.
-    pub fn unsubscribe(&mut self, client: ClientId, channel: ChannelRef) -> Option<Left> {
+    pub fn unsubscribe(
+        &mut self,
+        client: ClientId,
+        channel: ChannelRef,
+    ) -> Option<EndedSubscription> {
         let index = self.find(channel)?;
         let place = self.clients.get_mut(client.index())?;
         let at = place
@@ -337,7 +341,7 @@ impl Audience {
     }
 
     /// A client is gone. What it leaves must be told to the channels.
-    pub fn leave(&mut self, client: ClientId) -> Vec<Left> {
+    pub fn leave(&mut self, client: ClientId) -> Vec<EndedSubscription> {
         let Some(place) = self.clients.get(client.index()) else {
             return Vec::new();
         };
@@ -351,7 +355,7 @@ impl Audience {
     }
 
     /// Removes a client's subscription. The last of each list takes the free place, and is told so.
-    fn remove(&mut self, client: ClientId, at: usize) -> Left {
+    fn remove(&mut self, client: ClientId, at: usize) -> EndedSubscription {
         let subscriptions = &mut self.clients[client.index()].subscriptions;
         let place = subscriptions.swap_remove(at);
         if let Some(moved) = subscriptions.get(at) {
@@ -367,7 +371,7 @@ impl Audience {
             let moved_place = &mut self.clients[moved.client.index()].subscriptions;
             moved_place[moved.subscription as usize].member = place.member;
         }
-        let left = Left {
+        let left = EndedSubscription {
             channel: channel.channel,
             is_last: channel.members.is_empty(),
         };
@@ -384,7 +388,7 @@ impl Audience {
     }
 
     /// Hands a message to everybody here who subscribed to its channel, and says to how many.
-    pub fn deliver(&mut self, message: &Arc<Message>, outlet: &mut impl Outlet) -> usize {
+    pub fn deliver(&mut self, message: &Arc<HubMessage>, outlet: &mut impl Outlet) -> usize {
         let Some(index) = self.find(message.channel()) else {
             return 0;
         };
@@ -397,19 +401,19 @@ impl Audience {
             }
             given += 1;
             let client = &mut self.clients[member.client.index()];
-            let mut hand = Hand {
+            let mut delivery = DeliveryContext {
                 limits: &self.limits,
                 deflater: &mut self.deflater,
                 condemned: &mut self.condemned,
                 counts: &mut self.counts,
             };
-            member.next = hand.give((member.client, member.next), client, message, outlet);
+            member.next = delivery.give((member.client, member.next), client, message, outlet);
         }
         given
     }
 
     /// Writes a client what is for it alone: answers, pongs, heads. If it does not fit its slot, the client is closed.
-    pub fn say(&mut self, id: ClientId, bytes: Bytes, outlet: &mut impl Outlet) {
+    pub fn send(&mut self, id: ClientId, bytes: Bytes, outlet: &mut impl Outlet) {
         let Some(client) = self.clients.get_mut(id.index()) else {
             return;
         };
@@ -424,7 +428,7 @@ impl Audience {
             return;
         }
         let slot = client.slot.get_or_insert_default();
-        if !slot.push(Item::Own(bytes), written, &self.limits) {
+        if !slot.push(SlotItem::Own(bytes), written, &self.limits) {
             client.is_condemned = true;
             self.condemned.push(id);
         }

@@ -18,15 +18,15 @@ use siphasher::sip::SipHasher13;
 use slab::Slab;
 
 use crate::history::History;
-use crate::message::Message;
+use crate::message::HubMessage;
 use crate::pattern::check_name;
 pub use crate::position::{ChannelRef, Position};
-use crate::rules::{Rule, Rules};
-use channel::{Channel, Due};
+use crate::rules::{ChannelRule, Rules};
+use channel::{Channel, DueAction};
 pub use gathered::{Gathered, Made};
-pub use presence::{Presence, Seen};
-pub use refusal::Refusal;
-use shared::Order;
+pub use presence::{ChannelStats, Presence};
+pub use refusal::HubRefusal;
+use shared::SharedOrder;
 pub use subscription::{Subscriber, Subscription};
 
 /// Most loops: each has a bit in a channel.
@@ -34,7 +34,7 @@ pub const LOOPS_MAX: u8 = 64;
 
 /// What is the same for all channels.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ChannelLimits {
     /// Most channels.
     pub channels_max: usize,
     /// Bytes of all histories.
@@ -45,7 +45,7 @@ pub struct Limits {
 #[derive(Debug)]
 pub enum Published {
     /// A message goes out now, to these loops, a bit for each. Under conflation it may be what was held before.
-    Sent(Arc<Message>, u64),
+    Sent(Arc<HubMessage>, u64),
     /// It is held until the interval is over.
     Held,
     /// Nobody listens and nothing is remembered.
@@ -58,7 +58,7 @@ pub enum Published {
 #[derive(Debug)]
 pub struct Channels {
     rules: Rules,
-    limits: Limits,
+    limits: ChannelLimits,
     seed: (u64, u64),
     /// The next epoch, and how far the one after is from it.
     epochs: (u64, u64),
@@ -68,9 +68,9 @@ pub struct Channels {
     /// When something is due: a message that is held, or the end of a channel that nobody uses.
     due: BinaryHeap<Reverse<(u64, u32, u64)>>,
     /// The order of the messages of all hubs, where there are several.
-    order: Option<Order>,
+    order: Option<SharedOrder>,
     /// The first slot whose subscribers have not been told that messages were missed.
-    untold: usize,
+    next_notice_slot: usize,
 }
 
 impl Channels {
@@ -79,7 +79,7 @@ impl Channels {
     /// names that collide.
     pub fn new(
         rules: Rules,
-        limits: Limits,
+        limits: ChannelLimits,
         seed: (u64, u64),
         first_epoch: u64,
         shard: (u32, u32),
@@ -95,7 +95,7 @@ impl Channels {
             history_bytes: 0,
             due: BinaryHeap::new(),
             order: None,
-            untold: usize::MAX,
+            next_notice_slot: usize::MAX,
         }
     }
 
@@ -116,7 +116,7 @@ impl Channels {
 
     /// Follows other rules. Channels, their numbers and what is held stay; what may no longer be remembered is
     /// forgotten.
-    pub fn follow(&mut self, rules: Rules, limits: Limits) {
+    pub fn follow(&mut self, rules: Rules, limits: ChannelLimits) {
         self.rules = rules;
         self.limits = limits;
         for (_, channel) in &mut self.slots {
@@ -129,7 +129,7 @@ impl Channels {
     }
 
     /// The rule that holds for a name.
-    pub fn rule(&self, name: &str) -> &Rule {
+    pub fn rule(&self, name: &str) -> &ChannelRule {
         self.rules.of(name)
     }
 
@@ -173,7 +173,12 @@ impl Channels {
     ///
     /// # Errors
     /// When the name, the data or the rate is not one that may be; then nothing has changed.
-    pub fn publish(&mut self, now_ms: u64, name: &str, data: &str) -> Result<Published, Refusal> {
+    pub fn publish(
+        &mut self,
+        now_ms: u64,
+        name: &str,
+        data: &str,
+    ) -> Result<Published, HubRefusal> {
         self.check(name, data)?;
         let Some(slot) = self.place(name)? else {
             return Ok(Published::Unheard);
@@ -186,17 +191,17 @@ impl Channels {
     ///
     /// # Errors
     /// When one of them may not be.
-    pub fn check(&self, name: &str, data: &str) -> Result<(), Refusal> {
+    pub fn check(&self, name: &str, data: &str) -> Result<(), HubRefusal> {
         check_name(name)?;
         let len_max = self.rules.of(name).data_len_max;
         if data.len() > len_max {
-            return Err(Refusal::DataTooLong(len_max));
+            return Err(HubRefusal::DataTooLong(len_max));
         }
         check_json(data)
     }
 
     /// Where a channel's messages go; `None` if nobody listens and nothing is remembered.
-    fn place(&mut self, name: &str) -> Result<Option<u32>, Refusal> {
+    fn place(&mut self, name: &str) -> Result<Option<u32>, HubRefusal> {
         let is_remembered = self.rules.of(name).history.messages_max > 0;
         match self.find(name) {
             Some(channel) => Ok(Some(channel.slot)),
@@ -205,20 +210,26 @@ impl Channels {
         }
     }
 
-    fn keep_rate(&mut self, now_ms: u64, slot: u32) -> Result<(), Refusal> {
+    fn keep_rate(&mut self, now_ms: u64, slot: u32) -> Result<(), HubRefusal> {
         let place = &mut self.slots[slot as usize];
         if place.may_publish(now_ms, self.rules.get(place.rule)) {
             return Ok(());
         }
         self.expect_end(slot);
-        Err(Refusal::TooOften)
+        Err(HubRefusal::TooOften)
     }
 
     /// Lets data go out, or holds it. `at` is its place in the order, where there is one.
     ///
     /// # Errors
     /// When no more can be held.
-    fn put(&mut self, now_ms: u64, slot: u32, data: &str, at: u64) -> Result<Published, Refusal> {
+    fn put(
+        &mut self,
+        now_ms: u64,
+        slot: u32,
+        data: &str,
+        at: u64,
+    ) -> Result<Published, HubRefusal> {
         let place = &mut self.slots[slot as usize];
         let rule = self.rules.get(place.rule);
         let Some(conflation) = rule.conflation else {
@@ -235,7 +246,7 @@ impl Channels {
                     Published::Held
                 }
                 channel::Conflated::Overflown(text, at) => self.send(now_ms, slot, &text, at),
-                channel::Conflated::Full => return Err(Refusal::Behind),
+                channel::Conflated::Full => return Err(HubRefusal::Behind),
             },
         )
     }
@@ -258,7 +269,7 @@ impl Channels {
         let has_patches = rule.has_patches.then_some(());
         let newest = has_patches.and_then(|()| channel.replace_newest(offset, data));
         let newest = newest.as_ref();
-        let message = Message::new(reference, &channel.name, position, after, data, newest);
+        let message = HubMessage::new(reference, &channel.name, position, after, data, newest);
         let message = Arc::new(message);
         if limits.messages_max > 0 {
             let room = self
@@ -302,13 +313,13 @@ impl Channels {
             let channel = &mut self.slots[slot as usize];
             let rule = self.rules.get(channel.rule);
             match channel.take_due(now_ms, rule) {
-                Due::Send(text, at) => {
+                DueAction::Send(text, at) => {
                     self.expect_pending(slot);
                     let at = place.unwrap_or(at);
                     self.advance(at);
                     return Some(self.send(now_ms, slot, &text, at));
                 }
-                Due::Ask {
+                DueAction::Aggregate {
                     ticket,
                     items,
                     until_ms,
@@ -316,7 +327,7 @@ impl Channels {
                     self.due.push(Reverse((until_ms, slot, epoch)));
                     return Some(self.gathered(slot, ticket, items));
                 }
-                Due::Nothing => self.end_if_unused(now_ms, slot),
+                DueAction::Nothing => self.end_if_unused(now_ms, slot),
             }
         }
     }
@@ -331,7 +342,7 @@ impl Channels {
         name: &str,
         since: Option<Position>,
         subscriber: Subscriber<'_>,
-    ) -> Result<Subscription, Refusal> {
+    ) -> Result<Subscription, HubRefusal> {
         check_name(name)?;
         let reference = match self.find(name) {
             Some(channel) => channel,
@@ -341,7 +352,7 @@ impl Channels {
         let rule = self.rules.get(channel.rule);
         if channel.subscribers >= rule.subscribers_max {
             self.expect_end(reference.slot);
-            return Err(Refusal::TooManySubscribers);
+            return Err(HubRefusal::TooManySubscribers);
         }
         channel.join(subscriber, rule);
         let order = self.order.as_ref();
@@ -380,9 +391,9 @@ impl Channels {
         }
     }
 
-    fn create(&mut self, name: &str) -> Result<ChannelRef, Refusal> {
+    fn create(&mut self, name: &str) -> Result<ChannelRef, HubRefusal> {
         if self.slots.len() >= self.limits.channels_max {
-            return Err(Refusal::TooManyChannels);
+            return Err(HubRefusal::TooManyChannels);
         }
         let (epoch, step) = self.epochs;
         self.epochs.0 = epoch + step;
@@ -390,7 +401,7 @@ impl Channels {
         let mut channel = Channel::new(name, epoch, rule);
         channel.offset = self.order.as_ref().map_or(0, |order| order.forgotten);
         let slot = self.slots.insert(channel);
-        let slot = u32::try_from(slot).map_err(|_| Refusal::TooManyChannels)?;
+        let slot = u32::try_from(slot).map_err(|_| HubRefusal::TooManyChannels)?;
         let (seed, channels) = (self.seed, &self.slots);
         self.by_name.insert_unique(hash(seed, name), slot, |&slot| {
             hash(seed, &channels[slot as usize].name)
@@ -440,10 +451,10 @@ impl Channels {
     }
 }
 
-fn check_json(data: &str) -> Result<(), Refusal> {
+fn check_json(data: &str) -> Result<(), HubRefusal> {
     match serde_json::from_str::<&RawValue>(data) {
         Ok(_) => Ok(()),
-        Err(_) => Err(Refusal::NotJson),
+        Err(_) => Err(HubRefusal::NotJson),
     }
 }
 

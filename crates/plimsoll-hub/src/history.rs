@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::message::Message;
+use crate::message::HubMessage;
 use crate::rules::HistoryLimits;
 
 /// Messages of a channel in order, up to its newest.
@@ -11,7 +11,7 @@ use crate::rules::HistoryLimits;
 pub(crate) struct History {
     /// Everything after this offset is here.
     forgotten: u64,
-    messages: VecDeque<(u64, Arc<Message>)>,
+    messages: VecDeque<(u64, Arc<HubMessage>)>,
     bytes: usize,
 }
 
@@ -45,7 +45,7 @@ impl History {
     pub(crate) fn push(
         &mut self,
         now_ms: u64,
-        message: &Arc<Message>,
+        message: &Arc<HubMessage>,
         limits: &HistoryLimits,
         room: usize,
     ) {
@@ -85,7 +85,7 @@ impl History {
     }
 
     /// Everything after `offset`, if that is known.
-    pub(crate) fn after(&self, offset: u64) -> Option<Vec<Arc<Message>>> {
+    pub(crate) fn after(&self, offset: u64) -> Option<Vec<Arc<HubMessage>>> {
         let skipped = || {
             self.messages
                 .partition_point(|(_, message)| message.offset() <= offset)
@@ -94,11 +94,11 @@ impl History {
     }
 
     /// The newest `count`.
-    pub(crate) fn newest(&self, count: usize) -> Vec<Arc<Message>> {
+    pub(crate) fn newest(&self, count: usize) -> Vec<Arc<HubMessage>> {
         self.take_from(self.messages.len().saturating_sub(count))
     }
 
-    fn take_from(&self, skipped: usize) -> Vec<Arc<Message>> {
+    fn take_from(&self, skipped: usize) -> Vec<Arc<HubMessage>> {
         let messages = self.messages.iter().skip(skipped);
         messages.map(|(_, message)| Arc::clone(message)).collect()
     }

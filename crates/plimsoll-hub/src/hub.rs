@@ -1,15 +1,15 @@
 //! Channels, inboxes and audiences together, as the edge will have them, with clients that come, go, return and stall.
 
-mod world;
+mod simulation;
 
 use proptest::prelude::*;
 
-use crate::audience::{Limits as AudienceLimits, Slow};
+use crate::audience::{AudienceLimits, Slow};
 use crate::conflation::{Conflation, Mode};
 use crate::pattern::Pattern;
 use crate::rate::Rate;
-use crate::rules::{HistoryLimits, Rule, Rules};
-use world::World;
+use crate::rules::{ChannelRule, HistoryLimits, Rules};
+use simulation::Simulation;
 
 const LOOPS: u8 = 2;
 const NAMES: [&str; 3] = ["plain", "held", "forgotten"];
@@ -20,12 +20,12 @@ const HISTORY: HistoryLimits = HistoryLimits {
 };
 
 fn rules() -> Rules {
-    let rule = |name, conflation, history| Rule {
+    let rule = |name, conflation, history| ChannelRule {
         pattern: Pattern::new(name),
         history,
         conflation,
         has_presence: true,
-        ..Rule::default()
+        ..ChannelRule::default()
     };
     let conflation = Conflation {
         interval_ms: 100,
@@ -41,12 +41,12 @@ fn rules() -> Rules {
             rule("held", Some(conflation), HISTORY),
             rule("forgotten", None, nothing),
         ],
-        Rule::default(),
+        ChannelRule::default(),
     )
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum SimulationStep {
     /// A client comes, or comes back, and subscribes to a channel; from where it was, if it says so.
     Subscribe {
         client: usize,
@@ -71,24 +71,24 @@ enum Step {
         ms: u64,
     },
     /// How much a client's socket takes before it is full.
-    Room {
+    Capacity {
         client: usize,
-        room: usize,
+        capacity: usize,
     },
 }
 
-fn step(clients: usize) -> impl Strategy<Value = Step> {
+fn step(clients: usize) -> impl Strategy<Value = SimulationStep> {
     let name = 0..NAMES.len();
     let client = 0..clients;
     prop_oneof![
         4 => (client.clone(), name.clone(), any::<bool>())
-            .prop_map(|(client, name, recovers)| Step::Subscribe { client, name, recovers }),
-        1 => (client.clone(), name.clone()).prop_map(|(client, name)| Step::Unsubscribe { client, name }),
-        1 => client.clone().prop_map(|client| Step::Leave { client }),
-        8 => name.prop_map(|name| Step::Publish { name }),
-        8 => (0..usize::from(LOOPS)).prop_map(|event_loop| Step::Pump { event_loop }),
-        2 => (1_u64..400).prop_map(|ms| Step::Wait { ms }),
-        2 => (client, 0_usize..200).prop_map(|(client, room)| Step::Room { client, room }),
+            .prop_map(|(client, name, recovers)| SimulationStep::Subscribe { client, name, recovers }),
+        1 => (client.clone(), name.clone()).prop_map(|(client, name)| SimulationStep::Unsubscribe { client, name }),
+        1 => client.clone().prop_map(|client| SimulationStep::Leave { client }),
+        8 => name.prop_map(|name| SimulationStep::Publish { name }),
+        8 => (0..usize::from(LOOPS)).prop_map(|event_loop| SimulationStep::Pump { event_loop }),
+        2 => (1_u64..400).prop_map(|ms| SimulationStep::Wait { ms }),
+        2 => (client, 0_usize..200).prop_map(|(client, capacity)| SimulationStep::Capacity { client, capacity }),
     ]
 }
 
@@ -113,7 +113,7 @@ proptest! {
     fn who_keeps_up_gets_everything_in_order_once(
         steps in prop::collection::vec(step(5), 1..120),
     ) {
-        let mut world = World::new(5, 0, limits(Slow::Disconnect, 1));
+        let mut world = Simulation::new(5, 0, limits(Slow::Disconnect, 1));
         for step in steps {
             world.run(step);
         }
@@ -127,7 +127,7 @@ proptest! {
         slow in prop::sample::select(vec![Slow::NewestWins, Slow::Drop, Slow::Disconnect]),
         waiting_max in 1_usize..12,
     ) {
-        let mut world = World::new(2, 3, limits(slow, waiting_max));
+        let mut world = Simulation::new(2, 3, limits(slow, waiting_max));
         for step in steps {
             world.run(step);
             for audience in &world.audiences {
@@ -143,31 +143,31 @@ proptest! {
 
 #[test]
 fn a_test_that_counts_nothing_would_pass() {
-    let mut world = World::new(2, 1, limits(Slow::NewestWins, 4));
+    let mut simulation = Simulation::new(2, 1, limits(Slow::NewestWins, 4));
     for client in 0..3 {
-        world.run(Step::Subscribe {
+        simulation.run(SimulationStep::Subscribe {
             client,
             name: 0,
             recovers: false,
         });
     }
     for _ in 0..20 {
-        world.run(Step::Publish { name: 0 });
-        world.run(Step::Pump { event_loop: 0 });
-        world.run(Step::Pump { event_loop: 1 });
+        simulation.run(SimulationStep::Publish { name: 0 });
+        simulation.run(SimulationStep::Pump { event_loop: 0 });
+        simulation.run(SimulationStep::Pump { event_loop: 1 });
     }
-    assert_eq!(world.people[0].received, 20);
-    assert_eq!(world.people[1].received, 20);
+    assert_eq!(simulation.people[0].received, 20);
+    assert_eq!(simulation.people[1].received, 20);
     // Its socket takes a hundred bytes: one message and a part of the next.
-    assert_eq!(world.people[2].received, 1);
-    world.settle(true);
+    assert_eq!(simulation.people[2].received, 1);
+    simulation.settle(true);
     assert!(
-        (2..20).contains(&world.people[2].received),
+        (2..20).contains(&simulation.people[2].received),
         "{}",
-        world.people[2].received
+        simulation.people[2].received
     );
-    let counts = world.audiences[0].counts();
-    let received = world.people[2].received as u64;
+    let counts = simulation.audiences[0].counts();
+    let received = simulation.people[2].received as u64;
     assert_eq!(
         (counts.dropped, counts.delivered),
         (20 - received, 20 + received)

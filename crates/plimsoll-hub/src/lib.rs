@@ -25,8 +25,8 @@
 
 pub mod audience;
 pub mod channels;
+pub mod command_handler;
 pub mod conflation;
-pub mod desk;
 mod history;
 mod json;
 pub mod message;
@@ -40,9 +40,9 @@ pub mod sse;
 pub mod topics;
 
 pub use audience::{Audience, ClientId, Outlet};
-pub use channels::{ChannelRef, Channels, Position, Published, Refusal};
-pub use message::{Format, Message};
-pub use rules::{Rule, Rules};
+pub use channels::{ChannelRef, Channels, HubRefusal, Position, Published};
+pub use message::{ClientFormat, HubMessage};
+pub use rules::{ChannelRule, Rules};
 
 #[cfg(test)]
 mod hub;

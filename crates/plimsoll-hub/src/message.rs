@@ -19,7 +19,7 @@ const DEFLATED_LEN_MIN: usize = 128;
 
 /// How a client reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ClientFormat {
     /// WebSocket.
     WebSocket,
     /// WebSocket with compressed messages, each begun anew (`server_no_context_takeover`).
@@ -30,7 +30,7 @@ pub enum Format {
     Mercure,
 }
 
-impl Format {
+impl ClientFormat {
     /// Whether its clients only read.
     pub fn is_events(self) -> bool {
         matches!(self, Self::Sse | Self::Mercure)
@@ -39,7 +39,7 @@ impl Format {
 
 /// What was published, numbered.
 #[derive(Debug)]
-pub struct Message {
+pub struct HubMessage {
     channel: ChannelRef,
     position: Position,
     is_notice: bool,
@@ -63,7 +63,7 @@ pub(crate) struct Before {
     pub(crate) data: Box<str>,
 }
 
-impl Message {
+impl HubMessage {
     /// The message of a channel at this position. `data` is JSON and stays as it is. Where offsets leave numbers out, it
     /// says which one it comes `after`.
     pub(crate) fn new(
@@ -156,28 +156,31 @@ impl Message {
     /// The bytes for a client that reads this way; made when they are first asked for. `deflater` begins each message
     /// anew.
     #[inline]
-    pub fn bytes(&self, format: Format, deflater: &mut Option<Deflater>) -> &Bytes {
+    pub fn bytes(&self, format: ClientFormat, deflater: &mut Option<Deflater>) -> &Bytes {
         match format {
-            Format::WebSocket => &self.frame,
-            Format::Sse => self.sse.get_or_init(|| {
+            ClientFormat::WebSocket => &self.frame,
+            ClientFormat::Sse => self.sse.get_or_init(|| {
                 let id = (self.position.epoch, self.position.offset);
                 sse::event(Some(id), &String::from_utf8_lossy(self.text())).into()
             }),
-            Format::Deflated => self.deflated.get_or_init(|| self.deflate(deflater)),
-            Format::Mercure => self.mercure.get_or_init(|| Box::new(self.update().into())),
+            ClientFormat::Deflated => self.deflated.get_or_init(|| self.deflate(deflater)),
+            ClientFormat::Mercure => self.mercure.get_or_init(|| Box::new(self.update().into())),
         }
     }
 
     /// What a reader of Mercure is sent: a string as the text that it stands for, any other JSON as it is.
     fn update(&self) -> String {
         let text = String::from_utf8_lossy(self.text());
-        let (false, Ok(said)) = (self.is_notice, serde_json::from_str::<Said<'_>>(&text)) else {
+        let (false, Ok(published)) = (
+            self.is_notice,
+            serde_json::from_str::<PublishedFields<'_>>(&text),
+        ) else {
             return sse::aside(&text);
         };
         let id = (self.position.epoch, self.position.offset);
-        match serde_json::from_str::<String>(said.data.get()) {
+        match serde_json::from_str::<String>(published.data.get()) {
             Ok(plain) => sse::update(id, &plain),
-            Err(_) => sse::update(id, said.data.get()),
+            Err(_) => sse::update(id, published.data.get()),
         }
     }
 
@@ -205,7 +208,7 @@ impl Message {
 
 /// What of a message its publisher said.
 #[derive(Deserialize)]
-struct Said<'a> {
+struct PublishedFields<'a> {
     #[serde(borrow)]
     data: &'a RawValue,
 }
@@ -230,15 +233,15 @@ pub(crate) fn text_frame(text: &str) -> Bytes {
 #[cfg(test)]
 mod tests {
     use plimsoll_wire::websocket::deflate::Inflater;
-    use plimsoll_wire::websocket::{Event, Limits, Reader, Role};
+    use plimsoll_wire::websocket::{Event, Role, WebSocketLimits, WebSocketReader};
 
     use super::*;
 
     const CHANNEL: ChannelRef = ChannelRef { slot: 3, epoch: 9 };
 
     /// A message at an offset.
-    fn message(name: &str, offset: u64, data: &str) -> Message {
-        Message::new(
+    fn message(name: &str, offset: u64, data: &str) -> HubMessage {
+        HubMessage::new(
             CHANNEL,
             name,
             Position { epoch: 7, offset },
@@ -252,11 +255,11 @@ mod tests {
     fn a_message_is_what_the_surface_says() {
         let message = message("game-\"1\"", 5, r#"{"odds":[1, 2]}"#);
         assert_eq!(
-            message.bytes(Format::WebSocket, &mut None)[2..],
+            message.bytes(ClientFormat::WebSocket, &mut None)[2..],
             br#"{"channel":"game-\"1\"","offset":5,"epoch":7,"data":{"odds":[1, 2]}}"#[..]
         );
         assert_eq!(
-            &message.bytes(Format::Sse, &mut None)[..],
+            &message.bytes(ClientFormat::Sse, &mut None)[..],
             b"id: 7:5\ndata: {\"channel\":\"game-\\\"1\\\"\",\"offset\":5,\"epoch\":7,\"data\":{\"odds\":[1, 2]}}\n\n"
         );
     }
@@ -265,7 +268,7 @@ mod tests {
     fn readers_of_mercure_get_what_was_published() {
         let read = |data: &str| {
             let message = message("a", 5, data);
-            String::from_utf8(message.bytes(Format::Mercure, &mut None).to_vec()).unwrap()
+            String::from_utf8(message.bytes(ClientFormat::Mercure, &mut None).to_vec()).unwrap()
         };
         assert_eq!(
             read(r#"{"odds": [1]}"#),
@@ -276,9 +279,9 @@ mod tests {
             epoch: 7,
             offset: 5,
         };
-        let notice = Message::notice(CHANNEL, "a", position);
-        let told = notice.bytes(Format::Mercure, &mut None);
-        assert!(told.starts_with(b"event: plimsoll\ndata: {\"subscribed\":\"a\""));
+        let notice = HubMessage::notice(CHANNEL, "a", position);
+        let notice_bytes = notice.bytes(ClientFormat::Mercure, &mut None);
+        assert!(notice_bytes.starts_with(b"event: plimsoll\ndata: {\"subscribed\":\"a\""));
     }
 
     #[test]
@@ -287,10 +290,14 @@ mod tests {
         let data = format!("[{}1]", "1,".repeat(100));
         for offset in 1..4 {
             let message = message("a", offset, &data);
-            let mut bytes = message.bytes(Format::Deflated, &mut deflater).to_vec();
+            let mut bytes = message
+                .bytes(ClientFormat::Deflated, &mut deflater)
+                .to_vec();
             assert!(bytes.len() < message.text().len() / 2);
-            let mut reader = Reader::new(Role::Client, true);
-            let (_, event) = reader.next(&mut bytes, &Limits::default()).unwrap();
+            let mut reader = WebSocketReader::new(Role::Client, true);
+            let (_, event) = reader
+                .next(&mut bytes, &WebSocketLimits::default())
+                .unwrap();
             let Some(Event::Deflated(packed)) = event else {
                 panic!("it is compressed");
             };
@@ -305,7 +312,7 @@ mod tests {
         let message = message("a", 1, "1");
         let mut deflater = None;
         assert_eq!(
-            message.bytes(Format::Deflated, &mut deflater),
+            message.bytes(ClientFormat::Deflated, &mut deflater),
             &message.frame
         );
         assert!(deflater.is_none());

@@ -119,8 +119,8 @@ mod tests {
             (r#""a":1"#, r#""a":{"b":null}"#, None),
             (r#""a":null"#, r#""a":null"#, Some("{}")),
         ] {
-            let said = patch(&with(older), &with(newer));
-            assert_eq!(said.as_deref(), expected, "{older} to {newer}");
+            let change = patch(&with(older), &with(newer));
+            assert_eq!(change.as_deref(), expected, "{older} to {newer}");
         }
         for (older, newer) in [
             ("1", "{}"),
@@ -154,9 +154,9 @@ mod tests {
     proptest! {
         #[test]
         fn a_patch_makes_the_newer_of_the_older(older in object(), newer in object()) {
-            if let Some(said) = patch(&older.to_string(), &newer.to_string()) {
-                let said: Value = serde_json::from_str(&said).unwrap();
-                prop_assert_eq!(apply(older, &said), newer);
+            if let Some(text) = patch(&older.to_string(), &newer.to_string()) {
+                let difference: Value = serde_json::from_str(&text).unwrap();
+                prop_assert_eq!(apply(older, &difference), newer);
             }
         }
     }

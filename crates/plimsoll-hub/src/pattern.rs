@@ -7,7 +7,7 @@ pub const NAME_LEN_MAX: usize = 200;
 
 /// Why a name is not one of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum NameFault {
+pub enum ChannelNameError {
     /// It is empty.
     #[error("the name of a channel is empty")]
     Empty,
@@ -23,13 +23,13 @@ pub enum NameFault {
 ///
 /// # Errors
 /// When it is empty, too long, or could not stand in a line.
-pub fn check_name(name: &str) -> Result<(), NameFault> {
+pub fn check_name(name: &str) -> Result<(), ChannelNameError> {
     if name.is_empty() {
-        Err(NameFault::Empty)
+        Err(ChannelNameError::Empty)
     } else if name.len() > NAME_LEN_MAX {
-        Err(NameFault::TooLong)
+        Err(ChannelNameError::TooLong)
     } else if name.chars().any(char::is_control) {
-        Err(NameFault::Control)
+        Err(ChannelNameError::Control)
     } else {
         Ok(())
     }
@@ -47,20 +47,20 @@ impl Pattern {
 
     /// Whether it means this name.
     pub fn matches(&self, name: &str) -> bool {
-        let mut parts = self.0.split('*');
-        let first = parts.next().unwrap_or_default();
+        let mut segments = self.0.split('*');
+        let first = segments.next().unwrap_or_default();
         let Some(mut rest) = name.strip_prefix(first) else {
             return false;
         };
-        let Some(last) = parts.next_back() else {
+        let Some(last) = segments.next_back() else {
             return rest.is_empty();
         };
         // Each part between two stars is taken where it first stands: what is left is then longest.
-        for part in parts {
-            let Some(at) = rest.find(part) else {
+        for segment in segments {
+            let Some(at) = rest.find(segment) else {
                 return false;
             };
-            rest = &rest[at + part.len()..];
+            rest = &rest[at + segment.len()..];
         }
         rest.ends_with(last)
     }
@@ -98,8 +98,8 @@ mod tests {
     #[test]
     fn names_fit_a_line() {
         assert_eq!(check_name("spiel/ä 1"), Ok(()));
-        assert_eq!(check_name(""), Err(NameFault::Empty));
-        assert_eq!(check_name(&"x".repeat(201)), Err(NameFault::TooLong));
-        assert_eq!(check_name("a\nb"), Err(NameFault::Control));
+        assert_eq!(check_name(""), Err(ChannelNameError::Empty));
+        assert_eq!(check_name(&"x".repeat(201)), Err(ChannelNameError::TooLong));
+        assert_eq!(check_name("a\nb"), Err(ChannelNameError::Control));
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use crate::channels::{Presence, Refusal, Subscription};
+use crate::channels::{HubRefusal, Presence, Subscription};
 use crate::json::quoted;
 use crate::position::Position;
 
@@ -21,7 +21,7 @@ use crate::position::Position;
 pub const CHANNELS_MAX: usize = 1000;
 
 /// Longest text of what is wrong with a command, characters.
-const FAULT_LEN_MAX: usize = 200;
+const ERROR_LEN_MAX: usize = 200;
 
 /// Longest id, bytes as it is written.
 const ID_LEN_MAX: usize = 64;
@@ -30,7 +30,7 @@ const ID_LEN_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub struct Command<'a> {
     /// Channels it wants.
-    pub subscribe: Vec<Wanted>,
+    pub subscribe: Vec<SubscriptionRequest>,
     /// Channels it wants no longer.
     pub unsubscribe: Vec<String>,
     /// What it publishes: a channel and JSON.
@@ -49,7 +49,7 @@ pub struct Command<'a> {
 
 /// A channel, and from where on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct SubscriptionRequest {
     /// Its name.
     pub channel: String,
     /// Up to where the client knows everything.
@@ -69,7 +69,7 @@ pub struct Publication<'a> {
 
 /// Why what a client says is not understood.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum CommandFault {
+pub enum CommandParseError {
     /// It is none of the forms above.
     #[error("not a command: {0}; say {{\"subscribe\":[\"a-channel\"]}}")]
     Form(String),
@@ -81,18 +81,18 @@ pub enum CommandFault {
     Id,
 }
 
-impl CommandFault {
+impl CommandParseError {
     /// What a parser says may repeat all that the client sent; the beginning tells enough.
     fn form(error: &serde_json::Error) -> Self {
-        Self::Form(error.to_string().chars().take(FAULT_LEN_MAX).collect())
+        Self::Form(error.to_string().chars().take(ERROR_LEN_MAX).collect())
     }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said<'a> {
+struct CommandFields<'a> {
     #[serde(default)]
-    subscribe: Vec<WantedSaid>,
+    subscribe: Vec<SubscribeItem>,
     #[serde(default)]
     unsubscribe: Vec<String>,
     #[serde(borrow)]
@@ -112,7 +112,7 @@ struct Said<'a> {
     untagged,
     expecting = "a channel is a name, or an object of channel, epoch and offset"
 )]
-enum WantedSaid {
+enum SubscribeItem {
     Name(String),
     From {
         channel: String,
@@ -126,39 +126,39 @@ impl<'a> Command<'a> {
     ///
     /// # Errors
     /// When it is no command.
-    pub fn read(text: &'a str) -> Result<Self, CommandFault> {
-        let said: Said<'a> =
-            serde_json::from_str(text).map_err(|error| CommandFault::form(&error))?;
-        let named = [&said.unsubscribe, &said.presence].map(Vec::len);
-        if named.into_iter().max() > Some(CHANNELS_MAX) || said.subscribe.len() > CHANNELS_MAX {
-            return Err(CommandFault::TooMany);
+    pub fn read(text: &'a str) -> Result<Self, CommandParseError> {
+        let fields: CommandFields<'a> =
+            serde_json::from_str(text).map_err(|error| CommandParseError::form(&error))?;
+        let named = [&fields.unsubscribe, &fields.presence].map(Vec::len);
+        if named.into_iter().max() > Some(CHANNELS_MAX) || fields.subscribe.len() > CHANNELS_MAX {
+            return Err(CommandParseError::TooMany);
         }
-        let id = said.id.map(RawValue::get);
+        let id = fields.id.map(RawValue::get);
         if id.is_some_and(|id| id.len() > ID_LEN_MAX || !is_plain(id)) {
-            return Err(CommandFault::Id);
+            return Err(CommandParseError::Id);
         }
-        let subscribe = said.subscribe.into_iter().map(|wanted| match wanted {
-            WantedSaid::Name(channel) => Wanted {
+        let subscribe = fields.subscribe.into_iter().map(|wanted| match wanted {
+            SubscribeItem::Name(channel) => SubscriptionRequest {
                 channel,
                 since: None,
             },
-            WantedSaid::From {
+            SubscribeItem::From {
                 channel,
                 epoch,
                 offset,
-            } => Wanted {
+            } => SubscriptionRequest {
                 channel,
                 since: Some(Position { epoch, offset }),
             },
         });
         Ok(Self {
             subscribe: subscribe.collect(),
-            unsubscribe: said.unsubscribe,
-            publish: said.publish,
-            send: said.send,
-            presence: said.presence,
-            patches: said.patches,
-            token: said.token,
+            unsubscribe: fields.unsubscribe,
+            publish: fields.publish,
+            send: fields.send,
+            presence: fields.presence,
+            patches: fields.patches,
+            token: fields.token,
             id,
         })
     }
@@ -197,7 +197,7 @@ pub fn done(id: &str) -> String {
 }
 
 /// What a client is told when something of a channel was not done.
-pub fn refused(id: Option<&str>, channel: &str, refusal: Refusal) -> String {
+pub fn refused(id: Option<&str>, channel: &str, refusal: HubRefusal) -> String {
     let (id, channel, error) = (member(id), quoted(channel), quoted(&refusal.to_string()));
     format!(r#"{{{id}"channel":{channel},"error":{error}}}"#)
 }
@@ -214,13 +214,13 @@ pub fn answer(id: &str, answer: &str) -> String {
 }
 
 /// What a client is told of who subscribes to a channel: how many, and where that is kept, who and how often each.
-pub fn present(id: Option<&str>, channel: &str, seen: &Presence) -> String {
-    let (id, channel, subscribers) = (member(id), quoted(channel), seen.subscribers);
-    let users = seen.users.as_ref().map(|users| {
+pub fn present(id: Option<&str>, channel: &str, presence: &Presence) -> String {
+    let (id, channel, subscribers) = (member(id), quoted(channel), presence.subscribers);
+    let users = presence.users.as_ref().map(|users| {
         let users = users.iter();
         let users = users.map(|(user, count)| format!("{}:{count}", quoted(user)));
         let users = users.collect::<Vec<_>>().join(",");
-        format!(r#","users":{{{users}}},"all":{}"#, seen.is_whole)
+        format!(r#","users":{{{users}}},"all":{}"#, presence.is_whole)
     });
     let users = users.unwrap_or_default();
     format!(r#"{{{id}"presence":{channel},"subscribers":{subscribers}{users}}}"#)
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn what_is_no_command_is_told() {
-        for (text, fault) in [
+        for (text, message) in [
             ("", "not a command: EOF"),
             ("[]", "not a command: "),
             (
@@ -295,21 +295,24 @@ mod tests {
             (r#"{"id":5E11110}"#, "the id is not"),
             (r#"{"id":"\ud800"}"#, "the id is not"),
         ] {
-            let told = Command::read(text).unwrap_err().to_string();
-            assert!(told.contains(fault), "{text}: {told}");
+            let error = Command::read(text).unwrap_err().to_string();
+            assert!(error.contains(message), "{text}: {error}");
         }
         let long = format!(r#"{{"id":"{}"}}"#, "x".repeat(100));
-        assert_eq!(Command::read(&long).unwrap_err(), CommandFault::Id);
+        assert_eq!(Command::read(&long).unwrap_err(), CommandParseError::Id);
         let many = format!(r#"{{"subscribe":[{}"a"]}}"#, "\"a\",".repeat(CHANNELS_MAX));
-        assert_eq!(Command::read(&many).unwrap_err(), CommandFault::TooMany);
+        assert_eq!(
+            Command::read(&many).unwrap_err(),
+            CommandParseError::TooMany
+        );
     }
 
     #[test]
     fn answers_are_json() {
         for answer in [
             done("3"),
-            refused(Some("\"x\""), "a\"b", Refusal::TooOften),
-            refused(None, "a", Refusal::NotJson),
+            refused(Some("\"x\""), "a\"b", HubRefusal::TooOften),
+            refused(None, "a", HubRefusal::NotJson),
             denied(None, "a", "not \"you\""),
             answer("4", "[1]"),
             failed("a \"word\""),

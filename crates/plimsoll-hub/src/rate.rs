@@ -11,13 +11,13 @@ pub struct Rate {
 
 /// What is left of a [`Rate`].
 #[derive(Clone, Copy, Debug)]
-pub struct Bucket {
+pub struct RateAllowance {
     tokens: f32,
     /// The low bits of the moment it was last touched, ms.
     at: u32,
 }
 
-impl Bucket {
+impl RateAllowance {
     /// A full one.
     pub fn full(rate: Rate, now_ms: u64) -> Self {
         Self {
@@ -66,11 +66,11 @@ mod tests {
             per_second: 10.0,
             burst: 3.0,
         };
-        let mut bucket = Bucket::full(rate, 0);
-        assert!(bucket.is_there(rate, 0) && bucket.take(rate, 0));
-        bucket.charge(7.0);
-        assert!(!bucket.take(rate, 500) && !bucket.is_there(rate, 590));
-        assert!(bucket.take(rate, 610));
+        let mut allowance = RateAllowance::full(rate, 0);
+        assert!(allowance.is_there(rate, 0) && allowance.take(rate, 0));
+        allowance.charge(7.0);
+        assert!(!allowance.take(rate, 500) && !allowance.is_there(rate, 590));
+        assert!(allowance.take(rate, 610));
     }
 
     #[test]
@@ -80,11 +80,11 @@ mod tests {
             burst: 3.0,
         };
         let start = u64::from(u32::MAX) - 50;
-        let mut bucket = Bucket::full(rate, start);
-        let taken = (0..5).filter(|_| bucket.take(rate, start)).count();
+        let mut allowance = RateAllowance::full(rate, start);
+        let taken = (0..5).filter(|_| allowance.take(rate, start)).count();
         assert_eq!(taken, 3);
         let taken = (1..=1000)
-            .filter(|ms| bucket.take(rate, start + ms))
+            .filter(|ms| allowance.take(rate, start + ms))
             .count();
         assert!((9..=10).contains(&taken), "{taken}");
     }

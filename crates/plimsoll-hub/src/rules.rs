@@ -17,7 +17,7 @@ pub struct HistoryLimits {
 
 /// What holds for the channels of a pattern.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rule {
+pub struct ChannelRule {
     /// For which channels.
     pub pattern: Pattern,
     /// What who returns can be given.
@@ -40,7 +40,7 @@ pub struct Rule {
     pub has_patches: bool,
 }
 
-impl Default for Rule {
+impl Default for ChannelRule {
     /// For all channels: a hundred messages or a minute of history, nothing conflated.
     fn default() -> Self {
         Self {
@@ -65,8 +65,8 @@ impl Default for Rule {
 /// All rules: the first whose pattern means a name holds for it, else the default.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    rules: Vec<Rule>,
-    default: Rule,
+    rules: Vec<ChannelRule>,
+    default: ChannelRule,
 }
 
 /// Most rules.
@@ -75,7 +75,7 @@ pub const RULES_MAX: usize = 1000;
 impl Rules {
     /// In this order, and for all other names the last. Rules beyond [`RULES_MAX`] are left out: who reads a
     /// configuration refuses them.
-    pub fn new(mut rules: Vec<Rule>, default: Rule) -> Self {
+    pub fn new(mut rules: Vec<ChannelRule>, default: ChannelRule) -> Self {
         rules.truncate(RULES_MAX);
         Self { rules, default }
     }
@@ -90,12 +90,12 @@ impl Rules {
     }
 
     /// The rule of an index.
-    pub(crate) fn get(&self, index: u16) -> &Rule {
+    pub(crate) fn get(&self, index: u16) -> &ChannelRule {
         self.rules.get(usize::from(index)).unwrap_or(&self.default)
     }
 
     /// The rule of a name.
-    pub fn of(&self, name: &str) -> &Rule {
+    pub fn of(&self, name: &str) -> &ChannelRule {
         self.get(self.index(name))
     }
 }
@@ -106,12 +106,12 @@ mod tests {
 
     #[test]
     fn the_first_that_matches_holds() {
-        let rule = |pattern, replayed| Rule {
+        let rule = |pattern, replayed| ChannelRule {
             pattern: Pattern::new(pattern),
             replayed,
-            ..Rule::default()
+            ..ChannelRule::default()
         };
-        let rules = Rules::new(vec![rule("a-1", 1), rule("a-*", 2)], Rule::default());
+        let rules = Rules::new(vec![rule("a-1", 1), rule("a-*", 2)], ChannelRule::default());
         assert_eq!(rules.of("a-1").replayed, 1);
         assert_eq!(rules.of("a-2").replayed, 2);
         assert_eq!(rules.of("b").replayed, 0);

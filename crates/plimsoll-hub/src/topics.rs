@@ -16,12 +16,12 @@ const RESERVED: &[u8] = b":/?#[]@!$&'()*+;=";
 pub struct Selector {
     text: Box<str>,
     /// Of a template.
-    parts: Box<[Part]>,
+    segments: Box<[SelectorSegment]>,
 }
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum SelectorSegment {
     Text(Box<str>),
     /// A value.
     Value {
@@ -34,13 +34,13 @@ impl Selector {
     pub fn new(text: &str) -> Self {
         Self {
             text: text.into(),
-            parts: parts(text).unwrap_or_default().into(),
+            segments: parse_template(text).unwrap_or_default().into(),
         }
     }
 
     /// Whether it may mean more than the topic of the same name.
     pub fn is_wide(&self) -> bool {
-        *self.text == *"*" || !self.parts.is_empty()
+        *self.text == *"*" || !self.segments.is_empty()
     }
 
     /// Whether it means a topic. Takes as long as the topic times the parts at most.
@@ -48,17 +48,17 @@ impl Selector {
         if *self.text == *topic || *self.text == *"*" {
             return true;
         }
-        if self.parts.is_empty() {
+        if self.segments.is_empty() {
             return false;
         }
         let bytes = topic.as_bytes();
         // Where what was looked at so far may end.
         let mut ends = vec![false; bytes.len() + 1];
         ends[0] = true;
-        for part in &self.parts {
+        for segment in &self.segments {
             let mut next = vec![false; bytes.len() + 1];
-            match part {
-                Part::Text(text) => {
+            match segment {
+                SelectorSegment::Text(text) => {
                     let ended = ends.iter().enumerate().filter(|(_, is_end)| **is_end);
                     for (at, _) in ended {
                         if bytes[at..].starts_with(text.as_bytes()) {
@@ -66,7 +66,7 @@ impl Selector {
                         }
                     }
                 }
-                Part::Value { has_reserved } => {
+                SelectorSegment::Value { has_reserved } => {
                     let following = bytes.iter().map(Some).chain([None]);
                     let mut goes_on = false;
                     for ((next, end), byte) in next.iter_mut().zip(&ends).zip(following) {
@@ -84,14 +84,14 @@ impl Selector {
 /// A name to hold against patterns: what a template leaves open is a character that only a star stands for. So who may
 /// read what a template means may read all of it.
 pub fn bounded(name: &str) -> Cow<'_, str> {
-    let Some(parts) = name.contains('{').then(|| parts(name)).flatten() else {
+    let Some(segments) = name.contains('{').then(|| parse_template(name)).flatten() else {
         return Cow::Borrowed(name);
     };
-    let parts = parts.iter().map(|part| match part {
-        Part::Text(text) => &**text,
-        Part::Value { .. } => "\0",
+    let segments = segments.iter().map(|segment| match segment {
+        SelectorSegment::Text(text) => &**text,
+        SelectorSegment::Value { .. } => "\0",
     });
-    Cow::Owned(parts.collect())
+    Cow::Owned(segments.collect())
 }
 
 fn is_value(byte: u8, has_reserved: bool) -> bool {
@@ -101,13 +101,13 @@ fn is_value(byte: u8, has_reserved: bool) -> bool {
 }
 
 /// The parts of a template; `None` if it is none that is understood.
-fn parts(text: &str) -> Option<Vec<Part>> {
-    let mut parts = Vec::new();
+fn parse_template(text: &str) -> Option<Vec<SelectorSegment>> {
+    let mut segments = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
         let (name, after) = after.split_once('}')?;
         if !before.is_empty() {
-            parts.push(Part::Text(before.into()));
+            segments.push(SelectorSegment::Text(before.into()));
         }
         let plain = name.strip_prefix('+');
         let is_name = |name: &str| {
@@ -117,18 +117,18 @@ fn parts(text: &str) -> Option<Vec<Part>> {
         if !is_name(plain.unwrap_or(name)) {
             return None;
         }
-        parts.push(Part::Value {
+        segments.push(SelectorSegment::Value {
             has_reserved: plain.is_some(),
         });
         rest = after;
     }
-    if parts.is_empty() || rest.contains('}') {
+    if segments.is_empty() || rest.contains('}') {
         return None;
     }
     if !rest.is_empty() {
-        parts.push(Part::Text(rest.into()));
+        segments.push(SelectorSegment::Text(rest.into()));
     }
-    Some(parts)
+    Some(segments)
 }
 
 #[cfg(test)]

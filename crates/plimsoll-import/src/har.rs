@@ -7,10 +7,10 @@ mod multipart;
 
 use serde_json::Value;
 
-use crate::recording::{Field, Recording, media_type_of};
+use crate::recording::{FormField, Recording, media_type_of};
 
 /// Most entries named as unusable; the rest are counted.
-const FAULTS_MAX: usize = 10;
+const UNUSABLE_NAMED_MAX: usize = 10;
 
 /// Most values of a file: a request has about a hundred. Each takes up to forty times its length in memory, so that a file
 /// of nothing else would fill it.
@@ -88,12 +88,12 @@ pub fn read(text: &str) -> Result<Recording, HarError> {
     for (index, value) in entries.iter().enumerate() {
         match entry::read(value) {
             Ok(exchange) => recording.exchanges.push(exchange),
-            Err(fault) => {
+            Err(error) => {
                 unusable += 1;
-                if unusable <= FAULTS_MAX {
+                if unusable <= UNUSABLE_NAMED_MAX {
                     recording
-                        .faults
-                        .push(format!("log.entries[{index}] left out: {fault}"));
+                        .problems
+                        .push(format!("log.entries[{index}] left out: {error}"));
                 }
             }
         }
@@ -101,13 +101,13 @@ pub fn read(text: &str) -> Result<Recording, HarError> {
     if recording.exchanges.is_empty() {
         return Err(HarError::NothingUsable {
             count: entries.len(),
-            first: recording.faults.swap_remove(0),
+            first: recording.problems.swap_remove(0),
         });
     }
-    if unusable > FAULTS_MAX {
-        let more = unusable - FAULTS_MAX;
+    if unusable > UNUSABLE_NAMED_MAX {
+        let more = unusable - UNUSABLE_NAMED_MAX;
         recording
-            .faults
+            .problems
             .push(format!("{more} more entries left out"));
     }
     // Chromium saves in the order of the answers' arrival in places; what matters is who asked first.
@@ -126,7 +126,7 @@ pub fn read(text: &str) -> Result<Recording, HarError> {
 }
 
 /// Decoded fields of the body of a form; none for a body of another media type.
-pub fn form_fields(media_type: &str, text: &str) -> Vec<Field> {
+pub fn form_fields(media_type: &str, text: &str) -> Vec<FormField> {
     match media_type_of(media_type).as_str() {
         "application/x-www-form-urlencoded" => entry::decode_form(text),
         "multipart/form-data" => multipart::fields(media_type, text),

@@ -8,7 +8,7 @@ pub mod journey;
 pub mod log;
 pub mod recording;
 
-mod looks;
+mod heuristics;
 mod yaml;
 
 /// A plan file made of a recording, and what its maker must be told.

@@ -13,10 +13,10 @@ mod sessions;
 mod tally;
 mod write;
 
-pub use format::Format;
-pub use line::{Line, LineFault};
+pub use format::LogFileFormat;
+pub use line::{LineError, LogEntry};
 pub use replay::{Replay, ReplayRows};
-pub use tally::{Options, Tally, Unreadable};
+pub use tally::{LogTally, Options, Unreadable};
 
 use crate::Imported;
 
@@ -48,7 +48,7 @@ pub enum LogError {
     },
 }
 
-impl Tally {
+impl LogTally {
     /// Makes the plan of all lines taken so far.
     ///
     /// # Errors

@@ -8,16 +8,16 @@ pub struct Recording {
     /// Who recorded it, such as `Firefox 128.0`; may be empty.
     pub recorder: String,
     /// Requests with their answers.
-    pub exchanges: Vec<Exchange>,
+    pub exchanges: Vec<RecordedExchange>,
     /// Hosts that were spoken to and not recorded.
-    pub unseen_hosts: Vec<String>,
+    pub unrecorded_hosts: Vec<String>,
     /// Entries that could not be used, one sentence each.
-    pub faults: Vec<String>,
+    pub problems: Vec<String>,
 }
 
 /// One request and its answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Exchange {
+pub struct RecordedExchange {
     /// When it began, milliseconds since any fixed moment.
     pub started_ms: Option<f64>,
     /// From its beginning to its end, milliseconds.
@@ -41,14 +41,14 @@ pub struct Exchange {
     /// Name of the page it belongs to.
     pub page: Option<String>,
     /// What asked for it.
-    pub kind: Kind,
+    pub kind: ResourceKind,
     /// Answered by the browser's own cache.
     pub from_cache: bool,
 }
 
 /// Why a browser asks for something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ResourceKind {
     /// A page that a person went to.
     Document,
     /// What a page needs: styles, scripts, images, fonts.
@@ -67,12 +67,12 @@ pub struct Payload {
     /// As sent, where it is text.
     pub text: Option<String>,
     /// Decoded fields of a form.
-    pub fields: Vec<Field>,
+    pub fields: Vec<FormField>,
 }
 
 /// One field of a form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Field {
+pub struct FormField {
     /// Name.
     pub name: String,
     /// Value; the content of a file, where it was recorded.
@@ -83,7 +83,7 @@ pub struct Field {
     pub media_type: Option<String>,
 }
 
-impl Exchange {
+impl RecordedExchange {
     /// First header of the answer of this name, whatever its case.
     pub fn answer_header(&self, name: &str) -> Option<&str> {
         header(&self.answer_headers, name)
@@ -118,21 +118,26 @@ fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
 }
 
 /// What asked for an answer, judged by what the request and the answer say; for recorders that do not tell.
-pub fn kind_of(method: &str, headers: &[(String, String)], status: u16, media_type: &str) -> Kind {
+pub fn kind_of(
+    method: &str,
+    headers: &[(String, String)],
+    status: u16,
+    media_type: &str,
+) -> ResourceKind {
     if method.eq_ignore_ascii_case("OPTIONS")
         || method.eq_ignore_ascii_case("CONNECT")
         || status == 101
     {
-        return Kind::Other;
+        return ResourceKind::Other;
     }
     match header(headers, "sec-fetch-dest") {
-        Some("document") => return Kind::Document,
-        Some("empty" | "iframe" | "frame") => return Kind::Call,
-        Some(_) => return Kind::Resource,
+        Some("document") => return ResourceKind::Document,
+        Some("empty" | "iframe" | "frame") => return ResourceKind::Call,
+        Some(_) => return ResourceKind::Resource,
         None => {}
     }
     if header(headers, "x-requested-with").is_some() {
-        return Kind::Call;
+        return ResourceKind::Call;
     }
     let (group, _) = media_type.split_once('/').unwrap_or((media_type, ""));
     let is_script = matches!(
@@ -140,15 +145,17 @@ pub fn kind_of(method: &str, headers: &[(String, String)], status: u16, media_ty
         "text/css" | "text/javascript" | "text/ecmascript" | "font/woff2"
     ) || media_type.ends_with("javascript");
     match group {
-        _ if is_script => Kind::Resource,
-        "image" | "font" | "video" | "audio" => Kind::Resource,
-        _ if media_type == "text/html" || media_type == "application/xhtml+xml" => Kind::Document,
+        _ if is_script => ResourceKind::Resource,
+        "image" | "font" | "video" | "audio" => ResourceKind::Resource,
+        _ if media_type == "text/html" || media_type == "application/xhtml+xml" => {
+            ResourceKind::Document
+        }
         _ if (300..400).contains(&status)
             && header(headers, "accept").is_some_and(|accept| accept.contains("text/html")) =>
         {
-            Kind::Document
+            ResourceKind::Document
         }
-        _ => Kind::Call,
+        _ => ResourceKind::Call,
     }
 }
 

@@ -9,33 +9,33 @@ const NOTE_LENGTH_MAX: usize = 400;
 
 /// A value of a YAML document.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Node {
+pub(crate) enum YamlNode {
     /// A string, quoted where it must be.
     Text(String),
     /// Written as it is: numbers, durations, rates, booleans.
     Plain(String),
     /// A sequence.
-    List(Vec<Item>),
+    List(Vec<YamlItem>),
     /// A mapping, in order.
-    Map(Vec<Entry>),
+    Map(Vec<YamlEntry>),
 }
 
 /// A value of a sequence, below its comments.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Item {
+pub(crate) struct YamlItem {
     pub(crate) notes: Vec<String>,
-    pub(crate) value: Node,
+    pub(crate) value: YamlNode,
 }
 
 /// A key and its value, below its comments.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct YamlEntry {
     pub(crate) notes: Vec<String>,
     pub(crate) key: String,
-    pub(crate) value: Node,
+    pub(crate) value: YamlNode,
 }
 
-impl Node {
+impl YamlNode {
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
@@ -46,7 +46,7 @@ impl Node {
 
     /// A list of values without comments.
     pub(crate) fn list(values: impl IntoIterator<Item = Self>) -> Self {
-        Self::List(values.into_iter().map(Item::from).collect())
+        Self::List(values.into_iter().map(YamlItem::from).collect())
     }
 
     fn is_block(&self) -> bool {
@@ -58,8 +58,8 @@ impl Node {
     }
 }
 
-impl From<Node> for Item {
-    fn from(value: Node) -> Self {
+impl From<YamlNode> for YamlItem {
+    fn from(value: YamlNode) -> Self {
         Self {
             notes: Vec::new(),
             value,
@@ -67,8 +67,8 @@ impl From<Node> for Item {
     }
 }
 
-impl Entry {
-    pub(crate) fn new(key: impl Into<String>, value: Node) -> Self {
+impl YamlEntry {
+    pub(crate) fn new(key: impl Into<String>, value: YamlNode) -> Self {
         Self {
             notes: Vec::new(),
             key: key.into(),
@@ -83,7 +83,7 @@ impl Entry {
 }
 
 /// The document of a map, below comments of its own.
-pub(crate) fn document(notes: &[String], entries: &[Entry]) -> String {
+pub(crate) fn document(notes: &[String], entries: &[YamlEntry]) -> String {
     let mut out = String::new();
     write_notes(&mut out, notes, 0);
     write_map(&mut out, entries, 0, false);
@@ -105,7 +105,7 @@ fn write_notes(out: &mut String, notes: &[String], indent: usize) {
 }
 
 /// `in_line` says that the first key stands behind a dash that is already written.
-fn write_map(out: &mut String, entries: &[Entry], indent: usize, in_line: bool) {
+fn write_map(out: &mut String, entries: &[YamlEntry], indent: usize, in_line: bool) {
     let mut in_line = in_line;
     for entry in entries {
         if !in_line {
@@ -126,11 +126,11 @@ fn write_map(out: &mut String, entries: &[Entry], indent: usize, in_line: bool) 
     }
 }
 
-fn write_block(out: &mut String, value: &Node, indent: usize) {
+fn write_block(out: &mut String, value: &YamlNode, indent: usize) {
     match value {
-        Node::Map(entries) => write_map(out, entries, indent, false),
-        Node::List(items) => write_list(out, items, indent),
-        Node::Text(_) | Node::Plain(_) => {
+        YamlNode::Map(entries) => write_map(out, entries, indent, false),
+        YamlNode::List(items) => write_list(out, items, indent),
+        YamlNode::Text(_) | YamlNode::Plain(_) => {
             pad(out, indent);
             out.push_str(&flow(value));
             out.push('\n');
@@ -138,10 +138,10 @@ fn write_block(out: &mut String, value: &Node, indent: usize) {
     }
 }
 
-fn write_list(out: &mut String, items: &[Item], indent: usize) {
+fn write_list(out: &mut String, items: &[YamlItem], indent: usize) {
     for item in items {
         write_notes(out, &item.notes, indent);
-        if let Node::Map(entries) = &item.value
+        if let YamlNode::Map(entries) = &item.value
             && let Some(first) = entries.first()
         {
             // What is said of the first key stands above the dash, where it is legible.
@@ -165,14 +165,14 @@ fn write_list(out: &mut String, items: &[Item], indent: usize) {
 }
 
 /// The value on one line, if it is a scalar or a small map or list of scalars that fits.
-fn fitting_flow(value: &Node, column: usize) -> Option<String> {
-    let simple = |node: &Node| !node.is_block();
+fn fitting_flow(value: &YamlNode, column: usize) -> Option<String> {
+    let simple = |node: &YamlNode| !node.is_block();
     let small = match value {
-        Node::Text(_) | Node::Plain(_) => return Some(flow(value)),
-        Node::List(items) => items
+        YamlNode::Text(_) | YamlNode::Plain(_) => return Some(flow(value)),
+        YamlNode::List(items) => items
             .iter()
             .all(|item| item.notes.is_empty() && simple(&item.value)),
-        Node::Map(entries) => entries.iter().all(|entry| {
+        YamlNode::Map(entries) => entries.iter().all(|entry| {
             entry.notes.is_empty()
                 && (simple(&entry.value) || fitting_flow(&entry.value, column).is_some())
         }),
@@ -184,28 +184,28 @@ fn fitting_flow(value: &Node, column: usize) -> Option<String> {
     (column + text.chars().count() <= FLOW_WIDTH).then_some(text)
 }
 
-fn flow(value: &Node) -> String {
+fn flow(value: &YamlNode) -> String {
     match value {
-        Node::Text(text) => scalar(text, false),
-        Node::Plain(text) => text.clone(),
-        Node::List(items) => {
-            let parts: Vec<String> = items.iter().map(|item| flow_part(&item.value)).collect();
-            format!("[{}]", parts.join(", "))
+        YamlNode::Text(text) => scalar(text, false),
+        YamlNode::Plain(text) => text.clone(),
+        YamlNode::List(items) => {
+            let texts: Vec<String> = items.iter().map(|item| flow_value(&item.value)).collect();
+            format!("[{}]", texts.join(", "))
         }
-        Node::Map(entries) if entries.is_empty() => "{}".to_owned(),
-        Node::Map(entries) => {
-            let parts: Vec<String> = entries
+        YamlNode::Map(entries) if entries.is_empty() => "{}".to_owned(),
+        YamlNode::Map(entries) => {
+            let texts: Vec<String> = entries
                 .iter()
-                .map(|entry| format!("{}: {}", scalar(&entry.key, true), flow_part(&entry.value)))
+                .map(|entry| format!("{}: {}", scalar(&entry.key, true), flow_value(&entry.value)))
                 .collect();
-            format!("{{ {} }}", parts.join(", "))
+            format!("{{ {} }}", texts.join(", "))
         }
     }
 }
 
-fn flow_part(value: &Node) -> String {
+fn flow_value(value: &YamlNode) -> String {
     match value {
-        Node::Text(text) => scalar(text, true),
+        YamlNode::Text(text) => scalar(text, true),
         other => flow(other),
     }
 }
@@ -293,12 +293,12 @@ mod tests {
         #[test]
         fn any_text_comes_back(text in any::<String>(), ascii in "[ -~\n]{0,20}", note in any::<String>()) {
             for text in [text, ascii] {
-                let entry = |value| Entry::new(&text, value).with_notes([note.clone()]);
-                let flow = Node::Map(vec![Entry::new("k", Node::text(&text))]);
+                let entry = |value| YamlEntry::new(&text, value).with_notes([note.clone()]);
+                let flow = YamlNode::Map(vec![YamlEntry::new("k", YamlNode::text(&text))]);
                 let written = document(std::slice::from_ref(&note), &[
-                    entry(Node::text(&text)),
-                    Entry::new("list", Node::list([Node::text(&text), flow.clone()])),
-                    Entry::new("flow", flow),
+                    entry(YamlNode::text(&text)),
+                    YamlEntry::new("list", YamlNode::list([YamlNode::text(&text), flow.clone()])),
+                    YamlEntry::new("flow", flow),
                 ]);
                 let t = text.as_str();
                 prop_assert_eq!(scalars(&written), [t, t, "list", t, "k", t, "flow", "k", t]);
@@ -327,16 +327,16 @@ mod tests {
 
     #[test]
     fn small_maps_stay_on_a_line_and_comments_stand_above() {
-        let step = Node::Map(vec![
-            Entry::new("post", Node::text("/login")).with_notes(["logs in".to_owned()]),
-            Entry::new(
+        let step = YamlNode::Map(vec![
+            YamlEntry::new("post", YamlNode::text("/login")).with_notes(["logs in".to_owned()]),
+            YamlEntry::new(
                 "form",
-                Node::Map(vec![Entry::new("name", Node::text("ada"))]),
+                YamlNode::Map(vec![YamlEntry::new("name", YamlNode::text("ada"))]),
             ),
         ]);
         let text = document(
             &["made\nup".to_owned()],
-            &[Entry::new("steps", Node::list([step]))],
+            &[YamlEntry::new("steps", YamlNode::list([step]))],
         );
         assert_eq!(
             text,

@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 
 /// Something that can be read to its end.
 #[derive(Debug)]
-pub struct Input {
+pub struct InputFile {
     file: File,
     /// Length of a regular file; a pipe has none.
     len: Option<u64>,
@@ -27,7 +27,7 @@ pub struct Input {
 ///
 /// # Errors
 /// When it cannot be opened, or is a folder, a device or a socket.
-pub fn open(path: &Path, patience: Duration) -> io::Result<Input> {
+pub fn open(path: &Path, patience: Duration) -> io::Result<InputFile> {
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(flags())
@@ -45,7 +45,7 @@ pub fn open(path: &Path, patience: Duration) -> io::Result<Input> {
         };
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
-    Ok(Input {
+    Ok(InputFile {
         file,
         len: kind.is_file().then_some(about.len()),
         patience,
@@ -57,7 +57,7 @@ fn flags() -> i32 {
     (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed()
 }
 
-impl Input {
+impl InputFile {
     /// Bytes of a regular file; `None` of a pipe.
     pub fn len(&self) -> Option<u64> {
         self.len
@@ -92,7 +92,7 @@ impl Input {
     }
 }
 
-impl Read for Input {
+impl Read for InputFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
@@ -138,13 +138,13 @@ mod tests {
     #[test]
     fn what_never_ends_or_never_begins_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        for (path, says) in [
+        for (path, expected) in [
             (Path::new("/dev/zero"), "a device"),
             (Path::new("/dev/null"), "a device"),
             (folder.path(), "directory"),
         ] {
             let error = open(path, SOON).unwrap_err();
-            assert!(error.to_string().contains(says), "{error}");
+            assert!(error.to_string().contains(expected), "{error}");
         }
         let path = pipe(folder.path());
         let error = open(&path, SOON).unwrap().read(&mut [0; 8]).unwrap_err();

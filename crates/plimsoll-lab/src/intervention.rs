@@ -11,8 +11,8 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use plimsoll_model::part::{Lever, Login, Part};
-use plimsoll_probe::hands;
+use plimsoll_model::component::{Component, Login, Tunable};
+use plimsoll_probe::tunables;
 use serde::{Deserialize, Serialize};
 
 use journal::Journal;
@@ -29,7 +29,8 @@ pub enum Change {
     /// A setting of a part.
     Setting {
         /// Which.
-        lever: Lever,
+        #[serde(rename = "lever")]
+        tunable: Tunable,
         /// Its value before.
         from: String,
         /// Its value meanwhile.
@@ -58,7 +59,8 @@ pub enum Change {
     /// Commands of the user's, each a program with its arguments.
     Commands {
         /// What relaxes the limit.
-        relax: Vec<String>,
+        #[serde(rename = "relax")]
+        apply: Vec<String>,
         /// What puts it back.
         undo: Vec<String>,
     },
@@ -67,9 +69,9 @@ pub enum Change {
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Setting { lever, from, to } => match from.as_str() {
-                "" => write!(f, "{lever} set to {to}"),
-                from => write!(f, "{lever} raised from {from} to {to}"),
+            Self::Setting { tunable, from, to } => match from.as_str() {
+                "" => write!(f, "{tunable} set to {to}"),
+                from => write!(f, "{tunable} raised from {from} to {to}"),
             },
             Self::OpenFiles { pid, from, to, .. } => write!(
                 f,
@@ -79,7 +81,7 @@ impl fmt::Display for Change {
             Self::Kernel { name, from, to } => {
                 write!(f, "{name} of this machine raised from {from} to {to}")
             }
-            Self::Commands { relax, .. } => write!(f, "`{}` carried out", relax.join(" ")),
+            Self::Commands { apply, .. } => write!(f, "`{}` carried out", apply.join(" ")),
         }
     }
 }
@@ -89,7 +91,7 @@ impl fmt::Display for Change {
 pub enum InterventionError {
     /// The part or the system does not let us.
     #[error(transparent)]
-    Refused(#[from] hands::Refused),
+    Refused(#[from] tunables::TunableError),
     /// A command of the user's did not do it.
     #[error(transparent)]
     Command(#[from] command::CommandError),
@@ -105,26 +107,28 @@ pub enum InterventionError {
 
 /// What is needed to change something.
 #[derive(Clone, Debug, Default)]
-pub struct Access {
+pub struct ComponentAccess {
     /// Parts, with their logins; these are never written down.
-    pub parts: Vec<Part>,
+    pub components: Vec<Component>,
     /// Environment of commands.
     pub environment: Vec<(String, String)>,
 }
 
-impl Access {
+impl ComponentAccess {
     /// The login for the part of a lever, if it is one that is known.
-    fn login(&self, lever: &Lever) -> Option<&Login> {
-        let is_it = |part: &&Part| part.kind == lever.kind && part.place == lever.place;
-        self.parts.iter().find(is_it)?.login.as_ref()
+    fn login(&self, tunable: &Tunable) -> Option<&Login> {
+        let is_it = |component: &&Component| {
+            component.kind == tunable.kind && component.place == tunable.place
+        };
+        self.components.iter().find(is_it)?.login.as_ref()
     }
 }
 
 impl Change {
     /// What a person does to put it back.
-    pub fn by_hand(&self) -> String {
+    pub fn manual_undo(&self) -> String {
         match self {
-            Self::Setting { lever, from, .. } => hands::by_hand(lever, from),
+            Self::Setting { tunable, from, .. } => tunables::manual_command(tunable, from),
             Self::OpenFiles { pid, from, .. } => {
                 format!("`prlimit --pid {pid} --nofile={}:{}`", from.0, from.1)
             }
@@ -133,14 +137,16 @@ impl Change {
         }
     }
 
-    fn carry_out(&self, access: &Access) -> Result<(), InterventionError> {
+    fn carry_out(&self, access: &ComponentAccess) -> Result<(), InterventionError> {
         match self {
-            Self::Setting { lever, to, .. } => hands::set(lever, access.login(lever), to)?,
+            Self::Setting { tunable, to, .. } => {
+                tunables::apply(tunable, access.login(tunable), to)?;
+            }
             Self::OpenFiles {
                 pid, started, to, ..
             } => set_open_files(*pid, *started, *to)?,
-            Self::Kernel { name, to, .. } => hands::set_kernel_setting(name, to)?,
-            Self::Commands { relax, .. } => command::run(relax, &access.environment)?,
+            Self::Kernel { name, to, .. } => tunables::set_kernel_setting(name, to)?,
+            Self::Commands { apply, .. } => command::run(apply, &access.environment)?,
         }
         Ok(())
     }
@@ -149,19 +155,21 @@ impl Change {
     ///
     /// # Errors
     /// When the part or the system does not let us, for as long as it was tried.
-    pub fn undo(&self, access: &Access) -> Result<(), InterventionError> {
+    pub fn undo(&self, access: &ComponentAccess) -> Result<(), InterventionError> {
         let once = || -> Result<(), InterventionError> {
             match self {
-                Self::Setting { lever, from, .. } => hands::set(lever, access.login(lever), from)?,
+                Self::Setting { tunable, from, .. } => {
+                    tunables::apply(tunable, access.login(tunable), from)?;
+                }
                 Self::OpenFiles {
                     pid, started, from, ..
                 } => {
                     // A process that has ended took its limits with it.
-                    if hands::open_files(*pid).is_ok_and(|now| now.started == *started) {
+                    if tunables::open_files(*pid).is_ok_and(|now| now.started == *started) {
                         set_open_files(*pid, *started, *from)?;
                     }
                 }
-                Self::Kernel { name, from, .. } => hands::set_kernel_setting(name, from)?,
+                Self::Kernel { name, from, .. } => tunables::set_kernel_setting(name, from)?,
                 Self::Commands { undo, .. } => command::run(undo, &access.environment)?,
             }
             Ok(())
@@ -180,20 +188,24 @@ impl Change {
     }
 }
 
-fn set_open_files(pid: u32, started: u64, (soft, hard): (u64, u64)) -> Result<(), hands::Refused> {
-    let limits = hands::OpenFiles {
+fn set_open_files(
+    pid: u32,
+    started: u64,
+    (soft, hard): (u64, u64),
+) -> Result<(), tunables::TunableError> {
+    let limits = tunables::OpenFiles {
         started,
         soft,
         hard,
     };
-    hands::set_open_files(pid, limits)
+    tunables::set_open_files(pid, limits)
 }
 
 /// Something that is changed until this is let go of.
 #[derive(Debug)]
 pub struct Changed<'a> {
     change: Change,
-    access: &'a Access,
+    access: &'a ComponentAccess,
     journal: Option<Journal>,
 }
 
@@ -204,7 +216,7 @@ impl<'a> Changed<'a> {
     /// When either fails; nothing is changed then.
     pub fn make(
         change: Change,
-        access: &'a Access,
+        access: &'a ComponentAccess,
         journal: &Path,
     ) -> Result<Self, InterventionError> {
         let written =
@@ -267,20 +279,20 @@ impl Drop for Changed<'_> {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    use plimsoll_model::part::{PartKind, PartPlace};
+    use plimsoll_model::component::{ComponentAddress, ComponentKind};
     use plimsoll_testkit::program::Redis;
 
     use super::journal::{Leftover, put_back_leftovers};
     use super::*;
 
     fn change(redis: &Redis) -> Change {
-        let place = PartPlace::Tcp {
+        let place = ComponentAddress::Tcp {
             host: redis.address.ip().to_string(),
             port: redis.address.port(),
         };
         Change::Setting {
-            lever: Lever {
-                kind: PartKind::Redis,
+            tunable: Tunable {
+                kind: ComponentKind::Redis,
                 place,
                 setting: "maxclients".to_owned(),
                 of: String::new(),
@@ -291,10 +303,10 @@ mod tests {
     }
 
     fn now(change: &Change) -> String {
-        let Change::Setting { lever, .. } = change else {
+        let Change::Setting { tunable, .. } = change else {
             unreachable!("it is a setting");
         };
-        hands::value_of(lever, None).unwrap()
+        tunables::value_of(tunable, None).unwrap()
     }
 
     #[test]
@@ -302,7 +314,7 @@ mod tests {
         let redis = Redis::start("maxclients 100");
         let folder = tempfile::tempdir().unwrap();
         let journal = folder.path().join("a.undo");
-        let (change, access) = (change(&redis), Access::default());
+        let (change, access) = (change(&redis), ComponentAccess::default());
         let made = || Changed::make(change.clone(), &access, &journal).unwrap();
         let changed = made();
         assert_eq!((now(&change).as_str(), journal.exists()), ("400", true));
@@ -322,7 +334,7 @@ mod tests {
         let redis = Redis::start("maxclients 100");
         let folder = tempfile::tempdir().unwrap();
         let journal = folder.path().join("a.undo");
-        let (change, access) = (change(&redis), Access::default());
+        let (change, access) = (change(&redis), ComponentAccess::default());
         // As a program does that is killed then.
         let written = Journal::write(&journal, &change).unwrap();
         change.carry_out(&access).unwrap();
@@ -338,7 +350,7 @@ mod tests {
         let redis = Redis::start("maxclients 100\nrequirepass hidden");
         let folder = tempfile::tempdir().unwrap();
         let journal = folder.path().join("a.undo");
-        let access = Access::default();
+        let access = ComponentAccess::default();
         let refused = Changed::make(change(&redis), &access, &journal);
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains("NOAUTH"), "{refused}");

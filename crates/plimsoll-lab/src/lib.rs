@@ -4,7 +4,6 @@
 //! before anyone sees it. What is reported afterwards is read back from there.
 
 pub mod clock;
-pub mod conductor;
 pub mod error;
 pub mod input;
 pub mod intervention;
@@ -14,4 +13,5 @@ pub mod probes;
 pub mod progress;
 pub mod run;
 pub mod run_log;
+pub mod runner;
 pub mod watch;

@@ -8,15 +8,15 @@ mod trials;
 use std::time::Duration;
 
 use plimsoll_analysis::search::users::Population;
-use plimsoll_analysis::search::{Gate, Policy, Search};
+use plimsoll_analysis::search::{CiGate, Search, SearchPolicy};
 use plimsoll_model::journey::{AtEnd, Feed, FeedOrder, Scenario};
 use plimsoll_model::load_line::Remark;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::{Find, LoadUnit, Plan};
 
-use crate::conductor::{Assignment, Conductor, Finished};
 use crate::error::LabError;
 use crate::progress::{StopFlag, Watcher};
+use crate::runner::{Assignment, Finished, Runner};
 use confirm::Confirm;
 use course::Course;
 use trials::Trials;
@@ -60,8 +60,8 @@ pub fn limit(
     stop: StopFlag,
     watcher: &mut dyn Watcher,
 ) -> Result<Finished, LabError> {
-    let conductor = Conductor::open(with_find(assignment), stop)?;
-    let plan = conductor.plan();
+    let runner = Runner::open(with_find(assignment), stop)?;
+    let plan = runner.plan();
     // The door always hands in an objective; a search without one would have nothing to look for.
     let objective = plan.objective.clone().unwrap_or(Objective {
         latency: Vec::new(),
@@ -72,7 +72,7 @@ pub fn limit(
     policy.in_flight_cap = u64::from(plan.transport.connections_max);
     let remark = search_for(plan, &mut policy);
     let course = if let Some(rate) = order.at_least {
-        Course::Gate(Box::new(Gate::new(rate, policy)), plan.seed)
+        Course::Gate(Box::new(CiGate::new(rate, policy)), plan.seed)
     } else {
         let mut search = Search::new(policy, plan.seed);
         if let Some(remark) = remark {
@@ -81,11 +81,11 @@ pub fn limit(
         Course::Search(Box::new(search))
     };
     let (verdict, void) = {
-        let mut trials = Trials::new(&conductor, objective);
+        let mut trials = Trials::new(&runner, objective);
         let result = trials.carry_out(course, watcher)?;
-        conclusion::conclude(&conductor, order, result, &mut trials, watcher)?
+        conclusion::conclude(&runner, order, result, &mut trials, watcher)?
     };
-    conductor.close(verdict, void)
+    runner.close(verdict, void)
 }
 
 /// A plan of journeys that does not say what to look for: as many users as it can.
@@ -107,13 +107,13 @@ fn with_find(mut assignment: Assignment) -> Assignment {
 }
 
 /// Takes over what the plan asks to look for: unit and range. Says so when its data bound the range.
-fn search_for(plan: &Plan, policy: &mut Policy) -> Option<Remark> {
+fn search_for(plan: &Plan, policy: &mut SearchPolicy) -> Option<Remark> {
     let find = plan.find?;
     policy.first_rate = find.from;
     policy.rate_max = find.to;
     let scenario = plan.scenario.as_ref()?;
     policy.population = Some(Population::of(plan, scenario, find.unit));
-    policy.has_parts = !scenario.thresholds.is_empty();
+    policy.has_thresholds = !scenario.thresholds.is_empty();
     if find.unit != LoadUnit::Users {
         return None;
     }
@@ -140,21 +140,21 @@ fn unique_rows(scenario: &Scenario) -> Option<u64> {
     feeds.map(|feed| feed.rows).min()
 }
 
-fn policy(ambition: Ambition, objective: Objective) -> Policy {
+fn policy(ambition: Ambition, objective: Objective) -> SearchPolicy {
     match ambition {
-        Ambition::Quick => Policy::quick(objective),
-        Ambition::Standard => Policy::standard(objective),
-        Ambition::Thorough => Policy::thorough(objective),
+        Ambition::Quick => SearchPolicy::quick(objective),
+        Ambition::Standard => SearchPolicy::standard(objective),
+        Ambition::Thorough => SearchPolicy::thorough(objective),
         Ambition::Within(budget) => within(budget, objective),
     }
 }
 
-fn within(budget: Duration, objective: Objective) -> Policy {
-    Policy {
+fn within(budget: Duration, objective: Objective) -> SearchPolicy {
+    SearchPolicy {
         budget,
         measure_s: 6,
         noise: (3, 2),
         width: 0.25,
-        ..Policy::quick(objective)
+        ..SearchPolicy::quick(objective)
     }
 }

@@ -70,28 +70,28 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
-    let part = path.with_file_name(name);
-    let written = write_beside(&part, path, content);
+    let temporary = path.with_file_name(name);
+    let written = write_beside(&temporary, path, content);
     if written.is_err() {
-        let _ = fs::remove_file(&part);
+        let _ = fs::remove_file(&temporary);
     }
     written
 }
 
-fn write_beside(part: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
+fn write_beside(temporary: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
     // One of an earlier run that was killed, or a link that somebody put there: neither is written through.
-    match fs::remove_file(part) {
+    match fs::remove_file(temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = create_new(part)?;
+    let mut file = create_new(temporary)?;
     if let Ok(there) = fs::metadata(path)
         && there.is_file()
     {
         file.set_permissions(there.permissions())?;
     }
     file.write_all(content)?;
-    fs::rename(part, path)
+    fs::rename(temporary, path)
 }
 
 #[cfg(test)]

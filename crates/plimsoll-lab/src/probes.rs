@@ -9,9 +9,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_analysis::whole_run;
+use plimsoll_model::component::Component;
 use plimsoll_model::event::Event;
 use plimsoll_model::metric;
-use plimsoll_model::part::Part;
 use plimsoll_model::reading::Readings;
 use plimsoll_model::redact;
 use plimsoll_probe::{Activity, Probe, ProbePlan};
@@ -37,13 +37,13 @@ pub struct MachineUse {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct ProbeState {
     stopping: bool,
     recent: VecDeque<MachineUse>,
     notes: Vec<String>,
-    told: Vec<String>,
+    component_notes: Vec<String>,
     target_is_local: bool,
-    parts: Vec<Part>,
+    components: Vec<Component>,
     /// The first second that was not read.
     next: u32,
     has_ended: bool,
@@ -56,9 +56,9 @@ pub(crate) trait Reads {
     /// What could not be read.
     fn notes(&self) -> Vec<String>;
     /// What was said of parts of the service since this was asked last.
-    fn take_told(&mut self) -> Vec<String>;
+    fn take_component_notes(&mut self) -> Vec<String>;
     /// Parts of the service that are asked.
-    fn parts(&self) -> Vec<Part>;
+    fn components(&self) -> Vec<Component>;
     /// Whether the target was found on this machine.
     fn target_is_local(&self) -> bool;
 }
@@ -72,12 +72,12 @@ impl Reads for Probe {
         redacted(Self::notes(self))
     }
 
-    fn take_told(&mut self) -> Vec<String> {
-        redacted(Self::take_told(self))
+    fn take_component_notes(&mut self) -> Vec<String> {
+        redacted(Self::take_announced(self))
     }
 
-    fn parts(&self) -> Vec<Part> {
-        Self::parts(self).to_vec()
+    fn components(&self) -> Vec<Component> {
+        Self::components(self).to_vec()
     }
 
     fn target_is_local(&self) -> bool {
@@ -103,7 +103,7 @@ pub struct Stopped {
 /// The running thread.
 #[derive(Debug)]
 pub struct Probes {
-    shared: Arc<(Mutex<Shared>, Condvar)>,
+    shared: Arc<(Mutex<ProbeState>, Condvar)>,
     thread: Option<JoinHandle<()>>,
     activity: Activity,
 }
@@ -122,16 +122,16 @@ impl Probes {
         clock: RunClock,
         log: SharedLog,
     ) -> Result<Self, LabError> {
-        let shared = Arc::new((Mutex::new(Shared::default()), Condvar::new()));
+        let shared = Arc::new((Mutex::new(ProbeState::default()), Condvar::new()));
         let theirs = Arc::clone(&shared);
         let activity = Activity::default();
-        let seen = activity.clone();
+        let thread_activity = activity.clone();
         let thread = std::thread::Builder::new()
             .name("probes".to_owned())
             .spawn(move || {
                 // However it ends, nobody waits for it any more.
-                let _ended = Ended(&theirs);
-                read_every_second(open(seen), clock, &log, &theirs);
+                let _ended = EndGuard(&theirs);
+                read_every_second(open(thread_activity), clock, &log, &theirs);
             })
             .map_err(LabError::Thread)?;
         Ok(Self {
@@ -148,7 +148,7 @@ impl Probes {
             .recent
             .iter()
             .copied()
-            .filter(|seen| (from..to).contains(&seen.second))
+            .filter(|sample| (from..to).contains(&sample.second))
             .collect()
     }
 
@@ -173,20 +173,20 @@ impl Probes {
     }
 
     /// Parts of the service that are asked about themselves.
-    pub fn parts(&self) -> Vec<Part> {
+    pub fn components(&self) -> Vec<Component> {
         let shared = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.parts.clone()
+        shared.components.clone()
     }
 
     /// What was said of parts of the service since this was asked last.
-    pub fn take_told(&self) -> Vec<String> {
+    pub fn take_component_notes(&self) -> Vec<String> {
         std::mem::take(
             &mut self
                 .shared
                 .0
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .told,
+                .component_notes,
         )
     }
 
@@ -230,9 +230,9 @@ pub(crate) fn left_behind(activity: &Activity, next: u32) -> String {
 }
 
 /// Says that the thread has ended, whether it returned or panicked.
-struct Ended<'a>(&'a (Mutex<Shared>, Condvar));
+struct EndGuard<'a>(&'a (Mutex<ProbeState>, Condvar));
 
-impl Drop for Ended<'_> {
+impl Drop for EndGuard<'_> {
     fn drop(&mut self) {
         let mut shared = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         shared.has_ended = true;
@@ -250,13 +250,13 @@ fn read_every_second(
     mut probe: impl Reads,
     clock: RunClock,
     log: &SharedLog,
-    shared: &(Mutex<Shared>, Condvar),
+    shared: &(Mutex<ProbeState>, Condvar),
 ) {
     // The first reading of a counter has nothing to compare with, so it is taken before the first window; what it
     // defines goes into the log with the second one.
     let mut defined = probe.read(0).new_series;
     let mut guard = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
-    guard.parts = probe.parts();
+    guard.components = probe.components();
     drop(guard);
     let mut second = u32::try_from(clock.elapsed().as_secs()).unwrap_or(u32::MAX);
     loop {
@@ -280,18 +280,20 @@ fn read_every_second(
     }
 }
 
-fn remember(shared: &(Mutex<Shared>, Condvar), seen: MachineUse, probe: &mut impl Reads) {
+fn remember(shared: &(Mutex<ProbeState>, Condvar), sample: MachineUse, probe: &mut impl Reads) {
     let mut guard = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
     if guard.recent.len() == RECENT_MAX {
         guard.recent.pop_front();
     }
-    guard.recent.push_back(seen);
-    guard.next = seen.second.saturating_add(1);
+    guard.recent.push_back(sample);
+    guard.next = sample.second.saturating_add(1);
     // Should it not come back from the next second, this is what is known of it.
     guard.notes = probe.notes();
-    guard.parts = probe.parts();
+    guard.components = probe.components();
     guard.target_is_local = probe.target_is_local();
-    guard.told.append(&mut probe.take_told());
+    guard
+        .component_notes
+        .append(&mut probe.take_component_notes());
 }
 
 fn machine_use(readings: &Readings) -> MachineUse {
@@ -357,11 +359,11 @@ pub(crate) mod tests {
             vec!["known before".to_owned()]
         }
 
-        fn take_told(&mut self) -> Vec<String> {
+        fn take_component_notes(&mut self) -> Vec<String> {
             Vec::new()
         }
 
-        fn parts(&self) -> Vec<Part> {
+        fn components(&self) -> Vec<Component> {
             Vec::new()
         }
 
@@ -378,8 +380,8 @@ pub(crate) mod tests {
         hold.beginning.recv().unwrap();
         let stopped = probes.stop();
         assert_eq!(stopped.notes, ["known before"]);
-        let said = stopped.left_behind.unwrap_or_default();
-        assert!(said.contains("was left behind"), "{said}");
+        let message = stopped.left_behind.unwrap_or_default();
+        assert!(message.contains("was left behind"), "{message}");
     }
 
     #[test]
@@ -390,7 +392,10 @@ pub(crate) mod tests {
             stuck
         };
         let probes = Probes::start_with(open, RunClock::start(), SharedLog::nowhere()).unwrap();
-        let said = probes.stop().left_behind.unwrap_or_default();
-        assert!(said.contains("readings end before second 0"), "{said}");
+        let message = probes.stop().left_behind.unwrap_or_default();
+        assert!(
+            message.contains("readings end before second 0"),
+            "{message}"
+        );
     }
 }

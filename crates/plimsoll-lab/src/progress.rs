@@ -65,20 +65,20 @@ pub struct Unwatched;
 impl Watcher for Unwatched {}
 
 /// Passes on what processes wrote to their standard error, and what ended a part of the load.
-pub(crate) fn tell_of_processes(window: &Window, watcher: &mut dyn Watcher) {
+pub(crate) fn report_process_output(window: &Window, watcher: &mut dyn Watcher) {
     for process in window.processes.values() {
-        for line in &process.said {
+        for line in &process.stderr {
             watcher.noted(line);
         }
     }
-    for fault in &window.faults {
-        watcher.noted(fault);
+    for error in &window.load_errors {
+        watcher.noted(error);
     }
 }
 
 /// Passes on what the probes said of parts of the service: which are not seen, and what gives access to them.
-pub(crate) fn tell_of_parts(told: Vec<String>, watcher: &mut dyn Watcher) {
-    for text in told {
+pub(crate) fn report_component_notes(notes: Vec<String>, watcher: &mut dyn Watcher) {
+    for text in notes {
         watcher.noted(&format!("note: {text}"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_analysis::aborts::Watch;
+use plimsoll_analysis::aborts::AbortWatch;
 use plimsoll_analysis::findings;
 use plimsoll_analysis::whole_run::{self, Judgement};
 use plimsoll_model::event::Event;
@@ -10,9 +10,9 @@ use plimsoll_model::plan::{Load, LoadUnit};
 use plimsoll_model::run::Run;
 use plimsoll_model::verdict::Verdict;
 
-use crate::conductor::{Assignment, Conductor, Finished, Flow, Round};
 use crate::error::LabError;
 use crate::progress::{self, Progress, StopFlag, Watcher};
+use crate::runner::{Assignment, Finished, Flow, Round, Runner};
 
 /// Carries out the plan's load and judges it.
 ///
@@ -23,13 +23,13 @@ pub fn run(
     stop: StopFlag,
     watcher: &mut dyn Watcher,
 ) -> Result<Finished, LabError> {
-    let conductor = Conductor::open(assignment, stop)?;
-    let plan = conductor.plan().clone();
+    let runner = Runner::open(assignment, stop)?;
+    let plan = runner.plan().clone();
     let stage = stage(&plan.load);
     let whole = plan.load.lasting();
-    let start = conductor.next_second_of(&plan);
+    let start = runner.next_second_of(&plan);
     let aborts = plan.scenario.as_ref().map(|scenario| &scenario.aborts[..]);
-    let mut aborts = Watch::new(aborts.unwrap_or_default());
+    let mut aborts = AbortWatch::new(aborts.unwrap_or_default());
     let mut has_hit = false;
     let round = Round {
         plan: &plan,
@@ -38,7 +38,7 @@ pub fn run(
         start_second: start,
         stay: None,
     };
-    conductor.carry_out(round, |window| {
+    runner.carry_out(round, |window| {
         let done = Duration::from_secs(u64::from(window.second - start + 1));
         watcher.window_closed(&Progress {
             window,
@@ -46,39 +46,39 @@ pub fn run(
             interval: None,
             unit: LoadUnit::default(),
             remaining: whole.saturating_sub(done),
-            cpu: conductor.latest_machine_use().map(|seen| seen.busy),
+            cpu: runner.latest_machine_use().map(|sample| sample.busy),
         });
-        progress::tell_of_processes(window, watcher);
-        progress::tell_of_parts(conductor.take_told(), watcher);
+        progress::report_process_output(window, watcher);
+        progress::report_component_notes(runner.take_notes(), watcher);
         // Stopped once, and not aborted: requests cut off by us would be told as failures of the target.
         if !has_hit && let Some(hit) = aborts.record(window) {
             has_hit = true;
             // The report comes to the same from the windows; the note is for who reads the log.
             let text = format!("the run {hit}");
             watcher.noted(&text);
-            conductor.note(text);
+            runner.note(text);
             return Flow::Stop;
         }
         Flow::Continue
     })?;
-    let recorded = conductor.recorded()?;
-    let judgement = judge(&conductor, &recorded);
-    conductor.close(judgement.verdict, judgement.void)
+    let recorded = runner.recorded()?;
+    let judgement = evaluate(&runner, &recorded);
+    runner.close(judgement.verdict, judgement.void)
 }
 
 /// Judges what was recorded; steps of a sweep become trials of the log.
-fn judge(conductor: &Conductor, recorded: &Run) -> Judgement {
-    let mut judgement = whole_run::judge(recorded);
+fn evaluate(runner: &Runner, recorded: &Run) -> Judgement {
+    let mut judgement = whole_run::evaluate(recorded);
     for step in whole_run::steps(recorded) {
-        conductor.append(Event::TrialStarted {
+        runner.append(Event::TrialStarted {
             index: step.index,
             second: step.start_second,
             spec: step.spec,
         });
-        conductor.append(Event::TrialEnded(Box::new(step)));
+        runner.append(Event::TrialEnded(Box::new(step)));
     }
-    conductor.append(Event::FindingsMade(findings::find(recorded)));
-    if conductor.is_stopping() {
+    runner.append(Event::FindingsMade(findings::find(recorded)));
+    if runner.is_stopping() {
         judgement.verdict = Verdict::Interrupted;
     }
     judgement

@@ -11,7 +11,7 @@ mod writer;
 
 use std::path::PathBuf;
 
-pub use reader::{Reading, read};
+pub use reader::{LoadedRunLog, read};
 pub use shared::SharedLog;
 pub use writer::RunLog;
 
@@ -43,12 +43,12 @@ pub enum RunLogError {
         source: std::io::Error,
     },
     /// The file does not begin as a run log.
-    #[error("{} is not a run log: {fault}; give the .run file of a plimsoll run", path.display())]
+    #[error("{} is not a run log: {detail}; give the .run file of a plimsoll run", path.display())]
     NotARunLog {
         /// The file.
         path: PathBuf,
         /// What it begins with instead.
-        fault: String,
+        detail: String,
     },
     /// The file was written by a newer version.
     #[error(

@@ -17,7 +17,7 @@ const GLANCE: Duration = Duration::from_millis(100);
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 
 /// What the thread that reads has to say.
-enum Said {
+enum ProbeMessage {
     /// A second was read: its readings, and what was said of parts of the service since the last.
     Second(Box<Readings>, Vec<String>),
     /// The last second was read: all notes, and what was said since the last second.
@@ -50,18 +50,18 @@ fn watch_with<R: Reads>(
     stop: &StopFlag,
     each: &mut dyn FnMut(Option<&Readings>, &[String]),
 ) -> Result<Stopped, LabError> {
-    let (sender, said) = sync_channel(4);
+    let (sender, receiver) = sync_channel(4);
     let activity = Activity::default();
     let (theirs, flag) = (activity.clone(), stop.clone());
     std::thread::Builder::new()
         .name("probes".to_owned())
         .spawn(move || read(open(theirs), seconds, &flag, &sender))
         .map_err(LabError::Thread)?;
-    Ok(listen(&said, stop, &activity, each))
+    Ok(listen(&receiver, stop, &activity, each))
 }
 
 fn listen(
-    said: &Receiver<Said>,
+    receiver: &Receiver<ProbeMessage>,
     stop: &StopFlag,
     activity: &Activity,
     each: &mut dyn FnMut(Option<&Readings>, &[String]),
@@ -69,15 +69,15 @@ fn listen(
     let (mut next, mut silence, mut since_stop) = (0, Duration::ZERO, Duration::ZERO);
     let mut known: Vec<String> = Vec::new();
     loop {
-        match said.recv_timeout(GLANCE) {
-            Ok(Said::Second(readings, told)) => {
+        match receiver.recv_timeout(GLANCE) {
+            Ok(ProbeMessage::Second(readings, component_notes)) => {
                 next = readings.second.saturating_add(1);
                 silence = Duration::ZERO;
-                each(Some(&readings), &told);
-                known.extend(told);
+                each(Some(&readings), &component_notes);
+                known.extend(component_notes);
             }
-            Ok(Said::Ended(notes, told)) => {
-                each(None, &told);
+            Ok(ProbeMessage::Ended(notes, component_notes)) => {
+                each(None, &component_notes);
                 return Stopped {
                     notes,
                     left_behind: None,
@@ -105,7 +105,7 @@ fn listen(
 }
 
 /// The thread's work.
-fn read(mut probe: impl Reads, seconds: u32, stop: &StopFlag, said: &SyncSender<Said>) {
+fn read(mut probe: impl Reads, seconds: u32, stop: &StopFlag, sender: &SyncSender<ProbeMessage>) {
     let clock = RunClock::start();
     // Counters have nothing to compare with yet; what this defines comes with the first second.
     let mut defined = probe.read(0).new_series;
@@ -117,8 +117,11 @@ fn read(mut probe: impl Reads, seconds: u32, stop: &StopFlag, said: &SyncSender<
         }
         let mut readings = probe.read(second);
         readings.new_series.append(&mut defined);
-        if said
-            .send(Said::Second(Box::new(readings), probe.take_told()))
+        if sender
+            .send(ProbeMessage::Second(
+                Box::new(readings),
+                probe.take_component_notes(),
+            ))
             .is_err()
         {
             return;
@@ -128,7 +131,10 @@ fn read(mut probe: impl Reads, seconds: u32, stop: &StopFlag, said: &SyncSender<
         second = (second + 1).max(now);
     }
     // Whoever waited may have gone.
-    let _ = said.send(Said::Ended(probe.notes(), probe.take_told()));
+    let _ = sender.send(ProbeMessage::Ended(
+        probe.notes(),
+        probe.take_component_notes(),
+    ));
 }
 
 #[cfg(test)]
@@ -148,8 +154,8 @@ mod tests {
         });
         assert_eq!(seconds, [0]);
         let stopped = stopped.unwrap();
-        let said = stopped.left_behind.unwrap_or_default();
-        assert!(said.contains("before second 1"), "{said}");
+        let message = stopped.left_behind.unwrap_or_default();
+        assert!(message.contains("before second 1"), "{message}");
     }
 
     #[test]
@@ -158,7 +164,7 @@ mod tests {
         stop.raise();
         let (stuck, _hold) = Stuck::from(0);
         let stopped = watch_with(|_| stuck, 600, &stop, &mut |_, _| {}).unwrap();
-        let said = stopped.left_behind.unwrap_or_default();
-        assert!(said.contains("before second 0"), "{said}");
+        let message = stopped.left_behind.unwrap_or_default();
+        assert!(message.contains("before second 0"), "{message}");
     }
 }

@@ -9,39 +9,39 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use plimsoll_lab::conductor::{Assignment, Finished};
 use plimsoll_lab::limit::confirm::Confirm;
 use plimsoll_lab::limit::{Ambition, LimitOrder, limit};
 use plimsoll_lab::progress::{StopFlag, Watcher};
+use plimsoll_lab::runner::{Assignment, Finished};
+use plimsoll_model::component::{Component, ComponentAddress, ComponentKind, Tunable};
 use plimsoll_model::finding::{Certainty, Finding, InterventionOutcome};
 use plimsoll_model::journey::Inputs;
 use plimsoll_model::objective::{LatencyBound, Objective};
-use plimsoll_model::part::{Lever, Part, PartKind, PartPlace};
 use plimsoll_model::plan::{
     Facts, Find, GoodStatus, Load, LoadUnit, PathOrder, Plan, RequestPlan, Target, Transport,
 };
-use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{TrialKind, TrialSpec};
 use plimsoll_model::verdict::Verdict;
-use plimsoll_probe::{ProbePlan, hands};
+use plimsoll_probe::{ProbePlan, tunables};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use plimsoll_testkit::program::Haproxy;
 
 /// One search at a time: each measures.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+static TEST_LOCK: Mutex<()> = Mutex::new(());
 
 /// A service that answers any number at once, each after a tenth of a second, behind a HAProxy that lets ten through.
-struct Scene {
+struct HaproxySetup {
     haproxy: Haproxy,
     _origin: KnownLaw,
     folder: tempfile::TempDir,
-    _turn: MutexGuard<'static, ()>,
+    _guard: MutexGuard<'static, ()>,
 }
 
-impl Scene {
+impl HaproxySetup {
     fn new() -> Self {
-        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = TEST_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         let origin = KnownLaw::start(KnownLawPlan {
             servers: NonZeroU32::new(4096).unwrap(),
             service: Service::Deterministic(Duration::from_millis(100)),
@@ -55,7 +55,7 @@ impl Scene {
             haproxy: Haproxy::start_with("level admin", "", &server),
             _origin: origin,
             folder: tempfile::tempdir().unwrap(),
-            _turn: turn,
+            _guard: guard,
         }
     }
 
@@ -63,17 +63,17 @@ impl Scene {
         self.folder.path()
     }
 
-    fn lever(&self) -> Lever {
-        Lever {
-            kind: PartKind::Haproxy,
-            place: PartPlace::Socket(self.haproxy.socket.clone()),
+    fn tunable(&self) -> Tunable {
+        Tunable {
+            kind: ComponentKind::Haproxy,
+            place: ComponentAddress::Socket(self.haproxy.socket.clone()),
             setting: "maxconn".to_owned(),
             of: "app/s1".to_owned(),
         }
     }
 
     fn maxconn(&self) -> String {
-        hands::value_of(&self.lever(), None).unwrap()
+        tunables::value_of(&self.tunable(), None).unwrap()
     }
 
     fn plan(&self) -> Plan {
@@ -115,7 +115,7 @@ impl Scene {
                 body_len_max: 1 << 20,
             },
             load: Load::Open {
-                phases: vec![Phase::constant(10.0, Duration::from_secs(1))],
+                phases: vec![LoadPhase::constant(10.0, Duration::from_secs(1))],
                 spacing: Spacing::Poisson,
             },
             objective: Some(Objective {
@@ -146,9 +146,9 @@ impl Scene {
         let assignment = Assignment {
             probes: ProbePlan {
                 target_address: plan.target.addresses.first().copied(),
-                parts: vec![Part {
-                    kind: PartKind::Haproxy,
-                    place: PartPlace::Socket(self.haproxy.socket.clone()),
+                components: vec![Component {
+                    kind: ComponentKind::Haproxy,
+                    place: ComponentAddress::Socket(self.haproxy.socket.clone()),
                     login: None,
                 }],
                 ..ProbePlan::default()
@@ -159,13 +159,13 @@ impl Scene {
             started_at: "2026-11-23T00:00:00Z".to_owned(),
             log_path: self.path().join("confirm.run"),
             versions: Facts::new(),
-            further: None,
+            worker_processes: None,
         };
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         let order = LimitOrder {
             ambition: Ambition::Within(Duration::from_mins(1)),
             confirm: Some(Confirm {
-                commands: commands.map(|(relax, undo)| (words(relax), words(undo))),
+                commands: commands.map(|(apply, undo)| (words(apply), words(undo))),
                 environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
                 journal: self.path().join("confirm.undo"),
             }),
@@ -198,7 +198,7 @@ fn tried(finished: &Finished) -> Option<&Finding> {
     if let Some(tried) = tried.filter(|tried| tried.rule == "H1") {
         return Some(tried);
     }
-    let is_disturbed = is_void(TrialKind::Relaxed)
+    let is_disturbed = is_void(TrialKind::Mitigated)
         || is_void(TrialKind::Restored)
         || finished
             .run
@@ -218,11 +218,11 @@ fn tried(finished: &Finished) -> Option<&Finding> {
 }
 
 #[derive(Default)]
-struct Heard {
+struct RecordingWatcher {
     notes: Vec<String>,
 }
 
-impl Watcher for Heard {
+impl Watcher for RecordingWatcher {
     fn noted(&mut self, text: &str) {
         self.notes.push(text.to_owned());
     }
@@ -230,33 +230,37 @@ impl Watcher for Heard {
 
 #[test]
 fn a_limit_that_is_one_is_confirmed_and_put_back() {
-    let scene = Scene::new();
-    let mut heard = Heard::default();
-    let finished = scene.search(None, StopFlag::default(), &mut heard);
-    scene.is_as_before();
+    let setup = HaproxySetup::new();
+    let mut watcher = RecordingWatcher::default();
+    let finished = setup.search(None, StopFlag::default(), &mut watcher);
+    setup.is_as_before();
     let Some(found) = tried(&finished) else {
         return;
     };
     let intervention = found.intervention.as_ref().unwrap();
     assert_eq!(found.certainty, Certainty::Confirmed, "{found:#?}");
-    assert!(intervention.relaxed.passed >= 3 && intervention.restored.failed >= 2);
+    assert!(intervention.mitigated.passed >= 3 && intervention.restored.failed >= 2);
     assert!(
         intervention.change.contains("maxconn of app/s1 in HAProxy")
             && intervention.change.ends_with("raised from 10 to 40"),
         "{intervention:#?}"
     );
     assert_eq!(finished.run.findings[0].rule, "H1", "the best comes first");
-    let said = heard.notes.join("\n");
-    assert!(said.contains("confirm: it is put back"), "{said}");
+    let notes = watcher.notes.join("\n");
+    assert!(notes.contains("confirm: it is put back"), "{notes}");
 }
 
 #[test]
 fn what_changes_nothing_is_demoted() {
-    let scene = Scene::new();
-    let undone = scene.path().join("undone").display().to_string();
+    let setup = HaproxySetup::new();
+    let undone = setup.path().join("undone").display().to_string();
     let commands: (&[&str], &[&str]) = (&["true"], &["touch", &undone]);
-    let finished = scene.search(Some(commands), StopFlag::default(), &mut Heard::default());
-    scene.is_as_before();
+    let finished = setup.search(
+        Some(commands),
+        StopFlag::default(),
+        &mut RecordingWatcher::default(),
+    );
+    setup.is_as_before();
     let Some(found) = tried(&finished) else {
         return;
     };
@@ -274,7 +278,7 @@ struct Impatient {
 
 impl Watcher for Impatient {
     fn trial_started(&mut self, spec: &TrialSpec) {
-        if spec.kind == TrialKind::Relaxed {
+        if spec.kind == TrialKind::Mitigated {
             self.tries += 1;
             self.stop.raise();
         }
@@ -283,14 +287,14 @@ impl Watcher for Impatient {
 
 #[test]
 fn an_interrupt_puts_it_back() {
-    let scene = Scene::new();
+    let setup = HaproxySetup::new();
     let stop = StopFlag::default();
     let mut impatient = Impatient {
         stop: stop.clone(),
         tries: 0,
     };
-    let finished = scene.search(None, stop, &mut impatient);
-    scene.is_as_before();
+    let finished = setup.search(None, stop, &mut impatient);
+    setup.is_as_before();
     if impatient.tries == 0 {
         assert!(tried(&finished).is_none(), "nothing began to be tried");
         return;

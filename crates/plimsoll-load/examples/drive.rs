@@ -9,7 +9,7 @@ use plimsoll_load::{Job, start};
 use plimsoll_model::plan::{
     GoodStatus, Http2, Load, PathOrder, Plan, RequestPlan, Target, Transport,
 };
-use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::window::Window;
 
@@ -94,7 +94,10 @@ fn main() {
         .map(|ms| Duration::from_millis(ms.parse().expect("whole milliseconds")));
     let load = match kind.as_str() {
         "rate" => Load::Open {
-            phases: vec![Phase::constant(number.parse().expect("a rate"), lasting)],
+            phases: vec![LoadPhase::constant(
+                number.parse().expect("a rate"),
+                lasting,
+            )],
             spacing: Spacing::Poisson,
         },
         _ => Load::Closed {

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use plimsoll_load::{Job, fixed_server, start};
 use plimsoll_model::journey::{
-    Body, Capture, Extractor, Inputs, Journey, Pause, Pick, Piece, RequestStep, Scenario, Step,
-    StepInfo, Text, UserPhase,
+    Capture, Extractor, Inputs, Journey, Pause, Pick, RequestBody, RequestStep, Scenario, Step,
+    StepInfo, TextPiece, TextTemplate, UserPhase,
 };
 use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport};
 use plimsoll_model::seed::Seed;
@@ -72,9 +72,9 @@ fn request(id: u32, method: &str, url: &str) -> RequestStep {
     RequestStep {
         id,
         method: method.to_owned(),
-        url: Text::literal(url),
+        url: TextTemplate::literal(url),
         headers: Vec::new(),
-        body: Body::Empty,
+        body: RequestBody::Empty,
         follow: 0,
         timeout: None,
         captures: Vec::new(),
@@ -91,12 +91,12 @@ fn scenario(think: Option<Duration>) -> Scenario {
         default: None,
     }];
     let mut save = request(1, "POST", "/save");
-    let token = Text {
-        pieces: vec![Piece::Slot(0)],
+    let token = TextTemplate {
+        pieces: vec![TextPiece::Slot(0)],
     };
-    save.body = Body::Form(vec![
+    save.body = RequestBody::Form(vec![
         ("csrf".to_owned(), token),
-        ("text".to_owned(), Text::literal("some words")),
+        ("text".to_owned(), TextTemplate::literal("some words")),
     ]);
     let pages = (2..5).map(|id| request(id, "GET", &format!("/page/{id}")));
     let mut steps = Vec::new();

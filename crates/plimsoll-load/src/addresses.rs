@@ -10,13 +10,13 @@ pub fn sources_toward(target: SocketAddr) -> Vec<IpAddr> {
     let Some(chosen) = chosen(target) else {
         return Vec::new();
     };
-    let all = getifaddrs().into_iter().flatten().filter_map(|one| {
-        let address = one.address?;
+    let all = getifaddrs().into_iter().flatten().filter_map(|interface| {
+        let address = interface.address?;
         let v4 = address.as_sockaddr_in().copied().map(SocketAddrV4::from);
         let v6 = address.as_sockaddr_in6().copied().map(SocketAddrV6::from);
         let v4 = v4.map(|v4| IpAddr::from(*v4.ip()));
         let ip = v4.or_else(|| Some((*v6?.ip()).into()))?;
-        Some((one.interface_name, ip))
+        Some((interface.interface_name, ip))
     });
     beside(chosen, &all.collect::<Vec<_>>())
 }

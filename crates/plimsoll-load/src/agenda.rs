@@ -2,7 +2,7 @@
 
 use plimsoll_model::plan::Plan;
 use plimsoll_model::websocket::WebSocketLoad;
-use plimsoll_wire::websocket::Limits;
+use plimsoll_wire::websocket::WebSocketLimits;
 use plimsoll_wire::websocket::deflate::Offer;
 
 use crate::clock::nanoseconds;
@@ -62,10 +62,10 @@ impl Agenda {
 }
 
 /// What is taken of a message.
-pub(crate) fn limits(plan: &Plan) -> Limits {
+pub(crate) fn limits(plan: &Plan) -> WebSocketLimits {
     // The bound on bodies is far higher, where it is not said: nothing of them is kept.
     let limit = plan.transport.body_len_max.min(MESSAGE_LEN_MAX);
-    Limits {
+    WebSocketLimits {
         message_len_max: usize::try_from(limit).unwrap_or(usize::MAX),
         fragments_max: FRAGMENTS_MAX,
     }

@@ -10,11 +10,11 @@ pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 
 /// Run time: nanoseconds since an epoch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct LoadClock {
     epoch: Instant,
 }
 
-impl Clock {
+impl LoadClock {
     pub(crate) fn new(epoch: Instant) -> Self {
         Self { epoch }
     }
@@ -125,8 +125,8 @@ mod tests {
             now + Duration::from_secs(3),
             now.checked_sub(Duration::from_millis(5)).unwrap(),
         ] {
-            let told = instant_of(kernel_ns(moment));
-            let off = told.max(moment) - told.min(moment);
+            let converted = instant_of(kernel_ns(moment));
+            let off = converted.max(moment) - converted.min(moment);
             // Each way reads two clocks one after the other; a machine may pause between.
             assert!(off < Duration::from_millis(500), "{off:?}");
         }

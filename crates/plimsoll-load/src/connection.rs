@@ -3,15 +3,15 @@
 use plimsoll_wire::response::ResponseReader;
 use rustix::fd::OwnedFd;
 
-use crate::call::Call;
 use crate::due::NOBODY;
 use crate::list::{Linked, Links, NONE};
 use crate::multiplex::{Multiplex, Standing};
-use crate::tls::Session;
+use crate::tls::TlsSession;
+use crate::user_request::UserRequest;
 
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum ConnectionPhase {
     /// Being made, or shaking hands.
     Connecting,
     /// Kept, without a request.
@@ -24,7 +24,7 @@ pub(crate) enum Phase {
 
 /// How far a connection is, and what is spoken on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum TransportStage {
     /// The kernel is making it.
     Dialing,
     /// TLS is shaking hands, and the target chooses between HTTP/1.1 and HTTP/2.
@@ -34,17 +34,17 @@ pub(crate) enum Stage {
     /// HTTP/2.
     Multiplexing,
     /// A WebSocket, or what is to become one; TLS may still be shaking hands.
-    Talking,
+    WebSocket,
 }
 
 /// One connection. Small, for there may be tens of thousands.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct TargetConnection {
     pub(crate) socket: OwnedFd,
     /// Tells an event of this connection from one of the last that had its place.
     pub(crate) generation: u32,
-    pub(crate) phase: Phase,
-    pub(crate) stage: Stage,
+    pub(crate) phase: ConnectionPhase,
+    pub(crate) stage: TransportStage,
     /// Bytes of the request could not all be written at once.
     pub(crate) writing: bool,
     /// The body of its answer is needed, and not skipped.
@@ -64,12 +64,12 @@ pub(crate) struct Connection {
     /// Place among those being made, being closed, or idle: by phase.
     pub(crate) links: Links,
     pub(crate) reader: ResponseReader,
-    pub(crate) tls: Option<Box<Session>>,
+    pub(crate) tls: Option<Box<TlsSession>>,
     /// HTTP/2 on it. Its requests stand there, and not in `request`.
     pub(crate) multiplex: Option<Box<Multiplex>>,
 }
 
-impl Connection {
+impl TargetConnection {
     pub(crate) fn new(
         socket: OwnedFd,
         generation: u32,
@@ -80,8 +80,8 @@ impl Connection {
         Self {
             socket,
             generation,
-            phase: Phase::Connecting,
-            stage: Stage::Dialing,
+            phase: ConnectionPhase::Connecting,
+            stage: TransportStage::Dialing,
             writing: false,
             keeps_body: false,
             origin: 0,
@@ -98,7 +98,7 @@ impl Connection {
     }
 
     /// Whether it speaks HTTP/2, and goes on doing so.
-    pub(crate) fn speaks_on(&self) -> bool {
+    pub(crate) fn is_http2_open(&self) -> bool {
         let multiplex = self.multiplex.as_ref();
         multiplex.is_some_and(|multiplex| multiplex.standing() == Standing::Open)
     }
@@ -106,19 +106,23 @@ impl Connection {
     /// Whether a request of its user can go on it now, without leaving another waiting.
     pub(crate) fn is_free(&self) -> bool {
         match &self.multiplex {
-            None => self.phase == Phase::Idle,
-            Some(multiplex) => multiplex.has_room(),
+            None => self.phase == ConnectionPhase::Idle,
+            Some(multiplex) => multiplex.has_capacity(),
         }
     }
 
     /// Whether it will carry several requests at once sooner or later, as far as is known: who needs it waits for it.
     pub(crate) fn may_multiplex(&self) -> bool {
-        self.speaks_on() || matches!(self.stage, Stage::Dialing | Stage::Negotiating)
+        self.is_http2_open()
+            || matches!(
+                self.stage,
+                TransportStage::Dialing | TransportStage::Negotiating
+            )
     }
 }
 
 /// Connections being made, idle or closing: one list each, and a connection is in at most one.
-impl Linked<0> for Connection {
+impl Linked<0> for TargetConnection {
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }
@@ -153,7 +157,7 @@ pub(crate) struct Request {
     /// Where a redirect sent it.
     pub(crate) detour: Option<Box<Detour>>,
     /// What a user of a journey asks.
-    pub(crate) call: Option<Box<Call>>,
+    pub(crate) call: Option<Box<UserRequest>>,
 }
 
 impl Request {

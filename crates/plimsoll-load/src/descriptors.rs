@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     /// Entries of the table, as the kernel tells.
-    fn room() -> u64 {
+    fn table_capacity() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find(|line| line.starts_with("FDSize:"));
         let (_, size) = line.unwrap().split_once(':').unwrap();
@@ -48,8 +48,8 @@ mod tests {
     fn the_table_grows_before_it_is_needed() {
         let most = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
         let wanted = most.min(5000);
-        assert!(room() < wanted, "{}", room());
+        assert!(table_capacity() < wanted, "{}", table_capacity());
         prepare(wanted);
-        assert!(room() >= wanted, "{}", room());
+        assert!(table_capacity() >= wanted, "{}", table_capacity());
     }
 }

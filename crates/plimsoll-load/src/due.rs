@@ -11,7 +11,7 @@ pub(crate) const NEWCOMER: u32 = u32::MAX - 1;
 
 /// Something is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Due {
+pub(crate) struct ScheduledArrival {
     /// Moment, ns of run time.
     pub(crate) at: u64,
     /// The user of a closed load or a journey, [`NOBODY`] of an open one, [`NEWCOMER`] for somebody new.

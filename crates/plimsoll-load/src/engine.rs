@@ -5,22 +5,22 @@
 
 mod answered;
 mod arrival;
-mod coming_back;
-mod conversing;
+mod carry_over;
 mod ending;
 mod exchange;
 mod expiry;
+mod external_script;
 mod intake;
 mod journey;
 mod multiplexed;
 mod opening;
-mod page;
+mod page_load;
 mod process;
+mod reconnect;
 mod redirect;
-mod returning;
-mod spoken;
 mod streams;
-mod talking;
+mod user_websocket;
+mod websocket;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::num::NonZeroU64;
@@ -34,21 +34,21 @@ use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 use slab::Slab;
 
-use crate::clock::{self, Clock};
-use crate::connection::{BY_DUE, BY_WAIT, Connection, Request, Stage};
-use crate::crowd::Crowd;
+use crate::clock::{self, LoadClock};
+use crate::connection::{BY_DUE, BY_WAIT, Request, TargetConnection, TransportStage};
 use crate::due::NEVER;
 use crate::error::LoadError;
-use crate::kept::Away;
 use crate::list::List;
-use crate::multiplex::End;
-use crate::order::{Order, Paths};
-use crate::process::Process;
+use crate::multiplex::StreamEnd;
+use crate::prepared_load::{Paths, PreparedLoad};
+use crate::process::ExternalScript;
 use crate::recorder::Recorder;
-use crate::source::{People, Source};
-use crate::stamp::StampReader;
-use crate::talk::{REST_NS, Talks};
-use crate::transport::Turn;
+use crate::rx_timestamp::RxTimestampReader;
+use crate::scheduler::{People, Scheduler};
+use crate::session_carry_over::LoopCarryOver;
+use crate::transport::AddressCursor;
+use crate::virtual_users::VirtualUsers;
+use crate::websocket_session::{REST_NS, WebSocketSessions};
 
 /// Size of the buffer that all connections of a loop read into, bytes.
 const BUFFER_LEN: usize = 64 * 1024;
@@ -60,7 +60,7 @@ const PLAIN_LEN: usize = 16 * 1024;
 const EVENTS_MAX: usize = 256;
 
 /// The same where broadcasts come to thousands of connections at once, and messages are due meanwhile.
-const TALKS_MAX: usize = 64;
+const WEBSOCKET_EVENTS_MAX: usize = 64;
 
 /// Arrivals taken up before looking at events again.
 const ARRIVALS_MAX: usize = 64;
@@ -69,7 +69,7 @@ const ARRIVALS_MAX: usize = 64;
 const WAKER: u64 = u64::MAX;
 
 /// What a loop has been asked to do.
-pub(crate) mod wish {
+pub(crate) mod command {
     pub(crate) const RUN: u8 = 0;
     /// No further arrivals; what is in flight drains.
     pub(crate) const STOP: u8 = 1;
@@ -77,40 +77,40 @@ pub(crate) mod wish {
     pub(crate) const ABORT: u8 = 2;
 }
 
-pub(crate) use returning::Returns;
+pub(crate) use carry_over::Returns;
 
 /// How a loop is told to stop.
 #[derive(Debug)]
 pub(crate) struct Signal {
-    pub(crate) wish: AtomicU8,
+    pub(crate) command: AtomicU8,
     pub(crate) waker: OwnedFd,
 }
 
 pub(crate) struct Engine {
-    order: Arc<Order>,
+    prepared: Arc<PreparedLoad>,
     signal: Arc<Signal>,
-    clock: Clock,
+    clock: LoadClock,
     epoll: OwnedFd,
-    source: Source,
+    scheduler: Scheduler,
     paths: Paths,
-    turn: Turn,
+    address_cursor: AddressCursor,
     recorder: Recorder,
     requests: Slab<Request>,
     by_due: List<BY_DUE>,
     /// Requests with a time-out of their own, by when it is over.
     by_expiry: BTreeSet<(u64, u32)>,
     /// Users of journeys.
-    crowd: Option<Box<Crowd>>,
+    virtual_users: Option<Box<VirtualUsers>>,
     /// WebSockets, where the load is of these.
-    talks: Option<Box<Talks>>,
+    websockets: Option<Box<WebSocketSessions>>,
     /// How users come back from the load before, where they do.
     returns: Option<Returns>,
     /// Programs that say what users do.
-    processes: Vec<Process>,
+    processes: Vec<ExternalScript>,
     /// Ids of the labels that they gave, by journey and whether outside of the measured loop.
     step_ids: HashMap<(u32, bool), HashMap<String, u32>>,
     waiting: List<BY_WAIT>,
-    connections: Slab<Connection>,
+    connections: Slab<TargetConnection>,
     connections_max: usize,
     connecting: List<0>,
     idle: List<0>,
@@ -120,11 +120,11 @@ pub(crate) struct Engine {
     /// Users' requests that stand in line for a connection of HTTP/2, by connection.
     lined_up: BTreeMap<u32, VecDeque<u32>>,
     /// Origins that could have chosen HTTP/2 and chose HTTP/1.1.
-    speaks_http1: Vec<bool>,
+    chose_http1: Vec<bool>,
     /// Connections of HTTP/2 to be attended to, with their generations.
     woken: Vec<(u32, u32)>,
     /// Streams that have ended and are being counted.
-    ends: Vec<End>,
+    ends: Vec<StreamEnd>,
     last_message: streams::LastMessage,
     generation: u32,
     /// A unix socket takes no connection until the moment of trying again.
@@ -132,7 +132,7 @@ pub(crate) struct Engine {
     backlog_retry_ns: u64,
     memo: HeadMemo,
     /// Reads the moments at which answers arrived, when the loop does not wake for each of them.
-    stamps: Option<StampReader>,
+    timestamps: Option<RxTimestampReader>,
     /// When the bytes that were read last arrived, ns of run time, if the kernel told.
     arrived: Option<u64>,
     buffer: Box<[u8]>,
@@ -140,16 +140,16 @@ pub(crate) struct Engine {
     plain: Box<[u8]>,
     /// When unfinished requests are given up; known once the load has ended.
     drain_end_ns: u64,
-    wish: u8,
+    command: u8,
 }
 
 impl Engine {
     pub(crate) fn new(
-        order: &Arc<Order>,
+        prepared: &Arc<PreparedLoad>,
         index: u32,
         signal: Arc<Signal>,
         recorder: Recorder,
-        (returns, away): (Option<Returns>, Away),
+        (returns, carry_over): (Option<Returns>, LoopCarryOver),
     ) -> Result<Self, LoadError> {
         let system = |action| {
             move |source: rustix::io::Errno| LoadError::System {
@@ -165,41 +165,41 @@ impl Engine {
             epoll::EventFlags::IN,
         )
         .map_err(system("register a waker"))?;
-        let seed = returns.map_or(order.seed, |returns| returns.seed);
-        let source = source(order, seed, index);
-        let processes = process::start(order, &epoll)?;
+        let seed = returns.map_or(prepared.seed, |returns| returns.seed);
+        let scheduler = scheduler(prepared, seed, index);
+        let processes = process::start(prepared, &epoll)?;
         Ok(Self {
             signal,
-            clock: Clock::new(order.epoch),
+            clock: LoadClock::new(prepared.epoch),
             epoll,
-            paths: order.paths(index),
+            paths: prepared.paths(index),
             // Loops begin at different addresses, so that few connections still reach all of them.
-            turn: Turn::at(index as usize),
+            address_cursor: AddressCursor::at(index as usize),
             recorder,
             requests: Slab::new(),
             by_due: List::default(),
             by_expiry: BTreeSet::new(),
-            crowd: Crowd::new(order, index, away),
-            talks: Talks::new(order, index),
+            virtual_users: VirtualUsers::new(prepared, index, carry_over),
+            websockets: WebSocketSessions::new(prepared, index),
             returns,
             processes,
             step_ids: HashMap::new(),
             waiting: List::default(),
             // Ten thousand that only wait are not to cost twice their memory.
-            connections: match order.agenda {
+            connections: match prepared.agenda {
                 None => Slab::new(),
-                Some(_) => Slab::with_capacity(order.connections_of(index)),
+                Some(_) => Slab::with_capacity(prepared.connections_of(index)),
             },
-            connections_max: order.connections_of(index),
+            connections_max: prepared.connections_of(index),
             connecting: List::default(),
             idle: List::default(),
             closing: List::default(),
-            users: match order.plan.transport.http2 {
-                None => vec![crate::list::NONE; source.users()],
+            users: match prepared.plan.transport.http2 {
+                None => vec![crate::list::NONE; scheduler.users()],
                 Some(_) => Vec::new(),
             },
             lined_up: BTreeMap::new(),
-            speaks_http1: vec![false; order.others.len() + 1],
+            chose_http1: vec![false; prepared.others.len() + 1],
             woken: Vec::new(),
             ends: Vec::new(),
             last_message: None,
@@ -207,36 +207,38 @@ impl Engine {
             backlog_is_full: false,
             backlog_retry_ns: 0,
             memo: HeadMemo::default(),
-            stamps: order.wants_stamps().then(StampReader::default),
+            timestamps: prepared
+                .wants_rx_timestamps()
+                .then(RxTimestampReader::default),
             arrived: None,
             buffer: vec![0; BUFFER_LEN].into_boxed_slice(),
-            plain: vec![0; if order.speaks_tls() { PLAIN_LEN } else { 0 }].into_boxed_slice(),
-            drain_end_ns: source.end_ns().saturating_add(order.drain_ns),
-            wish: wish::RUN,
-            source,
-            order: Arc::clone(order),
+            plain: vec![0; if prepared.uses_tls() { PLAIN_LEN } else { 0 }].into_boxed_slice(),
+            drain_end_ns: scheduler.end_ns().saturating_add(prepared.drain_ns),
+            command: command::RUN,
+            scheduler,
+            prepared: Arc::clone(prepared),
         })
     }
 
     /// Runs from before the start of the load to the end of the drain. The users who may come back.
-    pub(crate) fn run(mut self) -> Away {
+    pub(crate) fn run(mut self) -> LoopCarryOver {
         // The default slack of 50 µs would make every send that much later. Where it cannot be set, the lag
         // that is recorded says so.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        if let Some(crowd) = &mut self.crowd {
-            crowd.unix_ns = self.clock.unix_ns();
+        if let Some(virtual_users) = &mut self.virtual_users {
+            virtual_users.unix_ns = self.clock.unix_ns();
         }
-        let events_max = match self.talks {
+        let events_max = match self.websockets {
             None => EVENTS_MAX,
-            Some(_) => TALKS_MAX,
+            Some(_) => WEBSOCKET_EVENTS_MAX,
         };
         let mut events = Vec::with_capacity(events_max);
         if !self.wait_for_start(&mut events) {
-            return self.go_away(self.order.start_ns());
+            return self.suspend_users(self.prepared.start_ns());
         }
-        if self.crowd.is_some() {
-            self.come_back(self.order.start_ns());
-            self.end_when_over(self.order.start_ns());
+        if self.virtual_users.is_some() {
+            self.restore_users(self.prepared.start_ns());
+            self.end_when_over(self.prepared.start_ns());
         }
         loop {
             let now = self.clock.now();
@@ -245,13 +247,13 @@ impl Engine {
             }
             self.roll(now);
             self.obey(now);
-            if self.order.linger_ns > 0 {
+            if self.prepared.linger_ns > 0 {
                 // Before the second that is over is handed over: some of them came in it.
                 self.handle_events(&mut events, 0);
             }
             let now = self.clock.now();
             let more = self.take_up(now);
-            let more = self.speak_up(now) || more;
+            let more = self.drive_websockets(now) || more;
             self.expire(now);
             if !self.woken.is_empty() {
                 self.attend_woken();
@@ -271,12 +273,12 @@ impl Engine {
             };
             if wait_ns > 0 && self.may_rest() {
                 clock::sleep(wait_ns.min(REST_NS));
-            } else if wait_ns > self.order.linger_ns {
+            } else if wait_ns > self.prepared.linger_ns {
                 self.handle_events(&mut events, wait_ns);
             } else if wait_ns > 0 {
                 // Something is due so soon that answers can wait for it: each wake-up costs more than the request.
                 clock::sleep(wait_ns);
-            } else if self.order.linger_ns == 0 {
+            } else if self.prepared.linger_ns == 0 {
                 self.handle_events(&mut events, 0);
             }
         }
@@ -291,7 +293,7 @@ impl Engine {
         for event in events.drain(..) {
             self.on_event(event);
         }
-        if self.talks.is_some() {
+        if self.websockets.is_some() {
             self.note_messages(count);
         }
     }
@@ -299,10 +301,10 @@ impl Engine {
     /// Whether the load starts; not when it is stopped before.
     fn wait_for_start(&mut self, events: &mut Vec<epoll::Event>) -> bool {
         loop {
-            if self.signal.wish.load(Ordering::Relaxed) != wish::RUN {
+            if self.signal.command.load(Ordering::Relaxed) != command::RUN {
                 return false;
             }
-            let wait_ns = self.clock.until(self.order.start_ns());
+            let wait_ns = self.clock.until(self.prepared.start_ns());
             if wait_ns == 0 {
                 return true;
             }
@@ -313,44 +315,44 @@ impl Engine {
 
     /// Stops arrivals when asked to.
     fn obey(&mut self, now: u64) {
-        let mut wish = self.signal.wish.load(Ordering::Relaxed);
-        if self.crowd.is_some() && self.order.fault.get().is_some() {
+        let mut command = self.signal.command.load(Ordering::Relaxed);
+        if self.virtual_users.is_some() && self.prepared.plan_error.get().is_some() {
             // Another loop has ended the run.
-            wish = wish.max(wish::STOP);
+            command = command.max(command::STOP);
         }
-        if wish == self.wish {
+        if command == self.command {
             return;
         }
-        self.wish = wish;
-        let end = now.min(self.source.end_ns());
-        self.source.cut(end);
-        let drain_ns = if wish == wish::ABORT {
+        self.command = command;
+        let end = now.min(self.scheduler.end_ns());
+        self.scheduler.cut(end);
+        let drain_ns = if command == command::ABORT {
             0
         } else {
-            self.order.drain_ns
+            self.prepared.drain_ns
         };
         self.drain_end_ns = self.drain_end_ns.min(end.saturating_add(drain_ns));
     }
 
     fn is_finished(&mut self, now: u64) -> bool {
-        if now < self.source.end_ns() {
+        if now < self.scheduler.end_ns() {
             return false;
         }
         now >= self.drain_end_ns
             || (self.requests.is_empty()
-                && self.source.next_due() == NEVER
-                && (self.talks.is_none() || self.connections.len() == self.idle.len()))
+                && self.scheduler.next_due() == NEVER
+                && (self.websockets.is_none() || self.connections.len() == self.idle.len()))
     }
 
     /// The next moment at which something is to be done without an event.
     fn next_moment(&mut self, now: u64) -> u64 {
-        let due = self.source.next_due().min(self.next_message());
-        let tick_ns = self.order.tick_ns;
+        let due = self.scheduler.next_due().min(self.next_message());
+        let tick_ns = self.prepared.tick_ns;
         let release = match due {
             NEVER => NEVER,
             due => due.div_ceil(tick_ns) * tick_ns,
         };
-        let load_end_ns = self.source.end_ns();
+        let load_end_ns = self.scheduler.end_ns();
         let end = if now < load_end_ns {
             load_end_ns.min(self.next_wait())
         } else {
@@ -390,36 +392,48 @@ impl Engine {
         }
         let flags = event.flags;
         match connection.stage {
-            Stage::Exchanging => self.on_ready(id, flags),
-            Stage::Dialing => self.on_connect_event(id, flags),
-            Stage::Negotiating | Stage::Multiplexing => self.on_multiplexed(id, flags),
-            Stage::Talking => self.on_talking(id, flags),
+            TransportStage::Exchanging => self.on_ready(id, flags),
+            TransportStage::Dialing => self.on_connect_event(id, flags),
+            TransportStage::Negotiating | TransportStage::Multiplexing => {
+                self.on_multiplexed(id, flags);
+            }
+            TransportStage::WebSocket => self.on_websocket_event(id, flags),
         }
     }
 
     /// Gives up what is unfinished, closes everything, and hands over the last second.
-    fn finish(mut self) -> Away {
-        let load_end_ns = self.source.end_ns();
+    fn finish(mut self) -> LoopCarryOver {
+        let load_end_ns = self.scheduler.end_ns();
         self.give_up_everything();
         self.dismiss_processes();
-        let away = self.go_away(load_end_ns);
+        let carry_over = self.suspend_users(load_end_ns);
         self.recorder.finish(load_end_ns);
-        away
+        carry_over
     }
 }
 
-fn source(order: &Order, seed: Seed, index: u32) -> Source {
-    let (start_ns, loops) = (order.start_ns(), order.plan.cores);
-    let scenario = order
+fn scheduler(prepared: &PreparedLoad, seed: Seed, index: u32) -> Scheduler {
+    let (start_ns, loops) = (prepared.start_ns(), prepared.plan.cores);
+    let scenario = prepared
         .plan
         .scenario
         .as_ref()
-        .filter(|_| order.program.is_some());
+        .filter(|_| prepared.program.is_some());
     let people = scenario
-        .and_then(|scenario| People::new(&order.load, scenario, seed, start_ns, index, loops));
+        .and_then(|scenario| People::new(&prepared.load, scenario, seed, start_ns, index, loops));
     if let Some(people) = people {
-        return Source::People(Box::new(people));
+        return Scheduler::People(Box::new(people));
     }
-    let streams = order.plan.transport.http2.map_or(1, |http2| http2.streams);
-    Source::new(&order.load, order.seed, start_ns, (index, loops), streams)
+    let streams = prepared
+        .plan
+        .transport
+        .http2
+        .map_or(1, |http2| http2.streams);
+    Scheduler::new(
+        &prepared.load,
+        prepared.seed,
+        start_ns,
+        (index, loops),
+        streams,
+    )
 }

@@ -18,12 +18,12 @@ pub enum LoadError {
         range: &'static str,
     },
     /// A step of a journey cannot be carried out.
-    #[error("cannot carry out the step {step}: {fault}")]
+    #[error("cannot carry out the step {step}: {reason}")]
     Step {
         /// Its label, or its journey's name.
         step: String,
         /// What is wrong, and what would not be.
-        fault: String,
+        reason: String,
     },
     /// A process that says what users do cannot be started.
     #[error(
@@ -40,22 +40,22 @@ pub enum LoadError {
     },
     /// More connections are wanted than the process may have open.
     #[error(
-        "{wanted} file descriptors are needed, and this process may have {limit} open; raise the limit with \
-         `ulimit -n {wanted}` (a service: `LimitNOFILE={wanted}`), or open fewer connections"
+        "{required} file descriptors are needed, and this process may have {limit} open; raise the limit with \
+         `ulimit -n {required}` (a service: `LimitNOFILE={required}`), or open fewer connections"
     )]
     Descriptors {
         /// Needed.
-        wanted: u64,
+        required: u64,
         /// The hard limit.
         limit: u64,
     },
     /// A certificate file cannot be used.
-    #[error("cannot use the CA file {}: {fault}; give a PEM file with at least one certificate", path.display())]
+    #[error("cannot use the CA file {}: {reason}; give a PEM file with at least one certificate", path.display())]
     CaFile {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        fault: String,
+        reason: String,
     },
     /// TLS cannot be set up.
     #[error("cannot set up TLS: {0}")]

@@ -23,7 +23,7 @@ const MEMO_LEN_MAX: usize = 128 * 1024;
 /// Where stamp and sequence number stand, compiled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks {
-    stamp: Option<JsonPath>,
+    timestamp: Option<JsonPath>,
     sequence: Option<JsonPath>,
 }
 
@@ -31,14 +31,14 @@ impl Marks {
     /// # Errors
     /// When one is no JSON path.
     pub(crate) fn new(load: &WebSocketLoad) -> Result<Self, LoadError> {
-        Self::of(load.stamp.as_deref(), load.sequence.as_deref())
+        Self::of(load.timestamp.as_deref(), load.sequence.as_deref())
     }
 
     /// The same, from the two paths.
     ///
     /// # Errors
     /// When one is no JSON path.
-    pub(crate) fn of(stamp: Option<&str>, sequence: Option<&str>) -> Result<Self, LoadError> {
+    pub(crate) fn of(timestamp: Option<&str>, sequence: Option<&str>) -> Result<Self, LoadError> {
         let parse = |path: Option<&str>, place| {
             let path = path.map(json_path).transpose();
             path.map_err(|found| LoadError::Plan {
@@ -48,47 +48,47 @@ impl Marks {
             })
         };
         Ok(Self {
-            stamp: parse(stamp, "the place of the broadcast's stamp")?,
+            timestamp: parse(timestamp, "the place of the broadcast's stamp")?,
             sequence: parse(sequence, "the place of the broadcast's number")?,
         })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.stamp.is_none() && self.sequence.is_none()
+        self.timestamp.is_none() && self.sequence.is_none()
     }
 }
 
 /// What was found in a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct ParsedMarks {
     /// Of its content.
     pub(crate) hash: u64,
     pub(crate) sequence: Option<u64>,
     /// µs since 1970.
-    pub(crate) stamp_us: Option<u64>,
+    pub(crate) timestamp_us: Option<u64>,
 }
 
-impl Found {
+impl ParsedMarks {
     /// Whether it carries what marks a broadcast.
     pub(crate) fn is_marked(self) -> bool {
-        self.sequence.is_some() || self.stamp_us.is_some()
+        self.sequence.is_some() || self.timestamp_us.is_some()
     }
 }
 
 /// Looks into messages.
 #[derive(Debug, Default)]
-pub(crate) struct Finder {
-    memo: Vec<(Vec<u8>, Found)>,
+pub(crate) struct MarkFinder {
+    memo: Vec<(Vec<u8>, ParsedMarks)>,
     /// Where the last hit was.
     latest: usize,
     /// The entry that is forgotten next.
     oldest: usize,
 }
 
-impl Finder {
+impl MarkFinder {
     /// What stands in a message.
     #[inline]
-    pub(crate) fn find(&mut self, marks: &Marks, layout: Layout, bytes: &[u8]) -> Found {
+    pub(crate) fn find(&mut self, marks: &Marks, layout: Layout, bytes: &[u8]) -> ParsedMarks {
         if let Some((known, found)) = self.memo.get(self.latest)
             && known == bytes
         {
@@ -99,12 +99,12 @@ impl Finder {
             self.latest = index;
             return self.memo[index].1;
         }
-        let found = look(marks, layout, bytes);
+        let found = find_marks(marks, layout, bytes);
         self.remember(bytes, found);
         found
     }
 
-    fn remember(&mut self, bytes: &[u8], found: Found) {
+    fn remember(&mut self, bytes: &[u8], found: ParsedMarks) {
         if bytes.len() > MEMO_LEN_MAX {
             return;
         }
@@ -122,13 +122,13 @@ impl Finder {
     }
 }
 
-fn look(marks: &Marks, layout: Layout, bytes: &[u8]) -> Found {
+fn find_marks(marks: &Marks, layout: Layout, bytes: &[u8]) -> ParsedMarks {
     // The same number in every loop and process.
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
-    let mut found = Found {
+    let mut found = ParsedMarks {
         hash: hasher.finish(),
-        ..Found::default()
+        ..ParsedMarks::default()
     };
     if marks.is_empty() {
         return found;
@@ -138,7 +138,7 @@ fn look(marks: &Marks, layout: Layout, bytes: &[u8]) -> Found {
     };
     let first = |path: &Option<JsonPath>| path.as_ref()?.query(&value).into_iter().next();
     found.sequence = first(&marks.sequence).and_then(sequence);
-    found.stamp_us = first(&marks.stamp).and_then(stamp_us);
+    found.timestamp_us = first(&marks.timestamp).and_then(timestamp_us);
     found
 }
 
@@ -156,12 +156,12 @@ fn sequence(value: &Value) -> Option<u64> {
     clippy::cast_sign_loss,
     reason = "between 2001 and 2286"
 )]
-fn stamp_us(value: &Value) -> Option<u64> {
-    let stamp = match value {
+fn timestamp_us(value: &Value) -> Option<u64> {
+    let timestamp = match value {
         Value::String(text) => text.trim().parse().ok(),
         other => other.as_f64(),
     };
-    unix_us(stamp?).map(|us| us.round() as u64)
+    unix_us(timestamp?).map(|us| us.round() as u64)
 }
 
 #[cfg(test)]
@@ -175,7 +175,7 @@ mod tests {
             per_second: 1.0,
             hold: Duration::ZERO,
             message: None,
-            stamp: Some("$.at".to_owned()),
+            timestamp: Some("$.at".to_owned()),
             sequence: Some("$.meta.seq".to_owned()),
             compress: false,
             is_stream: false,
@@ -186,8 +186,8 @@ mod tests {
 
     #[test]
     fn stamps_and_numbers_are_found_in_any_form() {
-        let mut finder = Finder::default();
-        for (text, sequence, stamp_us) in [
+        let mut finder = MarkFinder::default();
+        for (text, sequence, timestamp_us) in [
             (
                 r#"{"at":1700000000,"meta":{"seq":7}}"#,
                 Some(7),
@@ -210,11 +210,14 @@ mod tests {
         ] {
             let found = finder.find(&marks(), Layout::Plain, text.as_bytes());
             assert_eq!(
-                (found.sequence, found.stamp_us),
-                (sequence, stamp_us),
+                (found.sequence, found.timestamp_us),
+                (sequence, timestamp_us),
                 "{text}"
             );
-            assert_eq!(found.is_marked(), sequence.is_some() || stamp_us.is_some());
+            assert_eq!(
+                found.is_marked(),
+                sequence.is_some() || timestamp_us.is_some()
+            );
             assert_eq!(
                 finder.find(&marks(), Layout::Plain, text.as_bytes()),
                 found,
@@ -225,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_bounded_and_right() {
-        let mut finder = Finder::default();
+        let mut finder = MarkFinder::default();
         for round in 0..3_u64 {
             for seq in 0..3 * MEMO_MAX as u64 {
                 let text = format!(r#"{{"meta":{{"seq":{seq}}}}}"#);
@@ -245,16 +248,16 @@ mod tests {
             per_second: 1.0,
             hold: Duration::ZERO,
             message: None,
-            stamp: None,
+            timestamp: None,
             sequence: Some("seq".to_owned()),
             compress: false,
             is_stream: false,
             reconnect: None,
         };
-        let fault = Marks::new(&load).unwrap_err().to_string();
+        let error = Marks::new(&load).unwrap_err().to_string();
         assert!(
-            fault.contains("number") && fault.contains("$.time"),
-            "{fault}"
+            error.contains("number") && error.contains("$.time"),
+            "{error}"
         );
     }
 }

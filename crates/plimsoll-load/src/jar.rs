@@ -18,7 +18,7 @@ const SESSION: u64 = u64::MAX;
 
 /// Where a request goes, as far as cookies care.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Site<'a> {
+pub(crate) struct CookieSite<'a> {
     /// Lower case.
     pub(crate) host: &'a str,
     /// Path and query.
@@ -26,7 +26,7 @@ pub(crate) struct Site<'a> {
     pub(crate) secure: bool,
 }
 
-impl<'a> Site<'a> {
+impl<'a> CookieSite<'a> {
     fn path(&self) -> &'a [u8] {
         let end = self.target.iter().position(|&byte| byte == b'?');
         &self.target[..end.unwrap_or(self.target.len())]
@@ -57,7 +57,7 @@ pub(crate) struct Jar {
 
 impl Jar {
     /// Takes the value of one `Set-Cookie`. `unix_ns` is the Unix time of the run time `now`.
-    pub(crate) fn store(&mut self, header: &[u8], site: Site<'_>, now: u64, unix_ns: u64) {
+    pub(crate) fn store(&mut self, header: &[u8], site: CookieSite<'_>, now: u64, unix_ns: u64) {
         let text = String::from_utf8_lossy(header);
         let Ok(parsed) = Parsed::parse(text.as_ref()) else {
             return;
@@ -130,7 +130,7 @@ impl Jar {
     }
 
     /// Appends what a request to `site` carries, as `name=value; name=value`. Whether there is any.
-    pub(crate) fn write(&self, site: Site<'_>, now: u64, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn write(&self, site: CookieSite<'_>, now: u64, out: &mut Vec<u8>) -> bool {
         let path = site.path();
         let mut any = false;
         for cookie in &self.cookies {
@@ -229,8 +229,8 @@ mod tests {
     /// 2021-06-09T10:18:14Z, the moment of the RFC's examples, before which they expire.
     const UNIX_NS: u64 = 1_623_233_894 * SECOND_NS;
 
-    fn site<'a>(host: &'a str, target: &'a str, secure: bool) -> Site<'a> {
-        Site {
+    fn site<'a>(host: &'a str, target: &'a str, secure: bool) -> CookieSite<'a> {
+        CookieSite {
             host,
             target: target.as_bytes(),
             secure,

@@ -92,15 +92,15 @@ impl<const KIND: usize> List<KIND> {
 mod tests {
     use super::*;
 
-    struct Entry(Links);
+    struct ListEntry(Links);
 
-    impl Linked<0> for Entry {
+    impl Linked<0> for ListEntry {
         fn links(&mut self) -> &mut Links {
             &mut self.0
         }
     }
 
-    fn order(list: &List<0>, slab: &mut Slab<Entry>) -> Vec<u32> {
+    fn order(list: &List<0>, slab: &mut Slab<ListEntry>) -> Vec<u32> {
         let mut order = Vec::new();
         let mut at = list.first;
         while at != NONE {
@@ -115,7 +115,7 @@ mod tests {
         let mut slab = Slab::new();
         let mut list = List::<0>::default();
         for id in 0..5 {
-            slab.insert(Entry(Links::default()));
+            slab.insert(ListEntry(Links::default()));
             list.push_back(&mut slab, id);
         }
         for (gone, left) in [

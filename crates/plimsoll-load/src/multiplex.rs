@@ -21,12 +21,12 @@ use http::Request;
 use plimsoll_model::plan::STREAMS_MAX;
 use slab::Slab;
 
-use self::pipe::{Inner, Pipe};
-use self::stream::Stream;
+use self::pipe::{H2PipeEnd, Pipe};
+use self::stream::MultiplexedStream;
 use self::wakes::{Wakes, stream_waker};
 
-pub(crate) use message::{Answer, request};
-pub(crate) use stream::{Again, Failure, Take};
+pub(crate) use message::{AnswerHead, request};
+pub(crate) use stream::{Again, StreamFailure, Take};
 
 /// What the target may send of one answer before we have taken any of it, bytes: as browsers let it.
 const STREAM_WINDOW: u32 = 6 << 20;
@@ -39,9 +39,9 @@ const HEADERS_LEN_MAX: u32 = 64 * 1024;
 
 /// How a request ended.
 #[derive(Debug)]
-pub(crate) struct End {
+pub(crate) struct StreamEnd {
     pub(crate) request: u32,
-    pub(crate) result: Result<Answer, Failure>,
+    pub(crate) result: Result<AnswerHead, StreamFailure>,
 }
 
 /// What a connection still does.
@@ -49,7 +49,7 @@ pub(crate) struct End {
 pub(crate) enum Standing {
     Open,
     /// What is under way goes on; nothing new is sent.
-    Leaving,
+    Draining,
     /// Nothing goes on.
     Over,
 }
@@ -57,21 +57,21 @@ pub(crate) enum Standing {
 /// One connection's state.
 pub(crate) struct Multiplex {
     pipe: Pipe,
-    connection: Connection<Inner, Bytes>,
+    connection: Connection<H2PipeEnd, Bytes>,
     /// `None` once we have said goodbye.
     sender: Option<SendRequest<Bytes>>,
-    streams: Slab<Stream>,
+    streams: Slab<MultiplexedStream>,
     streams_max: usize,
     standing: Standing,
-    has_room: bool,
+    has_capacity: bool,
     /// It ended because somebody broke the protocol, or the bytes did.
-    is_faulty: bool,
+    is_failed: bool,
     wakes: Arc<Wakes>,
     waker: Waker,
     /// Of the streams, by number.
     wakers: Vec<Waker>,
     /// When bytes came last, ns of run time.
-    heard: u64,
+    last_received_ns: u64,
 }
 
 impl std::fmt::Debug for Multiplex {
@@ -113,18 +113,18 @@ impl Multiplex {
             streams: Slab::new(),
             streams_max: streams_max.min(STREAMS_MAX) as usize,
             standing: Standing::Open,
-            has_room: true,
-            is_faulty: false,
+            has_capacity: true,
+            is_failed: false,
             wakes,
             waker: own,
             wakers: Vec::new(),
-            heard: now,
+            last_received_ns: now,
         }))
     }
 
     /// Bytes came from the target. Whether they are no flood.
     pub(crate) fn push(&mut self, bytes: &[u8], now: u64) -> bool {
-        self.heard = now;
+        self.last_received_ns = now;
         self.pipe.push(bytes)
     }
 
@@ -150,13 +150,13 @@ impl Multiplex {
     }
 
     /// Whether it ended because somebody broke the protocol, or the bytes did.
-    pub(crate) fn is_faulty(&self) -> bool {
-        self.is_faulty
+    pub(crate) fn is_failed(&self) -> bool {
+        self.is_failed
     }
 
     /// Whether another request may be sent now.
-    pub(crate) fn has_room(&self) -> bool {
-        self.has_room
+    pub(crate) fn has_capacity(&self) -> bool {
+        self.has_capacity
     }
 
     /// Whether nothing is under way.
@@ -191,7 +191,7 @@ impl Multiplex {
         }
         let index = self
             .streams
-            .insert(Stream::new(request, answer, body_len_max));
+            .insert(MultiplexedStream::new(request, answer, body_len_max));
         while self.wakers.len() <= index {
             let waker = stream_waker(&self.wakes, self.wakers.len());
             self.wakers.push(waker);
@@ -216,7 +216,7 @@ impl Multiplex {
         };
         // Dropped before its end, it is reset.
         self.streams.remove(index);
-        if self.heard < sent {
+        if self.last_received_ns < sent {
             self.leave();
         }
         self.drive();
@@ -227,28 +227,28 @@ impl Multiplex {
     /// Sends nothing new from now on.
     pub(crate) fn leave(&mut self) {
         if self.standing == Standing::Open {
-            self.standing = Standing::Leaving;
+            self.standing = Standing::Draining;
         }
-        self.has_room = false;
+        self.has_capacity = false;
     }
 
     /// Takes all requests that are under way off the connection.
     pub(crate) fn abandon(&mut self) -> Vec<u32> {
         self.standing = Standing::Over;
-        self.has_room = false;
+        self.has_capacity = false;
         self.streams.drain().map(|stream| stream.request).collect()
     }
 
     /// Tells the target that nothing more will be asked; it is told when that is written.
-    pub(crate) fn say_goodbye(&mut self) {
+    pub(crate) fn send_goaway(&mut self) {
         self.sender = None;
         self.drive();
         self.standing = Standing::Over;
-        self.has_room = false;
+        self.has_capacity = false;
     }
 
     /// Takes what has come: heads and content go to `take`, ends to `ends`.
-    pub(crate) fn poll(&mut self, take: &mut impl Take, ends: &mut Vec<End>) {
+    pub(crate) fn poll(&mut self, take: &mut impl Take, ends: &mut Vec<StreamEnd>) {
         loop {
             self.drive();
             if self.standing == Standing::Over {
@@ -266,7 +266,7 @@ impl Multiplex {
                 let mut context = Context::from_waker(&self.wakers[index]);
                 if let Some(result) = stream.poll(&mut context, take) {
                     let request = self.streams.remove(index).request;
-                    ends.push(End { request, result });
+                    ends.push(StreamEnd { request, result });
                 }
             }
             if self.standing == Standing::Over || (!has_polled && !self.wakes.has_any()) {
@@ -274,7 +274,7 @@ impl Multiplex {
             }
         }
         if self.standing == Standing::Over {
-            let left = self.streams.drain().map(|stream| End {
+            let left = self.streams.drain().map(|stream| StreamEnd {
                 request: stream.request,
                 result: Err(stream.cut()),
             });
@@ -294,7 +294,7 @@ impl Multiplex {
             if let Poll::Ready(result) = Pin::new(&mut self.connection).poll(&mut context) {
                 // Why is told by its streams.
                 self.standing = Standing::Over;
-                self.is_faulty = result.is_err();
+                self.is_failed = result.is_err();
                 return;
             }
             if !self.wakes.connection_is_woken() {
@@ -310,13 +310,13 @@ impl Multiplex {
             match sender.poll_ready(&mut Context::from_waker(&self.waker)) {
                 Poll::Ready(Ok(())) => {
                     let max = self.connection.max_concurrent_send_streams();
-                    self.has_room = self.streams.len() < max.min(self.streams_max);
+                    self.has_capacity = self.streams.len() < max.min(self.streams_max);
                     return;
                 }
-                Poll::Ready(Err(_)) => self.standing = Standing::Leaving,
+                Poll::Ready(Err(_)) => self.standing = Standing::Draining,
                 Poll::Pending => {}
             }
         }
-        self.has_room = false;
+        self.has_capacity = false;
     }
 }

@@ -17,7 +17,7 @@ use rustix::net::{
 };
 use slab::Slab;
 
-use self::frames::{Frames, PREFACE};
+use self::frames::{Http2Responder, PREFACE};
 use crate::error::LoadError;
 
 /// The answer to whatever is asked.
@@ -108,16 +108,16 @@ pub fn fixed_server(answer: &[u8]) -> Result<NullServer, LoadError> {
 }
 
 /// A connection, and how many bytes of [`END`] its last bytes match.
-struct Client {
+struct NullClient {
     socket: OwnedFd,
     matched: usize,
     /// It speaks HTTP/2.
-    frames: Option<Box<Frames>>,
-    has_spoken: bool,
+    frames: Option<Box<Http2Responder>>,
+    has_sent: bool,
 }
 
 fn serve(epoll: &OwnedFd, listener: &OwnedFd, fixed: &[u8]) {
-    let mut clients: Slab<Client> = Slab::new();
+    let mut clients: Slab<NullClient> = Slab::new();
     let mut events = Vec::with_capacity(256);
     let mut buffer = vec![0; 16 * 1024];
     loop {
@@ -140,25 +140,25 @@ fn serve(epoll: &OwnedFd, listener: &OwnedFd, fixed: &[u8]) {
     }
 }
 
-fn accept_all(epoll: &OwnedFd, listener: &OwnedFd, clients: &mut Slab<Client>) {
+fn accept_all(epoll: &OwnedFd, listener: &OwnedFd, clients: &mut Slab<NullClient>) {
     while let Ok(socket) = accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
         let entry = clients.vacant_entry();
         let data = EventData::new_u64(entry.key() as u64);
         let ready = sockopt::set_tcp_nodelay(&socket, true)
             .and_then(|()| epoll::add(epoll, &socket, data, EventFlags::IN));
         if ready.is_ok() {
-            entry.insert(Client {
+            entry.insert(NullClient {
                 socket,
                 matched: 0,
                 frames: None,
-                has_spoken: false,
+                has_sent: false,
             });
         }
     }
 }
 
 /// Answers what has come. Whether the connection goes on.
-fn answer(client: &mut Client, buffer: &mut [u8], fixed: &[u8]) -> bool {
+fn answer(client: &mut NullClient, buffer: &mut [u8], fixed: &[u8]) -> bool {
     let count = match recv(&client.socket, &mut *buffer, RecvFlags::empty()) {
         Ok((0, _)) => return false,
         Ok((count, _)) => count,
@@ -167,10 +167,10 @@ fn answer(client: &mut Client, buffer: &mut [u8], fixed: &[u8]) -> bool {
     };
     let mut bytes = &buffer[..count];
     // A preface is sent in one piece, with what follows it.
-    if !std::mem::replace(&mut client.has_spoken, true)
+    if !std::mem::replace(&mut client.has_sent, true)
         && let Some(after) = bytes.strip_prefix(PREFACE)
     {
-        client.frames = Some(Box::new(Frames::new()));
+        client.frames = Some(Box::new(Http2Responder::new()));
         bytes = after;
     }
     if let Some(frames) = &mut client.frames {

@@ -18,7 +18,7 @@ use crate::error::LoadError;
 use child::{Child, Pipes};
 
 pub(crate) use child::ended;
-pub(crate) use names::Names;
+pub(crate) use names::StepNames;
 
 /// Longest line of a process, bytes.
 const LINE_LEN_MAX: usize = 1 << 20;
@@ -27,13 +27,13 @@ const LINE_LEN_MAX: usize = 1 << 20;
 const OUTBOX_LEN_MAX: usize = 64 << 20;
 
 /// Lines of its standard error that are told of a process.
-const SAID_MAX: u32 = 20;
+const STDERR_LINES_MAX: u32 = 20;
 
 /// Longest part of such a line that is told, characters.
-const SAID_LEN_MAX: usize = 300;
+const STDERR_LINE_LEN_MAX: usize = 300;
 
 /// Capacity above which an emptied buffer is given back, bytes.
-const KEPT_LEN_MAX: usize = 1 << 20;
+const RETAINED_LEN_MAX: usize = 1 << 20;
 
 /// Bytes read from a pipe at once.
 const READ_LEN: usize = 64 * 1024;
@@ -44,11 +44,11 @@ pub(crate) struct Wait {
     pub(crate) deadline: u64,
     pub(crate) user: u32,
     pub(crate) number: u64,
-    pub(crate) turn: u32,
+    pub(crate) sequence: u32,
 }
 
 /// One process.
-pub(crate) struct Process {
+pub(crate) struct ExternalScript {
     /// Index of its journey.
     pub(crate) journey: u32,
     /// Its command, as messages show it.
@@ -68,7 +68,7 @@ pub(crate) struct Process {
     pub(crate) lines: u64,
     /// Bytes of its standard error up to the end of a line that has not come, and lines told.
     grumble: Vec<u8>,
-    said: u32,
+    stderr_lines: u32,
     cpu_us: u64,
     /// Its users by number, with their index among the loop's.
     pub(crate) users: HashMap<u64, u32>,
@@ -84,14 +84,14 @@ pub(crate) struct Process {
 
 /// A line of a process, or the reason why there will be none.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum ScriptOutput {
     /// With its number, from 1.
     Line(u64, Vec<u8>),
     TooLong,
     Closed,
 }
 
-impl Process {
+impl ExternalScript {
     /// # Errors
     /// When the program cannot be started.
     pub(crate) fn start(
@@ -99,12 +99,12 @@ impl Process {
         (journey, name): (u32, &str),
         inputs: &Inputs,
     ) -> Result<Self, LoadError> {
-        let fault = |source: std::io::Error| LoadError::Process {
+        let process_error = |source: std::io::Error| LoadError::Process {
             journey: name.to_owned(),
             command: plan.shown(),
             source,
         };
-        let (child, pipes) = Child::start(&plan.command, inputs).map_err(fault)?;
+        let (child, pipes) = Child::start(&plan.command, inputs).map_err(process_error)?;
         let Pipes {
             stdin,
             stdout,
@@ -123,7 +123,7 @@ impl Process {
             is_full: false,
             lines: 0,
             grumble: Vec::new(),
-            said: 0,
+            stderr_lines: 0,
             cpu_us: 0,
             users: HashMap::new(),
             late: HashSet::new(),
@@ -144,7 +144,7 @@ impl Process {
     }
 
     /// Hands it a line, which goes out with the next [`Process::flush`]. Whether there was room.
-    pub(crate) fn tell(&mut self, line: &[u8]) -> bool {
+    pub(crate) fn queue_line(&mut self, line: &[u8]) -> bool {
         if self.outbox.len() - self.written + line.len() > OUTBOX_LEN_MAX {
             return false;
         }
@@ -181,14 +181,14 @@ impl Process {
             }
         }
         self.outbox.clear();
-        self.outbox.shrink_to(KEPT_LEN_MAX);
+        self.outbox.shrink_to(RETAINED_LEN_MAX);
         self.written = 0;
         Ok(true)
     }
 
     /// Reads once what it has written: whole lines.
-    pub(crate) fn hear(&mut self) -> Vec<Heard> {
-        let mut heard = Vec::new();
+    pub(crate) fn read_output(&mut self) -> Vec<ScriptOutput> {
+        let mut outputs = Vec::new();
         let closed = !read_into(&self.stdout, &mut self.inbox);
         while let Some(end) = memchr::memchr(b'\n', &self.inbox) {
             let rest = self.inbox.split_off(end + 1);
@@ -196,50 +196,50 @@ impl Process {
             line.pop();
             self.lines += 1;
             if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
-                heard.push(Heard::Line(self.lines, line));
+                outputs.push(ScriptOutput::Line(self.lines, line));
             }
         }
         if self.inbox.len() > LINE_LEN_MAX {
             self.lines += 1;
             self.inbox = Vec::new();
-            heard.push(Heard::TooLong);
+            outputs.push(ScriptOutput::TooLong);
         }
         if closed {
-            heard.push(Heard::Closed);
+            outputs.push(ScriptOutput::Closed);
         }
-        heard
+        outputs
     }
 
     /// Reads once what it has written to its standard error: whole lines, cut, the first ones only. With that,
     /// whether there may be more.
-    pub(crate) fn grumbles(&mut self) -> (Vec<String>, bool) {
+    pub(crate) fn read_stderr(&mut self) -> (Vec<String>, bool) {
         let goes_on = read_into(&self.stderr, &mut self.grumble);
-        let mut told = Vec::new();
+        let mut lines = Vec::new();
         while let Some(end) = memchr::memchr(b'\n', &self.grumble) {
             let rest = self.grumble.split_off(end + 1);
             let line = std::mem::replace(&mut self.grumble, rest);
-            self.told(&line, &mut told);
+            self.push_stderr_line(&line, &mut lines);
         }
         if self.grumble.len() > READ_LEN || (!goes_on && !self.grumble.is_empty()) {
             let line = std::mem::take(&mut self.grumble);
-            self.told(&line, &mut told);
+            self.push_stderr_line(&line, &mut lines);
         }
-        (told, goes_on)
+        (lines, goes_on)
     }
 
-    fn told(&mut self, line: &[u8], told: &mut Vec<String>) {
+    fn push_stderr_line(&mut self, line: &[u8], lines: &mut Vec<String>) {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end();
-        if text.is_empty() || self.said > SAID_MAX {
+        if text.is_empty() || self.stderr_lines > STDERR_LINES_MAX {
             return;
         }
-        self.said += 1;
-        if self.said > SAID_MAX {
-            told.push(format!(
-                "what it writes beyond {SAID_MAX} lines is left out"
+        self.stderr_lines += 1;
+        if self.stderr_lines > STDERR_LINES_MAX {
+            lines.push(format!(
+                "what it writes beyond {STDERR_LINES_MAX} lines is left out"
             ));
         } else {
-            told.push(text.chars().take(SAID_LEN_MAX).collect());
+            lines.push(text.chars().take(STDERR_LINE_LEN_MAX).collect());
         }
     }
 
@@ -286,14 +286,14 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn start(script: &str) -> Process {
+    fn start(script: &str) -> ExternalScript {
         let plan = ProcessPlan {
             command: ["sh", "-c", script].map(str::to_owned).to_vec(),
             count: 1,
             feeds: Vec::new(),
             timeout: Duration::from_secs(1),
         };
-        Process::start(&plan, (0, "j"), &Inputs::default()).unwrap()
+        ExternalScript::start(&plan, (0, "j"), &Inputs::default()).unwrap()
     }
 
     /// Waits for what a pipe brings.
@@ -305,11 +305,11 @@ mod tests {
         rustix::event::poll(&mut ready, None).unwrap();
     }
 
-    fn heard_until_closed(process: &mut Process) -> Vec<Heard> {
+    fn read_until_closed(process: &mut ExternalScript) -> Vec<ScriptOutput> {
         let mut all = Vec::new();
-        while all.last() != Some(&Heard::Closed) {
+        while all.last() != Some(&ScriptOutput::Closed) {
             wait(&process.stdout);
-            all.extend(process.hear());
+            all.extend(process.read_output());
         }
         all
     }
@@ -317,11 +317,14 @@ mod tests {
     #[test]
     fn lines_come_whole_and_are_counted() {
         let mut process = start("read line; printf 'a %s\\n\\nb' \"$line\"; printf 'c\\n'; exit 3");
-        assert!(process.tell(b"x"));
+        assert!(process.queue_line(b"x"));
         assert_eq!(process.flush(), Ok(true));
-        let heard = heard_until_closed(&mut process);
-        let line = |number, text: &str| Heard::Line(number, text.into());
-        assert_eq!(heard, [line(1, "a x"), line(3, "bc"), Heard::Closed]);
+        let outputs = read_until_closed(&mut process);
+        let line = |number, text: &str| ScriptOutput::Line(number, text.into());
+        assert_eq!(
+            outputs,
+            [line(1, "a x"), line(3, "bc"), ScriptOutput::Closed]
+        );
         assert_eq!(
             process.place(),
             "sh -c read line; printf 'a %s\\n\\nb' \"$line\"; printf 'c\\n'; exit 3, line 3 of its output"
@@ -332,35 +335,35 @@ mod tests {
     #[test]
     fn a_line_without_end_is_given_up() {
         let mut process = start("head -c 3000000 /dev/zero; exec sleep 60");
-        let mut heard = Vec::new();
-        while heard.is_empty() {
+        let mut outputs = Vec::new();
+        while outputs.is_empty() {
             wait(&process.stdout);
-            heard = process.hear();
+            outputs = process.read_output();
         }
-        assert_eq!(heard, [Heard::TooLong]);
+        assert_eq!(outputs, [ScriptOutput::TooLong]);
         assert_eq!(process.end_now(false), "it was stopped");
     }
 
     #[test]
     fn its_complaints_are_told_up_to_a_bound() {
         let mut process = start("seq 1 30 >&2");
-        let (mut told, mut goes_on) = (Vec::new(), true);
+        let (mut lines, mut goes_on) = (Vec::new(), true);
         while goes_on {
             wait(&process.stderr);
-            let (more, still) = process.grumbles();
-            told.extend(more);
+            let (more, still) = process.read_stderr();
+            lines.extend(more);
             goes_on = still;
         }
-        assert_eq!(told.len(), 21);
-        assert_eq!((told[0].as_str(), told[19].as_str()), ("1", "20"));
-        assert_eq!(told[20], "what it writes beyond 20 lines is left out");
+        assert_eq!(lines.len(), 21);
+        assert_eq!((lines[0].as_str(), lines[19].as_str()), ("1", "20"));
+        assert_eq!(lines[20], "what it writes beyond 20 lines is left out");
     }
 
     #[test]
     fn one_that_does_not_read_has_a_bound() {
         let mut process = start("exec sleep 60");
         let line = vec![b'x'; 1 << 20];
-        let taken = (0..100).take_while(|_| process.tell(&line)).count();
+        let taken = (0..100).take_while(|_| process.queue_line(&line)).count();
         assert_eq!(taken, 63);
         assert_eq!(process.flush(), Ok(false));
         assert!(process.has_mail());

@@ -8,11 +8,11 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use plimsoll_model::outcome::Outcome;
 
 use crate::clock::{self, SECOND_NS};
-use crate::second::Second;
+use crate::window_builder::WindowBuilder;
 
 /// A request that ends, as the recorder sees it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct RequestEnd {
     pub(crate) outcome: Outcome,
     pub(crate) due: u64,
     /// First sent; equal to `done` when it never was.
@@ -22,8 +22,8 @@ pub(crate) struct Ended {
 
 /// The counts of one loop.
 pub(crate) struct Recorder {
-    current: Box<Second>,
-    previous: Option<Box<Second>>,
+    current: Box<WindowBuilder>,
+    previous: Option<Box<WindowBuilder>>,
     /// Start and end of the current second, ns of run time.
     start_ns: u64,
     end_ns: u64,
@@ -35,8 +35,8 @@ pub(crate) struct Recorder {
     pub(crate) waiting: u64,
     pub(crate) connections: u64,
     pub(crate) users: u64,
-    seconds: SyncSender<Box<Second>>,
-    spare: Receiver<Box<Second>>,
+    seconds: SyncSender<Box<WindowBuilder>>,
+    spare: Receiver<Box<WindowBuilder>>,
 }
 
 impl Recorder {
@@ -44,10 +44,10 @@ impl Recorder {
         start_second: u32,
         highest_us: u64,
         open: bool,
-        seconds: SyncSender<Box<Second>>,
-        spare: Receiver<Box<Second>>,
+        seconds: SyncSender<Box<WindowBuilder>>,
+        spare: Receiver<Box<WindowBuilder>>,
     ) -> Self {
-        let mut current = Second::new(highest_us);
+        let mut current = WindowBuilder::new(highest_us);
         current.window.second = start_second;
         let start_ns = u64::from(start_second) * SECOND_NS;
         Self {
@@ -70,7 +70,7 @@ impl Recorder {
 
     /// The second that is being counted.
     #[inline]
-    pub(crate) fn current(&mut self) -> &mut Second {
+    pub(crate) fn current(&mut self) -> &mut WindowBuilder {
         &mut self.current
     }
 
@@ -112,7 +112,7 @@ impl Recorder {
 
     /// A request ends.
     #[inline]
-    pub(crate) fn ended(&mut self, ended: Ended) {
+    pub(crate) fn ended(&mut self, ended: RequestEnd) {
         if ended.done >= self.end_ns {
             self.roll(ended.done);
         }
@@ -139,7 +139,7 @@ impl Recorder {
 
     /// Ends an arrival in the moment it is taken up: it was never sent.
     pub(crate) fn drop_at_once(&mut self, due: u64, now: u64) {
-        self.ended(Ended {
+        self.ended(RequestEnd {
             outcome: Outcome::Dropped,
             due,
             sent: now,
@@ -171,16 +171,16 @@ impl Recorder {
     #[inline]
     pub(crate) fn settle(&mut self, next_due: u64) {
         if self.previous.is_some() && next_due >= self.start_ns {
-            self.hand_over_previous();
+            self.flush_previous();
         }
     }
 
     /// Hands over all that is left. The last second only when something happened in it or load was due in it.
     pub(crate) fn finish(mut self, load_end_ns: u64) {
-        self.hand_over_previous();
+        self.flush_previous();
         let window = &self.current.window;
         let empty = window.offered == 0 && window.completed() == 0 && window.sent == 0;
-        let empty = empty && !self.current.has_talk();
+        let empty = empty && !self.current.has_websocket();
         if !empty || self.start_ns < load_end_ns {
             self.read_gauges();
             // A receiver that is gone does not want it.
@@ -190,12 +190,12 @@ impl Recorder {
 
     #[cold]
     fn next_second(&mut self) {
-        self.hand_over_previous();
+        self.flush_previous();
         self.read_gauges();
         let mut next = self
             .spare
             .try_recv()
-            .unwrap_or_else(|_| Second::new(self.highest_us));
+            .unwrap_or_else(|_| WindowBuilder::new(self.highest_us));
         next.window.second = self.current.window.second + 1;
         // What is in flight at the start stays so until it ends: n · start, with moments counted from the start.
         self.start_ns = self.end_ns;
@@ -203,7 +203,7 @@ impl Recorder {
         self.previous = Some(std::mem::replace(&mut self.current, next));
     }
 
-    fn hand_over_previous(&mut self) {
+    fn flush_previous(&mut self) {
         if let Some(previous) = self.previous.take() {
             // Blocks when nobody takes windows for many seconds: the lag that follows voids the measurement,
             // which is better than memory without a limit.
@@ -254,7 +254,7 @@ mod tests {
         recorder.settle(2 * SECOND_NS);
         for done in [SECOND_NS + half, 2 * SECOND_NS + half] {
             let due = half;
-            recorder.ended(Ended {
+            recorder.ended(RequestEnd {
                 outcome: Outcome::Ok,
                 due,
                 sent: due,

@@ -13,16 +13,18 @@ use rustix::process::{Resource, getrlimit};
 use crate::affinity;
 use crate::clock::nanoseconds;
 use crate::descriptors;
-use crate::engine::{Engine, Returns, Signal, wish};
+use crate::engine::{Engine, Returns, Signal, command};
 use crate::error::LoadError;
-use crate::further::{self, Further, FurtherProcess, OTHER_DESCRIPTORS, Task, Used};
 use crate::job::Job;
-use crate::kept::{Away, Kept, Stay};
-use crate::order::Order;
-use crate::part::Part;
+use crate::loop_share::LoopShare;
+use crate::prepared_load::PreparedLoad;
+use crate::realtime_priority;
 use crate::recorder::Recorder;
-use crate::second::Second;
-use crate::urgency;
+use crate::session_carry_over::{LoopCarryOver, SessionCarryOver, Stay};
+use crate::window_builder::WindowBuilder;
+use crate::worker_processes::{
+    self, OTHER_DESCRIPTORS, Used, WorkerProcess, WorkerProcesses, WorkerTask,
+};
 
 /// Seconds of a loop that may wait to be taken; a loop whose seconds nobody takes stops.
 const SECONDS_MAX: usize = 32;
@@ -33,8 +35,8 @@ const SECONDS_MAX: usize = 32;
 /// # Errors
 /// When a value of the plan is out of its range, a certificate file cannot be read, or the system refuses threads
 /// or descriptors. What happens to requests later is data in the windows.
-pub fn start(job: Job) -> Result<Running, LoadError> {
-    begin(job, None, Part::WHOLE)
+pub fn start(job: Job) -> Result<RunningLoad, LoadError> {
+    begin(job, None, LoopShare::WHOLE)
 }
 
 /// The same for users who stay from load to load: those of the load before come back, and [`Running::take_kept`] hands
@@ -42,8 +44,8 @@ pub fn start(job: Job) -> Result<Running, LoadError> {
 ///
 /// # Errors
 /// As [`start`].
-pub fn start_with(job: Job, stay: Stay) -> Result<Running, LoadError> {
-    begin(job, Some(stay), Part::WHOLE)
+pub fn start_with(job: Job, stay: Stay) -> Result<RunningLoad, LoadError> {
+    begin(job, Some(stay), LoopShare::WHOLE)
 }
 
 /// The same for a load that may need further processes, which are started as it says: one whose WebSockets need more
@@ -51,100 +53,112 @@ pub fn start_with(job: Job, stay: Stay) -> Result<Running, LoadError> {
 ///
 /// # Errors
 /// As [`start`]; also when the further processes cannot be started.
-pub fn start_over(mut job: Job, further: &Further) -> Result<Running, LoadError> {
+pub fn start_over(mut job: Job, workers: &WorkerProcesses) -> Result<RunningLoad, LoadError> {
     let limit = getrlimit(Resource::Nofile).maximum;
-    let Some(processes) = further::processes(&job.plan, &job.load, limit)? else {
+    let Some(processes) = worker_processes::processes(&job.plan, &job.load, limit)? else {
         return start(job);
     };
-    further::widen(&mut job, processes);
-    let told = further::told(&job.plan, &job.load, limit, processes);
-    let part = |first| Part {
+    worker_processes::widen(&mut job, processes);
+    let notice = worker_processes::describe(&job.plan, &job.load, limit, processes);
+    let share = |first| LoopShare {
         first,
         step: processes,
     };
     // They take longer to be ready than threads do. What is wrong with the job, this process says.
-    let others =
-        (1..processes).map(|first| FurtherProcess::start(further, &Task::new(&job, part(first))));
+    let others = (1..processes)
+        .map(|first| WorkerProcess::start(workers, &WorkerTask::new(&job, share(first))));
     let others = others.collect::<Result<Vec<_>, _>>()?;
-    let mut running = begin(job, None, part(0))?;
+    let mut running = begin(job, None, share(0))?;
     running.others = others;
-    running.told = Some(told);
+    running.notice = Some(notice);
     Ok(running)
 }
 
 /// Seconds that a load should be given more before it starts, for the processes that [`start_over`] starts with it.
 pub fn seconds_to_start(plan: &Plan) -> u32 {
     let limit = getrlimit(Resource::Nofile).maximum;
-    let takes_several =
-        further::processes(plan, &plan.load, limit).is_ok_and(|processes| processes.is_some());
+    let takes_several = worker_processes::processes(plan, &plan.load, limit)
+        .is_ok_and(|processes| processes.is_some());
     u32::from(takes_several)
 }
 
-pub(crate) fn begin(job: Job, mut stay: Option<Stay>, part: Part) -> Result<Running, LoadError> {
-    let kept = stay.as_mut().map(|stay| std::mem::take(&mut stay.kept));
+pub(crate) fn begin(
+    job: Job,
+    mut stay: Option<Stay>,
+    share: LoopShare,
+) -> Result<RunningLoad, LoadError> {
+    let kept = stay
+        .as_mut()
+        .map(|stay| std::mem::take(&mut stay.carry_over));
     let mut kept = kept.unwrap_or_default();
     // Places are split over loops: those of another number of loops are not these.
     let cores = job.plan.cores as usize;
     if kept.loops.len() != cores {
         kept.loops.clear();
-        kept.loops.resize_with(cores, Away::default);
+        kept.loops.resize_with(cores, LoopCarryOver::default);
     }
     let returns = stay.map(|stay| Returns {
         within_ns: nanoseconds(stay.within),
         seed: stay.seed,
     });
-    let mut order = Order::new(job)?;
-    order.part = part;
-    let order = Arc::new(order);
-    prepare_descriptors(&order)?;
-    let places = affinity::places(order.plan.cores);
-    let mut running = Running {
+    let mut prepared = PreparedLoad::new(job)?;
+    prepared.share = share;
+    let prepared = Arc::new(prepared);
+    prepare_descriptors(&prepared)?;
+    let places = affinity::places(prepared.plan.cores);
+    let mut running = RunningLoad {
         loops: Vec::new(),
         others: Vec::new(),
-        order: Arc::clone(&order),
-        told: None,
+        prepared: Arc::clone(&prepared),
+        notice: None,
     };
-    for index in order.loops() {
-        let away = kept.loops.get_mut(index as usize);
-        let away = away.map(std::mem::take).unwrap_or_default();
+    for index in prepared.loops() {
+        let carry_over = kept.loops.get_mut(index as usize);
+        let carry_over = carry_over.map(std::mem::take).unwrap_or_default();
         let place = places.get(index as usize).copied();
         // An error drops what is already running, which stops it.
-        let one = spawn(&order, index, place, (returns, away))?;
-        running.loops.push(one);
+        let event_loop = spawn(&prepared, index, place, (returns, carry_over))?;
+        running.loops.push(event_loop);
     }
     Ok(running)
 }
 
 /// # Errors
 /// When WebSockets are to be opened that cannot all be: what a plain load lacks shows in its windows, as far as it comes.
-fn prepare_descriptors(order: &Order) -> Result<(), LoadError> {
-    let wanted = (order.connections_max as u64).saturating_add(OTHER_DESCRIPTORS);
+fn prepare_descriptors(prepared: &PreparedLoad) -> Result<(), LoadError> {
+    let wanted = (prepared.connections_max as u64).saturating_add(OTHER_DESCRIPTORS);
     let limit = getrlimit(Resource::Nofile);
-    if let Some(held) = held_connections(order)
+    if let Some(held) = held_connections(prepared)
         && let wanted = held.saturating_add(OTHER_DESCRIPTORS)
         && let Some(limit) = limit.maximum.filter(|limit| *limit < wanted)
     {
-        return Err(LoadError::Descriptors { wanted, limit });
+        return Err(LoadError::Descriptors {
+            required: wanted,
+            limit,
+        });
     }
     descriptors::prepare(wanted);
     Ok(())
 }
 
 /// Connections that this process's loops hold all at once, if that is known: those of WebSockets.
-fn held_connections(order: &Order) -> Option<u64> {
-    let all = further::held(&order.plan, &order.load)?;
-    let (loops, own) = (u64::from(order.plan.cores), order.loops().count() as u64);
+fn held_connections(prepared: &PreparedLoad) -> Option<u64> {
+    let all = worker_processes::held(&prepared.plan, &prepared.load)?;
+    let (loops, own) = (
+        u64::from(prepared.plan.cores),
+        prepared.loops().count() as u64,
+    );
     Some((all * own).div_ceil(loops))
 }
 
 /// A job that runs. Dropping it aborts it.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningLoad {
     loops: Vec<Loop>,
     /// Further processes that carry parts of it.
-    others: Vec<FurtherProcess>,
-    order: Arc<Order>,
-    told: Option<String>,
+    others: Vec<WorkerProcess>,
+    prepared: Arc<PreparedLoad>,
+    notice: Option<String>,
 }
 
 /// Stops the loops of this process, from another thread.
@@ -152,15 +166,15 @@ pub struct Running {
 pub(crate) struct Stopper(Vec<Arc<Signal>>);
 
 impl Stopper {
-    pub(crate) fn tell(&self, wish: u8) {
+    pub(crate) fn send_command(&self, command: u8) {
         for signal in &self.0 {
-            tell(signal, wish);
+            send_command(signal, command);
         }
     }
 }
 
-fn tell(signal: &Signal, wish: u8) {
-    signal.wish.fetch_max(wish, Ordering::Relaxed);
+fn send_command(signal: &Signal, command: u8) {
+    signal.command.fetch_max(command, Ordering::Relaxed);
     // A counter that is full wakes the loop as well.
     let _ = rustix::io::write(&signal.waker, &1_u64.to_ne_bytes());
 }
@@ -169,39 +183,39 @@ fn tell(signal: &Signal, wish: u8) {
 #[derive(Debug)]
 struct Loop {
     signal: Arc<Signal>,
-    seconds: Receiver<Box<Second>>,
-    spares: SyncSender<Box<Second>>,
+    seconds: Receiver<Box<WindowBuilder>>,
+    spares: SyncSender<Box<WindowBuilder>>,
     /// The next window, taken and not yet merged.
     next: Option<Window>,
-    thread: Option<JoinHandle<Away>>,
+    thread: Option<JoinHandle<LoopCarryOver>>,
     /// Users of a loop that has ended.
-    away: Away,
+    carry_over: LoopCarryOver,
 }
 
 fn spawn(
-    order: &Arc<Order>,
+    prepared: &Arc<PreparedLoad>,
     index: u32,
     place: Option<usize>,
-    who: (Option<Returns>, Away),
+    who: (Option<Returns>, LoopCarryOver),
 ) -> Result<Loop, LoadError> {
     let system = |action| move |source| LoadError::System { action, source };
     let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
         .map_err(|error| system("make a waker")(error.into()))?;
     let signal = Arc::new(Signal {
-        wish: AtomicU8::new(wish::RUN),
+        command: AtomicU8::new(command::RUN),
         waker,
     });
     let (seconds_sender, seconds) = sync_channel(SECONDS_MAX);
     let (spares, spare) = sync_channel(SECONDS_MAX);
     let recorder = Recorder::new(
-        order.start_second,
-        order.highest_us,
-        order.load.is_open(),
+        prepared.start_second,
+        prepared.highest_us,
+        prepared.load.is_open(),
         seconds_sender,
         spare,
     );
-    let paced = order.is_paced();
-    let engine = Engine::new(order, index, Arc::clone(&signal), recorder, who)?;
+    let paced = prepared.is_paced();
+    let engine = Engine::new(prepared, index, Arc::clone(&signal), recorder, who)?;
     let thread = std::thread::Builder::new()
         .name(format!("load-{index}"))
         .spawn(move || {
@@ -209,7 +223,7 @@ fn spawn(
                 affinity::pin(place);
             }
             if paced {
-                urgency::ask();
+                realtime_priority::raise();
             }
             engine.run()
         })
@@ -220,7 +234,7 @@ fn spawn(
         spares,
         next: None,
         thread: Some(thread),
-        away: Away::default(),
+        carry_over: LoopCarryOver::default(),
     })
 }
 
@@ -242,14 +256,14 @@ impl Loop {
     /// Waits for the end of the thread. Its panic goes on here: windows that end early must not look complete.
     fn join(&mut self) {
         match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(away)) => self.away = away,
+            Some(Ok(carry_over)) => self.carry_over = carry_over,
             Some(Err(panic)) => std::panic::resume_unwind(panic),
             None => {}
         }
     }
 }
 
-impl Running {
+impl RunningLoad {
     /// The next second of all loops together, in ascending order from the start second to the end of the drain.
     /// Blocks until it is over; `None` when all loops have ended.
     ///
@@ -261,17 +275,17 @@ impl Running {
         let others = others.filter_map(|each| each.peek().map(|window| window.second));
         let second = own.chain(others).min()?;
         let mut merged = Window::new(second);
-        self.share_faults();
+        self.share_plan_error();
         for each in &mut self.loops {
             if let Some(window) = each.next.take_if(|window| window.second == second) {
                 merged.merge(&window);
             }
         }
-        let are_named = matches!(self.order.load, Load::Users { .. });
+        let are_named = matches!(self.prepared.load, Load::Users { .. });
         for each in &mut self.others {
             if let Some(mut window) = each.next.take_if(|window| window.second == second) {
-                if let Some(seen) = window.websocket.as_deref_mut().filter(|_| are_named) {
-                    each.numbers.translate(seen, &self.order.channels);
+                if let Some(websocket) = window.websocket.as_deref_mut().filter(|_| are_named) {
+                    each.numbers.translate(websocket, &self.prepared.channels);
                 }
                 merged.merge(&window);
             }
@@ -280,43 +294,45 @@ impl Running {
     }
 
     /// A fault of the plan in one process ends the load in all.
-    fn share_faults(&mut self) {
-        if let Some(fault) = self.others.iter().find_map(|each| each.fault.clone()) {
+    fn share_plan_error(&mut self) {
+        if let Some(plan_error) = self.others.iter().find_map(|each| each.plan_error.clone()) {
             // This process's loops may have said so first.
-            let _ = self.order.fault.set(fault);
+            let _ = self.prepared.plan_error.set(plan_error);
         }
-        if self.order.fault.get().is_some() {
+        if self.prepared.plan_error.get().is_some() {
             for each in &mut self.others {
-                each.tell(wish::STOP);
+                each.send_command(command::STOP);
             }
         }
     }
 
     /// The users of a load that has ended, who may come back to another; nobody unless it was started for that.
-    pub fn take_kept(&mut self) -> Kept {
+    pub fn take_carry_over(&mut self) -> SessionCarryOver {
         let loops = self.loops.iter_mut();
-        Kept {
-            loops: loops.map(|each| std::mem::take(&mut each.away)).collect(),
+        SessionCarryOver {
+            loops: loops
+                .map(|each| std::mem::take(&mut each.carry_over))
+                .collect(),
         }
     }
 
     /// Why the load ended before its time through a fault of the plan, such as data that ran out; `None` when it did
     /// not. What was measured up to there stands in the windows.
-    pub fn fault(&self) -> Option<&str> {
-        self.order.fault.get().map(String::as_str)
+    pub fn plan_error(&self) -> Option<&str> {
+        self.prepared.plan_error.get().map(String::as_str)
     }
 
     /// Why further processes carry parts of the load, and how one could do it alone; `None` when one does.
-    pub fn told(&self) -> Option<&str> {
-        self.told.as_deref()
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
     }
 
     /// What the further processes used, once the load has ended.
     pub fn used(&self) -> Used {
         let each = self.others.iter().map(|each| each.used);
-        each.fold(Used::default(), |sum, one| Used {
-            cpu_us: sum.cpu_us + one.cpu_us,
-            rss_bytes_max: sum.rss_bytes_max + one.rss_bytes_max,
+        each.fold(Used::default(), |sum, used| Used {
+            cpu_us: sum.cpu_us + used.cpu_us,
+            rss_bytes_max: sum.rss_bytes_max + used.rss_bytes_max,
         })
     }
 
@@ -327,25 +343,25 @@ impl Running {
 
     /// No further arrivals. Requests in flight drain, for at most the time-out or 10 s; then the windows end.
     pub fn stop(&mut self) {
-        self.tell(wish::STOP);
+        self.send_command(command::STOP);
     }
 
     /// No further arrivals and no drain: what is unfinished counts as failed.
     pub fn abort(&mut self) {
-        self.tell(wish::ABORT);
+        self.send_command(command::ABORT);
     }
 
-    fn tell(&mut self, wish: u8) {
+    fn send_command(&mut self, command: u8) {
         for each in &self.loops {
-            tell(&each.signal, wish);
+            send_command(&each.signal, command);
         }
         for each in &mut self.others {
-            each.tell(wish);
+            each.send_command(command);
         }
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningLoad {
     fn drop(&mut self) {
         self.abort();
         for each in &mut self.loops {

@@ -1,24 +1,24 @@
 //! What many do at intervals, spread evenly over one.
 
 /// Messages that are sent at intervals are due at multiples of this part of the interval, and of at most so long, ns.
-const GATHER_PART: u64 = 200;
+const GATHER_DIVISOR: u64 = 200;
 const GATHER_MAX_NS: u64 = 500_000;
 
 /// When the n-th WebSocket sends first, of those that send every so often. However many there are, they lie evenly over the
 /// interval; those that lie within a [`GATHER_PART`] of it are due at the same moment, so that the loop is woken once for
 /// them.
 pub(crate) fn first_due(number: u64, now: u64, interval_ns: u64) -> u64 {
-    let first = now.saturating_add(golden_part(number, interval_ns));
-    let grid_ns = (interval_ns / GATHER_PART).clamp(1, GATHER_MAX_NS);
+    let first = now.saturating_add(golden_offset(number, interval_ns));
+    let grid_ns = (interval_ns / GATHER_DIVISOR).clamp(1, GATHER_MAX_NS);
     first.checked_next_multiple_of(grid_ns).unwrap_or(first)
 }
 
 /// The part of an interval that the golden ratio gives the n-th of any number.
-pub(crate) fn golden_part(number: u64, interval_ns: u64) -> u64 {
+pub(crate) fn golden_offset(number: u64, interval_ns: u64) -> u64 {
     // 2^64 divided by the golden ratio: the fraction is what overflows.
     let fraction = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let part = (u128::from(fraction) * u128::from(interval_ns)) >> 64;
-    u64::try_from(part).unwrap_or(interval_ns)
+    let offset = (u128::from(fraction) * u128::from(interval_ns)) >> 64;
+    u64::try_from(offset).unwrap_or(interval_ns)
 }
 
 #[cfg(test)]
@@ -38,21 +38,21 @@ mod tests {
             assert!(gathered.iter().all(|due| due % grid_ns == 0));
         }
         // Too short to be divided.
-        assert!(moments(GATHER_PART - 1).len() > 100);
+        assert!(moments(GATHER_DIVISOR - 1).len() > 100);
     }
 
     #[test]
     fn first_messages_lie_evenly_over_the_interval() {
         for count in [2_u64, 10, 1000] {
-            let mut parts: Vec<u64> = (0..count)
-                .map(|number| golden_part(number, 1 << 30))
+            let mut offsets: Vec<u64> = (0..count)
+                .map(|number| golden_offset(number, 1 << 30))
                 .collect();
-            parts.sort_unstable();
-            let gaps = parts.windows(2).map(|pair| pair[1] - pair[0]);
+            offsets.sort_unstable();
+            let gaps = offsets.windows(2).map(|pair| pair[1] - pair[0]);
             let widest = gaps
                 .max()
                 .unwrap_or(0)
-                .max((1 << 30) - parts[parts.len() - 1]);
+                .max((1 << 30) - offsets[offsets.len() - 1]);
             assert!(widest <= 2 * (1 << 30) / count * 2, "{count}: {widest}");
         }
     }

@@ -60,9 +60,9 @@ impl Tls {
     }
 
     /// The state of a new connection.
-    pub(crate) fn session(&self) -> Result<Box<Session>, rustls::Error> {
+    pub(crate) fn session(&self) -> Result<Box<TlsSession>, rustls::Error> {
         ClientConnection::new(Arc::clone(&self.config), self.name.clone()).map(|connection| {
-            Box::new(Session {
+            Box::new(TlsSession {
                 connection,
                 closed: false,
             })
@@ -83,33 +83,33 @@ fn roots(ca_file: Option<&Path>) -> Result<RootCertStore, LoadError> {
         }
         return Ok(roots);
     };
-    let fault = |fault: String| LoadError::CaFile {
+    let ca_file_error = |reason: String| LoadError::CaFile {
         path: path.to_owned(),
-        fault,
+        reason,
     };
     for certificate in
-        CertificateDer::pem_file_iter(path).map_err(|error| fault(error.to_string()))?
+        CertificateDer::pem_file_iter(path).map_err(|error| ca_file_error(error.to_string()))?
     {
-        let certificate = certificate.map_err(|error| fault(error.to_string()))?;
+        let certificate = certificate.map_err(|error| ca_file_error(error.to_string()))?;
         roots
             .add(certificate)
-            .map_err(|error| fault(error.to_string()))?;
+            .map_err(|error| ca_file_error(error.to_string()))?;
     }
     if roots.is_empty() {
-        return Err(fault("it holds no certificate".to_owned()));
+        return Err(ca_file_error("it holds no certificate".to_owned()));
     }
     Ok(roots)
 }
 
 /// One connection's TLS state.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct TlsSession {
     connection: ClientConnection,
     /// The target has said that it will send nothing more.
     closed: bool,
 }
 
-impl Session {
+impl TlsSession {
     pub(crate) fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
     }
@@ -132,7 +132,7 @@ impl Session {
     /// Writes ciphertext as far as the socket takes it.
     pub(crate) fn flush(&mut self, socket: &OwnedFd) -> io::Result<()> {
         while self.connection.wants_write() {
-            match self.connection.write_tls(&mut Socket(socket)) {
+            match self.connection.write_tls(&mut SocketWriter(socket)) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
@@ -145,9 +145,9 @@ impl Session {
     /// their way.
     pub(crate) fn send(&mut self, socket: &OwnedFd, head: &[u8], body: &[u8]) -> io::Result<usize> {
         let mut count = 0;
-        for mut part in [head, body] {
-            while !part.is_empty() {
-                let taken = self.connection.writer().write(part)?;
+        for mut remaining in [head, body] {
+            while !remaining.is_empty() {
+                let taken = self.connection.writer().write(remaining)?;
                 if taken == 0 {
                     // Its buffer is full: the socket has to take some first.
                     self.flush(socket)?;
@@ -155,7 +155,7 @@ impl Session {
                         return Ok(count);
                     }
                 }
-                part = &part[taken..];
+                remaining = &remaining[taken..];
                 count += taken;
             }
         }
@@ -191,18 +191,18 @@ impl Session {
     }
 }
 
-struct Socket<'a>(&'a OwnedFd);
+struct SocketWriter<'a>(&'a OwnedFd);
 
-impl Write for Socket<'_> {
+impl Write for SocketWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(rustix::net::send(self.0, bytes, SendFlags::NOSIGNAL)?)
     }
 
-    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut nothing = SendAncillaryBuffer::default();
         Ok(rustix::net::sendmsg(
             self.0,
-            parts,
+            slices,
             &mut nothing,
             SendFlags::NOSIGNAL,
         )?)

@@ -14,7 +14,7 @@ use crate::tls::Tls;
 
 /// Where connections go to and come from.
 #[derive(Debug)]
-pub(crate) struct Transport {
+pub(crate) struct TargetTransport {
     unix: Option<SocketAddrUnix>,
     addresses: Vec<SocketAddr>,
     /// Source addresses by family: v4, v6.
@@ -24,7 +24,7 @@ pub(crate) struct Transport {
 
 /// What keeps a connection from being begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DialFault {
+pub(crate) enum DialFailure {
     /// No local port is free.
     Ports,
     /// No descriptor, or no kernel memory for a socket, is free.
@@ -37,12 +37,12 @@ pub(crate) enum DialFault {
 
 /// One loop's turn through the addresses.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct AddressCursor {
     address: usize,
     source: usize,
 }
 
-impl Turn {
+impl AddressCursor {
     /// The turn of a loop that begins at the `index`-th address.
     pub(crate) fn at(index: usize) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Turn {
     }
 }
 
-impl Transport {
+impl TargetTransport {
     /// To the plan's target.
     pub(crate) fn new(plan: &Plan) -> Result<Self, LoadError> {
         Self::to(&plan.target, plan)
@@ -99,55 +99,55 @@ impl Transport {
     }
 
     /// Begins a connection. It is made when the socket becomes writable.
-    pub(crate) fn dial(&self, turn: &mut Turn) -> Result<OwnedFd, DialFault> {
+    pub(crate) fn dial(&self, cursor: &mut AddressCursor) -> Result<OwnedFd, DialFailure> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         if let Some(unix) = &self.unix {
             let socket =
                 rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-                    .map_err(socket_fault)?;
+                    .map_err(socket_error)?;
             return match rustix::net::connect(&socket, unix) {
                 Ok(()) => Ok(socket),
-                Err(Errno::AGAIN) => Err(DialFault::BacklogFull),
-                Err(error) => Err(connect_fault(error)),
+                Err(Errno::AGAIN) => Err(DialFailure::BacklogFull),
+                Err(error) => Err(connect_error(error)),
             };
         }
-        let address = self.addresses[turn.address % self.addresses.len()];
-        turn.address = turn.address.wrapping_add(1);
+        let address = self.addresses[cursor.address % self.addresses.len()];
+        cursor.address = cursor.address.wrapping_add(1);
         let family = if address.is_ipv4() {
             AddressFamily::INET
         } else {
             AddressFamily::INET6
         };
         let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)
-            .map_err(socket_fault)?;
-        sockopt::set_tcp_nodelay(&socket, true).map_err(socket_fault)?;
+            .map_err(socket_error)?;
+        sockopt::set_tcp_nodelay(&socket, true).map_err(socket_error)?;
         let sources = &self.sources[usize::from(address.is_ipv6())];
         if !sources.is_empty() {
-            let source = sources[turn.source % sources.len()];
-            turn.source = turn.source.wrapping_add(1);
+            let source = sources[cursor.source % sources.len()];
+            cursor.source = cursor.source.wrapping_add(1);
             // The port is chosen at connect, by the whole four-tuple: each destination has all ports.
             setsockopt(&socket, IpBindAddressNoPort, &true)
-                .map_err(|error| connect_fault(Errno::from_raw_os_error(error as i32)))?;
-            rustix::net::bind(&socket, &SocketAddr::new(source, 0)).map_err(connect_fault)?;
+                .map_err(|error| connect_error(Errno::from_raw_os_error(error as i32)))?;
+            rustix::net::bind(&socket, &SocketAddr::new(source, 0)).map_err(connect_error)?;
         }
         match rustix::net::connect(&socket, &address) {
             Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
-            Err(error) => Err(connect_fault(error)),
+            Err(error) => Err(connect_error(error)),
         }
     }
 }
 
-fn socket_fault(error: Errno) -> DialFault {
+fn socket_error(error: Errno) -> DialFailure {
     match error {
-        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => DialFault::Descriptors,
-        error => connect_fault(error),
+        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => DialFailure::Descriptors,
+        error => connect_error(error),
     }
 }
 
-fn connect_fault(error: Errno) -> DialFault {
+fn connect_error(error: Errno) -> DialFailure {
     match error {
-        Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => DialFault::Ports,
-        error => DialFault::Failed(connect_outcome(error)),
+        Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => DialFailure::Ports,
+        error => DialFailure::Failed(connect_outcome(error)),
     }
 }
 

@@ -3,4 +3,4 @@
 pub(crate) mod cache;
 pub(crate) mod state;
 
-pub(crate) use state::{OpenGroup, Place, Talk, TalkState, User, UserSocket};
+pub(crate) use state::{OpenGroup, OriginTarget, ScriptSession, ScriptState, User, UserSocket};

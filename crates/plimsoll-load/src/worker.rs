@@ -3,9 +3,9 @@
 use std::io::{self, BufRead, Write};
 
 use crate::clock;
-use crate::engine::wish;
-use crate::further::{ABORT, STOP, Said, Task, Used};
+use crate::engine::command;
 use crate::running::{self, Stopper};
+use crate::worker_processes::{ABORT, STOP, Used, WorkerMessage, WorkerTask};
 
 /// Where the highest resident memory of a process stands.
 const STATUS: &str = "/proc/self/status";
@@ -15,35 +15,35 @@ const STATUS: &str = "/proc/self/status";
 ///
 /// # Errors
 /// When the first line is no such order, or nobody reads what is written.
-pub fn carry_out_part(
+pub fn run_worker(
     mut orders: impl BufRead + Send + 'static,
     mut out: impl Write,
 ) -> io::Result<()> {
     let mut line = String::new();
     orders.read_line(&mut line)?;
-    let task: Task = serde_json::from_str(&line)?;
-    let (job, part) = task.parts();
-    let mut running = match running::begin(job, None, part) {
+    let task: WorkerTask = serde_json::from_str(&line)?;
+    let (job, share) = task.into_job();
+    let mut running = match running::begin(job, None, share) {
         Ok(running) => running,
-        Err(error) => return say(&mut out, &Said::Failed(error.to_string())),
+        Err(error) => return write_message(&mut out, &WorkerMessage::Failed(error.to_string())),
     };
     let stopper = running.stopper();
     std::thread::Builder::new()
         .name("orders".to_owned())
         .spawn(move || heed(orders, &stopper))?;
     while let Some(window) = running.next_window() {
-        say(&mut out, &Said::Window(Box::new(window)))?;
+        write_message(&mut out, &WorkerMessage::Window(Box::new(window)))?;
     }
     let used = Used {
         cpu_us: clock::process_cpu_us(),
         rss_bytes_max: rss_bytes_max().unwrap_or(0),
     };
-    let fault = running.fault().map(ToOwned::to_owned);
-    say(&mut out, &Said::Ended { used, fault })
+    let plan_error = running.plan_error().map(ToOwned::to_owned);
+    write_message(&mut out, &WorkerMessage::Ended { used, plan_error })
 }
 
-fn say(out: &mut impl Write, said: &Said) -> io::Result<()> {
-    let mut line = serde_json::to_vec(said)?;
+fn write_message(out: &mut impl Write, message: &WorkerMessage) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     out.write_all(&line)?;
     out.flush()
@@ -53,13 +53,13 @@ fn say(out: &mut impl Write, said: &Said) -> io::Result<()> {
 fn heed(orders: impl BufRead, stopper: &Stopper) {
     for line in orders.lines().map_while(Result::ok) {
         if line == STOP {
-            stopper.tell(wish::STOP);
+            stopper.send_command(command::STOP);
         }
         if line == ABORT {
             break;
         }
     }
-    stopper.tell(wish::ABORT);
+    stopper.send_command(command::ABORT);
 }
 
 fn rss_bytes_max() -> Option<u64> {

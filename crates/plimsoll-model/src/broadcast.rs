@@ -11,15 +11,15 @@
 
 mod listener;
 mod reach;
-mod stamp;
+mod timestamp;
 
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 
-pub use listener::{Ear, Heard, Listener};
-pub use reach::{Reach, Reached};
-pub use stamp::unix_us;
+pub use listener::{ChannelObserver, Receipt, SubscriberState};
+pub use reach::{BroadcastReach, Reached};
+pub use timestamp::unix_us;
 
 /// How long after it began to listen, and before it ceased to, nothing is expected of a subscriber, µs.
 pub const MARGIN_US: u64 = 1_000_000;
@@ -62,7 +62,8 @@ pub struct Stay {
     /// And until then.
     pub close_us: u64,
     /// Whether it heard anything.
-    pub heard: bool,
+    #[serde(rename = "heard")]
+    pub received_any: bool,
 }
 
 /// A receipt that was counted, and perhaps should not have been.

@@ -114,7 +114,7 @@ pub enum InterventionOutcome {
 
 /// Trials of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct TrialTally {
     /// Trials that passed.
     pub passed: u32,
     /// Trials that failed.
@@ -134,9 +134,10 @@ pub struct Intervention {
     #[serde(default, skip_serializing_if = "LoadUnit::is_requests")]
     pub unit: LoadUnit,
     /// Trials at it with the limit relaxed.
-    pub relaxed: Tally,
+    #[serde(rename = "relaxed")]
+    pub mitigated: TrialTally,
     /// Trials at it with the limit put back.
-    pub restored: Tally,
+    pub restored: TrialTally,
     /// All that in a sentence.
     pub sentence: String,
 }

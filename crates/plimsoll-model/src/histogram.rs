@@ -145,10 +145,10 @@ impl Histogram {
             reason = "a rank lies within 1..=count"
         )]
         let rank = ((quantile * self.count as f64).ceil() as u64).clamp(1, self.count);
-        let mut seen = 0;
+        let mut cumulative = 0;
         for &(top, count) in &self.buckets {
-            seen += count;
-            if seen >= rank {
+            cumulative += count;
+            if cumulative >= rank {
                 return Some(top);
             }
         }
@@ -215,33 +215,33 @@ impl Histogram {
 /// The plain form of an encoding, once it is known that it takes no more memory than a histogram may. The library takes
 /// what the encoding says of its own length (up to 4 GiB) and of its range before it reads a count.
 fn inflated(bytes: &[u8]) -> Result<Vec<u8>, HistogramError> {
-    let fault = |what: &str| HistogramError::Encoding(what.to_owned());
+    let encoding_error = |what: &str| HistogramError::Encoding(what.to_owned());
     let mut plain = Vec::new();
     match bytes.split_at_checked(8) {
         Some((head, packed)) if head.starts_with(&V2_PACKED) => {
             ZlibDecoder::new(packed)
                 .take(ENCODED_LEN_MAX + 1)
                 .read_to_end(&mut plain)
-                .map_err(|error| fault(&error.to_string()))?;
+                .map_err(|error| encoding_error(&error.to_string()))?;
         }
         _ => plain.extend_from_slice(bytes),
     }
     if plain.len() as u64 > ENCODED_LEN_MAX {
-        return Err(fault("it is longer than any histogram"));
+        return Err(encoding_error("it is longer than any histogram"));
     }
     let (head, counts) = plain
         .split_at_checked(V2_HEAD_LEN)
-        .ok_or_else(|| fault("it is cut off"))?;
+        .ok_or_else(|| encoding_error("it is cut off"))?;
     let word = |at: usize| {
         head[at..at + 4]
             .iter()
             .fold(0_u64, |word, &byte| word << 8 | u64::from(byte))
     };
     if word(4) > counts.len() as u64 {
-        return Err(fault("it is cut off"));
+        return Err(encoding_error("it is cut off"));
     }
     if word(12) > u64::from(SIGNIFICANT_DIGITS) {
-        return Err(fault("it has more than three significant digits"));
+        return Err(encoding_error("it has more than three significant digits"));
     }
     Ok(plain)
 }
@@ -300,14 +300,14 @@ mod tests {
             head.extend(1_f64.to_be_bytes());
             head
         };
-        for (plain, says) in [
+        for (plain, expected) in [
             (head(u32::MAX, 3), "cut off"),
             (vec![0; 100 << 20], "longer than any"),
             (head(0, 5), "significant digits"),
             (vec![0; 39], "cut off"),
         ] {
             let error = Histogram::from_v2_base64(&pack(&plain)).unwrap_err();
-            assert!(error.to_string().contains(says), "{error}");
+            assert!(error.to_string().contains(expected), "{error}");
         }
         assert!(
             Histogram::from_v2_base64(&pack(&head(0, 3)))

@@ -104,8 +104,8 @@ fn table(tokens: &[String]) -> Option<(String, String, bool)> {
 
 /// A name, with what it belongs to in front of it or without.
 fn is_column(token: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-    token.chars().all(is_part) && token.starts_with(|c: char| c.is_alphabetic() || c == '_')
+    let is_name_char = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    token.chars().all(is_name_char) && token.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
 /// Whether a statement asks for some rows and not for all: an index may spare it the others.
@@ -179,14 +179,14 @@ fn order(tokens: &[String]) -> Option<Vec<String>> {
     let is_end = |token: &String| ENDS.iter().any(|word| is_word(token, word));
     let rest = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
     let (mut columns, mut directions) = (Vec::new(), Vec::new());
-    for part in rest.split(|token| is_comma(token)) {
-        match part {
+    for term in rest.split(|token| is_comma(token)) {
+        match term {
             [column] if is_column(column) => directions.push(false),
             [column, way] if is_column(column) && is_word(way, "ASC") => directions.push(false),
             [column, way] if is_column(column) && is_word(way, "DESC") => directions.push(true),
             _ => return None,
         }
-        columns.push(part[0].clone());
+        columns.push(term[0].clone());
     }
     directions.dedup();
     (directions.len() == 1).then_some(columns)

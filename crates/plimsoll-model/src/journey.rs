@@ -20,12 +20,12 @@ use crate::objective::Objective;
 use crate::target::Target;
 
 pub use path::bounded_json_path;
-pub use socket::{Layout, Reconnect, SayStep, Saying, SocketStep, SubscribeStep};
+pub use socket::{Layout, OutgoingMessage, Reconnect, SendStep, SocketStep, SubscribeStep};
 pub use step::{
-    Body, Capture, Choice, Condition, Expectation, Extractor, Match, Operator, Part, Pause, Pick,
-    RequestStep, Resources, Step, Times,
+    Capture, Choice, Condition, Expectation, Extractor, MultipartPart, Operator, Pause, Pick,
+    RepeatRange, RequestBody, RequestStep, Resources, Step, TextMatch,
 };
-pub use text::{Function, Piece, Text};
+pub use text::{Function, TextPiece, TextTemplate};
 
 /// Index of a step that is counted, in [`Scenario::steps`].
 pub type StepId = u32;
@@ -34,7 +34,7 @@ pub type StepId = u32;
 pub const STEPS_MAX: usize = 1000;
 
 /// Index of a value that a user can hold, in [`Scenario::slots`].
-pub type Slot = u32;
+pub type SlotId = u32;
 
 /// Kinds of users, with all that their steps refer to by index.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -75,7 +75,7 @@ pub struct Journey {
     /// Keeps a cache per user as a browser does: fresh answers are not asked for, stale ones with their validator.
     pub cache: bool,
     /// Headers of every request of the journey that does not set them itself.
-    pub headers: Vec<(String, Text)>,
+    pub headers: Vec<(String, TextTemplate)>,
     /// Connections per user and origin, 1 to 6 as in browsers.
     pub connections: u32,
     /// The program that says what its users do, instead of steps.

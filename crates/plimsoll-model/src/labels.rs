@@ -35,8 +35,8 @@ pub fn series(metric: &str, labels: &[(&str, &str)]) -> String {
 
 /// The `#` around a value's quotes, mostly none; `None` for a value that needs no quotes.
 fn fence(value: &str) -> Option<String> {
-    let looks_quoted = value.trim_start_matches('#').starts_with('"');
-    if !looks_quoted && !value.contains(SEPARATORS) {
+    let is_quoted = value.trim_start_matches('#').starts_with('"');
+    if !is_quoted && !value.contains(SEPARATORS) {
         return None;
     }
     let mut fence = String::new();
@@ -52,13 +52,13 @@ pub fn metric(series: &str) -> &str {
 }
 
 /// The labels of a series, braces included; empty without any. Put behind another metric it makes that metric's series.
-pub fn subject(series: &str) -> &str {
+pub fn label_set(series: &str) -> &str {
     series.find('{').map_or("", |start| &series[start..])
 }
 
 /// The labels of a series with their values, in their order.
 pub fn labels(series: &str) -> impl Iterator<Item = (&str, &str)> {
-    let inside = subject(series).strip_prefix('{');
+    let inside = label_set(series).strip_prefix('{');
     let mut rest = inside
         .and_then(|inside| inside.strip_suffix('}'))
         .unwrap_or_default();
@@ -141,9 +141,9 @@ mod tests {
     #[test]
     fn a_series_is_its_metric_and_its_subject() {
         let name = series("m.n", &[("a", "{=}"), ("b", "}")]);
-        assert_eq!((metric(&name), subject(&name)), ("m.n", &name[3..]));
-        assert_eq!(series("", &[("a", "{=}"), ("b", "}")]), subject(&name));
-        assert_eq!((metric("m"), subject("m")), ("m", ""));
+        assert_eq!((metric(&name), label_set(&name)), ("m.n", &name[3..]));
+        assert_eq!(series("", &[("a", "{=}"), ("b", "}")]), label_set(&name));
+        assert_eq!((metric("m"), label_set("m")), ("m", ""));
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
         #[test]
         fn no_name_is_too_strange(name in ".{0,60}", inner in "[#\"{},=a]{0,20}") {
             for name in [name, format!("m{{{inner}}}")] {
-                let _ = (metric(&name), subject(&name), labels(&name).count());
+                let _ = (metric(&name), label_set(&name), labels(&name).count());
             }
         }
     }

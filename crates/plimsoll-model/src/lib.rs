@@ -7,6 +7,7 @@
 //! It never averages a percentile: histograms are merged by adding counts.
 
 pub mod broadcast;
+pub mod component;
 pub mod event;
 pub mod finding;
 pub mod histogram;
@@ -17,7 +18,6 @@ pub mod load_line;
 pub mod metric;
 pub mod objective;
 pub mod outcome;
-pub mod part;
 pub mod plan;
 pub mod reading;
 pub mod redact;

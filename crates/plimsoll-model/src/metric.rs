@@ -4,18 +4,18 @@
 //! meaning of each stand in the probe's table of definitions (`plimsoll-probe`, module `series`).
 //! A series is a metric with its labels: [`series`], written and read in [`crate::labels`].
 
+mod components;
 mod databases;
 mod host;
-mod parts;
 mod pools;
 mod runtimes;
 mod servers;
 mod statements;
 mod traces;
 
+pub use components::*;
 pub use databases::*;
 pub use host::*;
-pub use parts::*;
 pub use pools::*;
 pub use runtimes::*;
 pub use servers::*;

@@ -103,11 +103,11 @@ impl Objective {
         self.latency.is_empty()
             && self.errors_max.is_none()
             && self.mean_us_max.is_none()
-            && !self.asks_for_broadcasts()
+            && !self.has_broadcast_bounds()
     }
 
     /// Whether anything is asked of broadcasts.
-    pub fn asks_for_broadcasts(&self) -> bool {
+    pub fn has_broadcast_bounds(&self) -> bool {
         !self.broadcast.is_empty() || self.reach_min.is_some()
     }
 

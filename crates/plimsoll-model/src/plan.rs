@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::journey::{Scenario, UserPhase};
 use crate::objective::Objective;
 use crate::redact::{self, REDACTED};
-use crate::schedule::{Phase, Spacing};
+use crate::schedule::{LoadPhase, Spacing};
 use crate::seed::Seed;
 pub use crate::status::GoodStatus;
 pub use crate::target::Target;
@@ -123,7 +123,7 @@ pub enum Load {
     /// Arrivals that do not wait for answers.
     Open {
         /// Rates over time.
-        phases: Vec<Phase>,
+        phases: Vec<LoadPhase>,
         /// Spread of arrivals.
         spacing: Spacing,
     },
@@ -146,7 +146,7 @@ pub enum Load {
     /// Users of journeys that come at a rate, go through their journey and leave.
     Sessions {
         /// Rates over time, users per second.
-        phases: Vec<Phase>,
+        phases: Vec<LoadPhase>,
         /// Spread of the moments at which they come.
         spacing: Spacing,
         /// Weights of the journeys in each phase, by index; empty, of a phase or of all, for the journeys' own.

@@ -59,7 +59,7 @@ const WHOLE: [&str; 20] = [
 
 /// How sure a name is to stand before a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum NameSensitivity {
     /// It is not.
     Open,
     /// It also stands in plain sentences: `code: 3`.
@@ -70,10 +70,10 @@ enum Kind {
 
 /// Whether a header, a parameter, a field or a flag of this name carries a secret.
 pub fn is_secret(name: &str) -> bool {
-    kind_of(name.as_bytes()) != Kind::Open
+    kind_of(name.as_bytes()) != NameSensitivity::Open
 }
 
-fn kind_of(name: &[u8]) -> Kind {
+fn kind_of(name: &[u8]) -> NameSensitivity {
     let mut plain = [0_u8; NAME_LEN_MAX];
     let mut len = 0;
     // Twice encoded names are still names for who decodes twice.
@@ -85,11 +85,11 @@ fn kind_of(name: &[u8]) -> Kind {
     }
     let plain = std::str::from_utf8(&plain[..len]).unwrap_or_default();
     if CONTAINED.iter().any(|word| plain.contains(word)) {
-        Kind::Secret
+        NameSensitivity::Secret
     } else if WHOLE.contains(&plain) {
-        Kind::Word
+        NameSensitivity::Word
     } else {
-        Kind::Open
+        NameSensitivity::Open
     }
 }
 

@@ -10,7 +10,7 @@ use crate::window::Window;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ending {
+pub struct RunEnding {
     /// The judgement.
     pub verdict: Verdict,
     /// Why the measurement is not valid; empty when it is.
@@ -43,7 +43,7 @@ pub struct Run {
     /// Named limits, best first.
     pub findings: Vec<Finding>,
     /// `None` when the log was cut off.
-    pub ending: Option<Ending>,
+    pub ending: Option<RunEnding>,
 }
 
 impl Run {
@@ -90,7 +90,7 @@ impl Run {
                 process_cpu_us,
                 rss_bytes_max,
             } => {
-                self.ending = Some(Ending {
+                self.ending = Some(RunEnding {
                     verdict,
                     void,
                     process_cpu_us,

@@ -25,7 +25,7 @@ pub enum Spacing {
 
 /// A stretch of an open load: the rate goes in a straight line from `from` to `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Phase {
+pub struct LoadPhase {
     /// Rate at the start, arrivals per second, not negative.
     pub from: f64,
     /// Rate at the end, arrivals per second, not negative.
@@ -34,7 +34,7 @@ pub struct Phase {
     pub lasting_ns: u64,
 }
 
-impl Phase {
+impl LoadPhase {
     /// A phase at one rate.
     pub fn constant(rate: f64, lasting: Duration) -> Self {
         Self::ramp(rate, rate, lasting)
@@ -84,7 +84,7 @@ pub struct Arrival {
 /// The arrivals of an open load, in order.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    phases: Vec<Phase>,
+    phases: Vec<LoadPhase>,
     spacing: Spacing,
     generator: Xoshiro256PlusPlus,
     /// Rate of this part as a share of the whole (Poisson), in expected arrivals.
@@ -103,8 +103,8 @@ pub struct Schedule {
 
 impl Schedule {
     /// The whole schedule of `phases`.
-    pub fn new(phases: Vec<Phase>, spacing: Spacing, seed: Seed) -> Self {
-        Self::part(phases, spacing, seed, 0, 1)
+    pub fn new(phases: Vec<LoadPhase>, spacing: Spacing, seed: Seed) -> Self {
+        Self::segment(phases, spacing, seed, 0, 1)
     }
 
     /// Part `index` of `count` that together make up the whole: Poisson at a share of the rate with a seed of
@@ -112,7 +112,13 @@ impl Schedule {
     ///
     /// # Panics
     /// When `index` is not below `count`.
-    pub fn part(phases: Vec<Phase>, spacing: Spacing, seed: Seed, index: u64, count: u64) -> Self {
+    pub fn segment(
+        phases: Vec<LoadPhase>,
+        spacing: Spacing,
+        seed: Seed,
+        index: u64,
+        count: u64,
+    ) -> Self {
         assert!(index < count, "part {index} of {count} does not exist");
         let mut schedule = Self {
             phases,
@@ -196,10 +202,10 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn phases() -> impl Strategy<Value = Vec<Phase>> {
+    fn phases() -> impl Strategy<Value = Vec<LoadPhase>> {
         let phase = (0.0_f64..500.0, 0.0_f64..500.0, 1_u64..5000);
         prop::collection::vec(
-            phase.prop_map(|(from, to, ms)| Phase::ramp(from, to, Duration::from_millis(ms))),
+            phase.prop_map(|(from, to, ms)| LoadPhase::ramp(from, to, Duration::from_millis(ms))),
             1..4,
         )
     }
@@ -223,7 +229,7 @@ mod tests {
             let whole: Vec<u64> =
                 Schedule::new(phases.clone(), Spacing::Even, Seed(1)).map(|arrival| arrival.due_ns).collect();
             let mut merged: Vec<u64> = (0..parts)
-                .flat_map(|k| Schedule::part(phases.clone(), Spacing::Even, Seed(1), k, parts))
+                .flat_map(|k| Schedule::segment(phases.clone(), Spacing::Even, Seed(1), k, parts))
                 .map(|arrival| arrival.due_ns)
                 .collect();
             merged.sort_unstable();
@@ -233,17 +239,20 @@ mod tests {
 
     #[test]
     fn even_spacing_has_equal_gaps() {
-        let due: Vec<u64> =
-            Schedule::new(vec![Phase::constant(4.0, SECOND)], Spacing::Even, Seed(0))
-                .map(|arrival| arrival.due_ns)
-                .collect();
+        let due: Vec<u64> = Schedule::new(
+            vec![LoadPhase::constant(4.0, SECOND)],
+            Spacing::Even,
+            Seed(0),
+        )
+        .map(|arrival| arrival.due_ns)
+        .collect();
         assert_eq!(due, [125_000_000, 375_000_000, 625_000_000, 875_000_000]);
     }
 
     #[test]
     fn a_ramp_offers_the_area_under_it() {
         let count = Schedule::new(
-            vec![Phase::ramp(0.0, 1000.0, 10 * SECOND)],
+            vec![LoadPhase::ramp(0.0, 1000.0, 10 * SECOND)],
             Spacing::Even,
             Seed(0),
         )
@@ -257,7 +266,7 @@ mod tests {
         let rate = 200.0;
         let mut counts = vec![0_f64; 2000];
         for arrival in Schedule::new(
-            vec![Phase::constant(rate, 2000 * SECOND)],
+            vec![LoadPhase::constant(rate, 2000 * SECOND)],
             Spacing::Poisson,
             Seed(7),
         ) {
@@ -277,9 +286,9 @@ mod tests {
 
     #[test]
     fn poisson_parts_add_up_to_the_rate() {
-        let phases = vec![Phase::constant(300.0, 100 * SECOND)];
+        let phases = vec![LoadPhase::constant(300.0, 100 * SECOND)];
         let total: usize = (0..3)
-            .map(|k| Schedule::part(phases.clone(), Spacing::Poisson, Seed(3), k, 3).count())
+            .map(|k| Schedule::segment(phases.clone(), Spacing::Poisson, Seed(3), k, 3).count())
             .sum();
         assert!(
             (total as f64 - 30_000.0).abs() < 4.0 * 30_000_f64.sqrt(),
@@ -289,7 +298,10 @@ mod tests {
 
     #[test]
     fn no_rate_means_no_arrivals() {
-        let silent = vec![Phase::constant(0.0, SECOND), Phase::constant(2.0, SECOND)];
+        let silent = vec![
+            LoadPhase::constant(0.0, SECOND),
+            LoadPhase::constant(2.0, SECOND),
+        ];
         let due: Vec<u64> = Schedule::new(silent, Spacing::Even, Seed(0))
             .map(|arrival| arrival.due_ns)
             .collect();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::journey::UserPhase;
 use crate::plan::LoadUnit;
-use crate::schedule::Phase;
+use crate::schedule::LoadPhase;
 use crate::verdict::TrialVerdict;
 
 /// What a trial is for.
@@ -38,7 +38,8 @@ pub enum TrialKind {
     /// A step of a sweep, in a plain run.
     Step,
     /// At a load that failed, with its limit relaxed.
-    Relaxed,
+    #[serde(rename = "relaxed")]
+    Mitigated,
     /// The same with the limit put back.
     Restored,
 }
@@ -67,7 +68,7 @@ impl TrialKind {
             Self::Soak => "soak",
             Self::Gate => "gate",
             Self::Step => "step",
-            Self::Relaxed => "relaxed",
+            Self::Mitigated => "relaxed",
             Self::Restored => "restored",
         }
     }
@@ -84,7 +85,10 @@ pub struct TrialSpec {
     #[serde(default, skip_serializing_if = "LoadUnit::is_requests")]
     pub unit: LoadUnit,
     /// Requests per second that one unit of the load makes at most, as far as it is known: 1 for requests per second.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(
+        default = "default_per_unit",
+        skip_serializing_if = "is_default_per_unit"
+    )]
     pub per_unit: f64,
     /// Seconds from the previous rate to this one.
     pub ramp_s: u32,
@@ -98,7 +102,7 @@ pub struct TrialSpec {
     pub in_flight_cap: u64,
 }
 
-fn one() -> f64 {
+fn default_per_unit() -> f64 {
     1.0
 }
 
@@ -114,7 +118,7 @@ fn is_zero(value: &f64) -> bool {
     clippy::trivially_copy_pass_by_ref,
     reason = "the signature serde asks for"
 )]
-fn is_one(value: &f64) -> bool {
+fn is_default_per_unit(value: &f64) -> bool {
     (value - 1.0).abs() < f64::EPSILON
 }
 
@@ -138,7 +142,7 @@ impl TrialSpec {
     /// The open load that carries this trial out after a load of `previous_rate`: ramp, then warm-up and judged
     /// seconds at one rate. A ramp never starts above its end, so that what was left of a higher load is not
     /// added to this one; only an approach from above starts there, on purpose.
-    pub fn phases(&self, previous_rate: f64) -> Vec<Phase> {
+    pub fn phases(&self, previous_rate: f64) -> Vec<LoadPhase> {
         let from = match self.kind {
             TrialKind::Hysteresis => previous_rate,
             _ => previous_rate.min(self.rate),
@@ -146,10 +150,10 @@ impl TrialSpec {
         let seconds = |count: u32| Duration::from_secs(u64::from(count));
         let mut phases = Vec::with_capacity(2);
         if self.ramp_s > 0 {
-            phases.push(Phase::ramp(from, self.rate, seconds(self.ramp_s)));
+            phases.push(LoadPhase::ramp(from, self.rate, seconds(self.ramp_s)));
         }
         let level_s = self.warmup_s + self.measure_s;
-        phases.push(Phase::constant(self.rate, seconds(level_s)));
+        phases.push(LoadPhase::constant(self.rate, seconds(level_s)));
         phases
     }
 
@@ -169,7 +173,8 @@ pub struct Trial {
     /// First second of run time that the trial used, ramp included.
     pub start_second: u32,
     /// Seconds of run time that were judged, half-open, after the warm-up cut.
-    pub judged: (u32, u32),
+    #[serde(rename = "judged")]
+    pub measured: (u32, u32),
     /// The judgement.
     pub verdict: TrialVerdict,
     /// Requests that were due in the judged seconds, whenever they ended.

@@ -21,10 +21,11 @@ pub struct WebSocketLoad {
     pub hold: Duration,
     /// What is sent on each; `None` to listen only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<Message>,
+    pub message: Option<WebSocketMessage>,
     /// Where in a broadcast the moment stands at which it was published, a JSON path (RFC 9535).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stamp: Option<String>,
+    #[serde(rename = "stamp")]
+    pub timestamp: Option<String>,
     /// Where in a broadcast its sequence number stands, a JSON path (RFC 9535).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<String>,
@@ -41,7 +42,7 @@ pub struct WebSocketLoad {
 
 /// A message that is sent on each WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
+pub struct WebSocketMessage {
     /// The text.
     pub text: String,
     /// How often, each to be answered; `None` for once, when the WebSocket is open, without waiting for an answer.
@@ -62,7 +63,7 @@ impl WebSocketLoad {
 
     /// Whether what a broadcast is can be told from its content.
     pub fn marks_broadcasts(&self) -> bool {
-        self.stamp.is_some() || self.sequence.is_some()
+        self.timestamp.is_some() || self.sequence.is_some()
     }
 
     /// Takes out what may be secret.
@@ -88,7 +89,8 @@ pub struct WebSocketWindow {
     pub closed: BTreeMap<u16, u64>,
     /// Open ones that were given up because the target broke the protocol or a limit, by what it did.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub faults: BTreeMap<String, u64>,
+    #[serde(rename = "faults")]
+    pub protocol_errors: BTreeMap<String, u64>,
     /// From the moment a handshake was due until it was answered well, µs.
     pub handshake: Histogram,
     /// From the moment a message was due to its answer, µs.
@@ -136,7 +138,7 @@ impl WebSocketWindow {
         self.connected += other.connected;
         add(&mut self.failed, &other.failed);
         add(&mut self.closed, &other.closed);
-        add(&mut self.faults, &other.faults);
+        add(&mut self.protocol_errors, &other.protocol_errors);
         self.handshake.merge(&other.handshake);
         self.request.merge(&other.request);
         self.unanswered += other.unanswered;
@@ -153,8 +155,8 @@ impl WebSocketWindow {
         self.reconnects_failed += other.reconnects_failed;
         self.reconnect.merge(&other.reconnect);
         self.unsent += other.unsent;
-        for (&channel, heard) in &other.channels {
-            self.channels.entry(channel).or_default().merge(heard);
+        for (&channel, broadcast) in &other.channels {
+            self.channels.entry(channel).or_default().merge(broadcast);
         }
     }
 }
@@ -187,11 +189,11 @@ mod tests {
             connections: 10_000,
             per_second: 2000.0,
             hold: Duration::from_secs(30),
-            message: Some(Message {
+            message: Some(WebSocketMessage {
                 text: "token=abc".to_owned(),
                 every: None,
             }),
-            stamp: None,
+            timestamp: None,
             sequence: Some("$.seq".to_owned()),
             compress: false,
             is_stream: false,
@@ -209,25 +211,28 @@ mod tests {
 
     #[test]
     fn windows_add_up_and_survive_json() {
-        let mut one = WebSocketWindow {
+        let mut first = WebSocketWindow {
             connected: 3,
             failed: BTreeMap::from([("status 403".to_owned(), 2)]),
             closed: BTreeMap::from([(1006, 1)]),
             ahead_us_max: 7,
             ..WebSocketWindow::default()
         };
-        one.handshake.record(1500, 3);
-        let channel = one.channels.entry(0).or_default();
+        first.handshake.record(1500, 3);
+        let channel = first.channels.entry(0).or_default();
         channel.gaps = 4;
         channel.sightings.push(Sighting {
             id: 9,
             first_us: 10,
             received: 2,
         });
-        let text = serde_json::to_string(&one).unwrap();
-        assert_eq!(serde_json::from_str::<WebSocketWindow>(&text).unwrap(), one);
-        let mut both = one.clone();
-        both.merge(&one);
+        let text = serde_json::to_string(&first).unwrap();
+        assert_eq!(
+            serde_json::from_str::<WebSocketWindow>(&text).unwrap(),
+            first
+        );
+        let mut both = first.clone();
+        both.merge(&first);
         both.merge(&WebSocketWindow::default());
         assert_eq!((both.connected, both.handshake.count()), (6, 6));
         assert_eq!((both.failed["status 403"], both.closed[&1006]), (4, 2));

@@ -86,7 +86,8 @@ pub struct Window {
     pub websocket: Option<Box<WebSocketWindow>>,
     /// What ended the load, or a part of it, before its time: data that ran out, a process that died.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub faults: Vec<String>,
+    #[serde(rename = "faults")]
+    pub load_errors: Vec<String>,
     /// Some of the failures of users' steps, so that a report can say why; [`FAILURES_MAX`] at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureSample>,
@@ -119,10 +120,12 @@ pub struct ProcessWindow {
     /// CPU time of the busiest of them, µs.
     pub cpu_us_max: u64,
     /// Answers that were of no use, or did not come in time.
-    pub faults: u64,
+    #[serde(rename = "faults")]
+    pub errors: u64,
     /// What they wrote to their standard error, with a prefix; only the first lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub said: Vec<String>,
+    #[serde(rename = "said")]
+    pub stderr: Vec<String>,
 }
 
 impl ProcessWindow {
@@ -132,8 +135,8 @@ impl ProcessWindow {
         self.wait.merge(&other.wait);
         self.cpu_us += other.cpu_us;
         self.cpu_us_max = self.cpu_us_max.max(other.cpu_us_max);
-        self.faults += other.faults;
-        self.said.extend_from_slice(&other.said);
+        self.errors += other.errors;
+        self.stderr.extend_from_slice(&other.stderr);
     }
 }
 
@@ -247,7 +250,7 @@ impl Window {
             let mine = self.websocket.get_or_insert_default();
             mine.merge(websocket);
         }
-        self.faults.extend_from_slice(&other.faults);
+        self.load_errors.extend_from_slice(&other.load_errors);
         for (&id, step) in &other.steps {
             self.steps.entry(id).or_default().merge(step);
         }

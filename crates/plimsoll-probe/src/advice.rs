@@ -2,7 +2,7 @@
 
 mod buffers;
 mod chains;
-mod parts;
+mod components;
 mod times;
 
 use plimsoll_model::metric;
@@ -122,14 +122,14 @@ pub fn check_for(plan: &ProbePlan, users: u64) -> (Vec<Advice>, Vec<String>) {
     let mut files = Files::new(plan.root.clone());
     let files = &mut files;
     let mut advice = of_host(files, &readings, &probe.target_pids());
-    for one in &mut advice {
-        one.suffice_for(users);
+    for item in &mut advice {
+        item.suffice_for(users);
     }
-    advice.extend(parts::advice(&readings, files, users));
+    advice.extend(components::advice(&readings, files, users));
     advice.extend(buffers::advice(&readings, files));
     advice.extend(chains::advice(&readings, files));
     advice.extend(times::advice(&readings, files));
-    (in_order(advice), probe.take_told())
+    (in_order(advice), probe.take_announced())
 }
 
 fn of_host(files: &mut Files, readings: &Readings, pids: &[u32]) -> Vec<Advice> {

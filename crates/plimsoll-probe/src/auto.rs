@@ -14,9 +14,9 @@ mod texts;
 
 use std::path::Path;
 
-use plimsoll_model::part::{Part, PartKind, PartPlace};
+use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
-use crate::eyes::{Known, Setting};
+use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
 use crate::parse::haproxy_configuration;
 use admission::Admission;
@@ -25,8 +25,8 @@ pub(crate) use texts::{text_beside, text_for, texts_for};
 /// Processes that are looked at.
 pub(crate) const PROCESSES_MAX: usize = 65_536;
 /// Parts that one process may name, and that are asked of all that are found.
-const PARTS_OF_ONE_MAX: usize = 32;
-const PARTS_MAX: usize = 128;
+const COMPONENTS_PER_PROCESS_MAX: usize = 32;
+const COMPONENTS_MAX: usize = 128;
 /// Programs that can be asked, as the kernel knows them.
 const NAMES: [&str; 11] = [
     "nginx",
@@ -43,100 +43,112 @@ const NAMES: [&str; 11] = [
 ];
 
 /// A part that was found, and where.
-struct Found {
-    part: Part,
-    known: Known,
+struct DiscoveredComponent {
+    component: Component,
+    known: ComponentMetadata,
     source: String,
 }
 
 /// Parts, each with what its configuration says.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
+pub(crate) struct ComponentSet {
     /// Those that are asked.
-    pub(crate) asked: Vec<(Part, Known)>,
+    pub(crate) watched: Vec<(Component, ComponentMetadata)>,
     /// Those that are asked once it is seen that they belong to the target.
-    pub(crate) later: Vec<(Part, Known)>,
+    pub(crate) later: Vec<(Component, ComponentMetadata)>,
 }
 
 /// The parts that are named, and with `auto` those that are found and that `admit` lets through. What is found, and what
 /// access is lacking, is noted.
-pub(crate) fn parts(
+pub(crate) fn discover(
     files: &mut Files,
-    named: Vec<Part>,
+    named: Vec<Component>,
     auto: bool,
-    admit: &mut dyn FnMut(&mut Files, &Part, u32) -> Admission,
-) -> Parts {
-    let mut parts = Parts::default();
+    admit: &mut dyn FnMut(&mut Files, &Component, u32) -> Admission,
+) -> ComponentSet {
+    let mut components = ComponentSet::default();
     if named.is_empty() && !auto {
-        return parts;
+        return components;
     }
     // Some cannot be found where they tell of themselves, so that they are asked for only where they are not named.
-    let kinds: Vec<PartKind> = named.iter().map(|part| part.kind).collect();
+    let kinds: Vec<ComponentKind> = named.iter().map(|component| component.kind).collect();
     let found = find(files, auto, &kinds);
-    for part in named {
-        let own = found.iter().find(|found| is_same(&found.part, &part));
+    for component in named {
+        let own = found
+            .iter()
+            .find(|found| is_same(&found.component, &component));
         let known = own.map(|found| found.known.clone()).unwrap_or_default();
         // Who runs this has named it: it is asked with his rights.
         let named_by = None;
-        parts.asked.push((part, Known { named_by, ..known }));
+        components
+            .watched
+            .push((component, ComponentMetadata { named_by, ..known }));
     }
     let has_found = !found.is_empty();
-    for one in found.into_iter().filter(|_| auto) {
-        let mut all = parts.asked.iter().chain(&parts.later);
-        if !all.any(|(part, _)| is_same(part, &one.part)) {
-            add(files, &mut parts, one, admit);
+    for candidate in found.into_iter().filter(|_| auto) {
+        let mut all = components.watched.iter().chain(&components.later);
+        if !all.any(|(component, _)| is_same(component, &candidate.component)) {
+            add(files, &mut components, candidate, admit);
         }
     }
-    if auto && parts.asked.is_empty() && !has_found {
-        files.tell(
+    if auto && components.watched.is_empty() && !has_found {
+        files.announce(
             "found nothing",
             "no nginx, HAProxy, Redis, Valkey, memcached, PostgreSQL, MariaDB, MySQL, pgbouncer, PHP-FPM, gunicorn, uWSGI, JVM or Apache that tells of itself was found on this machine",
         );
     }
-    parts
+    components
 }
 
 /// Adds a part that was found, if it may be asked.
 fn add(
     files: &mut Files,
-    parts: &mut Parts,
-    one: Found,
-    admit: &mut dyn FnMut(&mut Files, &Part, u32) -> Admission,
+    components: &mut ComponentSet,
+    candidate: DiscoveredComponent,
+    admit: &mut dyn FnMut(&mut Files, &Component, u32) -> Admission,
 ) {
-    let part = &one.part;
-    let pid = one.known.named_by.unwrap_or_default();
-    if parts.asked.len() + parts.later.len() >= PARTS_MAX {
-        let text = format!("more than {PARTS_MAX} parts were found: no more of them are watched");
-        files.tell("found many", &text);
+    let component = &candidate.component;
+    let pid = candidate.known.named_by.unwrap_or_default();
+    if components.watched.len() + components.later.len() >= COMPONENTS_MAX {
+        let text =
+            format!("more than {COMPONENTS_MAX} parts were found: no more of them are watched");
+        files.announce("found many", &text);
         return;
     }
-    match admit(files, part, pid) {
-        Admission::Ask => {
-            let text = format!("found and watched: {part} (named by {})", one.source);
-            files.tell(&format!("found {part}"), &text);
-            parts.asked.push((one.part, one.known));
+    match admit(files, component, pid) {
+        Admission::Now => {
+            let text = format!(
+                "found and watched: {component} (named by {})",
+                candidate.source
+            );
+            files.announce(&format!("found {component}"), &text);
+            components
+                .watched
+                .push((candidate.component, candidate.known));
         }
         Admission::Later => {
             let text = format!(
-                "found, and watched once the target is seen to use it: {part} (named by {}); to have it watched at once, name it \
+                "found, and watched once the target is seen to use it: {component} (named by {}); to have it watched at once, name it \
                  under `watch:`",
-                one.source
+                candidate.source
             );
-            files.tell(&format!("later {part}"), &text);
-            parts.later.push((one.part, one.known));
+            files.announce(&format!("later {component}"), &text);
+            components
+                .later
+                .push((candidate.component, candidate.known));
         }
         Admission::Refused(why) => {
             let text = format!(
-                "found, and not watched: {part} (named by {}): {why}; to have it watched all the same, name it under `watch:`",
-                one.source
+                "found, and not watched: {component} (named by {}): {why}; to have it watched all the same, name it under `watch:`",
+                candidate.source
             );
-            files.tell(&format!("refused {part} {pid}"), &text);
+            files.announce(&format!("refused {component} {pid}"), &text);
         }
     }
 }
 
 /// Whether two descriptions mean the same part. Names of this machine are taken for its address.
-fn is_same(a: &Part, b: &Part) -> bool {
+fn is_same(a: &Component, b: &Component) -> bool {
     let local = |host: &str| {
         if ["localhost", "::1", "0.0.0.0"].contains(&host) {
             "127.0.0.1".to_owned()
@@ -144,27 +156,29 @@ fn is_same(a: &Part, b: &Part) -> bool {
             host.to_owned()
         }
     };
-    let place = |part: &Part| match &part.place {
-        PartPlace::Socket(path) => match databases::port_of(path) {
+    let place = |component: &Component| match &component.place {
+        ComponentAddress::Socket(path) => match databases::port_of(path) {
             // PostgreSQL's socket has the number of its port.
-            Some(port) if part.kind == PartKind::Postgres => {
+            Some(port) if component.kind == ComponentKind::Postgres => {
                 ("127.0.0.1".to_owned(), port, String::new())
             }
             _ => (path.display().to_string(), 0, String::new()),
         },
-        PartPlace::File(path) => (path.display().to_string(), 0, String::new()),
-        PartPlace::Command(command) => (command.clone(), 0, String::new()),
-        PartPlace::SocketPage { socket, path } => (socket.display().to_string(), 0, path.clone()),
-        PartPlace::Tcp { host, port } => (local(host), *port, String::new()),
-        PartPlace::Page { host, port, path }
-        | PartPlace::Figures {
+        ComponentAddress::File(path) => (path.display().to_string(), 0, String::new()),
+        ComponentAddress::Command(command) => (command.clone(), 0, String::new()),
+        ComponentAddress::SocketPage { socket, path } => {
+            (socket.display().to_string(), 0, path.clone())
+        }
+        ComponentAddress::Tcp { host, port } => (local(host), *port, String::new()),
+        ComponentAddress::Page { host, port, path }
+        | ComponentAddress::Figures {
             host, port, path, ..
         } => (local(host), *port, path.clone()),
     };
     a.kind == b.kind && place(a) == place(b)
 }
 
-fn find(files: &mut Files, auto: bool, named: &[PartKind]) -> Vec<Found> {
+fn find(files: &mut Files, auto: bool, named: &[ComponentKind]) -> Vec<DiscoveredComponent> {
     let mut found = Vec::new();
     let pids = files.numbers_in("proc").unwrap_or_default();
     for pid in pids.into_iter().take(PROCESSES_MAX) {
@@ -173,7 +187,7 @@ fn find(files: &mut Files, auto: bool, named: &[PartKind]) -> Vec<Found> {
         let comm = comm.map_or(String::new(), |comm| comm.trim_end().to_owned());
         let is_fpm = comm.starts_with("php-fpm");
         if !is_fpm && !NAMES.contains(&comm.as_str()) && !servers::knows(&comm) {
-            if auto && !named.contains(&PartKind::Go) {
+            if auto && !named.contains(&ComponentKind::Go) {
                 engines::go(files, pid, &comm);
             }
             continue;
@@ -191,17 +205,22 @@ fn find(files: &mut Files, auto: bool, named: &[PartKind]) -> Vec<Found> {
             "postgres" => found.extend(databases::postgres(files, pid, &words, auto)),
             "node" => found.extend(runtimes::node(files, pid, auto)),
             "puma" | "ruby" => {
-                runtimes::puma(files, pid, &words, !auto || named.contains(&PartKind::Puma));
+                runtimes::puma(
+                    files,
+                    pid,
+                    &words,
+                    !auto || named.contains(&ComponentKind::Puma),
+                );
             }
             _ if is_fpm => runtimes::php_fpm(files, pid, &words, auto, &mut found),
-            "varnishd" if named.contains(&PartKind::Varnish) => {}
+            "varnishd" if named.contains(&ComponentKind::Varnish) => {}
             "mariadbd" | "mysqld" => found.extend(databases::mysql(files, pid, &words)),
             other => servers::find(files, (pid, other), &words, auto, &mut found),
         }
-        found.truncate(before + PARTS_OF_ONE_MAX);
-        for one in &mut found[before..] {
-            one.known.named_by = Some(pid);
-            place_in_root(files, pid, &mut one.part.place);
+        found.truncate(before + COMPONENTS_PER_PROCESS_MAX);
+        for candidate in &mut found[before..] {
+            candidate.known.named_by = Some(pid);
+            place_in_root(files, pid, &mut candidate.component.place);
         }
     }
     found
@@ -209,10 +228,10 @@ fn find(files: &mut Files, auto: bool, named: &[PartKind]) -> Vec<Found> {
 
 /// A path that a process sees in a root of its own becomes one of this machine: the same name may stand for another
 /// thing here, and for another one in each root.
-fn place_in_root(files: &mut Files, pid: u32, place: &mut PartPlace) {
-    let (PartPlace::Socket(path)
-    | PartPlace::File(path)
-    | PartPlace::SocketPage { socket: path, .. }) = place
+fn place_in_root(files: &mut Files, pid: u32, place: &mut ComponentAddress) {
+    let (ComponentAddress::Socket(path)
+    | ComponentAddress::File(path)
+    | ComponentAddress::SocketPage { socket: path, .. }) = place
     else {
         return;
     };
@@ -235,7 +254,13 @@ pub(crate) fn option<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
     None
 }
 
-fn haproxy(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut Vec<Found>) {
+fn haproxy(
+    files: &mut Files,
+    pid: u32,
+    words: &[&str],
+    auto: bool,
+    found: &mut Vec<DiscoveredComponent>,
+) {
     let named = words
         .windows(2)
         .filter(|two| two[0] == "-f")
@@ -252,7 +277,7 @@ fn haproxy(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut 
         is_read = true;
         let read = haproxy_configuration::read(&text);
         sockets.extend(read.sockets);
-        settings.extend(read.limits.into_iter().map(|limit| Setting {
+        settings.extend(read.limits.into_iter().map(|limit| FileSetting {
             name: "maxconn",
             of: limit.of,
             value: limit.value as f64,
@@ -263,32 +288,32 @@ fn haproxy(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut 
     let place = sockets.iter().find_map(|socket| socket_of(socket));
     match place {
         Some(place) => {
-            let part = Part {
-                kind: PartKind::Haproxy,
+            let component = Component {
+                kind: ComponentKind::Haproxy,
                 place,
                 login: None,
             };
             // Master and workers were started by the same command line.
-            if !found.iter().any(|found| found.part == part) {
-                let known = Known {
+            if !found.iter().any(|found| found.component == component) {
+                let known = ComponentMetadata {
                     settings,
-                    ..Known::default()
+                    ..ComponentMetadata::default()
                 };
-                found.push(Found {
-                    part,
+                found.push(DiscoveredComponent {
+                    component,
                     known,
                     source: main.to_owned(),
                 });
             }
         }
-        None if auto && is_read => files.tell(
+        None if auto && is_read => files.announce(
             &format!("haproxy without socket {main}"),
             &format!(
                 "HAProxy (pid {pid}) tells nothing of itself: add to `global` in {main} `stats socket \
                  /run/haproxy/admin.sock mode 660 level user` and reload it"
             ),
         ),
-        None if auto => files.tell(
+        None if auto => files.announce(
             &format!("haproxy {main}"),
             &format!("HAProxy (pid {pid}): its configuration {main} cannot be read; run as root, or name its socket by `watch: {{ haproxy: unix:PATH }}`"),
         ),
@@ -297,10 +322,10 @@ fn haproxy(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut 
 }
 
 /// An address behind `stats socket`.
-fn socket_of(written: &str) -> Option<PartPlace> {
+fn socket_of(written: &str) -> Option<ComponentAddress> {
     let path = written.strip_prefix("unix@").unwrap_or(written);
     if path.starts_with('/') {
-        return Some(PartPlace::Socket(path.into()));
+        return Some(ComponentAddress::Socket(path.into()));
     }
     let address = written
         .strip_prefix("ipv4@")
@@ -310,50 +335,50 @@ fn socket_of(written: &str) -> Option<PartPlace> {
 }
 
 /// `host:port` as a listener writes it.
-fn address_of(written: &str) -> Option<PartPlace> {
+fn address_of(written: &str) -> Option<ComponentAddress> {
     let (host, port) = written.rsplit_once(':')?;
     let host = match host.trim_start_matches('[').trim_end_matches(']') {
         "" | "*" | "0.0.0.0" => "127.0.0.1",
         "::" | "::*" => "::1",
         host => host,
     };
-    Some(PartPlace::Tcp {
+    Some(ComponentAddress::Tcp {
         host: host.to_owned(),
         port: port.parse().ok().filter(|&port: &u16| port > 0)?,
     })
 }
 
 /// Redis shows where it listens in its command line: `redis-server 127.0.0.1:6379`.
-fn redis(pid: u32, words: &[&str]) -> Option<Found> {
+fn redis(pid: u32, words: &[&str]) -> Option<DiscoveredComponent> {
     let listens = words.iter().skip(1);
     let place = listens
         .copied()
         .filter(|word| Path::new(word).extension().is_none_or(|end| end != "conf"))
         .find_map(|word| {
             if word.starts_with('/') {
-                Some(PartPlace::Socket(word.into()))
+                Some(ComponentAddress::Socket(word.into()))
             } else {
                 address_of(word)
             }
         })?;
-    Some(Found {
-        part: Part {
-            kind: PartKind::Redis,
+    Some(DiscoveredComponent {
+        component: Component {
+            kind: ComponentKind::Redis,
             place,
             login: None,
         },
-        known: Known {
+        known: ComponentMetadata {
             settings: Vec::new(),
             pid: Some(pid),
-            ..Known::default()
+            ..ComponentMetadata::default()
         },
         source: format!("the command line of pid {pid}"),
     })
 }
 
-fn memcached(pid: u32, words: &[&str]) -> Option<Found> {
+fn memcached(pid: u32, words: &[&str]) -> Option<DiscoveredComponent> {
     let place = if let Some(path) = option(words, "-s") {
-        PartPlace::Socket(path.into())
+        ComponentAddress::Socket(path.into())
     } else {
         let port = option(words, "-p").unwrap_or("11211");
         let host = option(words, "-l").unwrap_or("127.0.0.1");
@@ -370,16 +395,16 @@ fn memcached(pid: u32, words: &[&str]) -> Option<Found> {
         };
         address_of(&whole)?
     };
-    Some(Found {
-        part: Part {
-            kind: PartKind::Memcached,
+    Some(DiscoveredComponent {
+        component: Component {
+            kind: ComponentKind::Memcached,
             place,
             login: None,
         },
-        known: Known {
+        known: ComponentMetadata {
             settings: Vec::new(),
             pid: Some(pid),
-            ..Known::default()
+            ..ComponentMetadata::default()
         },
         source: format!("the command line of pid {pid}"),
     })

@@ -7,8 +7,8 @@ use crate::clock;
 use crate::files::Files;
 use crate::kernel_files;
 use crate::parse::socket::socket_link;
-use crate::sockets::Sockets;
-use crate::tree::{Tree, holders_of};
+use crate::sockets::SocketTable;
+use crate::tree::{ProcessTree, holders_of};
 
 /// Between two looks, ns: for each ms of CPU that the last one took a second, and no less and no more than these.
 const PAUSE_MIN_NS: u64 = 2_000_000_000;
@@ -36,15 +36,15 @@ impl Behind {
     pub(crate) fn find(
         &mut self,
         files: &mut Files,
-        sockets: &mut Sockets,
-        tree: &Tree,
+        sockets: &mut SocketTable,
+        tree: &ProcessTree,
         members: &BTreeSet<u32>,
     ) -> BTreeSet<u32> {
         self.roots.retain(|&pid| tree.is_known(pid));
         let now_ns = clock::now_ns();
         if now_ns >= self.next_ns && !members.is_empty() {
             let before_ns = clock::thread_cpu_ns();
-            self.look(files, sockets, tree, members);
+            self.scan(files, sockets, tree, members);
             let cost_ns = clock::thread_cpu_ns().saturating_sub(before_ns);
             let pause_ns = cost_ns.saturating_mul(PAUSE_PER_CPU);
             self.next_ns = now_ns.saturating_add(pause_ns.clamp(PAUSE_MIN_NS, PAUSE_MAX_NS));
@@ -53,17 +53,17 @@ impl Behind {
     }
 
     /// The same as they were found last.
-    pub(crate) fn known(&self, tree: &Tree, members: &BTreeSet<u32>) -> BTreeSet<u32> {
+    pub(crate) fn known(&self, tree: &ProcessTree, members: &BTreeSet<u32>) -> BTreeSet<u32> {
         let mut all = tree.with_descendants(&self.roots);
         all.retain(|pid| !members.contains(pid) && *pid != std::process::id());
         all
     }
 
-    fn look(
+    fn scan(
         &mut self,
         files: &mut Files,
-        sockets: &mut Sockets,
-        tree: &Tree,
+        sockets: &mut SocketTable,
+        tree: &ProcessTree,
         members: &BTreeSet<u32>,
     ) {
         let known = self.known(tree, members);
@@ -119,12 +119,12 @@ mod tests {
     use std::process::{Child, Command, Stdio};
 
     use super::*;
-    use crate::tree::Wanted;
+    use crate::tree::TargetSpec;
 
     /// A process that prints a line once it is there, and ends with its standard input.
-    struct Process(Child);
+    struct ScriptProcess(Child);
 
-    impl Process {
+    impl ScriptProcess {
         fn start(script: &str) -> (Self, String) {
             let mut child = Command::new("python3")
                 .args(["-c", script])
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    impl Drop for Process {
+    impl Drop for ScriptProcess {
         fn drop(&mut self) {
             self.0.kill().unwrap();
             self.0.wait().unwrap();
@@ -170,14 +170,14 @@ mod tests {
     /// One process has connected to another over TCP, and that to a third by a path; a fourth has nothing to do with them.
     #[test]
     fn connections_lead_to_those_behind() {
-        let (last, path) = Process::start(LISTEN_LOCALLY);
-        let (stranger, _) = Process::start(LISTEN_LOCALLY);
-        let (middle, port) = Process::start(&between(&path));
-        let (first, _) = Process::start(&front(&port));
+        let (last, path) = ScriptProcess::start(LISTEN_LOCALLY);
+        let (stranger, _) = ScriptProcess::start(LISTEN_LOCALLY);
+        let (middle, port) = ScriptProcess::start(&between(&path));
+        let (first, _) = ScriptProcess::start(&front(&port));
         let mut files = Files::new("/".into());
-        let mut sockets = Sockets::open(&mut files, "proc/thread-self/net".to_owned(), true);
-        let mut tree = Tree::default();
-        let wanted = Wanted {
+        let mut sockets = SocketTable::open(&mut files, "proc/thread-self/net".to_owned(), true);
+        let mut tree = ProcessTree::default();
+        let wanted = TargetSpec {
             pids: vec![first.0.id()],
             names: Vec::new(),
         };
@@ -185,11 +185,11 @@ mod tests {
         let members = tree.members().clone();
         assert_eq!(members, BTreeSet::from([first.0.id()]));
         let mut behind = Behind::default();
-        let one = behind.find(&mut files, &mut sockets, &tree, &members);
-        assert_eq!(one, BTreeSet::from([middle.0.id()]));
+        let found = behind.find(&mut files, &mut sockets, &tree, &members);
+        assert_eq!(found, BTreeSet::from([middle.0.id()]));
         assert_eq!(
             behind.find(&mut files, &mut sockets, &tree, &members),
-            one,
+            found,
             "no look before its time"
         );
         behind.next_ns = 0;

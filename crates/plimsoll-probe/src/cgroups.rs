@@ -37,7 +37,7 @@ impl Controller {
 
 /// One directory that is read every second.
 #[derive(Clone, Debug)]
-struct Place {
+struct CgroupDir {
     process: &'static str,
     version_2: bool,
     /// Directory below the root, without a leading slash.
@@ -48,19 +48,19 @@ struct Place {
 pub(crate) struct Cgroups {
     mounts: Option<Vec<cgroup::Mount>>,
     /// (controller, cgroup) → where it is read.
-    places: BTreeMap<(Controller, String), Place>,
-    seen: BTreeMap<u32, &'static str>,
+    places: BTreeMap<(Controller, String), CgroupDir>,
+    followed: BTreeMap<u32, &'static str>,
 }
 
 impl Cgroups {
     /// Follows the cgroups of a process from now on, also when the process ends.
     pub(crate) fn follow(&mut self, files: &mut Files, pid: u32, process: &'static str) {
         if self.places.len() >= CGROUPS_MAX * Controller::ALL.len()
-            || self.seen.get(&pid) == Some(&process)
+            || self.followed.get(&pid) == Some(&process)
         {
             return;
         }
-        self.seen.insert(pid, process);
+        self.followed.insert(pid, process);
         let Ok(text) = files.read(&format!("proc/{pid}/cgroup")).map(str::to_owned) else {
             return;
         };
@@ -102,7 +102,7 @@ impl Cgroups {
             let point = mount.point.trim_matches('/');
             let folder = format!("{point}/{inside}").trim_end_matches('/').to_owned();
             let name = format!("/{inside}");
-            let place = Place {
+            let place = CgroupDir {
                 process,
                 version_2: mount.options.is_none(),
                 folder,
@@ -142,7 +142,7 @@ impl Cgroups {
     }
 }
 
-impl Place {
+impl CgroupDir {
     fn text<'a>(&self, files: &'a mut Files, name: &str) -> Option<&'a str> {
         files.read(&format!("{}/{name}", self.folder)).ok()
     }

@@ -13,7 +13,7 @@ use rustix::net::{
     sockopt,
 };
 
-use crate::parse::socket::{CLOSE_WAIT, ESTABLISHED, LISTEN, Socket};
+use crate::parse::socket::{CLOSE_WAIT, ESTABLISHED, LISTEN, TcpSocket};
 
 // Numbers of linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h and linux/unix_diag.h.
 const HEADER_LEN: usize = 16;
@@ -87,9 +87,9 @@ impl Diag {
     }
 
     /// Calls `each` with every TCP socket of both families.
-    pub(crate) fn tcp(&mut self, which: Which, mut each: impl FnMut(Socket)) -> io::Result<()> {
+    pub(crate) fn tcp(&mut self, which: Which, mut each: impl FnMut(TcpSocket)) -> io::Result<()> {
         for family in [AF_INET, AF_INET6] {
-            self.ask(&tcp_request(family, which.states(), 0), |body| {
+            self.dump(&tcp_request(family, which.states(), 0), |body| {
                 if let Some(socket) = tcp_message(body) {
                     each(socket);
                 }
@@ -102,11 +102,11 @@ impl Diag {
     pub(crate) fn tcp_of_port(
         &mut self,
         port: u16,
-        mut each: impl FnMut(Socket),
+        mut each: impl FnMut(TcpSocket),
     ) -> io::Result<()> {
         for family in [AF_INET, AF_INET6] {
             let states = 1 << LISTEN | 1 << ESTABLISHED | 1 << CLOSE_WAIT;
-            self.ask(&tcp_request(family, states, port), |body| {
+            self.dump(&tcp_request(family, states, port), |body| {
                 // A kernel that does not choose lists all.
                 if let Some(socket) = tcp_message(body).filter(|socket| socket.local.port() == port)
                 {
@@ -120,7 +120,7 @@ impl Diag {
     /// Length and backlog of the accept queue of the listening unix socket with this file number.
     pub(crate) fn unix_queue(&mut self, inode: u64) -> io::Result<Option<(u32, u32)>> {
         let mut found = None;
-        self.ask(&unix_request(1 << LISTEN, SHOW_QUEUE), |body| {
+        self.dump(&unix_request(1 << LISTEN, SHOW_QUEUE), |body| {
             found = found.or_else(|| {
                 unix_message(body)
                     .filter(|message| u64::from(message.0) == inode)
@@ -135,7 +135,7 @@ impl Diag {
     pub(crate) fn unix_peers(&mut self) -> io::Result<Vec<(u64, Option<String>)>> {
         let mut ends = Vec::new();
         let mut paths = HashMap::new();
-        self.ask(&unix_request(u32::MAX, SHOW_ENDS), |body| {
+        self.dump(&unix_request(u32::MAX, SHOW_ENDS), |body| {
             let Some(inode) = u32_at(body, 4) else { return };
             let peer = unix_attribute(body, ATTRIBUTE_PEER).and_then(|peer| u32_at(peer, 0));
             ends.extend(peer.map(|peer| (inode, peer)));
@@ -153,16 +153,16 @@ impl Diag {
         Ok(named.collect())
     }
 
-    fn ask(&mut self, request: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    fn dump(&mut self, request: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
         let kernel = SocketAddrNetlink::new(0, 0);
         sendto(&self.socket, request, SendFlags::empty(), &kernel)?;
         for _ in 0..ANSWERS_MAX {
             let (_, len) = recv(&self.socket, self.buffer.as_mut_slice(), RecvFlags::empty())?;
             let answer = self.buffer.get(..len).unwrap_or(&self.buffer);
             match messages(answer, &mut each) {
-                Answer::More => {}
-                Answer::Done => return Ok(()),
-                Answer::Refused(errno) => return Err(io::Error::from_raw_os_error(errno)),
+                DumpStatus::More => {}
+                DumpStatus::Done => return Ok(()),
+                DumpStatus::Refused(errno) => return Err(io::Error::from_raw_os_error(errno)),
             }
         }
         Err(io::Error::other("the kernel's answer does not end"))
@@ -170,30 +170,30 @@ impl Diag {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Answer {
+enum DumpStatus {
     More,
     Done,
     Refused(i32),
 }
 
 /// Calls `each` with the body of every message of an answer.
-fn messages(mut answer: &[u8], mut each: impl FnMut(&[u8])) -> Answer {
+fn messages(mut answer: &[u8], mut each: impl FnMut(&[u8])) -> DumpStatus {
     while let (Some(len), Some(kind)) = (u32_at(answer, 0), u16_at(answer, 4)) {
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         let Some(body) = answer.get(HEADER_LEN..len) else {
-            return Answer::Done;
+            return DumpStatus::Done;
         };
         match kind {
-            NLMSG_DONE => return Answer::Done,
+            NLMSG_DONE => return DumpStatus::Done,
             NLMSG_ERROR => {
                 let errno = u32_at(body, 0).map_or(0, u32::cast_signed);
-                return Answer::Refused(errno.saturating_neg());
+                return DumpStatus::Refused(errno.saturating_neg());
             }
             _ => each(body),
         }
         answer = answer.get(aligned(len)..).unwrap_or(&[]);
     }
-    Answer::More
+    DumpStatus::More
 }
 
 /// Lengths are rounded up to words.
@@ -233,7 +233,7 @@ fn unix_request(states: u32, show: u32) -> Vec<u8> {
 }
 
 /// `struct inet_diag_msg`
-fn tcp_message(body: &[u8]) -> Option<Socket> {
+fn tcp_message(body: &[u8]) -> Option<TcpSocket> {
     let body = body.get(..INET_MESSAGE_LEN)?;
     let port = |at: usize| Some(u16::from_be_bytes(body.get(at..at + 2)?.try_into().ok()?));
     let ip = |at: usize| -> Option<IpAddr> {
@@ -244,7 +244,7 @@ fn tcp_message(body: &[u8]) -> Option<Socket> {
             _ => IpAddr::V6(Ipv6Addr::from(bytes)).to_canonical(),
         })
     };
-    Some(Socket {
+    Some(TcpSocket {
         state: body[1],
         local: SocketAddr::new(ip(8)?, port(4)?),
         remote: SocketAddr::new(ip(24)?, port(6)?),
@@ -293,7 +293,7 @@ mod tests {
 
     use super::*;
 
-    fn listeners(diag: &mut Diag) -> Vec<Socket> {
+    fn listeners(diag: &mut Diag) -> Vec<TcpSocket> {
         let mut found = Vec::new();
         diag.tcp(Which::Listening, |socket| found.push(socket))
             .unwrap();
@@ -386,9 +386,9 @@ mod tests {
         fn any_message_body_is_handed_on(body in prop::collection::vec(any::<u8>(), 0..100)) {
             let mut answer = header(body.len());
             answer.extend(&body);
-            let mut seen = Vec::new();
-            prop_assert_eq!(messages(&answer, |body| seen = body.to_vec()), Answer::More);
-            prop_assert_eq!(seen, body);
+            let mut received = Vec::new();
+            prop_assert_eq!(messages(&answer, |body| received = body.to_vec()), DumpStatus::More);
+            prop_assert_eq!(received, body);
         }
     }
 }

@@ -55,12 +55,12 @@ const COUNTERS: [(&str, &str); 9] = [
 
 /// An edge that is asked.
 #[derive(Debug)]
-pub(crate) struct Edge {
+pub(crate) struct EdgeClient {
     address: SocketAddr,
     patience: Duration,
 }
 
-impl Edge {
+impl EdgeClient {
     pub(crate) fn new(address: SocketAddr) -> Self {
         Self {
             address,
@@ -70,7 +70,7 @@ impl Edge {
 
     /// Reads its figures; an edge that does not answer is noted once, and asked again.
     pub(crate) fn read(&mut self, files: &mut Files, meter: &mut Meter) {
-        match self.ask() {
+        match self.scrape() {
             Ok(text) => text.lines().for_each(|line| take(line, meter)),
             Err(error) => files.note(
                 "edge",
@@ -82,7 +82,7 @@ impl Edge {
         }
     }
 
-    fn ask(&self) -> io::Result<String> {
+    fn scrape(&self) -> io::Result<String> {
         let patience_ns = u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX);
         let deadline_ns = clock::now_ns().saturating_add(patience_ns);
         let mut stream = TcpStream::connect_timeout(&self.address, self.patience)?;
@@ -225,9 +225,9 @@ mod tests {
     fn an_edge_is_asked_over_http() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         // As long as this machine may take to let the other side answer.
-        let edge = Edge {
+        let edge = EdgeClient {
             patience: Duration::from_mins(1),
-            ..Edge::new(listener.local_addr().unwrap())
+            ..EdgeClient::new(listener.local_addr().unwrap())
         };
         let answer = |answer: &'static str| {
             let mut stream = listener.accept().unwrap().0;
@@ -237,10 +237,10 @@ mod tests {
             stream.write_all(answer.as_bytes()).unwrap();
         };
         std::thread::scope(|scope| {
-            let asked = scope.spawn(|| edge.ask().unwrap());
+            let asked = scope.spawn(|| edge.scrape().unwrap());
             answer("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\na 1\n");
             assert_eq!(asked.join().unwrap(), "a 1\n");
-            let asked = scope.spawn(|| edge.ask().unwrap_err());
+            let asked = scope.spawn(|| edge.scrape().unwrap_err());
             answer("HTTP/1.1 401 Unauthorized\r\n\r\n");
             assert_eq!(
                 asked.join().unwrap().to_string(),
@@ -248,6 +248,6 @@ mod tests {
             );
         });
         drop(listener);
-        assert!(edge.ask().is_err());
+        assert!(edge.scrape().is_err());
     }
 }

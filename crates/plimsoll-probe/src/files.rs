@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::kernel_files::TEXT_LEN_MAX;
-use crate::untrusted::budget::{Budget, FILE_LEN_MAX, FILE_PATIENCE};
+use crate::untrusted::budget::{FILE_LEN_MAX, FILE_PATIENCE, ReadBudget};
 use crate::untrusted::deadline::Worker;
 use crate::untrusted::{OpenError, Root};
 
@@ -20,7 +20,7 @@ use crate::untrusted::{OpenError, Root};
 const COMMAND_LEN_MAX: u64 = 128 << 10;
 /// Most notes kept, and of these most that are told at once: processes of others give reason to these.
 const NOTES_MAX: usize = 256;
-const TOLD_MAX: usize = 192;
+const ANNOUNCED_MAX: usize = 192;
 /// Longest note, characters.
 const NOTE_LEN_MAX: usize = 2000;
 
@@ -30,11 +30,11 @@ pub(crate) struct Files {
     buffer: Vec<u8>,
     noted: BTreeSet<String>,
     notes: Vec<String>,
-    told: Vec<String>,
-    told_count: usize,
+    announced: Vec<String>,
+    announced_count: usize,
     /// Does what may hang.
     worker: Worker,
-    budget: Budget,
+    budget: ReadBudget,
 }
 
 /// A text of others without what a terminal would obey: it ends up in notes and in names of series.
@@ -71,10 +71,10 @@ impl Files {
             buffer: Vec::with_capacity(16 << 10),
             noted: BTreeSet::new(),
             notes: Vec::new(),
-            told: Vec::new(),
-            told_count: 0,
+            announced: Vec::new(),
+            announced_count: 0,
             worker: Worker::default(),
-            budget: Budget::default(),
+            budget: ReadBudget::default(),
         }
     }
 
@@ -222,22 +222,22 @@ impl Files {
     }
 
     /// Remembers `text`, once for each `key`, for whoever watches the run to know now.
-    pub(crate) fn tell(&mut self, key: &str, text: &str) {
+    pub(crate) fn announce(&mut self, key: &str, text: &str) {
         let known = self.notes.len();
-        self.told_count += usize::from(!self.noted.contains(key));
-        if self.told_count > TOLD_MAX {
+        self.announced_count += usize::from(!self.noted.contains(key));
+        if self.announced_count > ANNOUNCED_MAX {
             let rest = "more is to be told than is: parts or processes beyond these are many, or somebody wants them to be";
             self.note("told too much", rest);
-            self.told.extend(self.notes.get(known).cloned());
+            self.announced.extend(self.notes.get(known).cloned());
             return;
         }
         self.note(key, text);
-        self.told.extend(self.notes.get(known).cloned());
+        self.announced.extend(self.notes.get(known).cloned());
     }
 
     /// What was to be told since this was asked last.
-    pub(crate) fn take_told(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.told)
+    pub(crate) fn take_announced(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.announced)
     }
 
     /// Remembers `text`, once for each `key`.

@@ -8,7 +8,7 @@ use crate::clock;
 use crate::files::Files;
 use crate::kernel_files;
 use crate::meter::Meter;
-use crate::names::Names;
+use crate::names::BoundedNames;
 use crate::parse::{cpu, process};
 
 /// Single processes that are reported beside their sum.
@@ -47,7 +47,7 @@ pub(crate) struct Group {
     idle_files: HashMap<u32, f64>,
     next_slow_ns: u64,
     /// Names of processes that used CPU so far.
-    names: Names,
+    names: BoundedNames,
 }
 
 /// One process in this second.
@@ -72,7 +72,7 @@ impl Single {
 type Busiest = (f64, u32, String);
 
 #[derive(Debug, Default)]
-struct Sums {
+struct GroupSums {
     /// So few processes that each can be read fully.
     few: bool,
     voluntary: Option<f64>,
@@ -89,7 +89,7 @@ impl Group {
             limits: HashMap::new(),
             idle_files: HashMap::new(),
             next_slow_ns: 0,
-            names: Names::up_to(NAMES_MAX),
+            names: BoundedNames::up_to(NAMES_MAX),
         }
     }
 
@@ -103,14 +103,14 @@ impl Group {
     ) -> Vec<u32> {
         let mut ended = Vec::new();
         let mut singles = Vec::new();
-        let mut sums = Sums::default();
+        let mut sums = GroupSums::default();
         let members: Vec<u32> = members.collect();
         sums.few = members.len() <= FEW;
         for pid in members {
             let text = files.read(&format!("proc/{pid}/stat")).ok();
             match text.and_then(process::stat) {
                 Some(stat) if stat.state != 'Z' => {
-                    let single = self.read_one(files, meter, machine, pid, stat, &mut sums);
+                    let single = self.read_process(files, meter, machine, pid, stat, &mut sums);
                     singles.push(single);
                 }
                 _ => ended.push(pid),
@@ -125,19 +125,19 @@ impl Group {
         ended
     }
 
-    fn read_one(
+    fn read_process(
         &self,
         files: &mut Files,
         meter: &mut Meter,
         machine: Machine,
         pid: u32,
-        stat: process::Stat,
-        sums: &mut Sums,
+        stat: process::ProcessStat,
+        sums: &mut GroupSums,
     ) -> Single {
         // Together with its start a pid is never used twice.
         let key = format!("{}/{pid}/{}", self.label, stat.start_ticks);
-        let mut share = |part: &str, ticks: u64| {
-            let rise = meter.rise(&format!("{key}/{part}"), ticks)?;
+        let mut share = |mode: &str, ticks: u64| {
+            let rise = meter.rise(&format!("{key}/{mode}"), ticks)?;
             Some(rise.per_second() / machine.ticks_per_s)
         };
         let single = Single {
@@ -170,7 +170,7 @@ impl Group {
         meter: &mut Meter,
         single: &Single,
         key: &str,
-        sums: &mut Sums,
+        sums: &mut GroupSums,
     ) {
         let pid = single.pid;
         let folder = format!("proc/{pid}/task");
@@ -206,7 +206,13 @@ impl Group {
         }
     }
 
-    fn report(&self, meter: &mut Meter, machine: Machine, singles: &mut [Single], sums: &Sums) {
+    fn report(
+        &self,
+        meter: &mut Meter,
+        machine: Machine,
+        singles: &mut [Single],
+        sums: &GroupSums,
+    ) {
         let of = ("process", self.label);
         meter.gauge(metric::PROCESS_COUNT, &[of], singles.len() as f64);
         let threads: u64 = singles.iter().map(|single| single.threads).sum();
@@ -246,7 +252,9 @@ impl Group {
                 let labels = [of, ("tid", tid.as_str()), ("comm", comm)];
                 meter.gauge(metric::THREAD_BUSIEST, &labels, *share);
             }
-            None if upper < THREADS_SHARE_MIN && singles.iter().any(|one| one.user.is_some()) => {
+            None if upper < THREADS_SHARE_MIN
+                && singles.iter().any(|single| single.user.is_some()) =>
+            {
                 meter.gauge(metric::THREAD_BUSIEST, &[of], upper);
             }
             None => {}
@@ -378,7 +386,13 @@ fn descriptors(files: &mut Files, single: &Single) -> Option<f64> {
     }
 }
 
-fn read_switches(files: &mut Files, meter: &mut Meter, key: &str, path: &str, sums: &mut Sums) {
+fn read_switches(
+    files: &mut Files,
+    meter: &mut Meter,
+    key: &str,
+    path: &str,
+    sums: &mut GroupSums,
+) {
     let Ok(text) = files.read(path) else { return };
     let (voluntary, involuntary) = process::switches(text);
     let voluntary = meter.rise(&format!("{key}/{path}/voluntary"), voluntary);

@@ -15,7 +15,7 @@ pub(crate) struct Host {
     /// Directory of the network namespace's files, below the root.
     network: String,
     page_len: f64,
-    times: Option<cpu::Stat>,
+    times: Option<cpu::CpuCounters>,
     kernel: Kernel,
 }
 
@@ -94,9 +94,9 @@ impl Host {
     fn read_interfaces(&self, files: &mut Files, meter: &mut Meter) {
         let path = format!("{}/dev", self.network);
         if let Some(text) = files.read_or_note(&path, "network interfaces") {
-            let busy = network::dev(text)
-                .into_iter()
-                .filter(|one| one.receive.packets > 0 || one.transmit.packets > 0);
+            let busy = network::dev(text).into_iter().filter(|interface| {
+                interface.receive.packets > 0 || interface.transmit.packets > 0
+            });
             for interface in busy.take(DEVICES_MAX) {
                 let name = ("network.interface.name", interface.name.as_str());
                 for (direction, traffic) in [
@@ -160,8 +160,8 @@ impl Host {
     }
 }
 
-fn report_cpu(meter: &mut Meter, now: &cpu::Stat, before: &cpu::Stat) {
-    let share = |part: u64, times: cpu::Times| part as f64 / times.total() as f64;
+fn report_cpu(meter: &mut Meter, now: &cpu::CpuCounters, before: &cpu::CpuCounters) {
+    let share = |ticks: u64, times: cpu::CpuTimes| ticks as f64 / times.total() as f64;
     let all = now.all.since(before.all);
     if all.total() == 0 {
         return;

@@ -68,10 +68,10 @@ impl Kernel {
         if is_own_namespace {
             read_conntrack(files, meter);
         }
-        self.read_room(files, meter);
+        self.read_filesystem_space(files, meter);
     }
 
-    fn read_room(&self, files: &Files, meter: &mut Meter) {
+    fn read_filesystem_space(&self, files: &Files, meter: &mut Meter) {
         if !files.is_live() {
             return;
         }

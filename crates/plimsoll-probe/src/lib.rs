@@ -12,9 +12,9 @@ mod auto;
 mod behind;
 mod cgroups;
 mod clock;
+mod collectors;
 mod diag;
 mod edge;
-mod eyes;
 pub mod facts;
 mod files;
 mod group;
@@ -32,6 +32,6 @@ mod untrusted;
 mod waits;
 
 pub use activity::Activity;
-pub use eyes::{NODE_MODULE, hands};
+pub use collectors::{NODE_MODULE, tunables};
 pub use facts::host_facts;
 pub use probe::{Probe, ProbePlan};

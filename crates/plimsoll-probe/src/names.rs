@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 /// Names, at most so many.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct BoundedNames {
     known: BTreeSet<String>,
     max: usize,
 }
 
-impl Names {
+impl BoundedNames {
     pub(crate) fn up_to(max: usize) -> Self {
         Self {
             known: BTreeSet::new(),

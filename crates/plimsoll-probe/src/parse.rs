@@ -44,7 +44,7 @@ pub mod uwsgi;
 pub mod varnish;
 
 #[cfg(test)]
-mod parts_tests;
+mod component_tests;
 #[cfg(test)]
 mod tests;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use plimsoll_model::component::Component;
 use plimsoll_model::metric;
-use plimsoll_model::part::Part;
 use plimsoll_model::reading::Readings;
 
 use crate::activity::Activity;
@@ -14,16 +14,16 @@ use crate::auto::admission::Belonging;
 use crate::behind::Behind;
 use crate::cgroups::Cgroups;
 use crate::clock;
-use crate::edge::Edge;
-use crate::eyes::{Eyes, Known};
+use crate::collectors::{Collectors, ComponentMetadata};
+use crate::edge::EdgeClient;
 use crate::files::Files;
 use crate::group::{Group, Machine};
 use crate::host::Host;
 use crate::kernel_files;
 use crate::meter::Meter;
-use crate::sockets::{Door, Sockets, is_own_address, unix_path};
-use crate::tree::{Tree, Wanted};
-use crate::waits::Waits;
+use crate::sockets::{SocketTable, TargetListener, is_own_address, unix_path};
+use crate::tree::{ProcessTree, TargetSpec};
+use crate::waits::ThreadWaits;
 
 /// What to watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct ProbePlan {
     /// The admin address of an edge that stands before the target.
     pub edge: Option<SocketAddr>,
     /// Parts of the service that are asked about themselves.
-    pub parts: Vec<Part>,
+    pub components: Vec<Component>,
     /// Look for such parts on this machine.
     pub auto: bool,
     /// Below which `/proc` and `/sys` are found: `/`, or a fixture in tests.
@@ -54,7 +54,7 @@ impl Default for ProbePlan {
             pids: Vec::new(),
             process_names: Vec::new(),
             edge: None,
-            parts: Vec::new(),
+            components: Vec::new(),
             auto: false,
             root: PathBuf::from("/"),
         }
@@ -66,23 +66,23 @@ impl Default for ProbePlan {
 pub struct Probe {
     files: Files,
     meter: Meter,
-    door: Door,
-    wanted: Wanted,
+    listener: TargetListener,
+    target_spec: TargetSpec,
     address_is_own: bool,
     host: Host,
-    sockets: Sockets,
-    tree: Tree,
+    sockets: SocketTable,
+    tree: ProcessTree,
     target: Group,
     generator: Group,
     /// What is behind the target, where that is looked for.
     behind: Option<(Behind, Group)>,
-    waits: Waits,
+    waits: ThreadWaits,
     cgroups: Cgroups,
-    edge: Option<Edge>,
-    eyes: Eyes,
-    parts: Vec<Part>,
+    edge: Option<EdgeClient>,
+    collectors: Collectors,
+    components: Vec<Component>,
     /// Parts that were found, and of which it is not known yet whether they belong to the target.
-    later: Vec<(Part, Known)>,
+    later: Vec<(Component, ComponentMetadata)>,
     activity: Activity,
     machine: Machine,
     before_ns: Option<u64>,
@@ -112,30 +112,30 @@ impl Probe {
             cpus: 1.0,
         };
         let mut probe = Self {
-            door: Door {
+            listener: TargetListener {
                 address: plan.target_address,
                 unix_path: plan.unix_socket.as_deref().map(unix_path),
             },
-            wanted: Wanted {
+            target_spec: TargetSpec {
                 pids: plan.pids,
                 names: plan.process_names,
             },
             address_is_own,
             host: Host::new(network.clone(), machine.page_len),
-            sockets: Sockets::open(&mut files, network, own_namespace),
+            sockets: SocketTable::open(&mut files, network, own_namespace),
             files,
             meter: Meter::default(),
-            tree: Tree::default(),
+            tree: ProcessTree::default(),
             target: Group::new(metric::TARGET),
             generator: Group::new(metric::GENERATOR),
             behind: plan
                 .auto
                 .then(|| (Behind::default(), Group::new(metric::BEHIND))),
-            waits: Waits::default(),
+            waits: ThreadWaits::default(),
             cgroups: Cgroups::default(),
-            edge: plan.edge.map(Edge::new),
-            eyes: Eyes::default(),
-            parts: Vec::new(),
+            edge: plan.edge.map(EdgeClient::new),
+            collectors: Collectors::default(),
+            components: Vec::new(),
             later: Vec::new(),
             activity,
             machine,
@@ -148,11 +148,11 @@ impl Probe {
         probe.meter = Meter::default();
         probe.before_ns = None;
         probe.host = Host::new(probe.host.into_network(), machine.page_len);
-        let is_named = probe.door.is_named()
-            || !probe.wanted.pids.is_empty()
-            || !probe.wanted.names.is_empty();
+        let is_named = probe.listener.is_named()
+            || !probe.target_spec.pids.is_empty()
+            || !probe.target_spec.names.is_empty();
         if is_named && !probe.target_is_local() {
-            probe.files.note("remote", &probe.door.remote_note());
+            probe.files.note("remote", &probe.listener.remote_note());
         }
         probe.activity.is("looking for parts of the service");
         let belonging = Belonging {
@@ -160,10 +160,12 @@ impl Probe {
             tree: &probe.tree,
             is_whole_machine: !is_named,
         };
-        let mut admit = |files: &mut Files, part: &Part, pid| belonging.admission(files, part, pid);
-        let parts = auto::parts(&mut probe.files, plan.parts, plan.auto, &mut admit);
-        probe.later = parts.later;
-        probe.watch(parts.asked);
+        let mut admit = |files: &mut Files, component: &Component, pid| {
+            belonging.admission(files, component, pid)
+        };
+        let components = auto::discover(&mut probe.files, plan.components, plan.auto, &mut admit);
+        probe.later = components.later;
+        probe.watch(components.watched);
         probe
     }
 
@@ -177,10 +179,10 @@ impl Probe {
     }
 
     /// Asks these parts from now on.
-    fn watch(&mut self, parts: Vec<(Part, Known)>) {
-        self.parts
-            .extend(parts.iter().map(|(part, _)| part.clone()));
-        self.eyes.add(parts, &mut self.files);
+    fn watch(&mut self, components: Vec<(Component, ComponentMetadata)>) {
+        self.components
+            .extend(components.iter().map(|(component, _)| component.clone()));
+        self.collectors.add(components, &mut self.files);
     }
 
     /// Asks those of the parts found that belong to the target, as is seen now.
@@ -189,14 +191,15 @@ impl Probe {
             return;
         }
         let related = self.related();
-        let is_related = |known: &Known| known.named_by.is_some_and(|pid| related.contains(&pid));
+        let is_related =
+            |known: &ComponentMetadata| known.named_by.is_some_and(|pid| related.contains(&pid));
         let (now, later) = std::mem::take(&mut self.later)
             .into_iter()
             .partition::<Vec<_>, _>(|(_, known)| is_related(known));
         self.later = later;
-        for (part, _) in &now {
-            let text = format!("watched, as the target is seen to use it: {part}");
-            self.files.tell(&format!("used {part}"), &text);
+        for (component, _) in &now {
+            let text = format!("watched, as the target is seen to use it: {component}");
+            self.files.announce(&format!("used {component}"), &text);
         }
         self.watch(now);
     }
@@ -208,7 +211,7 @@ impl Probe {
         let begin_cpu_ns = clock::thread_cpu_ns();
         self.meter.begin(begin_ns);
         self.watch_related();
-        self.eyes.call();
+        self.collectors.call();
         self.activity.is("reading the host");
         if let Some(before_ns) = self.before_ns {
             let interval_s = begin_ns.saturating_sub(before_ns) as f64 / 1e9;
@@ -219,14 +222,18 @@ impl Probe {
         self.before_ns = Some(begin_ns);
         let (created, cpus) = self.host.read(&mut self.files, &mut self.meter);
         self.machine.cpus = cpus as f64;
-        let door = if self.address_is_own || self.door.address.is_none() {
-            self.door.clone()
+        let listener = if self.address_is_own || self.listener.address.is_none() {
+            self.listener.clone()
         } else {
-            Door::default()
+            TargetListener::default()
         };
         self.activity.is("reading sockets");
-        self.sockets
-            .read(&mut self.files, &mut self.meter, &door, self.door.address);
+        self.sockets.read(
+            &mut self.files,
+            &mut self.meter,
+            &listener,
+            self.listener.address,
+        );
         self.activity.is("reading processes");
         self.read_processes(created);
         self.activity.is("reading cgroups");
@@ -240,7 +247,7 @@ impl Probe {
         self.meter.gauge(metric::TARGET_IS_LOCAL, &[], local);
         let mut readings = self.meter.finish(second);
         self.activity.is("asking parts of the service");
-        self.eyes.gather(&mut readings, &mut self.files);
+        self.collectors.gather(&mut readings, &mut self.files);
         self.cost_ns = clock::thread_cpu_ns().saturating_sub(begin_cpu_ns);
         self.activity.is("waiting for the next second");
         readings
@@ -249,7 +256,7 @@ impl Probe {
     fn read_processes(&mut self, created: u64) {
         self.tree.refresh(
             &mut self.files,
-            &self.wanted,
+            &self.target_spec,
             created,
             &self.sockets.target_inodes,
         );
@@ -301,8 +308,8 @@ impl Probe {
     }
 
     /// Of the notes, what was said of parts of the service since this was asked last.
-    pub fn take_told(&mut self) -> Vec<String> {
-        self.files.take_told()
+    pub fn take_announced(&mut self) -> Vec<String> {
+        self.files.take_announced()
     }
 
     /// Whether the target's processes or its listening socket were found on this machine, now or earlier.
@@ -317,8 +324,8 @@ impl Probe {
     }
 
     /// Parts of the service that are asked: those that were named, and those that were found.
-    pub fn parts(&self) -> &[Part] {
-        &self.parts
+    pub fn components(&self) -> &[Component] {
+        &self.components
     }
 
     /// The target's processes, ascending.

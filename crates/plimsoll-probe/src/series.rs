@@ -235,7 +235,7 @@ const ALL: &[Definition] = table! {
     Delta POSTGRES_ROLLBACKS ["at"] "{transaction}" "pg_stat_database xact_rollback" "transactions rolled back";
     Gauge MYSQL_SESSIONS ["at"] "{session}" "Threads_connected" "sessions";
     Gauge MYSQL_SESSIONS_RUNNING ["at"] "{session}" "Threads_running" "sessions that carry out a statement, the probe's own included";
-    Gauge MYSQL_EYE_REFUSED ["at"] "1" "error 1040" "1 when the probe was turned away because as many sessions were there as there may be";
+    Gauge MYSQL_COLLECTOR_REFUSED ["at"] "1" "error 1040" "1 when the probe was turned away because as many sessions were there as there may be";
     Delta MYSQL_REFUSED ["at"] "{connection}" "Connection_errors_max_connections" "connections refused at `max_connections`";
     Delta MYSQL_STATEMENTS ["at"] "{statement}" "Questions" "statements carried out";
     Gauge MYSQL_RUNNING ["at", "statement"] "{session}" "information_schema.PROCESSLIST" "sessions by the statement they carry out, without its values";

@@ -11,7 +11,7 @@ use crate::diag::{Diag, Which};
 use crate::files::{Files, whole_path};
 use crate::meter::Meter;
 use crate::parse::network::port_range;
-use crate::parse::socket::{LISTEN, STATES, Socket, TIME_WAIT, tcp_line, unix_listener};
+use crate::parse::socket::{LISTEN, STATES, TIME_WAIT, TcpSocket, tcp_line, unix_listener};
 
 /// A whole survey may use this much CPU time a second; a dearer one is made less often, ns.
 const SURVEY_CPU_NS: u64 = 4_000_000;
@@ -36,12 +36,12 @@ const OF_THE_MACHINE: [&str; 7] = [
 
 /// Where the target listens.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Door {
+pub(crate) struct TargetListener {
     pub(crate) address: Option<SocketAddr>,
     pub(crate) unix_path: Option<String>,
 }
 
-impl Door {
+impl TargetListener {
     /// What the readings lack when nothing of the target was found here.
     pub(crate) fn remote_note(&self) -> String {
         let target = match (&self.address, &self.unix_path) {
@@ -79,7 +79,7 @@ pub(crate) enum Peer {
 }
 
 #[derive(Debug)]
-pub(crate) struct Sockets {
+pub(crate) struct SocketTable {
     /// Directory of the network namespace's files, below the root.
     folder: String,
     diag: Option<Diag>,
@@ -101,12 +101,12 @@ struct Survey {
     states: [u64; STATES.len()],
     listening: Vec<u16>,
     /// Where the target listens, and bytes that its ends of connections have sent and nobody has acknowledged.
-    target_doors: Vec<SocketAddr>,
+    target_listeners: Vec<SocketAddr>,
     unsent_bytes: u64,
     destinations: HashMap<(IpAddr, SocketAddr), Ports>,
 }
 
-impl Sockets {
+impl SocketTable {
     pub(crate) fn open(files: &mut Files, folder: String, own_namespace: bool) -> Self {
         let mut diag = None;
         if files.is_live() && own_namespace {
@@ -135,7 +135,7 @@ impl Sockets {
         &mut self,
         files: &mut Files,
         meter: &mut Meter,
-        door: &Door,
+        target_listener: &TargetListener,
         target: Option<SocketAddr>,
     ) {
         let mut listeners = Vec::new();
@@ -145,13 +145,13 @@ impl Sockets {
             }
         });
         self.target_inodes.clear();
-        self.report_listeners(files, meter, door, &listeners);
-        self.report_unix(files, meter, door);
+        self.report_listeners(files, meter, target_listener, &listeners);
+        self.report_unix(files, meter, target_listener);
         self.target_inodes.sort_unstable();
         let now_ns = clock::now_ns();
         if now_ns >= self.next_survey_ns {
             let before_ns = clock::thread_cpu_ns();
-            self.survey(files, meter, (door, target), &listeners);
+            self.survey(files, meter, (target_listener, target), &listeners);
             let cost_ns = clock::thread_cpu_ns().saturating_sub(before_ns);
             let pause_ns = (cost_ns / SURVEY_CPU_NS).saturating_mul(1_000_000_000);
             self.next_survey_ns = now_ns.saturating_add(pause_ns.min(SURVEY_PAUSE_MAX_NS));
@@ -159,7 +159,7 @@ impl Sockets {
     }
 
     /// Calls `each` with the sockets asked for, or with more.
-    fn list(&mut self, files: &mut Files, which: Which, mut each: impl FnMut(Socket)) {
+    fn list(&mut self, files: &mut Files, which: Which, mut each: impl FnMut(TcpSocket)) {
         if let Some(diag) = &mut self.diag {
             match diag.tcp(which, &mut each) {
                 Ok(()) => return,
@@ -229,7 +229,7 @@ impl Sockets {
             }
         });
         let is_asked =
-            |listener: &Socket| remotes.iter().any(|remote| takes(listener.local, *remote));
+            |listener: &TcpSocket| remotes.iter().any(|remote| takes(listener.local, *remote));
         let asked = listeners.iter().filter(|listener| is_asked(listener));
         let mut found: Vec<u64> = asked.map(|listener| listener.inode).collect();
         found.extend(self.local_servers_of(files, clients));
@@ -262,8 +262,8 @@ impl Sockets {
         &mut self,
         files: &mut Files,
         meter: &mut Meter,
-        door: &Door,
-        listeners: &[Socket],
+        target_listener: &TargetListener,
+        listeners: &[TcpSocket],
     ) {
         let mut others = 0;
         let mut queues: Vec<(SocketAddr, &str, u32, u32)> = Vec::new();
@@ -272,7 +272,7 @@ impl Sockets {
             if backlog == 0 {
                 backlog = somaxconn(files);
             }
-            let process = if door.is_served_by(listener.local) {
+            let process = if target_listener.is_served_by(listener.local) {
                 self.target_inodes.push(listener.inode);
                 metric::TARGET
             } else if listener.receive_queue > 0 && listener.receive_queue >= backlog {
@@ -300,8 +300,15 @@ impl Sockets {
         }
     }
 
-    fn report_unix(&mut self, files: &mut Files, meter: &mut Meter, door: &Door) {
-        let Some(path) = &door.unix_path else { return };
+    fn report_unix(
+        &mut self,
+        files: &mut Files,
+        meter: &mut Meter,
+        target_listener: &TargetListener,
+    ) {
+        let Some(path) = &target_listener.unix_path else {
+            return;
+        };
         let table = format!("{}/unix", self.folder);
         let Some(text) = files.read_or_note(&table, "the target's unix socket") else {
             return;
@@ -326,8 +333,8 @@ impl Sockets {
         &mut self,
         files: &mut Files,
         meter: &mut Meter,
-        (door, target): (&Door, Option<SocketAddr>),
-        listeners: &[Socket],
+        (target_listener, target): (&TargetListener, Option<SocketAddr>),
+        listeners: &[TcpSocket],
     ) {
         if self.ports.is_none() {
             let range = files.read_or_note(
@@ -339,7 +346,7 @@ impl Sockets {
         let ports = self.ports.unwrap_or((32_768, 60_999));
         let mut survey = Survey {
             listening: listeners.iter().map(|socket| socket.local.port()).collect(),
-            target_doors: doors(door, listeners),
+            target_listeners: target_listeners(target_listener, listeners),
             ..Survey::default()
         };
         self.list(files, Which::All, |socket| survey.add(socket, ports));
@@ -355,7 +362,7 @@ impl Sockets {
                 same as f64,
             );
         }
-        if !survey.target_doors.is_empty() {
+        if !survey.target_listeners.is_empty() {
             meter.gauge(metric::TCP_UNSENT, &[], survey.unsent_bytes as f64);
         }
         if let Some((first, last)) = self.ports {
@@ -367,20 +374,22 @@ impl Sockets {
 }
 
 /// Where the target listens, of these.
-fn doors(door: &Door, listeners: &[Socket]) -> Vec<SocketAddr> {
+fn target_listeners(target_listener: &TargetListener, listeners: &[TcpSocket]) -> Vec<SocketAddr> {
     let all = listeners.iter().map(|listener| listener.local);
-    let mut own: Vec<SocketAddr> = all.filter(|local| door.is_served_by(*local)).collect();
+    let mut own: Vec<SocketAddr> = all
+        .filter(|local| target_listener.is_served_by(*local))
+        .collect();
     own.dedup();
     own
 }
 
 impl Survey {
-    fn add(&mut self, socket: Socket, ports: (u16, u16)) {
+    fn add(&mut self, socket: TcpSocket, ports: (u16, u16)) {
         if let Some(count) = self.states.get_mut(usize::from(socket.state)) {
             *count += 1;
         }
-        let is_of_target = |door: &SocketAddr| takes(*door, socket.local);
-        if socket.state != LISTEN && self.target_doors.iter().any(is_of_target) {
+        let is_of_target = |address: &SocketAddr| takes(*address, socket.local);
+        if socket.state != LISTEN && self.target_listeners.iter().any(is_of_target) {
             self.unsent_bytes += u64::from(socket.send_queue);
         }
         let port = socket.local.port();

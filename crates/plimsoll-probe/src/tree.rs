@@ -17,21 +17,21 @@ const HOLDER_PAUSE_NS: u64 = 5_000_000_000;
 
 /// What the target was said to be.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct TargetSpec {
     pub(crate) pids: Vec<u32>,
     pub(crate) names: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownProcess {
     parent: u32,
     comm: String,
     name_reads: u8,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Tree {
-    known: HashMap<u32, Known>,
+pub(crate) struct ProcessTree {
+    known: HashMap<u32, KnownProcess>,
     members: BTreeSet<u32>,
     holders: BTreeSet<u32>,
     held: Vec<u64>,
@@ -39,7 +39,7 @@ pub(crate) struct Tree {
     created: Option<u64>,
 }
 
-impl Tree {
+impl ProcessTree {
     /// Processes of the target, ascending.
     pub(crate) fn members(&self) -> &BTreeSet<u32> {
         &self.members
@@ -74,7 +74,7 @@ impl Tree {
     pub(crate) fn refresh(
         &mut self,
         files: &mut Files,
-        wanted: &Wanted,
+        wanted: &TargetSpec,
         created: u64,
         inodes: &[u64],
     ) {
@@ -119,7 +119,7 @@ impl Tree {
             }
             let stat = files.read(&format!("proc/{pid}/stat")).ok();
             if let Some(stat) = stat.and_then(process::stat) {
-                let known = Known {
+                let known = KnownProcess {
                     parent: stat.parent,
                     comm: stat.comm,
                     name_reads: name_reads + 1,
@@ -130,9 +130,9 @@ impl Tree {
     }
 
     /// Adds roots and the descendants of members; who is in stays in until it ends, even when its parent ends first.
-    fn join(&mut self, wanted: &Wanted) {
+    fn join(&mut self, wanted: &TargetSpec) {
         let own = std::process::id();
-        let named = |known: &Known| {
+        let named = |known: &KnownProcess| {
             wanted.names.iter().any(|name| {
                 name == &known.comm || (name.len() > 15 && name.starts_with(&known.comm))
             })

@@ -22,7 +22,7 @@ use rustix::fs::{FileType, Mode, OFlags, fstat};
 
 pub(crate) use credentials::Credentials;
 pub(crate) use error::OpenError;
-use resolve::Bounds;
+use resolve::PathBounds;
 
 /// Entries of a folder that are looked through.
 const ENTRIES_MAX: usize = 20_000;
@@ -31,13 +31,13 @@ const ENTRIES_MAX: usize = 20_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Root {
     folder: PathBuf,
-    bounds: Bounds,
+    bounds: PathBounds,
     credentials: Option<Credentials>,
 }
 
 /// A file as it was opened.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedFile {
     /// The file, to be read from its beginning.
     pub(crate) file: File,
     /// Its length, bytes.
@@ -53,7 +53,7 @@ impl Root {
     pub(crate) fn at(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
-            bounds: Bounds::InRoot,
+            bounds: PathBounds::InRoot,
             credentials: None,
         }
     }
@@ -75,7 +75,7 @@ impl Root {
     /// Names are relative to the folder, and lead nowhere outside it, by `..` or an absolute link.
     pub(crate) fn beneath(self) -> Self {
         Self {
-            bounds: Bounds::Beneath,
+            bounds: PathBounds::Beneath,
             ..self
         }
     }
@@ -101,7 +101,7 @@ impl Root {
     }
 
     /// Opens a regular file.
-    pub(crate) fn open(&self, path: &str) -> Result<Opened, OpenError> {
+    pub(crate) fn open(&self, path: &str) -> Result<OpenedFile, OpenError> {
         let handle = self.handle(path)?;
         let stat = fstat(&handle)?;
         expect_kind(stat.st_mode, FileType::RegularFile)?;
@@ -112,7 +112,7 @@ impl Root {
         let file = credentials::acting_as(self.credentials.as_ref(), || {
             rustix::fs::open(path_of(&handle), flags, Mode::empty())
         })??;
-        Ok(Opened {
+        Ok(OpenedFile {
             file: File::from(file),
             len: u64::try_from(stat.st_size).unwrap_or(0),
             inode: stat.st_ino,
@@ -202,12 +202,12 @@ fn expect_kind(mode: u32, wanted: FileType) -> Result<(), OpenError> {
 
 /// A file by its name, and who named it.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedFile {
     pid: Option<u32>,
     path: String,
 }
 
-impl Named {
+impl NamedFile {
     /// `named_by` is the process that names it; without one it is named by whoever runs this, who may name it in the root
     /// of a process (`/proc/PID/root/…`) too.
     pub(crate) fn new(path: &Path, named_by: Option<u32>) -> Self {
@@ -218,7 +218,7 @@ impl Named {
     }
 
     /// Opens it: with the rights of the process that names it.
-    pub(crate) fn open(&self) -> Result<Opened, OpenError> {
+    pub(crate) fn open(&self) -> Result<OpenedFile, OpenError> {
         let (root, path) = self.resolve();
         match root.open(path) {
             // What nobody but root may look into is looked for in the own root, with the own rights.

@@ -9,10 +9,10 @@ use crate::clock;
 use crate::files::Files;
 use crate::kernel_files;
 use crate::meter::Meter;
-use crate::names::Names;
+use crate::names::BoundedNames;
 use crate::parse::socket::socket_link;
 use crate::parse::syscall::{Wait, place, syscall};
-use crate::sockets::{Peer, Sockets};
+use crate::sockets::{Peer, SocketTable};
 
 /// Processes and threads that are known; of more, the rest is not.
 const PROCESSES_MAX: usize = 256;
@@ -31,53 +31,53 @@ const DENIED: &str =
 
 /// Looks at threads.
 #[derive(Debug)]
-pub(crate) struct Waits {
+pub(crate) struct ThreadWaits {
     /// The other ends of sockets, by the number of their file.
     peers: HashMap<u64, Peer>,
     next_table_ns: u64,
     /// All that was waited for so far: what nobody waits for now is zero, and no gap.
-    names: Names,
+    names: BoundedNames,
     /// Looks so far.
-    looks: usize,
+    samples: usize,
 }
 
 /// What was seen of one thread.
-enum Seen {
+enum WaitTarget {
     Named(&'static str),
     Socket(u64),
 }
 
-impl Default for Waits {
+impl Default for ThreadWaits {
     fn default() -> Self {
         Self {
             peers: HashMap::new(),
             next_table_ns: 0,
-            names: Names::up_to(NAMES_MAX),
-            looks: 0,
+            names: BoundedNames::up_to(NAMES_MAX),
+            samples: 0,
         }
     }
 }
 
-impl Waits {
+impl ThreadWaits {
     /// Counts the threads of the members by what they wait for.
     pub(crate) fn read(
         &mut self,
         files: &mut Files,
         meter: &mut Meter,
-        sockets: &mut Sockets,
+        sockets: &mut SocketTable,
         members: &BTreeSet<u32>,
     ) {
-        self.looks = self.looks.wrapping_add(1);
-        let (seen, each) = look(files, members, self.looks);
-        if seen.is_empty() {
+        self.samples = self.samples.wrapping_add(1);
+        let (targets, each) = sample_threads(files, members, self.samples);
+        if targets.is_empty() {
             return;
         }
-        self.learn(files, sockets, &seen);
+        self.learn(files, sockets, &targets);
         let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
-        for one in &seen {
-            let name = match one {
-                Seen::Named(name) => name,
-                Seen::Socket(inode) => match self.peers.get(inode) {
+        for target in &targets {
+            let name = match target {
+                WaitTarget::Named(name) => name,
+                WaitTarget::Socket(inode) => match self.peers.get(inode) {
                     Some(Peer::Server(name)) => name.as_str(),
                     Some(Peer::Client) => "clients",
                     None => "sockets",
@@ -100,11 +100,11 @@ impl Waits {
     }
 
     /// Looks up the other ends of sockets that are new.
-    fn learn(&mut self, files: &mut Files, sockets: &mut Sockets, seen: &[Seen]) {
-        let unknown: BTreeSet<u64> = seen
+    fn learn(&mut self, files: &mut Files, sockets: &mut SocketTable, targets: &[WaitTarget]) {
+        let unknown: BTreeSet<u64> = targets
             .iter()
-            .filter_map(|one| match one {
-                Seen::Socket(inode) if !self.peers.contains_key(inode) => Some(*inode),
+            .filter_map(|target| match target {
+                WaitTarget::Socket(inode) if !self.peers.contains_key(inode) => Some(*inode),
                 _ => None,
             })
             .collect();
@@ -121,7 +121,11 @@ impl Waits {
 }
 
 /// What threads do, and for how many each of them stands.
-fn look(files: &mut Files, members: &BTreeSet<u32>, turn: usize) -> (Vec<Seen>, f64) {
+fn sample_threads(
+    files: &mut Files,
+    members: &BTreeSet<u32>,
+    round: usize,
+) -> (Vec<WaitTarget>, f64) {
     let mut threads = Vec::new();
     for &pid in members.iter().take(PROCESSES_MAX) {
         let own = files.numbers_in(&format!("proc/{pid}/task"));
@@ -134,14 +138,14 @@ fn look(files: &mut Files, members: &BTreeSet<u32>, turn: usize) -> (Vec<Seen>, 
     }
     // Neighbours were begun for the same: those that are looked at lie apart.
     let apart = threads.len().div_ceil(THREADS_MAX).max(1);
-    let chosen = threads.iter().skip(turn % apart).step_by(apart);
-    let looked = chosen.clone().count().max(1);
-    let seen = chosen.filter_map(|&(pid, thread)| look_at(files, pid, thread));
-    (seen.collect(), threads.len() as f64 / looked as f64)
+    let chosen = threads.iter().skip(round % apart).step_by(apart);
+    let sampled = chosen.clone().count().max(1);
+    let targets = chosen.filter_map(|&(pid, thread)| sample_thread(files, pid, thread));
+    (targets.collect(), threads.len() as f64 / sampled as f64)
 }
 
 /// One thread; `None` where it has ended meanwhile, or may not be seen.
-fn look_at(files: &mut Files, pid: u32, thread: u32) -> Option<Seen> {
+fn sample_thread(files: &mut Files, pid: u32, thread: u32) -> Option<WaitTarget> {
     let folder = format!("proc/{pid}/task/{thread}");
     let wait = match files.read(&format!("{folder}/syscall")) {
         Ok(text) => syscall(text),
@@ -156,10 +160,10 @@ fn look_at(files: &mut Files, pid: u32, thread: u32) -> Option<Seen> {
         Wait::DescriptorAt(address) => descriptor_at(files, pid, address),
         _ => None,
     };
-    if let Some(seen) = descriptor.and_then(|number| what_is(files, pid, number)) {
-        return Some(seen);
+    if let Some(target) = descriptor.and_then(|number| what_is(files, pid, number)) {
+        return Some(target);
     }
-    Some(Seen::Named(match wait {
+    Some(WaitTarget::Named(match wait {
         Wait::Running => "running",
         Wait::Lock => "lock",
         Wait::Sleep => "sleep",
@@ -181,12 +185,12 @@ fn descriptor_at(files: &mut Files, pid: u32, address: u64) -> Option<u32> {
 }
 
 /// What a descriptor is: its link reads `socket:[5]`, `pipe:[6]`, `anon_inode:[eventpoll]` or a path.
-fn what_is(files: &Files, pid: u32, descriptor: u32) -> Option<Seen> {
+fn what_is(files: &Files, pid: u32, descriptor: u32) -> Option<WaitTarget> {
     let link = kernel_files::link(&files.path(&format!("proc/{pid}/fd/{descriptor}")))?;
     if let Some(inode) = socket_link(&link) {
-        return Some(Seen::Socket(inode));
+        return Some(WaitTarget::Socket(inode));
     }
-    Some(Seen::Named(if link.starts_with("pipe:") {
+    Some(WaitTarget::Named(if link.starts_with("pipe:") {
         "pipe"
     } else if link.starts_with("anon_inode:") {
         "events"
@@ -234,14 +238,14 @@ mod tests {
             }
         });
         let mut files = Files::new("/".into());
-        let mut sockets = Sockets::open(&mut files, "proc/thread-self/net".to_owned(), true);
+        let mut sockets = SocketTable::open(&mut files, "proc/thread-self/net".to_owned(), true);
         let own = BTreeSet::from([std::process::id()]);
         let path = path.display().to_string();
         let wanted = [address.as_str(), path.as_str(), "clients", "running"];
         // A thread that was just begun has not come as far as its call.
-        let mut waits = Waits::default();
+        let mut waits = ThreadWaits::default();
         let mut found = [false; 4];
-        let seen = (0..20_000).find_map(|_| {
+        let observed = (0..20_000).find_map(|_| {
             // The looks of a minute, in a moment: each with a table of its own.
             waits.next_table_ns = 0;
             let mut meter = Meter::default();
@@ -263,7 +267,7 @@ mod tests {
         is_over.store(true, Ordering::Relaxed);
         runner.join().unwrap();
         assert!(
-            seen.is_some(),
+            observed.is_some(),
             "{found:?} of {wanted:?}, {:?}",
             files.notes()
         );

@@ -16,7 +16,9 @@ use crate::report::Report;
 use journeys::nobody_got_in;
 pub(crate) use journeys::{Bound, bounds, processes, thresholds, users};
 pub use remarks::remarks;
-pub(crate) use websockets::{asked, heard, kind as websocket_kind, load as websocket_load, opened};
+pub(crate) use websockets::{
+    kind as websocket_kind, load as websocket_load, opened, received, sent,
+};
 
 /// The answer in a sentence.
 pub fn sentence(report: &Report<'_>) -> String {
@@ -77,7 +79,7 @@ fn unreachable(run: &Run) -> String {
             outcomes.merge(&step.outcomes);
         }
     }
-    let seen: Vec<String> = [
+    let causes: Vec<String> = [
         (
             Outcome::ConnectRefused,
             "connections were refused",
@@ -106,7 +108,7 @@ fn unreachable(run: &Run) -> String {
     format!(
         "nothing ever connected to {}: {}",
         run.header.plan.target.url,
-        seen.join("; ")
+        causes.join("; ")
     )
 }
 
@@ -193,13 +195,16 @@ fn run_sentence(report: &Report<'_>) -> String {
     };
     let verdict = run_verdict(report).map_or_else(String::new, |verdict| verdict + ": ");
     let is_held = report.run.header.plan.load.websockets().is_some();
-    if let Some(seen) = summary.websocket.as_ref().filter(|_| is_held) {
+    if let Some(websocket) = summary.websocket.as_ref().filter(|_| is_held) {
         return format!(
             "{verdict}{url} {}.{cut}",
-            websockets::sentence(seen, &report.run.header.plan.load)
+            websockets::sentence(websocket, &report.run.header.plan.load)
         );
     }
-    let users = summary.breakdown.as_ref().and_then(|parts| parts.users);
+    let users = summary
+        .breakdown
+        .as_ref()
+        .and_then(|breakdown| breakdown.users);
     let offered = match users {
         // What users offer is what they are answered.
         Some(users) => format!("from {} at most", number::users(users.max)),

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use plimsoll_model::run::Run;
 
-use crate::table::{self, Table, Values};
+use crate::table::{self, ColumnValues, ExportTable};
 
 /// One row for each second of results.
 pub fn windows(run: &Run) -> String {
@@ -36,7 +36,7 @@ pub fn steps(run: &Run) -> String {
     render(&table::steps(run))
 }
 
-fn render(table: &Table) -> String {
+fn render(table: &ExportTable) -> String {
     let names = table.columns.iter().map(|column| cell(&column.name));
     let mut text = names.collect::<Vec<_>>().join(",") + "\r\n";
     for row in 0..table.rows() {
@@ -45,9 +45,9 @@ fn render(table: &Table) -> String {
                 text.push(',');
             }
             match &column.values {
-                Values::Counts(values) => push(&mut text, values[row]),
-                Values::Numbers(values) => push(&mut text, values[row]),
-                Values::Texts(values) => push(&mut text, values[row].as_deref().map(cell)),
+                ColumnValues::Counts(values) => push(&mut text, values[row]),
+                ColumnValues::Numbers(values) => push(&mut text, values[row]),
+                ColumnValues::Texts(values) => push(&mut text, values[row].as_deref().map(cell)),
             }
         }
         text.push_str("\r\n");
@@ -125,11 +125,11 @@ mod tests {
             name: name.to_owned(),
             values,
         };
-        let table = Table {
+        let table = ExportTable {
             columns: vec![
-                column("=name", Values::Texts(vec![Some("@a".to_owned())])),
-                column("n", Values::Numbers(vec![Some(-1.5)])),
-                column("c", Values::Counts(vec![None])),
+                column("=name", ColumnValues::Texts(vec![Some("@a".to_owned())])),
+                column("n", ColumnValues::Numbers(vec![Some(-1.5)])),
+                column("c", ColumnValues::Counts(vec![None])),
             ],
         };
         assert_eq!(render(&table), "'=name,n,c\r\n'@a,-1.5,\r\n");

@@ -220,7 +220,10 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String, String)> {
         facts.push(("about", load_of(known.median, report.unit()), interval));
         facts.push(("confirmed", "no".to_owned(), String::new()));
     } else if !report.is_search() && summary.requests > 0 {
-        let users = summary.breakdown.as_ref().and_then(|parts| parts.users);
+        let users = summary
+            .breakdown
+            .as_ref()
+            .and_then(|breakdown| breakdown.users);
         let offered = match users {
             // What users ask for follows from what they are answered.
             Some(_) => String::new(),

@@ -15,14 +15,14 @@ use crate::answer;
 use crate::report::Report;
 
 pub mod judgement;
-mod parts;
 pub mod steps;
+mod texts;
 pub mod traces;
 pub mod websocket;
 
 use judgement::{EstimateObject, FailuresObject, FindingObject, ForecastObject, ScalingObject};
-use parts::{next_limit, path_text, void_texts};
 use steps::{GroupObject, JourneyObject, ProcessObject, StepObject, ThresholdObject, UsersObject};
+use texts::{next_limit, path_text, void_texts};
 use traces::RouteObject;
 use websocket::WebSocketObject;
 

@@ -18,16 +18,16 @@ use crate::text::printable;
 
 /// How a case ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Ended {
+enum CaseOutcome {
     Passed,
     Failed(String),
     Error(String),
 }
 
 /// One case.
-struct Case {
+struct TestCase {
     name: String,
-    ended: Ended,
+    ended: CaseOutcome,
 }
 
 /// The whole file.
@@ -42,15 +42,15 @@ pub fn render(report: &Report<'_>) -> String {
 fn write(report: &Report<'_>, writer: &mut Writer<Vec<u8>>) -> io::Result<()> {
     let cases = cases(report);
     let header = &report.run.header;
-    let count = |is: fn(&Ended) -> bool| {
+    let count = |is: fn(&CaseOutcome) -> bool| {
         cases
             .iter()
             .filter(|case| is(&case.ended))
             .count()
             .to_string()
     };
-    let failures = count(|ended| matches!(ended, Ended::Failed(_)));
-    let errors = count(|ended| matches!(ended, Ended::Error(_)));
+    let failures = count(|ended| matches!(ended, CaseOutcome::Failed(_)));
+    let errors = count(|ended| matches!(ended, CaseOutcome::Error(_)));
     let seconds = report
         .run
         .windows
@@ -90,14 +90,14 @@ fn write(report: &Report<'_>, writer: &mut Writer<Vec<u8>>) -> io::Result<()> {
     Ok(())
 }
 
-fn write_case(writer: &mut Writer<Vec<u8>>, class: &str, case: &Case) -> io::Result<()> {
+fn write_case(writer: &mut Writer<Vec<u8>>, class: &str, case: &TestCase) -> io::Result<()> {
     let name = printable(&case.name);
     let element = writer.create_element("testcase");
     let element = element.with_attributes([("classname", class), ("name", name.as_str())]);
     let (kind, message) = match &case.ended {
-        Ended::Passed => return element.write_empty().map(drop),
-        Ended::Failed(message) => ("failure", message),
-        Ended::Error(message) => ("error", message),
+        CaseOutcome::Passed => return element.write_empty().map(drop),
+        CaseOutcome::Failed(message) => ("failure", message),
+        CaseOutcome::Error(message) => ("error", message),
     };
     let message = printable(message);
     element.write_inner_content(|writer| {
@@ -111,24 +111,24 @@ fn write_case(writer: &mut Writer<Vec<u8>>, class: &str, case: &Case) -> io::Res
     Ok(())
 }
 
-fn cases(report: &Report<'_>) -> Vec<Case> {
+fn cases(report: &Report<'_>) -> Vec<TestCase> {
     if let Some(gate) = &report.run.gate {
         let sentence = answer::sentence(report);
         let ended = match gate.accepted {
-            Some(true) => Ended::Passed,
-            Some(false) => Ended::Failed(sentence),
-            None => Ended::Error(sentence),
+            Some(true) => CaseOutcome::Passed,
+            Some(false) => CaseOutcome::Failed(sentence),
+            None => CaseOutcome::Error(sentence),
         };
         let name = format!("carries at least {}", load(gate.rate, report.unit()));
-        return vec![Case { name, ended }];
+        return vec![TestCase { name, ended }];
     }
     if report.is_search() {
-        let ended = answer::reason(report).map_or(Ended::Passed, Ended::Error);
+        let ended = answer::reason(report).map_or(CaseOutcome::Passed, CaseOutcome::Error);
         let name = "has a load line".to_owned();
-        return vec![Case { name, ended }];
+        return vec![TestCase { name, ended }];
     }
     let mut cases = vec![validity(report)];
-    if cases[0].ended == Ended::Passed {
+    if cases[0].ended == CaseOutcome::Passed {
         cases.extend(bounds(report));
         cases.extend(early_end(report));
         cases.extend(thresholds(report));
@@ -138,22 +138,24 @@ fn cases(report: &Report<'_>) -> Vec<Case> {
 }
 
 /// Whether the run took its time; no case for a plan without aborts.
-fn early_end(report: &Report<'_>) -> Option<Case> {
+fn early_end(report: &Report<'_>) -> Option<TestCase> {
     let scenario = report.run.header.plan.scenario.as_ref()?;
     if scenario.aborts.is_empty() {
         return None;
     }
     let name = "the run was not ended early".to_owned();
-    let ended = report.ended_early().map_or(Ended::Passed, Ended::Failed);
-    Some(Case { name, ended })
+    let ended = report
+        .ended_early()
+        .map_or(CaseOutcome::Passed, CaseOutcome::Failed);
+    Some(TestCase { name, ended })
 }
 
-fn thresholds(report: &Report<'_>) -> Vec<Case> {
-    let cases = answer::bounds(report).into_iter().map(|bound| Case {
+fn thresholds(report: &Report<'_>) -> Vec<TestCase> {
+    let cases = answer::bounds(report).into_iter().map(|bound| TestCase {
         ended: match bound.met {
-            Some(true) => Ended::Passed,
-            Some(false) => Ended::Failed(format!("{} instead", bound.measured)),
-            None => Ended::Error(bound.measured),
+            Some(true) => CaseOutcome::Passed,
+            Some(false) => CaseOutcome::Failed(format!("{} instead", bound.measured)),
+            None => CaseOutcome::Error(bound.measured),
         },
         name: bound.name,
     });
@@ -162,7 +164,7 @@ fn thresholds(report: &Report<'_>) -> Vec<Case> {
 
 /// Each step with expectations: it fails when more answers than the objective lets fail were not what was expected;
 /// without an objective, when any was.
-fn steps(report: &Report<'_>) -> Vec<Case> {
+fn steps(report: &Report<'_>) -> Vec<TestCase> {
     let objective = report.run.header.plan.objective.as_ref();
     let allowed = objective
         .and_then(|objective| objective.errors_max)
@@ -171,16 +173,18 @@ fn steps(report: &Report<'_>) -> Vec<Case> {
         .summary
         .breakdown
         .iter()
-        .flat_map(|parts| &parts.steps);
+        .flat_map(|breakdown| &breakdown.steps);
     let cases = steps.filter(|step| step.expects).map(|step| {
-        let unexpected = step.part.outcomes.get(Outcome::Expectation);
-        let samples = count(step.part.samples);
-        Case {
+        let unexpected = step.metrics.outcomes.get(Outcome::Expectation);
+        let samples = count(step.metrics.samples);
+        TestCase {
             name: format!("{}: {} answers as expected", step.journey, step.label),
-            ended: match (step.part.samples, unexpected) {
-                (0, _) => Ended::Error("no request ended".to_owned()),
-                (all, unexpected) if unexpected as f64 <= allowed * all as f64 => Ended::Passed,
-                (_, unexpected) => Ended::Failed(format!(
+            ended: match (step.metrics.samples, unexpected) {
+                (0, _) => CaseOutcome::Error("no request ended".to_owned()),
+                (all, unexpected) if unexpected as f64 <= allowed * all as f64 => {
+                    CaseOutcome::Passed
+                }
+                (_, unexpected) => CaseOutcome::Failed(format!(
                     "{} of {samples} answers were not what the plan expects",
                     count(unexpected)
                 )),
@@ -191,37 +195,37 @@ fn steps(report: &Report<'_>) -> Vec<Case> {
 }
 
 /// Whether the measurement says anything.
-fn validity(report: &Report<'_>) -> Case {
+fn validity(report: &Report<'_>) -> TestCase {
     let summary = &report.summary;
     let reasons: Vec<String> = summary.void.iter().map(ToString::to_string).collect();
     let ended = match summary.verdict {
-        _ if !reasons.is_empty() => Ended::Error(reasons.join("; ")),
-        None => Ended::Error("the log of the run was cut off".to_owned()),
-        Some(_) if summary.requests == 0 => Ended::Error(answer::sentence(report)),
+        _ if !reasons.is_empty() => CaseOutcome::Error(reasons.join("; ")),
+        None => CaseOutcome::Error("the log of the run was cut off".to_owned()),
+        Some(_) if summary.requests == 0 => CaseOutcome::Error(answer::sentence(report)),
         Some(verdict)
             if ["unreachable", "void", "interrupted"].contains(&verdict_name(verdict)) =>
         {
-            Ended::Error(verdict_name(verdict).to_owned())
+            CaseOutcome::Error(verdict_name(verdict).to_owned())
         }
-        Some(_) => Ended::Passed,
+        Some(_) => CaseOutcome::Passed,
     };
     let name = "the measurement is valid".to_owned();
-    Case { name, ended }
+    TestCase { name, ended }
 }
 
-fn bounds(report: &Report<'_>) -> Vec<Case> {
+fn bounds(report: &Report<'_>) -> Vec<TestCase> {
     let Some(objective) = &report.summary.objective else {
         return Vec::new();
     };
-    let case = |name: String, holds: bool, measured: String| Case {
+    let case = |name: String, holds: bool, measured: String| TestCase {
         ended: if holds {
-            Ended::Passed
+            CaseOutcome::Passed
         } else {
-            Ended::Failed(format!("{measured} instead of {name}"))
+            CaseOutcome::Failed(format!("{measured} instead of {name}"))
         },
         name,
     };
-    let mut cases: Vec<Case> = objective
+    let mut cases: Vec<TestCase> = objective
         .latency
         .iter()
         .map(|result| {

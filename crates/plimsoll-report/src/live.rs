@@ -28,20 +28,20 @@ pub struct LiveState<'a> {
 
 /// One line without a line break, at most `width` columns: what matters less is left out when it does not fit.
 pub fn line(state: &LiveState<'_>, width: usize) -> String {
-    let parts = parts(state);
-    let mut by_importance: Vec<usize> = (0..parts.len()).collect();
-    by_importance.sort_by_key(|&index| parts[index].0);
-    let mut shown = vec![false; parts.len()];
+    let segments = segments(state);
+    let mut by_importance: Vec<usize> = (0..segments.len()).collect();
+    by_importance.sort_by_key(|&index| segments[index].0);
+    let mut shown = vec![false; segments.len()];
     let mut used = 0;
     for index in by_importance {
         let gap = if used == 0 { 0 } else { SEPARATOR.len() };
-        let columns = gap + parts[index].1.chars().count();
+        let columns = gap + segments[index].1.chars().count();
         if used + columns <= width {
             used += columns;
             shown[index] = true;
         }
     }
-    let texts = parts.into_iter().zip(shown).filter(|pair| pair.1);
+    let texts = segments.into_iter().zip(shown).filter(|pair| pair.1);
     let texts: Vec<String> = texts.map(|((_, text), _)| text).collect();
     texts.join(SEPARATOR)
 }
@@ -49,7 +49,7 @@ pub fn line(state: &LiveState<'_>, width: usize) -> String {
 const SEPARATOR: &str = "  ";
 
 /// The parts in the order of the line, each with its importance: 0 is the most important.
-fn parts(state: &LiveState<'_>) -> Vec<(u8, String)> {
+fn segments(state: &LiveState<'_>) -> Vec<(u8, String)> {
     let window = state.window;
     let failed = window.outcomes.failed();
     let done = format!(
@@ -57,38 +57,38 @@ fn parts(state: &LiveState<'_>) -> Vec<(u8, String)> {
         count(answered(window)),
         count(window.offered)
     );
-    let mut parts = vec![(3, printable(state.stage)), (0, done)];
-    if let Some(talk) = &window.websocket {
-        parts.push((2, format!("{} open", count(window.connections))));
-        parts.push((2, format!("{} messages/s", count(talk.messages_in))));
+    let mut segments = vec![(3, printable(state.stage)), (0, done)];
+    if let Some(websocket) = &window.websocket {
+        segments.push((2, format!("{} open", count(window.connections))));
+        segments.push((2, format!("{} messages/s", count(websocket.messages_in))));
     }
     if window.users > 0 {
-        parts.push((2, number::users(window.users)));
+        segments.push((2, number::users(window.users)));
     }
     if window.users_lost > 0 {
-        parts.push((2, format!("{} lost", count(window.users_lost))));
+        segments.push((2, format!("{} lost", count(window.users_lost))));
     }
     let at = |quantile| window.response.quantile(quantile);
     if let (Some(p50), Some(p95), Some(p99)) = (at(0.5), at(0.95), at(0.99)) {
-        parts.push((8, format!("p50 {}", micros(p50))));
-        parts.push((1, format!("p95 {}", micros(p95))));
-        parts.push((6, format!("p99 {}", micros(p99))));
+        segments.push((8, format!("p50 {}", micros(p50))));
+        segments.push((1, format!("p95 {}", micros(p95))));
+        segments.push((6, format!("p99 {}", micros(p99))));
     }
     let failed_importance = if failed > 0 { 2 } else { 9 };
-    parts.push((failed_importance, format!("{} failed", count(failed))));
-    parts.push((10, format!("{} in flight", count(window.in_flight))));
+    segments.push((failed_importance, format!("{} failed", count(failed))));
+    segments.push((10, format!("{} in flight", count(window.in_flight))));
     if let Some(cpu) = state.cpu {
-        parts.push((7, format!("CPU {}", percent((cpu * 100.0).round() / 100.0))));
+        segments.push((7, format!("CPU {}", percent((cpu * 100.0).round() / 100.0))));
     }
     if let Some((low, _, high)) = state.interval {
         let unit = match state.unit {
             LoadUnit::RequestsPerSecond => "/s".to_owned(),
             unit => format!(" {}", unit.symbol()),
         };
-        parts.push((5, format!("line {} to {}{unit}", short(low), short(high))));
+        segments.push((5, format!("line {} to {}{unit}", short(low), short(high))));
     }
-    parts.push((4, format!("{} left", seconds(state.remaining.as_secs()))));
-    parts
+    segments.push((4, format!("{} left", seconds(state.remaining.as_secs()))));
+    segments
 }
 
 #[cfg(test)]

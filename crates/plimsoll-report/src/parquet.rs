@@ -11,7 +11,7 @@ use plimsoll_model::run::Run;
 
 pub use parquet::errors::ParquetError;
 
-use crate::table::{self, Table, Values};
+use crate::table::{self, ColumnValues, ExportTable};
 
 /// One row for each second of results.
 ///
@@ -53,14 +53,14 @@ pub fn steps(run: &Run) -> Result<Vec<u8>, ParquetError> {
     render("steps", &table::steps(run))
 }
 
-fn render(name: &str, table: &Table) -> Result<Vec<u8>, ParquetError> {
+fn render(name: &str, table: &ExportTable) -> Result<Vec<u8>, ParquetError> {
     let fields: String = table
         .columns
         .iter()
         .map(|column| match column.values {
-            Values::Counts(_) => format!("OPTIONAL INT64 {};\n", column.name),
-            Values::Numbers(_) => format!("OPTIONAL DOUBLE {};\n", column.name),
-            Values::Texts(_) => format!("OPTIONAL BINARY {} (STRING);\n", column.name),
+            ColumnValues::Counts(_) => format!("OPTIONAL INT64 {};\n", column.name),
+            ColumnValues::Numbers(_) => format!("OPTIONAL DOUBLE {};\n", column.name),
+            ColumnValues::Texts(_) => format!("OPTIONAL BINARY {} (STRING);\n", column.name),
         })
         .collect();
     let schema = Arc::new(parse_message_type(&format!(
@@ -77,13 +77,13 @@ fn render(name: &str, table: &Table) -> Result<Vec<u8>, ParquetError> {
             .expect("the schema has a field for every column");
         match &column.values {
             // Parquet's whole numbers are signed; a count beyond 2^63 is not reached.
-            Values::Counts(values) => write::<Int64Type, _>(&mut writer, values, |&count| {
+            ColumnValues::Counts(values) => write::<Int64Type, _>(&mut writer, values, |&count| {
                 i64::try_from(count).unwrap_or(i64::MAX)
             }),
-            Values::Numbers(values) => {
+            ColumnValues::Numbers(values) => {
                 write::<DoubleType, _>(&mut writer, values, |&number| number)
             }
-            Values::Texts(values) => write::<ByteArrayType, _>(&mut writer, values, |text| {
+            ColumnValues::Texts(values) => write::<ByteArrayType, _>(&mut writer, values, |text| {
                 ByteArray::from(text.as_str())
             }),
         }?;

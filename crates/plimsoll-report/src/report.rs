@@ -35,10 +35,10 @@ pub struct Report<'a> {
 impl<'a> Report<'a> {
     /// Makes the numbers of `run`.
     pub fn of(run: &'a Run) -> Self {
-        let judged = summary::is_search(run) || run.header.plan.objective.is_some();
+        let has_verdicts = summary::is_search(run) || run.header.plan.objective.is_some();
         let trials = match run.trials.as_slice() {
             // Without an objective nothing is judged, so a step has no verdict to show.
-            _ if !judged => Cow::Borrowed(&[][..]),
+            _ if !has_verdicts => Cow::Borrowed(&[][..]),
             [] => Cow::Owned(whole_run::steps(run)),
             trials => Cow::Borrowed(trials),
         };

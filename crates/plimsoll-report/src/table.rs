@@ -23,7 +23,7 @@ type Pick<Row, Value> = (&'static str, fn(&Row) -> Value);
 
 /// Values of one column, one a row.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Values {
+pub(crate) enum ColumnValues {
     /// Whole numbers.
     Counts(Vec<Option<u64>>),
     /// Numbers.
@@ -38,45 +38,45 @@ pub(crate) struct Column {
     /// Name with its unit, such as `response_us_p95`.
     pub(crate) name: String,
     /// Its values.
-    pub(crate) values: Values,
+    pub(crate) values: ColumnValues,
 }
 
 /// A table; all columns have the same length.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Table {
+pub(crate) struct ExportTable {
     /// From left to right.
     pub(crate) columns: Vec<Column>,
 }
 
-impl Table {
+impl ExportTable {
     /// Number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.columns
             .first()
             .map_or(0, |column| match &column.values {
-                Values::Counts(values) => values.len(),
-                Values::Numbers(values) => values.len(),
-                Values::Texts(values) => values.len(),
+                ColumnValues::Counts(values) => values.len(),
+                ColumnValues::Numbers(values) => values.len(),
+                ColumnValues::Texts(values) => values.len(),
             })
     }
 
-    fn push(&mut self, name: impl Into<String>, values: Values) {
+    fn push(&mut self, name: impl Into<String>, values: ColumnValues) {
         let name = name.into();
         self.columns.push(Column { name, values });
     }
 
     fn counts(&mut self, name: impl Into<String>, values: impl Iterator<Item = u64>) {
-        self.push(name, Values::Counts(values.map(Some).collect()));
+        self.push(name, ColumnValues::Counts(values.map(Some).collect()));
     }
 
     fn numbers(&mut self, name: impl Into<String>, values: impl Iterator<Item = f64>) {
         // Not every reader knows what to do with NaN; nothing was measured there.
         let values = values.map(|value| value.is_finite().then_some(value));
-        self.push(name, Values::Numbers(values.collect()));
+        self.push(name, ColumnValues::Numbers(values.collect()));
     }
 
     fn texts(&mut self, name: impl Into<String>, values: impl Iterator<Item = String>) {
-        self.push(name, Values::Texts(values.map(Some).collect()));
+        self.push(name, ColumnValues::Texts(values.map(Some).collect()));
     }
 
     fn percentiles(&mut self, prefix: &str, rows: &[Option<Percentiles>]) {
@@ -90,17 +90,23 @@ impl Table {
         ];
         for (name, pick) in picks {
             let values = rows.iter().map(|row| row.as_ref().map(pick));
-            self.push(format!("{prefix}_{name}"), Values::Counts(values.collect()));
+            self.push(
+                format!("{prefix}_{name}"),
+                ColumnValues::Counts(values.collect()),
+            );
         }
         let means = rows.iter().map(|row| row.as_ref().map(|times| times.mean));
-        self.push(format!("{prefix}_mean"), Values::Numbers(means.collect()));
+        self.push(
+            format!("{prefix}_mean"),
+            ColumnValues::Numbers(means.collect()),
+        );
     }
 }
 
 /// One row for each second of results.
-pub(crate) fn windows(run: &Run) -> Table {
+pub(crate) fn windows(run: &Run) -> ExportTable {
     let rows = &run.windows;
-    let mut table = Table::default();
+    let mut table = ExportTable::default();
     let counts: [Pick<Window, u64>; 4] = [
         ("second", |window| u64::from(window.second)),
         ("offered", |window| window.offered),
@@ -111,10 +117,8 @@ pub(crate) fn windows(run: &Run) -> Table {
         table.counts(name, rows.iter().map(pick));
     }
     for outcome in Outcome::ALL {
-        table.counts(
-            outcome.name(),
-            rows.iter().map(|window| window.outcomes.get(outcome)),
-        );
+        let counts = rows.iter().map(|window| window.outcomes.get(outcome));
+        table.counts(outcome.name(), counts);
     }
     for class in 1..=5_u16 {
         let of_class = move |window: &Window| {
@@ -135,7 +139,7 @@ pub(crate) fn windows(run: &Run) -> Table {
     table.percentiles("response_us", &times(|window| &window.response));
     table.percentiles("service_us", &times(|window| &window.service));
     let lag = rows.iter().map(|window| window.lag.quantile(0.99));
-    table.push("lag_us_p99", Values::Counts(lag.collect()));
+    table.push("lag_us_p99", ColumnValues::Counts(lag.collect()));
     table.numbers(
         "in_flight_mean",
         rows.iter().map(|window| window.in_flight_mean),
@@ -166,12 +170,15 @@ pub(crate) fn windows(run: &Run) -> Table {
         let response = &window.response;
         (!response.is_empty()).then(|| response.to_v2_base64())
     });
-    table.push("response_histogram_v2", Values::Texts(histograms.collect()));
+    table.push(
+        "response_histogram_v2",
+        ColumnValues::Texts(histograms.collect()),
+    );
     table
 }
 
 /// One row for each value of a probe.
-pub(crate) fn readings(run: &Run) -> Table {
+pub(crate) fn readings(run: &Run) -> ExportTable {
     let readings = &run.readings;
     let mut rows: Vec<(u32, &str, f64)> = Vec::new();
     for name in readings.names() {
@@ -188,7 +195,7 @@ pub(crate) fn readings(run: &Run) -> Table {
             .info(name)
             .map_or_else(String::new, |info| info.unit.clone())
     };
-    let mut table = Table::default();
+    let mut table = ExportTable::default();
     table.counts("second", rows.iter().map(|row| u64::from(row.0)));
     table.texts("series", rows.iter().map(|row| row.1.to_owned()));
     let metric = |name: &str| labels::metric(name).to_owned();
@@ -199,7 +206,7 @@ pub(crate) fn readings(run: &Run) -> Table {
 }
 
 /// One row for each line of evidence, best finding first.
-pub(crate) fn findings(run: &Run) -> Table {
+pub(crate) fn findings(run: &Run) -> ExportTable {
     let mut rows: Vec<(u64, &Finding, Option<&Evidence>)> = Vec::new();
     for (rank, finding) in (1..).zip(&run.findings) {
         if finding.evidence.is_empty() {
@@ -212,7 +219,7 @@ pub(crate) fn findings(run: &Run) -> Table {
                 .map(|line| (rank, finding, Some(line))),
         );
     }
-    let mut table = Table::default();
+    let mut table = ExportTable::default();
     table.counts("rank", rows.iter().map(|row| row.0));
     let texts: [Pick<Finding, String>; 5] = [
         ("rule", |finding| finding.rule.clone()),
@@ -228,7 +235,7 @@ pub(crate) fn findings(run: &Run) -> Table {
     }
     table.numbers("score", rows.iter().map(|row| row.1.score));
     let consequence = rows.iter().map(|row| row.1.consequence_of.clone());
-    table.push("consequence_of", Values::Texts(consequence.collect()));
+    table.push("consequence_of", ColumnValues::Texts(consequence.collect()));
     let texts: [Pick<Evidence, String>; 3] = [
         ("series", |line| line.series.clone()),
         ("label", |line| line.label.clone()),
@@ -237,7 +244,7 @@ pub(crate) fn findings(run: &Run) -> Table {
     for (name, pick) in texts {
         table.push(
             name,
-            Values::Texts(rows.iter().map(|row| row.2.map(pick)).collect()),
+            ColumnValues::Texts(rows.iter().map(|row| row.2.map(pick)).collect()),
         );
     }
     let numbers: [Pick<Evidence, Option<f64>>; 4] = [
@@ -249,16 +256,16 @@ pub(crate) fn findings(run: &Run) -> Table {
     for (name, pick) in numbers {
         table.push(
             name,
-            Values::Numbers(rows.iter().map(|row| row.2.and_then(pick)).collect()),
+            ColumnValues::Numbers(rows.iter().map(|row| row.2.and_then(pick)).collect()),
         );
     }
     table
 }
 
 /// One row for each judged trial.
-pub(crate) fn trials(run: &Run) -> Table {
+pub(crate) fn trials(run: &Run) -> ExportTable {
     let rows = &run.trials;
-    let mut table = Table::default();
+    let mut table = ExportTable::default();
     table.counts("trial", rows.iter().map(|trial| u64::from(trial.index)));
     table.texts(
         "kind",
@@ -276,11 +283,11 @@ pub(crate) fn trials(run: &Run) -> Table {
     let why = rows
         .iter()
         .map(|trial| answer::trial_reason(&trial.verdict));
-    table.push("why", Values::Texts(why.collect()));
+    table.push("why", ColumnValues::Texts(why.collect()));
     let counts: [Pick<Trial, u64>; 7] = [
         ("start_second", |trial| u64::from(trial.start_second)),
-        ("judged_from", |trial| u64::from(trial.judged.0)),
-        ("judged_until", |trial| u64::from(trial.judged.1)),
+        ("judged_from", |trial| u64::from(trial.measured.0)),
+        ("judged_until", |trial| u64::from(trial.measured.1)),
         ("requests", |trial| trial.requests),
         ("bad", |trial| trial.bad),
         ("errors", |trial| trial.errors),
@@ -293,7 +300,7 @@ pub(crate) fn trials(run: &Run) -> Table {
     let times: Vec<Option<Percentiles>> = rows.iter().map(good).collect();
     table.percentiles("response_us", &times);
     let reached = rows.iter().map(|trial| trial.objective_us);
-    table.push("objective_us", Values::Counts(reached.collect()));
+    table.push("objective_us", ColumnValues::Counts(reached.collect()));
     table.numbers("completed", rows.iter().map(|trial| trial.throughput));
     table.numbers(
         "in_flight_mean",

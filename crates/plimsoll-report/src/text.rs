@@ -100,17 +100,17 @@ fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
     if let Some(users) = answer::users(report) {
         blocks.push((1, block(style, "users", &users, 3)));
     }
-    if let Some(seen) = &summary.websocket {
+    if let Some(websocket) = &summary.websocket {
         let kind = match answer::websocket_kind(&report.run.header.plan.load) {
             "WebSockets" => "websockets",
             _ => "streams",
         };
-        blocks.push((1, block(style, kind, &answer::opened(seen), 3)));
-        if let Some(asked) = answer::asked(seen) {
+        blocks.push((1, block(style, kind, &answer::opened(websocket), 3)));
+        if let Some(asked) = answer::sent(websocket) {
             blocks.push((1, block(style, "messages", &asked, 3)));
         }
-        if let Some(heard) = answer::heard(seen) {
-            blocks.push((1, block(style, "received", &heard, 4)));
+        if let Some(received) = answer::received(websocket) {
+            blocks.push((1, block(style, "received", &received, 4)));
         }
     }
     for process in answer::processes(report).iter().take(PROCESSES_MAX) {
@@ -126,11 +126,11 @@ fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
     }
     blocks.push((2, block(style, "outcomes", &outcomes(report), 2)));
     // Of a search they are those of the load that failed, which is meant to fail.
-    let told = report
+    let shown_failures = report
         .failures
         .as_ref()
         .filter(|failures| !report.is_search() || !failures.common.is_empty());
-    if let Some(failures) = told {
+    if let Some(failures) = shown_failures {
         blocks.push((2, block(style, "failures", &failures.sentence, 3)));
     }
     blocks.push((5, block(style, "generator", &generator(report), 1)));
@@ -276,11 +276,15 @@ fn statements(report: &Report<'_>, style: Style) -> Vec<Block> {
         short(first.each_ms)
     );
     let mut blocks = vec![(4, block(style, "statements", &text, 3))];
-    for one in plimsoll_analysis::statements::advice(&uses)
+    for advice in plimsoll_analysis::statements::advice(&uses)
         .iter()
         .take(ADVICE_MAX)
     {
-        let text = format!("→ {}: {}", printable(&one.reason), printable(&one.remedy));
+        let text = format!(
+            "→ {}: {}",
+            printable(&advice.reason),
+            printable(&advice.remedy)
+        );
         blocks.push((5, block(style, "", &text, 4)));
     }
     blocks

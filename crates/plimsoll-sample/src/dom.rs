@@ -7,7 +7,7 @@ const VOID: [&str; 5] = ["br", "hr", "img", "link", "meta"];
 
 /// A node of the document.
 #[derive(Debug)]
-pub(crate) enum Node {
+pub(crate) enum DomNode {
     Element(Element),
     Text(String),
 }
@@ -18,7 +18,7 @@ pub(crate) struct Element {
     tag: &'static str,
     classes: Vec<String>,
     attributes: Vec<(&'static str, String)>,
-    children: Vec<Node>,
+    children: Vec<DomNode>,
 }
 
 /// An element without anything.
@@ -33,11 +33,11 @@ pub(crate) fn element(tag: &'static str) -> Element {
 
 impl Element {
     /// A class by the block-element-modifier scheme: `block__part`.
-    pub(crate) fn class(mut self, block: &str, part: &str) -> Self {
-        let name = if part.is_empty() {
+    pub(crate) fn class(mut self, block: &str, element: &str) -> Self {
+        let name = if element.is_empty() {
             block.to_owned()
         } else {
-            format!("{block}__{part}")
+            format!("{block}__{element}")
         };
         self.classes.push(name);
         self
@@ -58,24 +58,24 @@ impl Element {
     }
 
     pub(crate) fn child(mut self, child: Element) -> Self {
-        self.push(Node::Element(child));
+        self.push(DomNode::Element(child));
         self
     }
 
     pub(crate) fn text(mut self, text: impl Into<String>) -> Self {
-        self.push(Node::Text(text.into()));
+        self.push(DomNode::Text(text.into()));
         self
     }
 
-    pub(crate) fn push(&mut self, node: Node) {
+    pub(crate) fn push(&mut self, node: DomNode) {
         self.children.push(node);
     }
 
     /// Elements in this tree, itself included.
     pub(crate) fn count(&self) -> u32 {
         let inner = self.children.iter().map(|child| match child {
-            Node::Element(element) => element.count(),
-            Node::Text(_) => 0,
+            DomNode::Element(element) => element.count(),
+            DomNode::Text(_) => 0,
         });
         1 + inner.sum::<u32>()
     }
@@ -83,8 +83,8 @@ impl Element {
     /// The first text directly in it.
     pub(crate) fn first_text(&self) -> Option<&str> {
         self.children.iter().find_map(|child| match child {
-            Node::Text(text) => Some(text.as_str()),
-            Node::Element(_) => None,
+            DomNode::Text(text) => Some(text.as_str()),
+            DomNode::Element(_) => None,
         })
     }
 
@@ -104,8 +104,8 @@ impl Element {
         }
         for child in &self.children {
             match child {
-                Node::Element(element) => element.write(html),
-                Node::Text(text) => escape(html, text),
+                DomNode::Element(element) => element.write(html),
+                DomNode::Text(text) => escape(html, text),
             }
         }
         write!(html, "</{}>", self.tag).expect("a string takes every character");

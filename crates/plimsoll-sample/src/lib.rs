@@ -47,16 +47,16 @@ pub struct SitePlan {
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
     /// The number of nodes is out of range.
-    #[error("{asked} nodes per page: valid are {} to {}", NODES.start(), NODES.end())]
+    #[error("{requested} nodes per page: valid are {} to {}", NODES.start(), NODES.end())]
     Nodes {
         /// What was asked for.
-        asked: u32,
+        requested: u32,
     },
     /// The number of workers is out of range.
-    #[error("{asked} workers: valid are {} to {}", WORKERS.start(), WORKERS.end())]
+    #[error("{requested} workers: valid are {} to {}", WORKERS.start(), WORKERS.end())]
     Workers {
         /// What was asked for.
-        asked: usize,
+        requested: usize,
     },
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: choose a free port of this host, or port 0 for any")]
@@ -84,7 +84,7 @@ pub enum SiteError {
 
 /// A site that serves; stops when dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct SiteHandle {
     address: SocketAddr,
     stop: watch::Sender<bool>,
     server: Option<JoinHandle<()>>,
@@ -101,13 +101,15 @@ pub struct Running {
     clippy::needless_pass_by_value,
     reason = "a plan is handed over: the site may outlive its maker"
 )]
-pub fn serve(plan: SitePlan) -> Result<Running, SiteError> {
+pub fn serve(plan: SitePlan) -> Result<SiteHandle, SiteError> {
     if !NODES.contains(&plan.nodes) {
-        return Err(SiteError::Nodes { asked: plan.nodes });
+        return Err(SiteError::Nodes {
+            requested: plan.nodes,
+        });
     }
     if !WORKERS.contains(&plan.workers) {
         return Err(SiteError::Workers {
-            asked: plan.workers,
+            requested: plan.workers,
         });
     }
     let path = store::prepare(&plan.folder)?;
@@ -120,7 +122,7 @@ pub fn serve(plan: SitePlan) -> Result<Running, SiteError> {
     let address = listener.local_addr().map_err(threads)?;
     let (stop, stopped) = watch::channel(false);
     let server = server::start(listener, queue, stopped).map_err(threads)?;
-    Ok(Running {
+    Ok(SiteHandle {
         address,
         stop,
         server: Some(server),
@@ -128,7 +130,7 @@ pub fn serve(plan: SitePlan) -> Result<Running, SiteError> {
     })
 }
 
-impl Running {
+impl SiteHandle {
     /// Where the site listens.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -161,7 +163,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for SiteHandle {
     fn drop(&mut self) {
         self.end();
     }

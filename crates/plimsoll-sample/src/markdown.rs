@@ -2,7 +2,7 @@
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use crate::dom::{Element, Node, element};
+use crate::dom::{DomNode, Element, element};
 
 /// Words an adult reads in a minute (Brysbaert 2019: 238 for non-fiction).
 const WORDS_PER_MINUTE: usize = 238;
@@ -26,7 +26,7 @@ pub(crate) fn blocks(source: &str) -> Vec<Element> {
                     closed = closed.attribute("id", anchor);
                 }
                 match open.last_mut() {
-                    Some(parent) => parent.push(Node::Element(closed)),
+                    Some(parent) => parent.push(DomNode::Element(closed)),
                     None => done.push(closed),
                 }
             }
@@ -40,7 +40,7 @@ pub(crate) fn blocks(source: &str) -> Vec<Element> {
 
 fn append(open: &mut [Element], text: &str) {
     if let Some(parent) = open.last_mut() {
-        parent.push(Node::Text(text.to_owned()));
+        parent.push(DomNode::Text(text.to_owned()));
     }
 }
 

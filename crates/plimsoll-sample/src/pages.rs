@@ -1,6 +1,6 @@
 //! The pages: components put together until the budget of nodes is spent; the browser renders the rest.
 
-use crate::dom::{Element, Node, element};
+use crate::dom::{DomNode, Element, element};
 use crate::markdown::{blocks, digest};
 use crate::prose::SECTIONS;
 use crate::store::{Article, Store};
@@ -16,7 +16,7 @@ const LIST_COUNT: u32 = 300;
 
 /// A page as it is sent.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct RenderedPage {
     pub(crate) status: u16,
     pub(crate) html: String,
     /// Elements in it.
@@ -24,7 +24,7 @@ pub(crate) struct Page {
 }
 
 /// Renders the page at `path` with at most `nodes` elements.
-pub(crate) fn render(store: &Store, path: &str, nodes: u32) -> rusqlite::Result<Page> {
+pub(crate) fn render(store: &Store, path: &str, nodes: u32) -> rusqlite::Result<RenderedPage> {
     let path = path.split(['?', '#']).next().unwrap_or_default();
     if path == "/" {
         return front(store, nodes);
@@ -39,12 +39,12 @@ pub(crate) fn render(store: &Store, path: &str, nodes: u32) -> rusqlite::Result<
     if let Some(topic) = path.strip_prefix("/topic/") {
         let articles = store.on_topic(topic, LIST_COUNT)?;
         if !articles.is_empty() {
-            let mut frame = Frame::new(&format!("On {topic}"), nodes);
+            let mut frame = PageLayout::new(&format!("On {topic}"), nodes);
             frame.fill(store, &articles)?;
             return Ok(frame.finish(200));
         }
     }
-    let mut frame = Frame::new("Not found", nodes);
+    let mut frame = PageLayout::new("Not found", nodes);
     frame.add(
         element("p")
             .class("page", "missing")
@@ -54,8 +54,8 @@ pub(crate) fn render(store: &Store, path: &str, nodes: u32) -> rusqlite::Result<
 }
 
 /// The front page: each section has its share of the budget.
-fn front(store: &Store, nodes: u32) -> rusqlite::Result<Page> {
-    let mut frame = Frame::new("The Loadline Courier", nodes);
+fn front(store: &Store, nodes: u32) -> rusqlite::Result<RenderedPage> {
+    let mut frame = PageLayout::new("The Loadline Courier", nodes);
     for (done, name) in SECTIONS.iter().enumerate() {
         let sections_left = u32::try_from(SECTIONS.len() - done).expect("a handful of sections");
         let keep = frame.left - frame.left / sections_left;
@@ -73,8 +73,8 @@ fn front(store: &Store, nodes: u32) -> rusqlite::Result<Page> {
 }
 
 /// An article, what readers say, what is related, and what is new.
-fn story(store: &Store, article: &Article, nodes: u32) -> rusqlite::Result<Page> {
-    let mut frame = Frame::new(&article.title, nodes);
+fn story(store: &Store, article: &Article, nodes: u32) -> rusqlite::Result<RenderedPage> {
+    let mut frame = PageLayout::new(&article.title, nodes);
     let digest = digest(&article.body, EXCERPT_SIZE);
     let byline = element("p")
         .class("story", "byline")
@@ -197,14 +197,14 @@ fn time(minutes: i64) -> Element {
 }
 
 /// Head, navigation and foot of every page, and the budget for what comes between.
-struct Frame {
+struct PageLayout {
     title: String,
     main: Element,
     /// Nodes that may still be added.
     left: u32,
 }
 
-impl Frame {
+impl PageLayout {
     fn new(title: &str, nodes: u32) -> Self {
         let heading = element("h1").class("page", "title").text(title);
         let main = element("main").class("page", "main").child(heading);
@@ -222,7 +222,7 @@ impl Frame {
             return false;
         };
         self.left = left;
-        self.main.push(Node::Element(element));
+        self.main.push(DomNode::Element(element));
         true
     }
 
@@ -236,12 +236,12 @@ impl Frame {
         Ok(())
     }
 
-    fn finish(self, status: u16) -> Page {
+    fn finish(self, status: u16) -> RenderedPage {
         let document = Self::document(&self.title, self.main);
         let mut html = String::with_capacity(128 * 1024);
         html.push_str("<!doctype html>");
         document.write(&mut html);
-        Page {
+        RenderedPage {
             status,
             html,
             nodes: document.count(),

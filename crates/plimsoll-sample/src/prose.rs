@@ -173,13 +173,13 @@ impl Newsroom {
         ));
         let topics = [self.place(&TOPICS), self.place(&TOPICS)];
         let mut body = String::new();
-        for part in 0..3 {
-            if part > 0 {
+        for section in 0..3 {
+            if section > 0 {
                 let heading = capital(self.pick(&THINGS));
                 body.extend(["## ", &heading, "\n\n"]);
             }
             for _ in 0..4 {
-                let paragraph = self.paragraph(topics[part % 2]);
+                let paragraph = self.paragraph(topics[section % 2]);
                 body.push_str(&paragraph);
             }
             let quote = self.reason();
@@ -262,9 +262,9 @@ mod tests {
 
     #[test]
     fn the_same_seed_writes_the_same_news() {
-        let (mut one, mut other) = (Newsroom::open(3), Newsroom::open(3));
+        let (mut first, mut other) = (Newsroom::open(3), Newsroom::open(3));
         for _ in 0..5 {
-            let (a, b) = (one.draft(), other.draft());
+            let (a, b) = (first.draft(), other.draft());
             assert_eq!((a.title, a.body), (b.title, b.body));
         }
     }

@@ -15,8 +15,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::{Domain, Socket, Type};
 use tokio::sync::{Semaphore, watch};
 
-use crate::pages::Page;
-use crate::workers::Queue;
+use crate::pages::RenderedPage;
+use crate::workers::RenderQueue;
 
 /// Connections served at the same time; more wait in the backlog.
 const CONNECTION_COUNT_MAX: usize = 8_192;
@@ -39,7 +39,7 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// Serves on a thread of its own until `stopped` changes.
 pub(crate) fn start(
     listener: TcpListener,
-    queue: Queue,
+    queue: RenderQueue,
     stopped: watch::Receiver<bool>,
 ) -> io::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -57,7 +57,7 @@ pub(crate) fn start(
 
 async fn serve(
     listener: tokio::net::TcpListener,
-    queue: Queue,
+    queue: RenderQueue,
     mut stopped: watch::Receiver<bool>,
 ) {
     let places = Arc::new(Semaphore::new(CONNECTION_COUNT_MAX));
@@ -93,7 +93,7 @@ async fn serve(
 
 async fn answer(
     request: Request<Incoming>,
-    queue: &Queue,
+    queue: &RenderQueue,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Ok(plain(
@@ -119,7 +119,7 @@ async fn answer(
     })
 }
 
-fn html(page: Page) -> Response<Full<Bytes>> {
+fn html(page: RenderedPage) -> Response<Full<Bytes>> {
     Response::builder()
         .status(page.status)
         .header("content-type", "text/html; charset=utf-8")

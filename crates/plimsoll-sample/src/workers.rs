@@ -9,32 +9,32 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 use crate::SiteError;
-use crate::pages::{Page, render};
+use crate::pages::{RenderedPage, render};
 use crate::store::Store;
 
 /// Requests that may wait per worker: beyond it a visitor waits longer than anyone stays.
 const QUEUE_LEN_PER_WORKER: usize = 256;
 
 /// One page to render, and where it goes.
-struct Job {
+struct RenderJob {
     path: String,
-    reply: oneshot::Sender<Answer>,
+    reply: oneshot::Sender<RenderResult>,
 }
 
 /// What became of a page.
-pub(crate) type Answer = rusqlite::Result<Page>;
+pub(crate) type RenderResult = rusqlite::Result<RenderedPage>;
 
 /// The way to the workers; they end when the last copy of it is dropped.
 #[derive(Clone)]
-pub(crate) struct Queue {
-    sender: SyncSender<Job>,
+pub(crate) struct RenderQueue {
+    sender: SyncSender<RenderJob>,
 }
 
-impl Queue {
+impl RenderQueue {
     /// Puts a page into the queue; `None` if it is full.
-    pub(crate) fn put(&self, path: String) -> Option<oneshot::Receiver<Answer>> {
+    pub(crate) fn put(&self, path: String) -> Option<oneshot::Receiver<RenderResult>> {
         let (reply, answer) = oneshot::channel();
-        match self.sender.try_send(Job { path, reply }) {
+        match self.sender.try_send(RenderJob { path, reply }) {
             Ok(()) => Some(answer),
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => None,
         }
@@ -46,7 +46,7 @@ pub(crate) fn start(
     path: &Path,
     count: usize,
     nodes: u32,
-) -> Result<(Queue, Vec<JoinHandle<()>>), SiteError> {
+) -> Result<(RenderQueue, Vec<JoinHandle<()>>), SiteError> {
     let (sender, receiver) = sync_channel(QUEUE_LEN_PER_WORKER * count);
     let receiver = Arc::new(Mutex::new(receiver));
     let mut threads = Vec::with_capacity(count);
@@ -59,13 +59,13 @@ pub(crate) fn start(
             .map_err(|source| SiteError::Threads { source })?;
         threads.push(thread);
     }
-    Ok((Queue { sender }, threads))
+    Ok((RenderQueue { sender }, threads))
 }
 
 fn spawn(
     number: usize,
     store: Store,
-    queue: Arc<Mutex<Receiver<Job>>>,
+    queue: Arc<Mutex<Receiver<RenderJob>>>,
     nodes: u32,
 ) -> io::Result<JoinHandle<()>> {
     std::thread::Builder::new()

@@ -18,7 +18,7 @@ use std::any::Any;
 use std::fmt;
 
 /// A service with a planted limit that runs.
-pub struct Scene {
+pub struct PlantedService {
     /// Where requests go.
     pub url: String,
     /// What stands behind `watch:`.
@@ -31,7 +31,7 @@ pub struct Scene {
     pub programs: Vec<Box<dyn Any>>,
 }
 
-impl fmt::Debug for Scene {
+impl fmt::Debug for PlantedService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scene")
             .field("url", &self.url)
@@ -39,7 +39,7 @@ impl fmt::Debug for Scene {
     }
 }
 
-impl Scene {
+impl PlantedService {
     fn new(url: String, watch: String, loads: [&'static str; 2]) -> Self {
         Self {
             url,
@@ -64,7 +64,7 @@ pub struct Planted {
     /// The rules that name it, the expected one first; none where everything is healthy.
     pub rules: &'static [&'static str],
     /// Starts it.
-    pub start: fn() -> Scene,
+    pub start: fn() -> PlantedService,
 }
 
 /// Every planted limit.

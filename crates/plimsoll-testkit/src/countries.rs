@@ -13,7 +13,7 @@ const MARKER: &[u8] = b"\xab\xcd\xefMaxMind.com";
 /// When the networks overlap, or are too many for a small database.
 pub fn countries(networks: &[(IpAddr, u8, &str)]) -> Vec<u8> {
     let mut data = Vec::new();
-    let mut tree = Tree(vec![[Record::Nothing; 2]]);
+    let mut tree = SearchTree(vec![[Record::Nothing; 2]]);
     for (address, bits, country) in networks {
         let offset = data.len();
         map(&mut data, 1);
@@ -44,9 +44,9 @@ enum Record {
     Data(usize),
 }
 
-struct Tree(Vec<[Record; 2]>);
+struct SearchTree(Vec<[Record; 2]>);
 
-impl Tree {
+impl SearchTree {
     fn put(&mut self, number: u128, bits: u8, offset: usize) {
         let mut node = 0;
         for place in 0..bits {

@@ -62,10 +62,10 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 #[must_use]
 pub fn literal(name: &str, value: &str) -> Vec<u8> {
     let mut bytes = vec![0];
-    for part in [name, value] {
-        assert!(part.len() < 127, "longer than one byte can say");
-        bytes.push(u8::try_from(part.len()).expect("just checked"));
-        bytes.extend_from_slice(part.as_bytes());
+    for field in [name, value] {
+        assert!(field.len() < 127, "longer than one byte can say");
+        bytes.push(u8::try_from(field.len()).expect("just checked"));
+        bytes.extend_from_slice(field.as_bytes());
     }
     bytes
 }
@@ -86,7 +86,7 @@ pub fn post_fields(path: &str) -> Vec<u8> {
 
 /// What came back.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct Http2Frame {
     /// One of [`kind`], or another.
     pub kind: u8,
     /// Flags.
@@ -97,7 +97,7 @@ pub struct Frame {
     pub payload: Vec<u8>,
 }
 
-impl Frame {
+impl Http2Frame {
     /// Reads the next; `None` at the end of the connection.
     pub fn read(from: &mut TcpStream) -> Option<Self> {
         let mut head = [0; 9];
@@ -132,12 +132,12 @@ pub struct Flood {
 
 /// A client that has said the preface without encryption, and then says what it likes.
 #[derive(Debug)]
-pub struct Frames {
+pub struct RawHttp2Client {
     /// Its connection.
     pub stream: TcpStream,
 }
 
-impl Frames {
+impl RawHttp2Client {
     /// Connects, and says settings of its own (six bytes each).
     ///
     /// # Errors
@@ -152,13 +152,13 @@ impl Frames {
     }
 
     /// Whether it could be written: who floods may be cut off in the middle.
-    pub fn say(&mut self, bytes: &[u8]) -> bool {
+    pub fn send(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
 
     /// The next frame; `None` at the end of the connection.
-    pub fn hear(&mut self) -> Option<Frame> {
-        Frame::read(&mut self.stream)
+    pub fn read_frame(&mut self) -> Option<Http2Frame> {
+        Http2Frame::read(&mut self.stream)
     }
 
     /// Says piece after piece until nobody listens any more, and reads meanwhile what comes.
@@ -167,16 +167,16 @@ impl Frames {
     /// When the connection cannot be shared with whoever reads.
     pub fn flood(&mut self, most: u32, mut piece: impl FnMut(u32) -> Vec<u8>) -> io::Result<Flood> {
         // What is not read would stop the other side from writing, and it would then stop reading.
-        let mut heard = self.stream.try_clone()?;
+        let mut receiver = self.stream.try_clone()?;
         let reader = std::thread::spawn(move || {
             let mut goaway = None;
-            while let Some(frame) = Frame::read(&mut heard) {
+            while let Some(frame) = Http2Frame::read(&mut receiver) {
                 goaway = frame.goaway().or(goaway);
             }
             goaway
         });
         let mut sent = 0;
-        while sent < most && self.say(&piece(sent)) {
+        while sent < most && self.send(&piece(sent)) {
             sent += 1;
         }
         let _ = self.stream.shutdown(Shutdown::Write);

@@ -20,7 +20,7 @@ const PIECES_MAX: usize = 256;
 
 /// Where is listened, where to it leads, and how long a round trip takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct DelayedLink {
     /// Where connections come in.
     pub listen: SocketAddr,
     /// Where they go.
@@ -29,7 +29,7 @@ pub struct Link {
     pub round_trip: Duration,
 }
 
-impl Link {
+impl DelayedLink {
     /// Reads `LISTEN=TO@MILLISECONDS`, such as `127.0.0.1:7000=127.0.0.1:6379@77`.
     ///
     /// # Errors
@@ -53,8 +53,8 @@ impl Link {
     ///
     /// # Errors
     /// When the address is taken.
-    pub async fn open(self) -> io::Result<Open> {
-        Ok(Open {
+    pub async fn open(self) -> io::Result<OpenLink> {
+        Ok(OpenLink {
             listener: TcpListener::bind(self.listen).await?,
             link: self,
         })
@@ -63,12 +63,12 @@ impl Link {
 
 /// A link that is listened on.
 #[derive(Debug)]
-pub struct Open {
+pub struct OpenLink {
     listener: TcpListener,
-    link: Link,
+    link: DelayedLink,
 }
 
-impl Open {
+impl OpenLink {
     /// Where it listens.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl Open {
 
 /// One connection. On a real link the first byte waits for the handshake, which is a round trip; here the near side was
 /// connected at once, so its first bytes wait for that, too.
-async fn join(near: TcpStream, link: Link) {
+async fn join(near: TcpStream, link: DelayedLink) {
     let begin = Instant::now() + link.round_trip;
     let one_way = link.round_trip / 2;
     sleep_until(begin - one_way).await;
@@ -171,7 +171,7 @@ mod tests {
                 .build()
                 .unwrap();
             runtime.block_on(async {
-                let link = Link {
+                let link = DelayedLink {
                     listen: "127.0.0.1:0".parse().unwrap(),
                     to,
                     round_trip: ROUND_TRIP,
@@ -188,45 +188,50 @@ mod tests {
     fn what_is_said_takes_a_round_trip_and_the_first_word_two() {
         let mut stream = std::net::TcpStream::connect(echo()).unwrap();
         stream.set_nodelay(true).unwrap();
-        let mut heard = [0; 4];
-        let mut ask = |stream: &mut std::net::TcpStream| {
+        let mut received = [0; 4];
+        let mut timed_echo = |stream: &mut std::net::TcpStream| {
             let begin = Instant::now();
             stream.write_all(b"word").unwrap();
-            stream.read_exact(&mut heard).unwrap();
-            assert_eq!(&heard, b"word");
+            stream.read_exact(&mut received).unwrap();
+            assert_eq!(&received, b"word");
             begin.elapsed()
         };
         // A timer never fires early by more than its tick, a millisecond.
         let tick = Duration::from_millis(2);
-        assert!(ask(&mut stream) + tick >= ROUND_TRIP * 2);
-        assert!(ask(&mut stream) + tick >= ROUND_TRIP);
+        assert!(timed_echo(&mut stream) + tick >= ROUND_TRIP * 2);
+        assert!(timed_echo(&mut stream) + tick >= ROUND_TRIP);
     }
 
     #[test]
     fn everything_arrives_in_order_and_so_does_the_end() {
         let stream = std::net::TcpStream::connect(echo()).unwrap();
-        let said: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
-        let heard = std::thread::scope(|scope| {
+        let sent: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
+        let received = std::thread::scope(|scope| {
             scope.spawn(|| {
-                (&stream).write_all(&said).unwrap();
+                (&stream).write_all(&sent).unwrap();
                 stream.shutdown(Shutdown::Write).unwrap();
             });
-            let mut heard = Vec::new();
-            (&stream).read_to_end(&mut heard).unwrap();
-            heard
+            let mut buffer = Vec::new();
+            (&stream).read_to_end(&mut buffer).unwrap();
+            buffer
         });
-        assert!(heard == said, "{} of {} bytes", heard.len(), said.len());
+        assert!(
+            received == sent,
+            "{} of {} bytes",
+            received.len(),
+            sent.len()
+        );
     }
 
     #[test]
     fn links_are_read() {
-        let link = Link::read("127.0.0.1:7000=127.0.0.1:6379@77").unwrap();
+        let link = DelayedLink::read("127.0.0.1:7000=127.0.0.1:6379@77").unwrap();
         assert_eq!(link.listen.port(), 7_000);
         assert_eq!(link.to.port(), 6_379);
         assert_eq!(link.round_trip, Duration::from_millis(77));
         for wrong in ["", "127.0.0.1:1", "127.0.0.1:1=127.0.0.1:2", "a=b@c"] {
             assert!(
-                Link::read(wrong).unwrap_err().contains("LISTEN=TO@"),
+                DelayedLink::read(wrong).unwrap_err().contains("LISTEN=TO@"),
                 "{wrong}"
             );
         }

@@ -43,7 +43,7 @@ mod tests {
         assert!(
             given
                 .iter()
-                .all(|one| (20_000..32_000).contains(&one.port()))
+                .all(|address| (20_000..32_000).contains(&address.port()))
         );
     }
 }

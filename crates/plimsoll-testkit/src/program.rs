@@ -54,12 +54,15 @@ impl Program {
             .expect("a shell starts");
         let output = child.stdout.take().expect("standard output is piped");
         let mut lines = BufReader::new(output).lines().map_while(Result::ok);
-        let mut said = String::new();
+        let mut startup_output = String::new();
         let is_ready = lines.by_ref().any(|line| {
-            let _ = writeln!(said, "{line}");
+            let _ = writeln!(startup_output, "{line}");
             line.contains(ready)
         });
-        assert!(is_ready, "{command:?} ended before it was ready:\n{said}");
+        assert!(
+            is_ready,
+            "{command:?} ended before it was ready:\n{startup_output}"
+        );
         // The output goes on being read, so that writing it never blocks.
         std::thread::spawn(move || lines.for_each(drop));
         Self {
@@ -129,8 +132,12 @@ pub struct Nginx {
 impl Nginx {
     /// Starts it.
     #[must_use]
-    pub fn start(worker_connections: u32, tells: bool, locations: &str) -> Self {
-        Self::start_with(worker_connections, tells, ["error", "", locations])
+    pub fn start(worker_connections: u32, has_status_page: bool, locations: &str) -> Self {
+        Self::start_with(
+            worker_connections,
+            has_status_page,
+            ["error", "", locations],
+        )
     }
 
     /// The same with the least that its error log tells, and with further words of `http { … }`. Started by root its
@@ -138,12 +145,12 @@ impl Nginx {
     #[must_use]
     pub fn start_with(
         worker_connections: u32,
-        tells: bool,
+        has_status_page: bool,
         [level, http, locations]: [&str; 3],
     ) -> Self {
         let (folder, address, status) = (folder(), port::unused(), port::unused());
         let prefix = folder.path().display();
-        let page = if tells {
+        let page = if has_status_page {
             format!("server {{ listen {status}; location = /nginx_status {{ stub_status; }} }}")
         } else {
             String::new()
@@ -171,7 +178,7 @@ impl Nginx {
 
     /// Starts it with an access log that tells times, and has its words for them found by its configuration.
     #[must_use]
-    pub fn start_telling_times(locations: &str) -> Self {
+    pub fn start_logging_times(locations: &str) -> Self {
         let http = "log_format times '$remote_addr \"$request\" $status $request_time $upstream_connect_time '\n\
             '$upstream_header_time $upstream_response_time';";
         let locations = format!("access_log $prefix/access.log times;\n{locations}");
@@ -293,7 +300,7 @@ impl Redis {
     ///
     /// # Panics
     /// When Redis is not there or refuses.
-    pub fn say(&self, command: &str) {
+    pub fn execute(&self, command: &str) {
         let mut stream = TcpStream::connect(self.address).expect("Redis takes connections");
         write!(stream, "{command}\r\n").expect("Redis takes commands");
         let mut answer = [0; 64];

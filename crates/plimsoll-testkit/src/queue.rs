@@ -30,7 +30,7 @@ pub enum Service {
 
 /// The law of a queue: servers in parallel, one line before them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Law {
+pub struct SimulatedLaw {
     /// Servers.
     pub servers: usize,
     /// Spread of service times.
@@ -50,8 +50,8 @@ struct Pending {
 
 /// The queue, and the clock of the run it serves.
 #[derive(Debug)]
-pub struct Queue {
-    law: Law,
+pub struct SimulatedQueue {
+    law: SimulatedLaw,
     spacing: Spacing,
     seed: Seed,
     random: rand_xoshiro::Xoshiro256PlusPlus,
@@ -70,9 +70,9 @@ pub struct Queue {
     stayed: Vec<Option<u64>>,
 }
 
-impl Queue {
+impl SimulatedQueue {
     /// An empty queue at second 0.
-    pub fn new(law: Law, spacing: Spacing, seed: Seed) -> Self {
+    pub fn new(law: SimulatedLaw, spacing: Spacing, seed: Seed) -> Self {
         Self {
             law,
             spacing,
@@ -132,7 +132,7 @@ impl Queue {
             if by_users {
                 self.users(&mut window, end_ns);
             } else if spec.kind == TrialKind::Single {
-                self.one_client(&mut window, end_ns);
+                self.single_client(&mut window, end_ns);
             } else {
                 while let Some(due_ns) = arrivals.next_if(|&due_ns| due_ns < end_ns) {
                     self.admit(due_ns, end_ns, &mut window);
@@ -159,8 +159,8 @@ impl Queue {
         let now_ns = u64::from(self.second) * SECOND_NS;
         let left = std::mem::take(&mut self.thinking_ns).into_iter();
         let pauses: Vec<Option<u64>> = left
-            .map(|Reverse((ask_ns, done_ns))| {
-                (done_ns <= now_ns).then(|| ask_ns.saturating_sub(now_ns))
+            .map(|Reverse((next_request_ns, done_ns))| {
+                (done_ns <= now_ns).then(|| next_request_ns.saturating_sub(now_ns))
             })
             .collect();
         // Those who were not wanted in this trial are still there.
@@ -242,7 +242,7 @@ impl Queue {
     }
 
     /// One client that asks again as soon as it is answered.
-    fn one_client(&mut self, window: &mut Window, end_ns: u64) {
+    fn single_client(&mut self, window: &mut Window, end_ns: u64) {
         let begin_ns = end_ns - SECOND_NS;
         let mut due_ns = self
             .pending
@@ -349,13 +349,13 @@ mod tests {
         }
     }
 
-    fn queue(servers: usize, service: Service, seed: u64) -> Queue {
-        let law = Law {
+    fn queue(servers: usize, service: Service, seed: u64) -> SimulatedQueue {
+        let law = SimulatedLaw {
             servers,
             service,
             mean_s: 0.01,
         };
-        Queue::new(law, Spacing::Poisson, Seed(seed))
+        SimulatedQueue::new(law, Spacing::Poisson, Seed(seed))
     }
 
     #[test]

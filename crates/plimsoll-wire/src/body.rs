@@ -1,6 +1,6 @@
 //! The body of an answer, counted and handed on without its framing: sized, chunked, or up to the end of the connection.
 
-use crate::fault::Fault;
+use crate::error::Http1Error;
 use crate::sink::Sink;
 
 /// Longest chunk line accepted, extensions included, bytes.
@@ -11,7 +11,7 @@ pub const TRAILERS_MAX: u16 = 16 * 1024;
 
 /// Reads one body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Body {
+pub(crate) enum BodyState {
     /// So many bytes are still to come.
     Sized(u64),
     Chunked(Chunked),
@@ -20,17 +20,17 @@ pub(crate) enum Body {
 
 /// Bytes of the body without framing, and how many there may be.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Content {
+pub(crate) struct ContentMeter {
     pub(crate) len: u64,
     pub(crate) len_max: u64,
 }
 
-impl Content {
+impl ContentMeter {
     #[inline]
-    fn add(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
+    fn add(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<(), Http1Error> {
         self.len = self.len.saturating_add(bytes.len() as u64);
         if self.len > self.len_max {
-            return Err(Fault::BodyTooLong);
+            return Err(Http1Error::BodyTooLong);
         }
         sink.content(bytes);
         Ok(())
@@ -40,7 +40,7 @@ impl Content {
 /// What has been read of a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunked {
-    place: Place,
+    place: ChunkPosition,
     /// Bytes of the current line or of all trailers so far; guards their limits.
     line: u16,
     /// Bytes of the current chunk: the size while it is being read, then what is still to come.
@@ -49,7 +49,7 @@ pub(crate) struct Chunked {
 
 /// Where in a chunked body the next byte stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ChunkPosition {
     /// Before the first digit of a size.
     SizeStart,
     /// Within the digits of a size.
@@ -74,10 +74,10 @@ enum Place {
     Complete,
 }
 
-impl Body {
+impl BodyState {
     pub(crate) fn chunked() -> Self {
         Self::Chunked(Chunked {
-            place: Place::SizeStart,
+            place: ChunkPosition::SizeStart,
             line: 0,
             chunk: 0,
         })
@@ -86,7 +86,7 @@ impl Body {
     pub(crate) fn is_complete(&self) -> bool {
         match self {
             Self::Sized(left) => *left == 0,
-            Self::Chunked(chunked) => chunked.place == Place::Complete,
+            Self::Chunked(chunked) => chunked.place == ChunkPosition::Complete,
             Self::UntilClose => false,
         }
     }
@@ -97,9 +97,9 @@ impl Body {
     pub(crate) fn take(
         &mut self,
         input: &[u8],
-        content: &mut Content,
+        content: &mut ContentMeter,
         sink: &mut impl Sink,
-    ) -> Result<usize, Fault> {
+    ) -> Result<usize, Http1Error> {
         match self {
             Self::Sized(left) => {
                 let taken = usize::try_from(*left)
@@ -122,19 +122,19 @@ impl Chunked {
     fn take(
         &mut self,
         input: &[u8],
-        content: &mut Content,
+        content: &mut ContentMeter,
         sink: &mut impl Sink,
-    ) -> Result<usize, Fault> {
+    ) -> Result<usize, Http1Error> {
         let mut at = 0;
-        while at < input.len() && self.place != Place::Complete {
-            if self.place == Place::Data {
+        while at < input.len() && self.place != ChunkPosition::Complete {
+            if self.place == ChunkPosition::Data {
                 let left = usize::try_from(self.chunk).unwrap_or(usize::MAX);
                 let taken = left.min(input.len() - at);
                 self.chunk -= taken as u64;
                 content.add(&input[at..at + taken], sink)?;
                 at += taken;
                 if self.chunk == 0 {
-                    self.place = Place::DataReturn;
+                    self.place = ChunkPosition::DataReturn;
                 }
             } else {
                 self.step(input[at])?;
@@ -145,62 +145,64 @@ impl Chunked {
     }
 
     /// Takes one byte of framing.
-    fn step(&mut self, byte: u8) -> Result<(), Fault> {
+    fn step(&mut self, byte: u8) -> Result<(), Http1Error> {
         self.place = match (self.place, byte) {
-            (Place::SizeStart | Place::Size, byte) if byte.is_ascii_hexdigit() => {
+            (ChunkPosition::SizeStart | ChunkPosition::Size, byte) if byte.is_ascii_hexdigit() => {
                 self.shift_in(byte)?;
-                Place::Size
+                ChunkPosition::Size
             }
-            (Place::Size | Place::Extension, b'\r') => Place::SizeLineFeed,
+            (ChunkPosition::Size | ChunkPosition::Extension, b'\r') => ChunkPosition::SizeLineFeed,
+            (
+                ChunkPosition::Extension | ChunkPosition::Trailer | ChunkPosition::TrailerStart,
+                b'\n',
+            ) => {
+                return Err(Http1Error::BareLineFeed);
+            }
             // Blanks before the semicolon are an old habit of some servers (RFC 9112, 7.1.1: BWS).
-            (Place::Size, b';' | b' ' | b'\t') => {
-                self.lengthen(CHUNK_LINE_MAX, Place::Extension)?
+            (ChunkPosition::Size, b';' | b' ' | b'\t') | (ChunkPosition::Extension, _) => {
+                self.lengthen(CHUNK_LINE_MAX, ChunkPosition::Extension)?
             }
-            (Place::Extension | Place::Trailer | Place::TrailerStart, b'\n') => {
-                return Err(Fault::BareLineFeed);
-            }
-            (Place::Extension, _) => self.lengthen(CHUNK_LINE_MAX, Place::Extension)?,
-            (Place::SizeLineFeed, b'\n') => {
+            (ChunkPosition::SizeLineFeed, b'\n') => {
                 self.line = 0;
                 if self.chunk == 0 {
-                    Place::TrailerStart
+                    ChunkPosition::TrailerStart
                 } else {
-                    Place::Data
+                    ChunkPosition::Data
                 }
             }
-            (Place::DataReturn, b'\r') => Place::DataLineFeed,
-            (Place::DataLineFeed, b'\n') => {
+            (ChunkPosition::DataReturn, b'\r') => ChunkPosition::DataLineFeed,
+            (ChunkPosition::DataLineFeed, b'\n') => {
                 self.chunk = 0;
-                Place::SizeStart
+                ChunkPosition::SizeStart
             }
-            (Place::TrailerStart, b'\r') => Place::LastLineFeed,
-            (Place::Trailer, b'\r') => Place::TrailerLineFeed,
-            (Place::TrailerStart | Place::Trailer, _) => {
-                self.lengthen(TRAILERS_MAX, Place::Trailer)?
+            (ChunkPosition::TrailerStart, b'\r') => ChunkPosition::LastLineFeed,
+            (ChunkPosition::Trailer, b'\r') => ChunkPosition::TrailerLineFeed,
+            (ChunkPosition::TrailerStart | ChunkPosition::Trailer, _) => {
+                self.lengthen(TRAILERS_MAX, ChunkPosition::Trailer)?
             }
-            (Place::TrailerLineFeed, b'\n') => Place::TrailerStart,
-            (Place::LastLineFeed, b'\n') => Place::Complete,
-            (Place::Size, b'\n') => return Err(Fault::BareLineFeed),
-            _ => return Err(Fault::Chunk),
+            (ChunkPosition::TrailerLineFeed, b'\n') => ChunkPosition::TrailerStart,
+            (ChunkPosition::LastLineFeed, b'\n') => ChunkPosition::Complete,
+            (ChunkPosition::Size, b'\n') => return Err(Http1Error::BareLineFeed),
+            _ => return Err(Http1Error::Chunk),
         };
         Ok(())
     }
 
     /// Adds a digit to the size.
-    fn shift_in(&mut self, digit: u8) -> Result<(), Fault> {
-        let digit = char::from(digit).to_digit(16).ok_or(Fault::Chunk)?;
+    fn shift_in(&mut self, digit: u8) -> Result<(), Http1Error> {
+        let digit = char::from(digit).to_digit(16).ok_or(Http1Error::Chunk)?;
         if self.chunk >> 60 != 0 {
-            return Err(Fault::Chunk);
+            return Err(Http1Error::Chunk);
         }
         self.chunk = self.chunk << 4 | u64::from(digit);
         // Leading zeros do not grow the size, and must end somewhere too.
-        self.lengthen(CHUNK_LINE_MAX, Place::Size).map(drop)
+        self.lengthen(CHUNK_LINE_MAX, ChunkPosition::Size).map(drop)
     }
 
-    fn lengthen(&mut self, limit: u16, next: Place) -> Result<Place, Fault> {
+    fn lengthen(&mut self, limit: u16, next: ChunkPosition) -> Result<ChunkPosition, Http1Error> {
         self.line += 1;
         if self.line > limit {
-            Err(Fault::ChunkTooLong)
+            Err(Http1Error::ChunkTooLong)
         } else {
             Ok(next)
         }
@@ -211,9 +213,9 @@ impl Chunked {
 mod tests {
     use super::*;
 
-    fn read(input: &str) -> Result<(usize, u64, bool), Fault> {
-        let mut body = Body::chunked();
-        let mut content = Content {
+    fn read(input: &str) -> Result<(usize, u64, bool), Http1Error> {
+        let mut body = BodyState::chunked();
+        let mut content = ContentMeter {
             len: 0,
             len_max: 100,
         };
@@ -233,20 +235,20 @@ mod tests {
 
     #[test]
     fn broken_framing_is_refused() {
-        assert_eq!(read("5\nhello"), Err(Fault::BareLineFeed));
-        assert_eq!(read("\r\n"), Err(Fault::Chunk));
-        assert_eq!(read("x\r\n"), Err(Fault::Chunk));
-        assert_eq!(read("5\r\nhello0\r\n"), Err(Fault::Chunk));
-        assert_eq!(read("0\r\nA: b\n"), Err(Fault::BareLineFeed));
-        assert_eq!(read("10000000000000000\r\n"), Err(Fault::Chunk));
-        assert_eq!(read(&"0".repeat(5000)), Err(Fault::ChunkTooLong));
+        assert_eq!(read("5\nhello"), Err(Http1Error::BareLineFeed));
+        assert_eq!(read("\r\n"), Err(Http1Error::Chunk));
+        assert_eq!(read("x\r\n"), Err(Http1Error::Chunk));
+        assert_eq!(read("5\r\nhello0\r\n"), Err(Http1Error::Chunk));
+        assert_eq!(read("0\r\nA: b\n"), Err(Http1Error::BareLineFeed));
+        assert_eq!(read("10000000000000000\r\n"), Err(Http1Error::Chunk));
+        assert_eq!(read(&"0".repeat(5000)), Err(Http1Error::ChunkTooLong));
         assert_eq!(
             read(&format!("1;{}", "x".repeat(5000))),
-            Err(Fault::ChunkTooLong)
+            Err(Http1Error::ChunkTooLong)
         );
         assert_eq!(
             read(&format!("0\r\n{}", "A: b\r\n".repeat(5000))),
-            Err(Fault::ChunkTooLong)
+            Err(Http1Error::ChunkTooLong)
         );
     }
 }

@@ -4,14 +4,14 @@ use thiserror::Error;
 
 /// How much of a stream is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct EventStreamLimits {
     /// Longest line, bytes.
     pub line_len_max: usize,
     /// Longest data of one event, bytes.
     pub data_len_max: usize,
 }
 
-impl Default for Limits {
+impl Default for EventStreamLimits {
     /// 1 MiB each.
     fn default() -> Self {
         Self {
@@ -23,7 +23,7 @@ impl Default for Limits {
 
 /// Why a stream must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum StreamFault {
+pub enum EventStreamError {
     /// A line, or the data of an event, is longer than its limit.
     #[error("a line or an event of the stream is longer than its limit")]
     TooLong,
@@ -70,9 +70,9 @@ impl EventReader {
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
-        limits: &Limits,
+        limits: &EventStreamLimits,
         mut each: impl FnMut(StreamEvent<'_>),
-    ) -> Result<(), StreamFault> {
+    ) -> Result<(), EventStreamError> {
         while !bytes.is_empty() {
             if std::mem::take(&mut self.after_return) && bytes[0] == b'\n' {
                 bytes = &bytes[1..];
@@ -81,7 +81,7 @@ impl EventReader {
             let end = memchr::memchr2(b'\n', b'\r', bytes);
             let piece = &bytes[..end.unwrap_or(bytes.len())];
             if self.line.len() + piece.len() > limits.line_len_max {
-                return Err(StreamFault::TooLong);
+                return Err(EventStreamError::TooLong);
             }
             let Some(end) = end else {
                 self.line.extend_from_slice(piece);
@@ -113,13 +113,13 @@ impl EventReader {
     fn take_line(
         &mut self,
         mut line: &[u8],
-        limits: &Limits,
+        limits: &EventStreamLimits,
         each: &mut impl FnMut(StreamEvent<'_>),
-    ) -> Result<(), StreamFault> {
+    ) -> Result<(), EventStreamError> {
         if !std::mem::replace(&mut self.is_begun, true) {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         }
-        let line = std::str::from_utf8(line).map_err(|_| StreamFault::Utf8)?;
+        let line = std::str::from_utf8(line).map_err(|_| EventStreamError::Utf8)?;
         if line.is_empty() {
             self.dispatch(each);
             return Ok(());
@@ -129,7 +129,7 @@ impl EventReader {
         match field {
             "data" => {
                 if self.data.len() + value.len() + 1 > limits.data_len_max {
-                    return Err(StreamFault::TooLong);
+                    return Err(EventStreamError::TooLong);
                 }
                 if std::mem::replace(&mut self.has_data, true) {
                     self.data.push('\n');
@@ -173,15 +173,19 @@ mod tests {
 
     use super::*;
 
-    fn read(bytes: &[u8], piece: usize, limits: &Limits) -> (Vec<String>, Option<StreamFault>) {
+    fn read(
+        bytes: &[u8],
+        piece: usize,
+        limits: &EventStreamLimits,
+    ) -> (Vec<String>, Option<EventStreamError>) {
         let mut reader = EventReader::default();
         let mut events = Vec::new();
         for piece in bytes.chunks(piece) {
             let result = reader.feed(piece, limits, |event| {
                 events.push(format!("{}|{}|{}", event.kind, event.id, event.data));
             });
-            if let Err(fault) = result {
-                return (events, Some(fault));
+            if let Err(error) = result {
+                return (events, Some(error));
             }
         }
         (events, None)
@@ -190,8 +194,8 @@ mod tests {
     #[track_caller]
     fn check(stream: &str, expected: &[&str]) {
         for piece in 1..=stream.len() {
-            let (events, fault) = read(stream.as_bytes(), piece, &Limits::default());
-            assert_eq!(fault, None);
+            let (events, error) = read(stream.as_bytes(), piece, &EventStreamLimits::default());
+            assert_eq!(error, None);
             assert_eq!(events, expected, "in pieces of {piece}");
         }
     }
@@ -233,23 +237,25 @@ mod tests {
     fn what_is_said_besides_is_kept() {
         let mut reader = EventReader::default();
         let stream = b"retry: 3000\nretry: soon\nid: 7:5\n\n";
-        reader.feed(stream, &Limits::default(), |_| ()).unwrap();
+        reader
+            .feed(stream, &EventStreamLimits::default(), |_| ())
+            .unwrap();
         assert_eq!((reader.retry_ms(), reader.last_id()), (Some(3000), "7:5"));
     }
 
     #[test]
     fn a_stream_has_limits_and_is_text() {
-        let limits = Limits {
+        let limits = EventStreamLimits {
             line_len_max: 20,
             data_len_max: 30,
         };
         for piece in [1, 7, 100] {
             let endless = read(&[b'x'; 100], piece, &limits);
-            assert_eq!(endless, (vec![], Some(StreamFault::TooLong)));
+            assert_eq!(endless, (vec![], Some(EventStreamError::TooLong)));
             let many = read("data: 0123456789\n".repeat(5).as_bytes(), piece, &limits);
-            assert_eq!(many, (vec![], Some(StreamFault::TooLong)));
+            assert_eq!(many, (vec![], Some(EventStreamError::TooLong)));
             let garbled = read(b"data: \xff\n\n", piece, &limits);
-            assert_eq!(garbled, (vec![], Some(StreamFault::Utf8)));
+            assert_eq!(garbled, (vec![], Some(EventStreamError::Utf8)));
         }
     }
 
@@ -260,7 +266,7 @@ mod tests {
             piece in 1_usize..20,
         ) {
             let stream = lines.concat();
-            let limits = Limits { line_len_max: 12, data_len_max: 20 };
+            let limits = EventStreamLimits { line_len_max: 12, data_len_max: 20 };
             let whole = read(stream.as_bytes(), stream.len().max(1), &limits);
             prop_assert_eq!(whole, read(stream.as_bytes(), piece, &limits));
         }

@@ -1,32 +1,32 @@
 //! Bodies on either side: what of the bytes belongs to one, and what of it is content.
 
-use crate::body::{Body, Content};
-use crate::fault::Fault;
-use crate::head::{Head, Length};
+use crate::body::{BodyState, ContentMeter};
+use crate::error::Http1Error;
+use crate::head::{BodyLength, Head};
 use crate::sink::Sink;
 
 /// Reads one body, in whatever pieces it comes.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyReader {
-    body: Body,
-    content: Content,
+    body: BodyState,
+    content: ContentMeter,
 }
 
 impl BodyReader {
     /// A body of this length and of at most `len_max` bytes of content.
-    pub fn new(length: Length, len_max: u64) -> Self {
+    pub fn new(length: BodyLength, len_max: u64) -> Self {
         let body = match length {
-            Length::Sized(len) => Body::Sized(len),
-            Length::Chunked => Body::chunked(),
-            Length::Unsaid => Body::UntilClose,
+            BodyLength::Sized(len) => BodyState::Sized(len),
+            BodyLength::Chunked => BodyState::chunked(),
+            BodyLength::Unspecified => BodyState::UntilClose,
         };
-        let content = Content { len: 0, len_max };
+        let content = ContentMeter { len: 0, len_max };
         Self { body, content }
     }
 
     /// No body.
     pub fn none() -> Self {
-        Self::new(Length::Sized(0), 0)
+        Self::new(BodyLength::Sized(0), 0)
     }
 
     /// Whether all of it has come. A body that lasts as long as its connection never is.
@@ -38,13 +38,13 @@ impl BodyReader {
     /// Whether the end of the connection ends it.
     #[inline]
     pub fn ends_with_connection(&self) -> bool {
-        matches!(self.body, Body::UntilClose)
+        matches!(self.body, BodyState::UntilClose)
     }
 
     /// Whether its bytes are its content, without any framing.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        !matches!(self.body, Body::Chunked(_))
+        !matches!(self.body, BodyState::Chunked(_))
     }
 
     /// Bytes of content that have come.
@@ -59,7 +59,7 @@ impl BodyReader {
     /// # Errors
     /// When the framing breaks the grammar, or the body is longer than its limit.
     #[inline]
-    pub fn take(&mut self, input: &[u8], content: impl FnMut(&[u8])) -> Result<usize, Fault> {
+    pub fn take(&mut self, input: &[u8], content: impl FnMut(&[u8])) -> Result<usize, Http1Error> {
         self.body
             .take(input, &mut self.content, &mut Pieces(content))
     }
@@ -91,14 +91,14 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(length: Length, input: &[u8], taken: usize, content: &[u8], complete: bool) {
+    fn check(length: BodyLength, input: &[u8], taken: usize, content: &[u8], complete: bool) {
         for piece in 1..=input.len() {
             let mut reader = BodyReader::new(length, 100);
             let mut got = Vec::new();
             let mut at = 0;
-            for part in input.chunks(piece) {
+            for chunk in input.chunks(piece) {
                 at += reader
-                    .take(part, |bytes| got.extend_from_slice(bytes))
+                    .take(chunk, |bytes| got.extend_from_slice(bytes))
                     .unwrap();
                 if reader.is_complete() {
                     break;
@@ -112,21 +112,24 @@ mod tests {
 
     #[test]
     fn content_is_told_from_framing_however_it_is_split() {
-        check(Length::Sized(5), b"helloNEXT", 5, b"hello", true);
+        check(BodyLength::Sized(5), b"helloNEXT", 5, b"hello", true);
         check(
-            Length::Chunked,
+            BodyLength::Chunked,
             b"3;a=b\r\nhel\r\n2\r\nlo\r\n0\r\nT: x\r\n\r\nNEXT",
             30,
             b"hello",
             true,
         );
-        check(Length::Unsaid, b"hello", 5, b"hello", false);
+        check(BodyLength::Unspecified, b"hello", 5, b"hello", false);
     }
 
     #[test]
     fn a_body_has_a_limit() {
-        let mut reader = BodyReader::new(Length::Chunked, 3);
-        assert_eq!(reader.take(b"4\r\nabcd", |_| ()), Err(Fault::BodyTooLong));
+        let mut reader = BodyReader::new(BodyLength::Chunked, 3);
+        assert_eq!(
+            reader.take(b"4\r\nabcd", |_| ()),
+            Err(Http1Error::BodyTooLong)
+        );
         assert!(BodyReader::none().is_complete());
     }
 }

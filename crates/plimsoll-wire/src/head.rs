@@ -7,7 +7,7 @@ use httparse::{ParserConfig, Response};
 
 pub use httparse::Header;
 
-use crate::fault::Fault;
+use crate::error::Http1Error;
 pub use crate::limits::{HEAD_LEN_MAX, HEADERS_MAX};
 
 /// How every answer starts.
@@ -15,7 +15,7 @@ const PREFIX: &[u8] = b"HTTP/1.";
 
 /// Content coding of a body, as far as it is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Coding {
+pub enum ContentCoding {
     /// None, or one that is not counted.
     #[default]
     Other,
@@ -27,13 +27,13 @@ pub enum Coding {
 
 /// What the head says about the length of a body, before status and method have their say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
+pub enum BodyLength {
     /// `Content-Length`.
     Sized(u64),
     /// `Transfer-Encoding: chunked`.
     Chunked,
     /// Neither: the body ends with the connection.
-    Unsaid,
+    Unspecified,
 }
 
 /// What matters of one head.
@@ -44,9 +44,9 @@ pub struct Head {
     /// Whether the connection may be used again, if the body allows.
     pub keep_alive: bool,
     /// Length of the body.
-    pub length: Length,
+    pub length: BodyLength,
     /// Content coding of the body.
-    pub coding: Coding,
+    pub coding: ContentCoding,
     /// Whether a `Set-Cookie` is among the headers.
     pub sets_cookie: bool,
     /// Where in the head the value of `Location` lies, as (start, end).
@@ -67,24 +67,24 @@ impl Head {
 ///
 /// # Errors
 /// When the bytes can no longer become a head, at the first byte that says so.
-pub fn find_end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Fault> {
+pub fn find_end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Http1Error> {
     let start = bytes.len().min(PREFIX.len());
     if bytes[..start] != PREFIX[..start] {
-        return Err(Fault::NotHttp);
+        return Err(Http1Error::NotHttp);
     }
     let within = &bytes[..bytes.len().min(HEAD_LEN_MAX)];
     for line_feed in memchr::memchr_iter(b'\n', &within[scanned..]) {
         // The prefix holds no line feed, so at least its seven bytes stand before this one.
         let end = scanned + line_feed;
         if within[end - 1] != b'\r' {
-            return Err(Fault::BareLineFeed);
+            return Err(Http1Error::BareLineFeed);
         }
         if within[end - 2] == b'\n' {
             return Ok(Some(end + 1));
         }
     }
     if within.len() == HEAD_LEN_MAX {
-        return Err(Fault::HeadTooLong);
+        return Err(Http1Error::HeadTooLong);
     }
     Ok(None)
 }
@@ -93,7 +93,7 @@ pub fn find_end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Fault> {
 ///
 /// # Errors
 /// When the head breaks the grammar or a limit, or could be framed in two ways.
-pub fn parse(bytes: &[u8]) -> Result<Head, Fault> {
+pub fn parse(bytes: &[u8]) -> Result<Head, Http1Error> {
     parse_with(bytes, |head, _| *head)
 }
 
@@ -105,7 +105,7 @@ pub fn parse(bytes: &[u8]) -> Result<Head, Fault> {
 pub fn parse_with<T>(
     bytes: &[u8],
     use_it: impl FnOnce(&Head, &[Header<'_>]) -> T,
-) -> Result<T, Fault> {
+) -> Result<T, Http1Error> {
     let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
     let mut response = Response::new(&mut []);
     match ParserConfig::default().parse_response_with_uninit_headers(
@@ -115,15 +115,15 @@ pub fn parse_with<T>(
     ) {
         Ok(httparse::Status::Complete(len)) if len == bytes.len() => {}
         // An empty line in the midst cannot be, `find_end` would have ended there; nor can a missing one.
-        Ok(_) => return Err(Fault::Head(httparse::Error::NewLine)),
-        Err(httparse::Error::TooManyHeaders) => return Err(Fault::TooManyHeaders),
-        Err(error) => return Err(Fault::Head(error)),
+        Ok(_) => return Err(Http1Error::Head(httparse::Error::NewLine)),
+        Err(httparse::Error::TooManyHeaders) => return Err(Http1Error::TooManyHeaders),
+        Err(error) => return Err(Http1Error::Head(error)),
     }
     let status = response.code.unwrap_or(0);
     if status < 100 {
-        return Err(Fault::Status);
+        return Err(Http1Error::Status);
     }
-    let mut found = Found::default();
+    let mut found = ResponseFields::default();
     for header in response.headers.iter() {
         found.take(header, bytes)?;
     }
@@ -148,20 +148,20 @@ pub fn headers(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     clippy::struct_excessive_bools,
     reason = "independent facts of one head, never passed on together"
 )]
-struct Found {
+struct ResponseFields {
     sized: Option<u64>,
     chunked: bool,
     /// A transfer coding that changes nothing.
     uncoded: bool,
     close: bool,
     keep_alive: bool,
-    coding: Coding,
+    coding: ContentCoding,
     sets_cookie: bool,
     location: Option<(u32, u32)>,
 }
 
-impl Found {
-    fn take(&mut self, header: &Header<'_>, bytes: &[u8]) -> Result<(), Fault> {
+impl ResponseFields {
+    fn take(&mut self, header: &Header<'_>, bytes: &[u8]) -> Result<(), Http1Error> {
         let (name, value) = (header.name, header.value);
         // The length sorts out nearly every header without comparing letters.
         match name.len() {
@@ -169,12 +169,12 @@ impl Found {
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
                 let value = value.trim_ascii();
                 if self.chunked || self.uncoded {
-                    return Err(Fault::TransferEncoding);
+                    return Err(Http1Error::TransferEncoding);
                 }
                 self.chunked = value.eq_ignore_ascii_case(b"chunked");
                 self.uncoded = !self.chunked && means_nothing(value);
                 if !(self.chunked || self.uncoded) {
-                    return Err(Fault::TransferEncoding);
+                    return Err(Http1Error::TransferEncoding);
                 }
             }
             10 if name.eq_ignore_ascii_case("connection") => {
@@ -185,7 +185,7 @@ impl Found {
             }
             10 if name.eq_ignore_ascii_case("set-cookie") => self.sets_cookie = true,
             16 if name.eq_ignore_ascii_case("content-encoding") => {
-                self.coding = Coding::named(value.trim_ascii());
+                self.coding = ContentCoding::named(value.trim_ascii());
             }
             8 if self.location.is_none() && name.eq_ignore_ascii_case("location") => {
                 self.location = span(bytes, value);
@@ -195,27 +195,27 @@ impl Found {
         Ok(())
     }
 
-    fn take_length(&mut self, value: &[u8]) -> Result<(), Fault> {
+    fn take_length(&mut self, value: &[u8]) -> Result<(), Http1Error> {
         // A list of equal values is how some intermediaries fold a repeated header (RFC 9112, 6.3).
         for item in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
-            let length = decimal(item).ok_or(Fault::ContentLength)?;
-            if self.sized.is_some_and(|seen| seen != length) {
-                return Err(Fault::ContentLengthsDiffer);
+            let length = decimal(item).ok_or(Http1Error::ContentLength)?;
+            if self.sized.is_some_and(|known| known != length) {
+                return Err(Http1Error::ContentLengthsDiffer);
             }
             self.sized = Some(length);
         }
         Ok(())
     }
 
-    fn head(self, status: u16, is_1_1: bool) -> Result<Head, Fault> {
+    fn head(self, status: u16, is_1_1: bool) -> Result<Head, Http1Error> {
         let length = match (self.sized, self.chunked) {
-            (Some(_), _) if self.chunked || self.uncoded => return Err(Fault::TwoFramings),
+            (Some(_), _) if self.chunked || self.uncoded => return Err(Http1Error::TwoFramings),
             (None, _) if (self.chunked || self.uncoded) && !is_1_1 => {
-                return Err(Fault::TransferEncoding);
+                return Err(Http1Error::TransferEncoding);
             }
-            (None, true) => Length::Chunked,
-            (Some(length), _) => Length::Sized(length),
-            (None, false) => Length::Unsaid,
+            (None, true) => BodyLength::Chunked,
+            (Some(length), _) => BodyLength::Sized(length),
+            (None, false) => BodyLength::Unspecified,
         };
         Ok(Head {
             status,
@@ -229,7 +229,7 @@ impl Found {
     }
 }
 
-impl Coding {
+impl ContentCoding {
     /// The coding that the value of `Content-Encoding` names.
     pub fn named(value: &[u8]) -> Self {
         if value.eq_ignore_ascii_case(b"gzip") || value.eq_ignore_ascii_case(b"x-gzip") {
@@ -263,7 +263,7 @@ fn means_nothing(value: &[u8]) -> bool {
             .any(|coding| coding.eq_ignore_ascii_case(value))
         && !value
             .windows(chunked.len())
-            .any(|part| part.eq_ignore_ascii_case(chunked))
+            .any(|window| window.eq_ignore_ascii_case(chunked))
 }
 
 pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
@@ -321,14 +321,14 @@ impl HeadMemo {
 mod tests {
     use super::*;
 
-    fn check(head: &str) -> Result<Head, Fault> {
+    fn check(head: &str) -> Result<Head, Http1Error> {
         let bytes = head.as_bytes();
         let end = find_end(bytes, 0)?.expect("the head is complete");
         assert_eq!(end, bytes.len());
         parse(bytes)
     }
 
-    fn with(headers: &str) -> Result<Head, Fault> {
+    fn with(headers: &str) -> Result<Head, Http1Error> {
         check(&format!("HTTP/1.1 200 OK\r\n{headers}\r\n"))
     }
 
@@ -339,8 +339,8 @@ mod tests {
         let parsed = check(head).unwrap();
         assert_eq!(parsed.status, 301);
         assert!(parsed.keep_alive);
-        assert_eq!(parsed.length, Length::Sized(1024));
-        assert_eq!(parsed.coding, Coding::Gzip);
+        assert_eq!(parsed.length, BodyLength::Sized(1024));
+        assert_eq!(parsed.coding, ContentCoding::Gzip);
         assert_eq!(&head[parsed.location().unwrap()], "/home?x=1");
     }
 
@@ -375,67 +375,67 @@ mod tests {
     fn what_could_be_framed_in_two_ways_is_refused() {
         assert_eq!(
             with("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"),
-            Err(Fault::TwoFramings)
+            Err(Http1Error::TwoFramings)
         );
         assert_eq!(
             with("Content-Length: 1\r\nContent-Length: 2\r\n"),
-            Err(Fault::ContentLengthsDiffer)
+            Err(Http1Error::ContentLengthsDiffer)
         );
         assert_eq!(
             with("Content-Length: 1, 2\r\n"),
-            Err(Fault::ContentLengthsDiffer)
+            Err(Http1Error::ContentLengthsDiffer)
         );
         assert_eq!(
             with("Content-Length: 7\r\nContent-Length: 7\r\n")
                 .unwrap()
                 .length,
-            Length::Sized(7)
+            BodyLength::Sized(7)
         );
         assert_eq!(
             with("Transfer-Encoding: gzip, chunked\r\n"),
-            Err(Fault::TransferEncoding)
+            Err(Http1Error::TransferEncoding)
         );
         for coding in [
             "gzip", "Deflate", "xchunked", "chunked-", "", "a b", "a, b", "a;q=1", "\"a\"",
         ] {
             assert_eq!(
                 with(&format!("Transfer-Encoding: {coding}\r\n")),
-                Err(Fault::TransferEncoding),
+                Err(Http1Error::TransferEncoding),
                 "{coding}"
             );
         }
         assert_eq!(
             with("Content-Length: 1\r\nTransfer-Encoding: identity\r\n"),
-            Err(Fault::TwoFramings)
+            Err(Http1Error::TwoFramings)
         );
         for codings in [
             ["identity", "chunked"],
             ["chunked", "identity"],
             ["identity", "identity"],
         ] {
-            let [one, other] = codings.map(|coding| format!("Transfer-Encoding: {coding}\r\n"));
+            let [first, other] = codings.map(|coding| format!("Transfer-Encoding: {coding}\r\n"));
             assert_eq!(
-                with(&format!("{one}{other}")),
-                Err(Fault::TransferEncoding),
+                with(&format!("{first}{other}")),
+                Err(Http1Error::TransferEncoding),
                 "{codings:?}"
             );
         }
         assert_eq!(
             check("HTTP/1.0 200 OK\r\nTransfer-Encoding: identity\r\n\r\n"),
-            Err(Fault::TransferEncoding)
+            Err(Http1Error::TransferEncoding)
         );
         assert_eq!(
             with("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
-            Err(Fault::TransferEncoding)
+            Err(Http1Error::TransferEncoding)
         );
         assert_eq!(
             check("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
-            Err(Fault::TransferEncoding)
+            Err(Http1Error::TransferEncoding)
         );
         for length in ["+1", "-1", "0x10", "", "1 2", "18446744073709551616"] {
             assert_eq!(
                 with(&format!("Content-Length: {length}\r\n")),
-                Err(Fault::ContentLength),
+                Err(Http1Error::ContentLength),
                 "{length}"
             );
         }
@@ -445,27 +445,33 @@ mod tests {
     fn a_coding_that_is_none_ends_with_its_connection() {
         for coding in ["identity", "Identity", "no-such-thing"] {
             let head = with(&format!("Transfer-Encoding: {coding}\r\n")).unwrap();
-            assert_eq!((head.length, head.keep_alive), (Length::Unsaid, false));
+            assert_eq!(
+                (head.length, head.keep_alive),
+                (BodyLength::Unspecified, false)
+            );
         }
     }
 
     #[test]
     fn a_lax_grammar_is_refused() {
-        assert!(matches!(with("A: b\r\n folded\r\n"), Err(Fault::Head(_))));
+        assert!(matches!(
+            with("A: b\r\n folded\r\n"),
+            Err(Http1Error::Head(_))
+        ));
         assert!(matches!(
             with("Content-Length : 5\r\n"),
-            Err(Fault::Head(_))
+            Err(Http1Error::Head(_))
         ));
-        assert!(matches!(with("A b: c\r\n"), Err(Fault::Head(_))));
-        assert!(matches!(with("A: b\rc\r\n"), Err(Fault::Head(_))));
-        assert!(matches!(with("A: b\0c\r\n"), Err(Fault::Head(_))));
-        assert_eq!(check("HTTP/1.1 099 No\r\n\r\n"), Err(Fault::Status));
+        assert!(matches!(with("A b: c\r\n"), Err(Http1Error::Head(_))));
+        assert!(matches!(with("A: b\rc\r\n"), Err(Http1Error::Head(_))));
+        assert!(matches!(with("A: b\0c\r\n"), Err(Http1Error::Head(_))));
+        assert_eq!(check("HTTP/1.1 099 No\r\n\r\n"), Err(Http1Error::Status));
         assert_eq!(
             find_end(b"HTTP/1.1 200 OK\n\n", 0),
-            Err(Fault::BareLineFeed)
+            Err(Http1Error::BareLineFeed)
         );
-        assert_eq!(find_end(b"HTTP/2", 0), Err(Fault::NotHttp));
-        assert_eq!(find_end(b"SSH-2.0", 0), Err(Fault::NotHttp));
+        assert_eq!(find_end(b"HTTP/2", 0), Err(Http1Error::NotHttp));
+        assert_eq!(find_end(b"SSH-2.0", 0), Err(Http1Error::NotHttp));
     }
 
     #[test]
@@ -474,7 +480,7 @@ mod tests {
         assert!(with(&headers).is_ok());
         assert_eq!(
             with(&format!("{headers}C: d\r\n")),
-            Err(Fault::TooManyHeaders)
+            Err(Http1Error::TooManyHeaders)
         );
         let long = |length: usize| {
             let frame = "HTTP/1.1 200 OK\r\nA: \r\n\r\n".len();
@@ -489,7 +495,7 @@ mod tests {
         );
         assert_eq!(
             find_end(long(HEAD_LEN_MAX + 1).as_bytes(), 0),
-            Err(Fault::HeadTooLong)
+            Err(Http1Error::HeadTooLong)
         );
     }
 }

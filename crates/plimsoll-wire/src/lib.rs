@@ -10,8 +10,8 @@
 //! However the bytes are split, the result is the same.
 
 pub mod body;
+pub mod error;
 pub mod event_stream;
-pub mod fault;
 pub mod framing;
 pub mod head;
 pub mod limits;

@@ -3,7 +3,7 @@
 
 pub mod scram;
 
-use scram::Exchange;
+use scram::ScramExchange;
 
 /// The version of the protocol, 3.0.
 const PROTOCOL: u32 = 196_608;
@@ -14,11 +14,11 @@ const SCRAM: &[u8] = b"SCRAM-SHA-256";
 
 /// It is not what a server says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+pub struct MalformedMessage;
 
 /// A message of the server: a letter that says what it is, and what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message<'a> {
+pub struct BackendMessage<'a> {
     /// `Z` when it is ready for a question, `E` for an error, `D` for a row, `A` for a notification, and others.
     pub kind: u8,
     /// What it holds.
@@ -30,20 +30,23 @@ pub struct Message<'a> {
 ///
 /// # Errors
 /// When it is none, or longer.
-pub fn read(bytes: &[u8], len_max: usize) -> Result<Option<(usize, Message<'_>)>, Malformed> {
+pub fn read(
+    bytes: &[u8],
+    len_max: usize,
+) -> Result<Option<(usize, BackendMessage<'_>)>, MalformedMessage> {
     let Some((head, rest)) = bytes.split_first_chunk::<5>() else {
         return Ok(None);
     };
     let [kind, len @ ..] = *head;
     // It counts its own four bytes.
-    let len = usize::try_from(u32::from_be_bytes(len)).map_err(|_| Malformed)?;
-    let len = len.checked_sub(4).ok_or(Malformed)?;
+    let len = usize::try_from(u32::from_be_bytes(len)).map_err(|_| MalformedMessage)?;
+    let len = len.checked_sub(4).ok_or(MalformedMessage)?;
     if len > len_max {
-        return Err(Malformed);
+        return Err(MalformedMessage);
     }
     Ok(rest
         .get(..len)
-        .map(|body| (head.len() + len, Message { kind, body })))
+        .map(|body| (head.len() + len, BackendMessage { kind, body })))
 }
 
 /// A message: what it is, its length with the length's own four bytes, and what it holds.
@@ -103,25 +106,25 @@ pub fn notification(body: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// The way in: proves who asks, as the server wants it.
 #[derive(Debug)]
-pub struct Entrance<'a> {
+pub struct Authentication<'a> {
     password: &'a str,
     /// Nobody else can listen on the way there, so that a password may be said.
     is_near: bool,
-    stage: Stage,
+    stage: AuthStage,
 }
 
 #[derive(Debug)]
-enum Stage {
-    Asked,
+enum AuthStage {
+    Initial,
     /// The first message of the proof was sent.
-    Begun(Exchange),
+    Begun(ScramExchange),
     /// The proof was; the server proves itself by this.
     Proved(String),
 }
 
 /// What comes of a server's demand (`R`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum AuthStep {
     /// Nothing is to be said.
     Wait,
     /// This is to be sent.
@@ -130,7 +133,7 @@ pub enum Step {
 
 /// Why one does not come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoEntrance {
+pub enum AuthError {
     /// What the server wants is not had, or not given; in words.
     Denied(&'static str),
     /// What the server says is none of the protocol; in words.
@@ -139,13 +142,13 @@ pub enum NoEntrance {
     Malformed,
 }
 
-impl<'a> Entrance<'a> {
+impl<'a> Authentication<'a> {
     /// With a password, or an empty one.
     pub fn new(password: &'a str, is_near: bool) -> Self {
         Self {
             password,
             is_near,
-            stage: Stage::Asked,
+            stage: AuthStage::Initial,
         }
     }
 
@@ -153,56 +156,56 @@ impl<'a> Entrance<'a> {
     ///
     /// # Errors
     /// When that cannot be.
-    pub fn answer(&mut self, body: &[u8]) -> Result<Step, NoEntrance> {
-        let (way, rest) = body.split_first_chunk::<4>().ok_or(NoEntrance::Malformed)?;
+    pub fn answer(&mut self, body: &[u8]) -> Result<AuthStep, AuthError> {
+        let (way, rest) = body.split_first_chunk::<4>().ok_or(AuthError::Malformed)?;
         match (u32::from_be_bytes(*way), &self.stage) {
             // Who begins a proof must end it: the server has something to prove too.
-            (0, Stage::Asked) => Ok(Step::Wait),
-            (11, Stage::Begun(exchange)) => {
-                let said = String::from_utf8_lossy(rest);
-                let proof = exchange.answer(&said, self.password);
-                let proof = proof.ok_or(NoEntrance::Strange("a challenge that is none"))?;
-                self.stage = Stage::Proved(proof.expected);
-                Ok(Step::Send(message(b'p', proof.text.as_bytes())))
+            (0, AuthStage::Initial) => Ok(AuthStep::Wait),
+            (11, AuthStage::Begun(exchange)) => {
+                let challenge = String::from_utf8_lossy(rest);
+                let proof = exchange.answer(&challenge, self.password);
+                let proof = proof.ok_or(AuthError::Strange("a challenge that is none"))?;
+                self.stage = AuthStage::Proved(proof.expected);
+                Ok(AuthStep::Send(message(b'p', proof.text.as_bytes())))
             }
-            (12, Stage::Proved(expected)) => {
-                let said = String::from_utf8_lossy(rest);
-                if said.trim_end_matches('\0') == expected {
-                    self.stage = Stage::Asked;
-                    Ok(Step::Wait)
+            (12, AuthStage::Proved(expected)) => {
+                let server_final = String::from_utf8_lossy(rest);
+                if server_final.trim_end_matches('\0') == expected {
+                    self.stage = AuthStage::Initial;
+                    Ok(AuthStep::Wait)
                 } else {
-                    Err(NoEntrance::Strange("it does not know the password either"))
+                    Err(AuthError::Strange("it does not know the password either"))
                 }
             }
-            (way, Stage::Asked) if !matches!(way, 11 | 12) => self.begin(way, rest),
-            _ => Err(NoEntrance::Malformed),
+            (way, AuthStage::Initial) if !matches!(way, 11 | 12) => self.begin(way, rest),
+            _ => Err(AuthError::Malformed),
         }
     }
 
-    fn begin(&mut self, way: u32, rest: &[u8]) -> Result<Step, NoEntrance> {
+    fn begin(&mut self, way: u32, rest: &[u8]) -> Result<AuthStep, AuthError> {
         if self.password.is_empty() {
-            return Err(NoEntrance::Denied("it wants a password"));
+            return Err(AuthError::Denied("it wants a password"));
         }
         match way {
-            3 if self.is_near => Ok(Step::Send(message(b'p', &terminated(self.password)))),
-            3 => Err(NoEntrance::Denied(
+            3 if self.is_near => Ok(AuthStep::Send(message(b'p', &terminated(self.password)))),
+            3 => Err(AuthError::Denied(
                 "it wants the password as it is, over a network",
             )),
-            5 => Err(NoEntrance::Denied(
+            5 => Err(AuthError::Denied(
                 "it knows only the MD5 of the password; as an administrator: `SET password_encryption = 'scram-sha-256'`, \
                  then `ALTER ROLE … PASSWORD '…'`",
             )),
             10 if rest.split(|&byte| byte == 0).any(|name| name == SCRAM) => {
-                let exchange = Exchange::begin();
-                let exchange = exchange.ok_or(NoEntrance::Strange("no random numbers here"))?;
+                let exchange = ScramExchange::begin();
+                let exchange = exchange.ok_or(AuthError::Strange("no random numbers here"))?;
                 let first = exchange.first();
                 // Here a length counts only what follows it.
                 let len = u32::try_from(first.len()).unwrap_or(0).to_be_bytes();
                 let body = [SCRAM, b"\0", &len, first.as_bytes()].concat();
-                self.stage = Stage::Begun(exchange);
-                Ok(Step::Send(message(b'p', &body)))
+                self.stage = AuthStage::Begun(exchange);
+                Ok(AuthStep::Send(message(b'p', &body)))
             }
-            _ => Err(NoEntrance::Denied(
+            _ => Err(AuthError::Denied(
                 "it wants a proof that is not spoken here",
             )),
         }
@@ -217,20 +220,20 @@ mod tests {
 
     #[test]
     fn messages_are_told_apart() {
-        let said = [message(b'Z', b"I"), question("LISTEN \"a\"")].concat();
-        let (len, first) = read(&said, 100).unwrap().unwrap();
+        let bytes = [message(b'Z', b"I"), question("LISTEN \"a\"")].concat();
+        let (len, first) = read(&bytes, 100).unwrap().unwrap();
         assert_eq!((len, first.kind, first.body), (6, b'Z', &b"I"[..]));
         for end in 0..6 {
-            assert_eq!(read(&said[..end], 100), Ok(None), "{end}");
+            assert_eq!(read(&bytes[..end], 100), Ok(None), "{end}");
         }
-        let (_, second) = read(&said[len..], 100).unwrap().unwrap();
+        let (_, second) = read(&bytes[len..], 100).unwrap().unwrap();
         assert_eq!(second.body, b"LISTEN \"a\"\0");
-        assert_eq!(read(b"Z\0\0\0\x03", 100), Err(Malformed));
-        assert_eq!(read(b"Z\0\0\x01\0", 100), Err(Malformed));
+        assert_eq!(read(b"Z\0\0\0\x03", 100), Err(MalformedMessage));
+        assert_eq!(read(b"Z\0\0\x01\0", 100), Err(MalformedMessage));
         assert_eq!(entry("e", "d").len(), 53);
-        let told = b"\0\0\0\x07odds\0{\"a\":1}\0";
-        assert_eq!(notification(told), Some((&b"odds"[..], &b"{\"a\":1}"[..])));
-        assert_eq!(notification(&told[..8]), None);
+        let body = b"\0\0\0\x07odds\0{\"a\":1}\0";
+        assert_eq!(notification(body), Some((&b"odds"[..], &b"{\"a\":1}"[..])));
+        assert_eq!(notification(&body[..8]), None);
         assert_eq!(notification(b"\0"), None);
         let error = b"SFATAL\0C53300\0Msorry, too many clients already\0\0";
         assert_eq!(error_field(error, b'C').as_deref(), Some("53300"));
@@ -241,10 +244,10 @@ mod tests {
     fn a_password_is_said_only_where_nobody_listens() {
         let demand = |way: u32, more: &[u8]| [&way.to_be_bytes()[..], more].concat();
         let answer = |password: &'static str, is_near: bool, body: &[u8]| {
-            Entrance::new(password, is_near).answer(body)
+            Authentication::new(password, is_near).answer(body)
         };
-        assert_eq!(answer("", false, &demand(0, b"")), Ok(Step::Wait));
-        let plain = Step::Send(message(b'p', b"secret\0"));
+        assert_eq!(answer("", false, &demand(0, b"")), Ok(AuthStep::Wait));
+        let plain = AuthStep::Send(message(b'p', b"secret\0"));
         assert_eq!(answer("secret", true, &demand(3, b"")), Ok(plain));
         for (password, body) in [
             ("secret", demand(3, b"")),
@@ -253,17 +256,17 @@ mod tests {
             ("", demand(10, b"SCRAM-SHA-256\0\0")),
         ] {
             let refused = answer(password, false, &body);
-            assert!(matches!(refused, Err(NoEntrance::Denied(_))), "{body:?}");
+            assert!(matches!(refused, Err(AuthError::Denied(_))), "{body:?}");
         }
         for body in [&b""[..], &demand(11, b"r=x"), &demand(12, b"v=x")] {
-            assert_eq!(answer("secret", false, body), Err(NoEntrance::Malformed));
+            assert_eq!(answer("secret", false, body), Err(AuthError::Malformed));
         }
-        let mut entrance = Entrance::new("secret", false);
-        let Ok(Step::Send(first)) = entrance.answer(&demand(10, b"SCRAM-SHA-256\0\0")) else {
+        let mut entrance = Authentication::new("secret", false);
+        let Ok(AuthStep::Send(first)) = entrance.answer(&demand(10, b"SCRAM-SHA-256\0\0")) else {
             panic!("a proof is begun");
         };
         assert!(first.starts_with(b"p"));
-        assert_eq!(entrance.answer(&demand(0, b"")), Err(NoEntrance::Malformed));
+        assert_eq!(entrance.answer(&demand(0, b"")), Err(AuthError::Malformed));
         assert!(entrance.answer(&demand(11, b"r=other,s=,i=1")).is_err());
     }
 
@@ -275,7 +278,7 @@ mod tests {
             }
             let _ = notification(&bytes);
             let _ = error_field(&bytes, b'C');
-            let _ = Entrance::new("secret", true).answer(&bytes);
+            let _ = Authentication::new("secret", true).answer(&bytes);
         }
     }
 }

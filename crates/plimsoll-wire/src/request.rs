@@ -12,8 +12,8 @@ pub fn encode(
     close: bool,
 ) -> Box<[u8]> {
     let mut head = Vec::with_capacity(256);
-    for part in [method, " ", target, " HTTP/1.1\r\n"] {
-        head.extend_from_slice(part.as_bytes());
+    for segment in [method, " ", target, " HTTP/1.1\r\n"] {
+        head.extend_from_slice(segment.as_bytes());
     }
     for (name, value) in headers {
         if close && name.eq_ignore_ascii_case("connection") {
@@ -34,8 +34,8 @@ pub fn encode(
 }
 
 fn put(head: &mut Vec<u8>, name: &str, value: &str) {
-    for part in [name, ": ", value, "\r\n"] {
-        head.extend_from_slice(part.as_bytes());
+    for segment in [name, ": ", value, "\r\n"] {
+        head.extend_from_slice(segment.as_bytes());
     }
 }
 

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use httparse::{Header, ParserConfig, Request};
 use thiserror::Error;
 
-use crate::head::{HEADERS_MAX, Length, decimal};
+use crate::head::{BodyLength, HEADERS_MAX, decimal};
 
 /// Longest request line accepted, bytes.
 pub const LINE_LEN_MAX: usize = 16 * 1024;
@@ -17,17 +17,17 @@ pub const LINE_LEN_MAX: usize = 16 * 1024;
 pub const EMPTY_LINES_MAX: usize = 4;
 
 /// Room for the headers of one head.
-pub type HeaderRoom<'b> = [MaybeUninit<Header<'b>>; HEADERS_MAX];
+pub type HeaderBuffer<'b> = [MaybeUninit<Header<'b>>; HEADERS_MAX];
 
 /// Room that holds nothing yet.
 #[inline]
-pub fn header_room<'b>() -> HeaderRoom<'b> {
+pub fn header_buffer<'b>() -> HeaderBuffer<'b> {
     [const { MaybeUninit::uninit() }; HEADERS_MAX]
 }
 
 /// Why bytes are not an acceptable request. The connection they came on cannot be used any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum RequestFault {
+pub enum RequestError {
     /// The first bytes cannot start a request.
     #[error("the bytes do not start an HTTP request")]
     NotHttp,
@@ -81,7 +81,7 @@ pub enum RequestFault {
     Expectation,
 }
 
-impl RequestFault {
+impl RequestError {
     /// The status that answers it.
     pub fn status(self) -> u16 {
         match self {
@@ -114,7 +114,7 @@ pub struct RequestHead<'h, 'b> {
     /// Whether the client will use the connection again.
     pub keep_alive: bool,
     /// Length of the body; [`Length::Unsaid`] stands for none.
-    pub length: Length,
+    pub length: BodyLength,
     /// Whether the client waits for `100 Continue`.
     pub expects_continue: bool,
     /// Whether another protocol is asked for, `Connection` says so too, and the request is one that may become a
@@ -131,12 +131,12 @@ pub struct RequestHead<'h, 'b> {
 /// # Errors
 /// When there are more than [`EMPTY_LINES_MAX`].
 #[inline]
-pub fn skip_empty_lines(bytes: &[u8]) -> Result<usize, RequestFault> {
+pub fn skip_empty_lines(bytes: &[u8]) -> Result<usize, RequestError> {
     let mut at = 0;
     while bytes[at..].starts_with(b"\r\n") {
         at += 2;
         if at > 2 * EMPTY_LINES_MAX {
-            return Err(RequestFault::NotHttp);
+            return Err(RequestError::NotHttp);
         }
     }
     Ok(at)
@@ -153,11 +153,11 @@ pub fn find_end(
     bytes: &[u8],
     scanned: usize,
     len_max: usize,
-) -> Result<Option<usize>, RequestFault> {
+) -> Result<Option<usize>, RequestError> {
     match bytes.first() {
         None => return Ok(None),
         Some(first) if !first.is_ascii_alphanumeric() && !b"!#$%&'*+-.^_`|~\r".contains(first) => {
-            return Err(RequestFault::NotHttp);
+            return Err(RequestError::NotHttp);
         }
         Some(_) => {}
     }
@@ -165,7 +165,7 @@ pub fn find_end(
     for line_feed in memchr::memchr_iter(b'\n', &within[scanned.min(within.len())..]) {
         let end = scanned + line_feed;
         if end == 0 || within[end - 1] != b'\r' {
-            return Err(RequestFault::BareLineFeed);
+            return Err(RequestError::BareLineFeed);
         }
         if end >= 2 && within[end - 2] == b'\n' {
             return line_fits(within).map(|()| Some(end + 1));
@@ -173,16 +173,16 @@ pub fn find_end(
     }
     line_fits(within)?;
     if within.len() == len_max {
-        return Err(RequestFault::HeadTooLong);
+        return Err(RequestError::HeadTooLong);
     }
     Ok(None)
 }
 
 /// Whether the request line ends where it must, as far as it has come: the same for bytes that come at once.
 #[inline]
-fn line_fits(bytes: &[u8]) -> Result<(), RequestFault> {
+fn line_fits(bytes: &[u8]) -> Result<(), RequestError> {
     if bytes.len() >= LINE_LEN_MAX && memchr::memchr(b'\n', &bytes[..LINE_LEN_MAX]).is_none() {
-        return Err(RequestFault::LineTooLong);
+        return Err(RequestError::LineTooLong);
     }
     Ok(())
 }
@@ -194,25 +194,25 @@ fn line_fits(bytes: &[u8]) -> Result<(), RequestFault> {
 #[inline]
 pub fn parse<'h, 'b>(
     bytes: &'b [u8],
-    room: &'h mut HeaderRoom<'b>,
-) -> Result<RequestHead<'h, 'b>, RequestFault> {
+    room: &'h mut HeaderBuffer<'b>,
+) -> Result<RequestHead<'h, 'b>, RequestError> {
     let mut request = Request::new(&mut []);
     let parsed =
         ParserConfig::default().parse_request_with_uninit_headers(&mut request, bytes, room);
     match parsed {
         Ok(httparse::Status::Complete(len)) if len == bytes.len() => {}
-        Ok(_) => return Err(RequestFault::Head(httparse::Error::NewLine)),
-        Err(httparse::Error::TooManyHeaders) => return Err(RequestFault::TooManyHeaders),
-        Err(httparse::Error::Version) if is_foreign(bytes) => return Err(RequestFault::Foreign),
-        Err(httparse::Error::Version) => return Err(RequestFault::Version),
-        Err(error) => return Err(RequestFault::Head(error)),
+        Ok(_) => return Err(RequestError::Head(httparse::Error::NewLine)),
+        Err(httparse::Error::TooManyHeaders) => return Err(RequestError::TooManyHeaders),
+        Err(httparse::Error::Version) if is_foreign(bytes) => return Err(RequestError::Foreign),
+        Err(httparse::Error::Version) => return Err(RequestError::Version),
+        Err(error) => return Err(RequestError::Head(error)),
     }
     let (Some(method), Some(target)) = (request.method, request.path) else {
-        return Err(RequestFault::Head(httparse::Error::Token));
+        return Err(RequestError::Head(httparse::Error::Token));
     };
     let headers: &'h [Header<'b>] = request.headers;
     let is_1_1 = request.version == Some(1);
-    let mut found = Found::default();
+    let mut found = RequestFields::default();
     for header in headers {
         found.take(header)?;
     }
@@ -220,7 +220,7 @@ pub fn parse<'h, 'b>(
     let host = found.host(authority, is_1_1)?;
     let length = found.length(is_1_1)?;
     if found.unknown_expectation {
-        return Err(RequestFault::Expectation);
+        return Err(RequestError::Expectation);
     }
     Ok(RequestHead {
         method,
@@ -234,14 +234,14 @@ pub fn parse<'h, 'b>(
             && found.upgrade
             && found.upgrade_named
             && !found.upgrade_barred
-            && matches!(length, Length::Unsaid | Length::Sized(0)),
+            && matches!(length, BodyLength::Unspecified | BodyLength::Sized(0)),
         names_hop_headers: found.names_hop_headers,
         headers,
     })
 }
 
 /// Whether a value of `Upgrade` names HTTP itself: what passed the tunnel would be requests that nobody here reads.
-fn asks_for_http2(value: &[u8]) -> bool {
+fn names_http2(value: &[u8]) -> bool {
     value
         .split(|&byte| byte == b',')
         .map(<[u8]>::trim_ascii)
@@ -266,7 +266,7 @@ fn is_foreign(bytes: &[u8]) -> bool {
     clippy::struct_excessive_bools,
     reason = "independent facts of one head, never passed on together"
 )]
-struct Found<'b> {
+struct RequestFields<'b> {
     sized: Option<u64>,
     chunked: bool,
     host: Option<&'b [u8]>,
@@ -280,14 +280,14 @@ struct Found<'b> {
     unknown_expectation: bool,
 }
 
-impl<'b> Found<'b> {
+impl<'b> RequestFields<'b> {
     #[inline]
-    fn take(&mut self, header: &Header<'b>) -> Result<(), RequestFault> {
+    fn take(&mut self, header: &Header<'b>) -> Result<(), RequestError> {
         let (name, value) = (header.name, header.value);
         // The length sorts out nearly every header without comparing letters.
         match name.len() {
             4 if name.eq_ignore_ascii_case("host") && self.host.replace(value).is_some() => {
-                return Err(RequestFault::Host);
+                return Err(RequestError::Host);
             }
             6 if name.eq_ignore_ascii_case("expect") => {
                 if value.trim_ascii().eq_ignore_ascii_case(b"100-continue") {
@@ -298,22 +298,22 @@ impl<'b> Found<'b> {
             }
             7 if name.eq_ignore_ascii_case("upgrade") => {
                 self.upgrade = true;
-                self.upgrade_barred |= asks_for_http2(value);
+                self.upgrade_barred |= names_http2(value);
             }
             10 if name.eq_ignore_ascii_case("connection") => self.take_connection(value),
             14 if name.eq_ignore_ascii_case("content-length") => {
-                let length = decimal(value.trim_ascii()).ok_or(RequestFault::ContentLength)?;
+                let length = decimal(value.trim_ascii()).ok_or(RequestError::ContentLength)?;
                 if self.sized.replace(length).is_some() {
-                    return Err(RequestFault::ContentLength);
+                    return Err(RequestError::ContentLength);
                 }
             }
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
                 let value = value.trim_ascii();
                 if self.chunked || value.is_empty() {
-                    return Err(RequestFault::TransferEncoding);
+                    return Err(RequestError::TransferEncoding);
                 }
                 if !value.eq_ignore_ascii_case(b"chunked") {
-                    return Err(RequestFault::UnknownCoding);
+                    return Err(RequestError::UnknownCoding);
                 }
                 self.chunked = true;
             }
@@ -336,13 +336,13 @@ impl<'b> Found<'b> {
         }
     }
 
-    fn length(&self, is_1_1: bool) -> Result<Length, RequestFault> {
+    fn length(&self, is_1_1: bool) -> Result<BodyLength, RequestError> {
         match (self.sized, self.chunked) {
-            (Some(_), true) => Err(RequestFault::TwoFramings),
-            (None, true) if !is_1_1 => Err(RequestFault::TransferEncoding),
-            (None, true) => Ok(Length::Chunked),
-            (Some(length), false) => Ok(Length::Sized(length)),
-            (None, false) => Ok(Length::Unsaid),
+            (Some(_), true) => Err(RequestError::TwoFramings),
+            (None, true) if !is_1_1 => Err(RequestError::TransferEncoding),
+            (None, true) => Ok(BodyLength::Chunked),
+            (Some(length), false) => Ok(BodyLength::Sized(length)),
+            (None, false) => Ok(BodyLength::Unspecified),
         }
     }
 
@@ -352,11 +352,11 @@ impl<'b> Found<'b> {
         &self,
         authority: Option<&'b str>,
         is_1_1: bool,
-    ) -> Result<Option<&'b str>, RequestFault> {
+    ) -> Result<Option<&'b str>, RequestError> {
         let named = match self.host {
-            None if is_1_1 => return Err(RequestFault::Host),
+            None if is_1_1 => return Err(RequestError::Host),
             None => None,
-            Some(value) => Some(valid_host(value.trim_ascii()).ok_or(RequestFault::Host)?),
+            Some(value) => Some(valid_host(value.trim_ascii()).ok_or(RequestError::Host)?),
         };
         match (authority, named) {
             (None, named) => Ok(named),
@@ -364,7 +364,7 @@ impl<'b> Found<'b> {
             (Some(authority), Some(named)) if authority.eq_ignore_ascii_case(named) => {
                 Ok(Some(authority))
             }
-            _ => Err(RequestFault::HostsDiffer),
+            _ => Err(RequestError::HostsDiffer),
         }
     }
 }
@@ -373,9 +373,9 @@ impl<'b> Found<'b> {
 fn split_target<'b>(
     method: &str,
     target: &'b str,
-) -> Result<(&'b str, Option<&'b str>), RequestFault> {
+) -> Result<(&'b str, Option<&'b str>), RequestError> {
     if matches!(method, "CONNECT" | "TRACE") {
-        return Err(RequestFault::Method);
+        return Err(RequestError::Method);
     }
     // A fragment is never sent, and bytes beyond ASCII are not part of a target; who sends them is read differently
     // by different servers. So is a backslash, which some take for a slash.
@@ -383,7 +383,7 @@ fn split_target<'b>(
         .bytes()
         .any(|byte| !(0x21..0x7f).contains(&byte) || matches!(byte, b'#' | b'\\'))
     {
-        return Err(RequestFault::Target);
+        return Err(RequestError::Target);
     }
     if target.starts_with('/') {
         return Ok((target, None));
@@ -391,15 +391,15 @@ fn split_target<'b>(
     if target == "*" && method == "OPTIONS" {
         return Ok((target, None));
     }
-    let (scheme, rest) = target.split_once("://").ok_or(RequestFault::Target)?;
+    let (scheme, rest) = target.split_once("://").ok_or(RequestError::Target)?;
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-        return Err(RequestFault::Target);
+        return Err(RequestError::Target);
     }
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let authority = valid_host(&rest.as_bytes()[..end]).ok_or(RequestFault::Target)?;
+    let authority = valid_host(&rest.as_bytes()[..end]).ok_or(RequestError::Target)?;
     match &rest[end..] {
         // A query without a path cannot be handed on as it is.
-        path if path.starts_with('?') => Err(RequestFault::Target),
+        path if path.starts_with('?') => Err(RequestError::Target),
         path => Ok((path, Some(authority))),
     }
 }

@@ -1,8 +1,8 @@
 //! One answer, taken in pieces as they arrive.
 
-use crate::body::{Body, Content};
-use crate::fault::Fault;
-use crate::head::{self, Coding, Head, HeadMemo, Length};
+use crate::body::{BodyState, ContentMeter};
+use crate::error::Http1Error;
+use crate::head::{self, BodyLength, ContentCoding, Head, HeadMemo};
 use crate::limits::{HEAD_LEN_MAX, INTERIM_MAX};
 pub use crate::sink::Sink;
 
@@ -28,7 +28,7 @@ pub enum Progress {
 
 /// What the end of the connection means to an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum AnswerEnd {
     /// It ends a body that lasts as long as the connection: the answer is complete.
     Complete,
     /// Nothing of the answer had come.
@@ -40,9 +40,9 @@ pub enum End {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ResponseReaderState {
     Head,
-    Body(Body),
+    Body(BodyState),
     Complete,
 }
 
@@ -51,7 +51,7 @@ enum State {
 /// A head that arrives in one piece is read where it lies; only one cut in two is copied.
 #[derive(Debug)]
 pub struct ResponseReader {
-    state: State,
+    state: ResponseReaderState,
     head: Option<Head>,
     /// What has come of a head that is not complete.
     partial: Vec<u8>,
@@ -63,7 +63,7 @@ pub struct ResponseReader {
 impl Default for ResponseReader {
     fn default() -> Self {
         Self {
-            state: State::Head,
+            state: ResponseReaderState::Head,
             head: None,
             partial: Vec::new(),
             location: None,
@@ -77,7 +77,7 @@ impl ResponseReader {
     /// Forgets the last answer.
     #[inline]
     pub fn begin(&mut self) {
-        self.state = State::Head;
+        self.state = ResponseReaderState::Head;
         self.head = None;
         self.content_len = 0;
         self.interim = 0;
@@ -99,7 +99,7 @@ impl ResponseReader {
         input: &[u8],
         expected: Expected,
         memo: &mut HeadMemo,
-    ) -> Result<Progress, Fault> {
+    ) -> Result<Progress, Http1Error> {
         self.feed_into(input, expected, memo, &mut ())
     }
 
@@ -114,16 +114,18 @@ impl ResponseReader {
         expected: Expected,
         memo: &mut HeadMemo,
         sink: &mut impl Sink,
-    ) -> Result<Progress, Fault> {
+    ) -> Result<Progress, Http1Error> {
         let mut at = 0;
         loop {
             match &mut self.state {
-                State::Head => match self.take_head(&input[at..], expected, memo, sink)? {
-                    Some(taken) => at += taken,
-                    None => return Ok(Progress::More),
-                },
-                State::Body(body) => {
-                    let mut content = Content {
+                ResponseReaderState::Head => {
+                    match self.take_head(&input[at..], expected, memo, sink)? {
+                        Some(taken) => at += taken,
+                        None => return Ok(Progress::More),
+                    }
+                }
+                ResponseReaderState::Body(body) => {
+                    let mut content = ContentMeter {
                         len: self.content_len,
                         len_max: expected.body_len_max,
                     };
@@ -132,9 +134,9 @@ impl ResponseReader {
                     if !body.is_complete() {
                         return Ok(Progress::More);
                     }
-                    self.state = State::Complete;
+                    self.state = ResponseReaderState::Complete;
                 }
-                State::Complete => return Ok(Progress::Complete(at)),
+                ResponseReaderState::Complete => return Ok(Progress::Complete(at)),
             }
         }
     }
@@ -143,7 +145,7 @@ impl ResponseReader {
     #[inline]
     pub fn skippable(&self) -> u64 {
         match self.state {
-            State::Body(Body::Sized(left)) => left,
+            ResponseReaderState::Body(BodyState::Sized(left)) => left,
             _ => 0,
         }
     }
@@ -164,20 +166,22 @@ impl ResponseReader {
         }
         self.content_len += count;
         if count < left {
-            self.state = State::Body(Body::Sized(left - count));
+            self.state = ResponseReaderState::Body(BodyState::Sized(left - count));
             return Progress::More;
         }
-        self.state = State::Complete;
+        self.state = ResponseReaderState::Complete;
         Progress::Complete(0)
     }
 
     /// What the end of the connection means now.
-    pub fn end(&self) -> End {
+    pub fn end(&self) -> AnswerEnd {
         match self.state {
-            State::Complete | State::Body(Body::UntilClose) => End::Complete,
-            State::Body(_) => End::InBody,
-            State::Head if self.has_begun() => End::InHead,
-            State::Head => End::BeforeAnswer,
+            ResponseReaderState::Complete | ResponseReaderState::Body(BodyState::UntilClose) => {
+                AnswerEnd::Complete
+            }
+            ResponseReaderState::Body(_) => AnswerEnd::InBody,
+            ResponseReaderState::Head if self.has_begun() => AnswerEnd::InHead,
+            ResponseReaderState::Head => AnswerEnd::BeforeAnswer,
         }
     }
 
@@ -197,8 +201,8 @@ impl ResponseReader {
     }
 
     /// Content coding of the body.
-    pub fn coding(&self) -> Coding {
-        self.head.map_or(Coding::Other, |head| head.coding)
+    pub fn coding(&self) -> ContentCoding {
+        self.head.map_or(ContentCoding::Other, |head| head.coding)
     }
 
     /// Bytes of the body so far, without framing.
@@ -208,7 +212,7 @@ impl ResponseReader {
 
     /// Whether the connection can carry another request, once the answer is complete.
     pub fn keeps_alive(&self) -> bool {
-        self.state == State::Complete && self.head.is_some_and(|head| head.keep_alive)
+        self.state == ResponseReaderState::Complete && self.head.is_some_and(|head| head.keep_alive)
     }
 
     /// The value of `Location`, kept when it was expected and the status is a redirect.
@@ -224,7 +228,7 @@ impl ResponseReader {
         expected: Expected,
         memo: &mut HeadMemo,
         sink: &mut impl Sink,
-    ) -> Result<Option<usize>, Fault> {
+    ) -> Result<Option<usize>, Http1Error> {
         if self.partial.is_empty()
             && let Some((len, head)) = memo.recall(input)
         {
@@ -240,7 +244,7 @@ impl ResponseReader {
         expected: Expected,
         memo: &mut HeadMemo,
         sink: &mut impl Sink,
-    ) -> Result<Option<usize>, Fault> {
+    ) -> Result<Option<usize>, Http1Error> {
         if self.partial.is_empty() {
             let Some(len) = head::find_end(input, 0)? else {
                 self.partial.extend_from_slice(input);
@@ -271,7 +275,7 @@ impl ResponseReader {
         bytes: &[u8],
         expected: Expected,
         sink: &mut impl Sink,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Http1Error> {
         if head.status < 200 {
             return self.skip_interim(head.status);
         }
@@ -281,25 +285,27 @@ impl ResponseReader {
             self.location = head.location().map(|range| bytes[range].into());
         }
         if expected.no_body || matches!(head.status, 204 | 304) {
-            self.state = State::Complete;
+            self.state = ResponseReaderState::Complete;
             return Ok(());
         }
-        self.state = State::Body(match head.length {
-            Length::Sized(len) if len > expected.body_len_max => return Err(Fault::BodyTooLong),
-            Length::Sized(len) => Body::Sized(len),
-            Length::Chunked => Body::chunked(),
-            Length::Unsaid => Body::UntilClose,
+        self.state = ResponseReaderState::Body(match head.length {
+            BodyLength::Sized(len) if len > expected.body_len_max => {
+                return Err(Http1Error::BodyTooLong);
+            }
+            BodyLength::Sized(len) => BodyState::Sized(len),
+            BodyLength::Chunked => BodyState::chunked(),
+            BodyLength::Unspecified => BodyState::UntilClose,
         });
         Ok(())
     }
 
-    fn skip_interim(&mut self, status: u16) -> Result<(), Fault> {
+    fn skip_interim(&mut self, status: u16) -> Result<(), Http1Error> {
         if status == 101 {
-            return Err(Fault::UnaskedUpgrade);
+            return Err(Http1Error::UnaskedUpgrade);
         }
         self.interim += 1;
         if self.interim > INTERIM_MAX {
-            return Err(Fault::TooManyInterim);
+            return Err(Http1Error::TooManyInterim);
         }
         Ok(())
     }
@@ -315,7 +321,7 @@ mod tests {
         body_len_max: 1 << 20,
     };
 
-    fn read(input: &str, expected: Expected) -> (Result<Progress, Fault>, ResponseReader) {
+    fn read(input: &str, expected: Expected) -> (Result<Progress, Http1Error>, ResponseReader) {
         let mut reader = ResponseReader::default();
         reader.begin();
         let progress = reader.feed(input.as_bytes(), expected, &mut HeadMemo::default());
@@ -331,10 +337,10 @@ mod tests {
         assert_eq!(reader.status(), 200);
         assert_eq!(
             read("HTTP/1.1 101 Switching\r\n\r\n", EXPECTED).0,
-            Err(Fault::UnaskedUpgrade)
+            Err(Http1Error::UnaskedUpgrade)
         );
         let endless = "HTTP/1.1 100 Continue\r\n\r\n".repeat(33);
-        assert_eq!(read(&endless, EXPECTED).0, Err(Fault::TooManyInterim));
+        assert_eq!(read(&endless, EXPECTED).0, Err(Http1Error::TooManyInterim));
     }
 
     #[test]
@@ -365,7 +371,7 @@ mod tests {
         };
         assert_eq!(
             read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", small).0,
-            Err(Fault::BodyTooLong)
+            Err(Http1Error::BodyTooLong)
         );
         assert_eq!(
             read(
@@ -373,27 +379,27 @@ mod tests {
                 small
             )
             .0,
-            Err(Fault::BodyTooLong)
+            Err(Http1Error::BodyTooLong)
         );
         assert_eq!(
             read("HTTP/1.1 200 OK\r\n\r\nhello", small).0,
-            Err(Fault::BodyTooLong)
+            Err(Http1Error::BodyTooLong)
         );
     }
 
     #[test]
     fn the_end_of_the_connection_means_what_it_cuts() {
-        assert_eq!(read("", EXPECTED).1.end(), End::BeforeAnswer);
-        assert_eq!(read("HTTP/1.1 20", EXPECTED).1.end(), End::InHead);
+        assert_eq!(read("", EXPECTED).1.end(), AnswerEnd::BeforeAnswer);
+        assert_eq!(read("HTTP/1.1 20", EXPECTED).1.end(), AnswerEnd::InHead);
         assert_eq!(
             read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe", EXPECTED)
                 .1
                 .end(),
-            End::InBody
+            AnswerEnd::InBody
         );
         assert_eq!(
             read("HTTP/1.1 200 OK\r\n\r\nhe", EXPECTED).1.end(),
-            End::Complete
+            AnswerEnd::Complete
         );
         assert!(!read("HTTP/1.1 200 OK\r\n\r\nhe", EXPECTED).1.keeps_alive());
     }
@@ -413,7 +419,7 @@ mod tests {
             read("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhe", EXPECTED);
         assert_eq!((progress, reader.skippable()), (Ok(Progress::More), 7));
         assert_eq!(reader.skip(5), Progress::More);
-        assert_eq!(reader.end(), End::InBody);
+        assert_eq!(reader.end(), AnswerEnd::InBody);
         assert_eq!(reader.skip(2), Progress::Complete(0));
         assert_eq!((reader.content_len(), reader.keeps_alive()), (9, true));
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhe";
@@ -421,12 +427,12 @@ mod tests {
     }
 
     #[derive(Default)]
-    struct Kept {
+    struct RecordingSink {
         heads: Vec<Vec<u8>>,
         body: Vec<u8>,
     }
 
-    impl Sink for Kept {
+    impl Sink for RecordingSink {
         fn head(&mut self, _head: &Head, bytes: &[u8]) {
             self.heads.push(bytes.to_vec());
         }
@@ -441,7 +447,7 @@ mod tests {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nSet-Cookie: a=b\r\n\r\n";
         let input = format!("HTTP/1.1 100 Continue\r\n\r\n{head}5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n");
         for size in [1, 7, 64, 1000] {
-            let (mut reader, mut kept) = (ResponseReader::default(), Kept::default());
+            let (mut reader, mut kept) = (ResponseReader::default(), RecordingSink::default());
             let mut memo = HeadMemo::default();
             for piece in input.as_bytes().chunks(size) {
                 reader

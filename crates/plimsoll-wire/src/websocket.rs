@@ -10,18 +10,18 @@
 
 pub mod closing;
 pub mod deflate;
+pub mod error;
 pub mod event;
-pub mod fault;
 pub mod frame;
 pub mod handshake;
 pub mod mask;
 pub mod reader;
 
 pub use closing::{Close, Closing};
+pub use error::WebSocketError;
 pub use event::Event;
-pub use fault::Fault;
 pub use frame::Opcode;
-pub use reader::{Limits, Reader};
+pub use reader::{WebSocketLimits, WebSocketReader};
 
 /// Which side of a connection this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,24 +2,24 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_wire::fault::Fault;
+use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::head::HeadMemo;
-use plimsoll_wire::response::{End, Expected, Progress, ResponseReader};
+use plimsoll_wire::response::{AnswerEnd, Expected, Progress, ResponseReader};
 use proptest::prelude::*;
 
 /// All one can see of a reader after it has read.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
-    result: Result<Option<usize>, Fault>,
+struct ReadResult {
+    result: Result<Option<usize>, Http1Error>,
     status: u16,
     content_len: u64,
     keeps_alive: bool,
-    end: End,
+    end: AnswerEnd,
     location: Option<Box<[u8]>>,
 }
 
 /// Feeds `bytes` in pieces of the given lengths, again and again, until the answer is complete or refused.
-fn read(bytes: &[u8], pieces: &[usize], expected: Expected, memo: &mut HeadMemo) -> Seen {
+fn read(bytes: &[u8], pieces: &[usize], expected: Expected, memo: &mut HeadMemo) -> ReadResult {
     let mut reader = ResponseReader::default();
     reader.begin();
     let mut at = 0;
@@ -40,19 +40,23 @@ fn read(bytes: &[u8], pieces: &[usize], expected: Expected, memo: &mut HeadMemo)
                 result = Ok(Some(at + taken));
                 break;
             }
-            Err(fault) => {
-                result = Err(fault);
+            Err(error) => {
+                result = Err(error);
                 break;
             }
         }
     }
     let failed = result.is_err();
-    Seen {
+    ReadResult {
         // What a refused answer had said until then is nobody's business.
         status: if failed { 0 } else { reader.status() },
         content_len: if failed { 0 } else { reader.content_len() },
         keeps_alive: !failed && reader.keeps_alive(),
-        end: if failed { End::InHead } else { reader.end() },
+        end: if failed {
+            AnswerEnd::InHead
+        } else {
+            reader.end()
+        },
         location: if failed { None } else { reader.take_location() },
         result,
     }

@@ -5,15 +5,15 @@
 )]
 
 use plimsoll_wire::framing::BodyReader;
-use plimsoll_wire::head::Length;
-use plimsoll_wire::request_head::{RequestFault, find_end, header_room, parse, skip_empty_lines};
+use plimsoll_wire::head::BodyLength;
+use plimsoll_wire::request_head::{RequestError, find_end, header_buffer, parse, skip_empty_lines};
 use proptest::prelude::*;
 
 const HEAD_LEN_MAX: usize = 20_000;
 
 /// One request as it was understood.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
+struct ReadRequest {
     line: String,
     host: Option<String>,
     headers: Vec<(String, Vec<u8>)>,
@@ -25,26 +25,26 @@ struct Asked {
 
 /// A reader as the edge has one: bytes are held until a head is complete, then belong to a body.
 #[derive(Default)]
-struct Reader {
+struct RequestReader {
     held: Vec<u8>,
     body: Option<BodyReader>,
-    asked: Vec<Asked>,
+    requests: Vec<ReadRequest>,
     is_refused: bool,
 }
 
-impl Reader {
+impl RequestReader {
     fn take(&mut self, piece: &[u8]) {
-        let mut seen = self.held.len();
+        let mut scanned = self.held.len();
         self.held.extend_from_slice(piece);
-        while !self.is_refused && self.step(seen) {
-            seen = 0;
+        while !self.is_refused && self.step(scanned) {
+            scanned = 0;
         }
     }
 
     /// Takes the next head or piece of a body; whether there may be more.
-    fn step(&mut self, seen: usize) -> bool {
+    fn step(&mut self, scanned: usize) -> bool {
         if let Some(mut body) = self.body.take() {
-            let asked = self.asked.last_mut().unwrap();
+            let asked = self.requests.last_mut().unwrap();
             let taken = body.take(&self.held, |content| asked.body.extend_from_slice(content));
             let Ok(taken) = taken else {
                 self.is_refused = true;
@@ -59,7 +59,7 @@ impl Reader {
             }
             return asked.is_whole;
         }
-        if let Ok(found) = self.head(seen) {
+        if let Ok(found) = self.head(scanned) {
             found
         } else {
             self.is_refused = true;
@@ -67,24 +67,28 @@ impl Reader {
         }
     }
 
-    fn head(&mut self, seen: usize) -> Result<bool, RequestFault> {
+    fn head(&mut self, scanned: usize) -> Result<bool, RequestError> {
         let skip = skip_empty_lines(&self.held)?;
-        let Some(end) = find_end(&self.held[skip..], seen.saturating_sub(skip), HEAD_LEN_MAX)?
+        let Some(end) = find_end(
+            &self.held[skip..],
+            scanned.saturating_sub(skip),
+            HEAD_LEN_MAX,
+        )?
         else {
             return Ok(false);
         };
         let bytes: Vec<u8> = self.held.drain(..skip + end).skip(skip).collect();
         assert!(bytes.ends_with(b"\r\n\r\n"));
-        let mut room = header_room();
+        let mut room = header_buffer();
         let head = parse(&bytes, &mut room)?;
         self.body = Some(BodyReader::new(
             match head.length {
-                Length::Unsaid => Length::Sized(0),
+                BodyLength::Unspecified => BodyLength::Sized(0),
                 length => length,
             },
             5000,
         ));
-        self.asked.push(Asked {
+        self.requests.push(ReadRequest {
             line: format!("{} {} {}", head.method, head.target, head.is_1_1),
             host: head.host.map(str::to_owned),
             headers: head
@@ -101,8 +105,8 @@ impl Reader {
     }
 }
 
-fn read(bytes: &[u8], pieces: &[usize]) -> (Vec<Asked>, bool) {
-    let mut reader = Reader::default();
+fn read(bytes: &[u8], pieces: &[usize]) -> (Vec<ReadRequest>, bool) {
+    let mut reader = RequestReader::default();
     let mut rest = bytes;
     for piece in pieces.iter().cycle() {
         if rest.is_empty() {
@@ -112,7 +116,7 @@ fn read(bytes: &[u8], pieces: &[usize]) -> (Vec<Asked>, bool) {
         reader.take(first);
         rest = others;
     }
-    (reader.asked, reader.is_refused)
+    (reader.requests, reader.is_refused)
 }
 
 fn header() -> impl Strategy<Value = String> {

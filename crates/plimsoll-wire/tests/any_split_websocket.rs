@@ -2,19 +2,25 @@
 
 use std::io::{self, Read, Write};
 
-use plimsoll_wire::websocket::{Close, Event, Fault, Limits, Opcode, Reader, Role, closing, frame};
+use plimsoll_wire::websocket::{
+    Close, Event, Opcode, Role, WebSocketError, WebSocketLimits, WebSocketReader, closing, frame,
+};
 use proptest::prelude::*;
 use tungstenite::Message;
 use tungstenite::protocol::{Role as TheirRole, WebSocket, WebSocketConfig};
 
-const LIMITS: Limits = Limits {
+const LIMITS: WebSocketLimits = WebSocketLimits {
     message_len_max: 2000,
     fragments_max: 8,
 };
 
-fn read(role: Role, bytes: &[u8], pieces: &[usize]) -> (Vec<Event<'static>>, Option<Fault>) {
+fn read(
+    role: Role,
+    bytes: &[u8],
+    pieces: &[usize],
+) -> (Vec<Event<'static>>, Option<WebSocketError>) {
     let mut bytes = bytes.to_vec();
-    let mut reader = Reader::new(role, true);
+    let mut reader = WebSocketReader::new(role, true);
     let mut events = Vec::new();
     let mut rest = &mut bytes[..];
     for &piece in pieces.iter().cycle() {
@@ -31,7 +37,7 @@ fn read(role: Role, bytes: &[u8], pieces: &[usize]) -> (Vec<Event<'static>>, Opt
                     at += taken;
                     events.extend(event.map(Event::into_owned));
                 }
-                Err(fault) => return (events, Some(fault)),
+                Err(error) => return (events, Some(error)),
             }
         }
         rest = others;
@@ -222,8 +228,8 @@ fn what_tungstenite_writes_is_read() {
         socket.send(message).unwrap();
     }
     drop(socket);
-    let (events, fault) = read(Role::Server, &written, &[3]);
-    assert_eq!(fault, None);
+    let (events, error) = read(Role::Server, &written, &[3]);
+    assert_eq!(error, None);
     assert_eq!(
         events,
         [

@@ -13,7 +13,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use plimsoll_config::load::RateRange;
 use plimsoll_model::objective::Objective;
-use plimsoll_model::schedule::Phase;
+use plimsoll_model::schedule::LoadPhase;
 
 pub(crate) use edge::*;
 pub(crate) use import::*;
@@ -75,8 +75,8 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Generate(GenerateArguments),
     /// Carry out a part of a load that standard input says
-    #[command(hide = true, name = crate::part::NAME)]
-    LoadPart,
+    #[command(hide = true, name = crate::load_worker::NAME)]
+    LoadWorker,
 }
 
 /// How much load, for how long.
@@ -98,7 +98,7 @@ pub(crate) struct RunArguments {
     pub(crate) connections: Option<u32>,
     /// A part of the load, such as 0/s..300/s:30s; may be given several times
     #[arg(long, value_name = "RATE:TIME", value_parser = phase, help_heading = "Load")]
-    pub(crate) phase: Vec<Phase>,
+    pub(crate) phase: Vec<LoadPhase>,
     /// Go from one rate to another in steps of this size instead of a ramp
     #[arg(long, value_name = "RATE", value_parser = rate_above_zero, requires = "rate", requires = "every", help_heading = "Load")]
     pub(crate) step: Option<f64>,

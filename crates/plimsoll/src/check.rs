@@ -10,17 +10,17 @@ use serde_json::json;
 
 use crate::arguments::CheckArguments;
 use crate::exit::Exit;
-use crate::explain::Fault;
+use crate::explain::CliError;
 use crate::planning::needs_tls;
-use crate::screen::{Screen, print, tell};
+use crate::screen::{Screen, eprint, print};
 use crate::{plan_file, target};
 
 /// Lists current and advised values.
-pub(crate) fn check(arguments: &CheckArguments, screen: Screen) -> Result<Exit, Fault> {
+pub(crate) fn check(arguments: &CheckArguments, screen: Screen) -> Result<Exit, CliError> {
     if let Some(url) = &arguments.url {
         if plan_file::is_plan(url) {
             if arguments.users.is_some() {
-                return Err(Fault::usage(
+                return Err(CliError::usage(
                     "--for looks at this machine, not into a plan file".to_owned(),
                 )
                 .remedy(
@@ -34,9 +34,9 @@ pub(crate) fn check(arguments: &CheckArguments, screen: Screen) -> Result<Exit, 
     let plan = probe_plan(arguments)?;
     let advice = match arguments.users {
         Some(users) => {
-            let (advice, told) = advice::check_for(&plan, users);
-            for note in told {
-                tell(&format!("note: {note}"));
+            let (advice, notes) = advice::check_for(&plan, users);
+            for note in notes {
+                eprint(&format!("note: {note}"));
             }
             advice
         }
@@ -51,14 +51,14 @@ pub(crate) fn check(arguments: &CheckArguments, screen: Screen) -> Result<Exit, 
 }
 
 fn json(advice: &[Advice], users: Option<u64>) -> serde_json::Value {
-    let row = |one: &Advice| {
+    let row = |advice_row: &Advice| {
         json!({
-            "name": one.name,
-            "current": one.current,
-            "advised": one.advised,
-            "why": one.why,
-            "binds_at": one.binds_at,
-            "ok": one.ok,
+            "name": advice_row.name,
+            "current": advice_row.current,
+            "advised": advice_row.advised,
+            "why": advice_row.why,
+            "binds_at": advice_row.binds_at,
+            "ok": advice_row.ok,
         })
     };
     let mut whole =
@@ -70,10 +70,10 @@ fn json(advice: &[Advice], users: Option<u64>) -> serde_json::Value {
 }
 
 /// Whether a plan file can be carried out: a line of what it holds, or its problems and exit code 2.
-fn check_plan(arguments: &CheckArguments, file: &str) -> Result<Exit, Fault> {
+fn check_plan(arguments: &CheckArguments, file: &str) -> Result<Exit, CliError> {
     let plan = plan_file::rehearse(file, arguments.target.as_deref())?;
     if !plan.variables_missing.is_empty() {
-        tell(&format!(
+        eprint(&format!(
             "note: set before a run: {}",
             plan.variables_missing.join(", ")
         ));
@@ -83,12 +83,12 @@ fn check_plan(arguments: &CheckArguments, file: &str) -> Result<Exit, Fault> {
         .iter()
         .map(|origin| &origin.url)
         .chain([&plan.target]);
-    if plan.transport.http == Some(Http::Two) && !urls.any(|url| url.starts_with("https:")) {
+    if plan.transport.http == Some(Http::Http2) && !urls.any(|url| url.starts_with("https:")) {
         return Err(needs_tls(&plan.target));
     }
-    plan_file::tell_unwatched(&plan.watch);
+    plan_file::report_unwatched(&plan.watch);
     for note in &plan.notes {
-        tell(&format!("note: {file}:{note}"));
+        eprint(&format!("note: {file}:{note}"));
     }
     let scenario = plan.scenario.unwrap_or_default();
     if arguments.json {
@@ -96,7 +96,7 @@ fn check_plan(arguments: &CheckArguments, file: &str) -> Result<Exit, Fault> {
             "format_version": "1.0",
             "plan": plan.name,
             "target": plan.target,
-            "journeys": scenario.journeys.iter().map(|one| &one.name).collect::<Vec<_>>(),
+            "journeys": scenario.journeys.iter().map(|journey| &journey.name).collect::<Vec<_>>(),
             "steps": scenario.steps.iter().map(|step| &step.label).collect::<Vec<_>>(),
             "data": scenario.feeds.iter().map(|feed| (feed.name.clone(), feed.rows)).collect::<BTreeMap<_, _>>(),
         });
@@ -105,21 +105,24 @@ fn check_plan(arguments: &CheckArguments, file: &str) -> Result<Exit, Fault> {
     }
     let counted =
         |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let mut parts = vec![
+    let mut segments = vec![
         counted(scenario.journeys.len(), "journey"),
         counted(scenario.steps.len(), "step"),
     ];
     for feed in &scenario.feeds {
         let rows = if feed.rows == 1 { "row" } else { "rows" };
-        parts.push(format!("{} {rows} of {}", feed.rows, feed.name));
+        segments.push(format!("{} {rows} of {}", feed.rows, feed.name));
     }
-    print(&format!("{file} is a valid plan: {}\n", parts.join(", ")));
+    print(&format!(
+        "{file} is a valid plan: {}\n",
+        segments.join(", ")
+    ));
     Ok(Exit::Met)
 }
 
 /// The limits in the order in which they will bind; those that may stay as they are in one line at the end.
 fn table(advice: &[Advice], colour: bool) -> String {
-    let (fine, binding): (Vec<&Advice>, Vec<&Advice>) = advice.iter().partition(|one| one.ok);
+    let (fine, binding): (Vec<&Advice>, Vec<&Advice>) = advice.iter().partition(|item| item.ok);
     let mut text = match binding.first() {
         Some(first) => format!("{} binds first.\n", first.name),
         None => "Nothing on this host will bind early.\n".to_owned(),
@@ -127,17 +130,17 @@ fn table(advice: &[Advice], colour: bool) -> String {
     if colour {
         text = format!("\x1b[1m{}\x1b[0m\n", text.trim_end());
     }
-    for one in &binding {
-        let place = one
+    for item in &binding {
+        let place = item
             .binds_at
             .map(|count| format!("  (at {count} connections)"))
             .unwrap_or_default();
         let entry = format!(
             "\n{}\n  now      {}\n  advised  {}{place}\n",
-            one.name, one.current, one.advised
+            item.name, item.current, item.advised
         );
         text.push_str(&entry);
-        for line in wrapped(&one.why, 76) {
+        for line in wrapped(&item.why, 76) {
             text.push_str("  ");
             text.push_str(&line);
             text.push('\n');
@@ -146,7 +149,7 @@ fn table(advice: &[Advice], colour: bool) -> String {
     if !fine.is_empty() {
         let names: Vec<String> = fine
             .iter()
-            .map(|one| format!("{} {}", one.name, one.current))
+            .map(|item| format!("{} {}", item.name, item.current))
             .collect();
         text.push_str("\nfine as they are:\n");
         for line in wrapped(&names.join(" · "), 76) {
@@ -175,7 +178,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-fn probe_plan(arguments: &CheckArguments) -> Result<ProbePlan, Fault> {
+fn probe_plan(arguments: &CheckArguments) -> Result<ProbePlan, CliError> {
     let target_address = match &arguments.unix_socket {
         Some(_) => None,
         None => arguments

@@ -2,22 +2,22 @@
 
 use std::path::PathBuf;
 
-use plimsoll_config::plan::Watch;
-use plimsoll_lab::intervention::Access;
+use plimsoll_config::plan::WatchPlan;
+use plimsoll_lab::intervention::ComponentAccess;
 use plimsoll_lab::intervention::journal::{self, Leftover};
 use plimsoll_lab::limit::confirm::Confirm;
 
 use crate::arguments::{LimitArguments, OutputArguments};
-use crate::explain::Fault;
+use crate::explain::CliError;
 use crate::plan_file;
-use crate::screen::tell;
+use crate::screen::eprint;
 
 /// What may be changed, if that is asked for; where it is written down is said later.
-pub(crate) fn wanted(arguments: &LimitArguments) -> Option<Confirm> {
+pub(crate) fn from_arguments(arguments: &LimitArguments) -> Option<Confirm> {
     let commands = arguments.confirm_with.as_ref();
     let commands = commands.zip(arguments.undo_with.as_ref());
     arguments.confirm.then(|| Confirm {
-        commands: commands.map(|(relax, undo)| (relax.0.clone(), undo.0.clone())),
+        commands: commands.map(|(apply, undo)| (apply.0.clone(), undo.0.clone())),
         environment: plan_file::environment_of_processes(),
         journal: PathBuf::new(),
     })
@@ -26,20 +26,20 @@ pub(crate) fn wanted(arguments: &LimitArguments) -> Option<Confirm> {
 /// Puts back what an earlier `limit --confirm` left changed, because it was killed: a service that is changed is not the
 /// one that is to be measured. `undo` is the command that was named now.
 pub(crate) fn put_back_leftovers(
-    watch: &Watch,
+    watch: &WatchPlan,
     output: &OutputArguments,
     undo: Option<&[String]>,
-) -> Result<(), Fault> {
-    let access = Access {
-        parts: watch.parts.clone(),
+) -> Result<(), CliError> {
+    let access = ComponentAccess {
+        components: watch.components.clone(),
         environment: plan_file::environment_of_processes(),
     };
     for left in journal::put_back_leftovers(&output.out, &access, undo) {
         match left {
-            Leftover::PutBack(what) => tell(&format!(
+            Leftover::PutBack(what) => eprint(&format!(
                 "note: an earlier `limit --confirm` was killed while it had {what}; that is put back now"
             )),
-            Leftover::NeverMade(path) => tell(&format!(
+            Leftover::NeverMade(path) => eprint(&format!(
                 "note: {} told of a change that was never made; it is deleted",
                 path.display()
             )),
@@ -47,9 +47,9 @@ pub(crate) fn put_back_leftovers(
                 path,
                 what,
                 why,
-                by_hand,
+                manual_undo: by_hand,
             } => {
-                return Err(Fault::usage(format!(
+                return Err(CliError::usage(format!(
                     "an earlier `limit --confirm` was killed while it had {what}, and that is not put back: {why}"
                 ))
                 .remedy(format!(
@@ -58,7 +58,7 @@ pub(crate) fn put_back_leftovers(
                 )));
             }
             Leftover::Unknown { path, why } => {
-                return Err(Fault::usage(format!(
+                return Err(CliError::usage(format!(
                     "{} tells what an earlier `limit --confirm` changed, and cannot be read: {why}",
                     path.display()
                 ))

@@ -11,9 +11,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use clap::Parser as _;
-use plimsoll_lab::conductor::Finished;
 use plimsoll_lab::limit::{Ambition, LimitOrder};
 use plimsoll_lab::progress::StopFlag;
+use plimsoll_lab::runner::Finished;
 use plimsoll_model::run::Run;
 use plimsoll_model::verdict::Verdict;
 use plimsoll_report::Report;
@@ -22,9 +22,9 @@ use plimsoll_sample::SitePlan;
 
 use crate::arguments::{Cli, Command as CliCommand, DemoArguments, LimitArguments};
 use crate::exit::Exit;
-use crate::explain::{Fault, chain};
+use crate::explain::{CliError, chain};
 use crate::planning;
-use crate::screen::{Live, print, tell};
+use crate::screen::{Live, eprint, print};
 use crate::signals;
 
 /// Nodes rendered before and after the change, as in the newspaper's fourth cycle.
@@ -35,14 +35,14 @@ const BUDGET: Duration = Duration::from_secs(168);
 const OBJECTIVE: &str = "p95 < 100ms, errors < 1%";
 
 /// Serves the sample site, or measures it.
-pub(crate) fn demo(arguments: &DemoArguments) -> Result<Exit, Fault> {
+pub(crate) fn demo(arguments: &DemoArguments) -> Result<Exit, CliError> {
     match arguments.serve {
         Some(listen) => serve(arguments, listen),
         None => measure(arguments),
     }
 }
 
-fn serve(arguments: &DemoArguments, listen: SocketAddr) -> Result<Exit, Fault> {
+fn serve(arguments: &DemoArguments, listen: SocketAddr) -> Result<Exit, CliError> {
     if arguments.end_with_parent {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
             .map_err(std::io::Error::from)?;
@@ -53,16 +53,16 @@ fn serve(arguments: &DemoArguments, listen: SocketAddr) -> Result<Exit, Fault> {
         workers: arguments.workers,
         folder: arguments.out.clone(),
     };
-    let site = plimsoll_sample::serve(plan).map_err(|error| Fault::usage(chain(&error)))?;
+    let site = plimsoll_sample::serve(plan).map_err(|error| CliError::usage(chain(&error)))?;
     print(&format!("{}\n", site.address()));
     site.wait();
     Ok(Exit::Met)
 }
 
-fn measure(arguments: &DemoArguments) -> Result<Exit, Fault> {
+fn measure(arguments: &DemoArguments) -> Result<Exit, CliError> {
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
-    tell(&format!(
+    eprint(&format!(
         "The sample site is a small newspaper: articles in SQLite, pages rendered on the server by one process.\n\
          Its load line is found twice, with {} and with {} nodes rendered per page. This takes about five minutes.",
         NODES[0], NODES[1]
@@ -70,12 +70,12 @@ fn measure(arguments: &DemoArguments) -> Result<Exit, Fault> {
     let mut finished: Vec<(String, Finished)> = Vec::new();
     for nodes in NODES {
         let label = format!("{nodes} nodes");
-        tell(&format!("\n{label}: searching"));
-        let one = search(arguments, nodes, &stop)?;
-        let report = Report::of(&one.run);
+        eprint(&format!("\n{label}: searching"));
+        let result = search(arguments, nodes, &stop)?;
+        let report = Report::of(&result.run);
         print(&format!("{label}: {}\n", answer::sentence(&report)));
         let interrupted = stop.is_raised();
-        finished.push((label, one));
+        finished.push((label, result));
         if interrupted {
             break;
         }
@@ -84,8 +84,8 @@ fn measure(arguments: &DemoArguments) -> Result<Exit, Fault> {
 }
 
 /// Starts the site with so many nodes, finds its line, and stops it.
-fn search(arguments: &DemoArguments, nodes: u32, stop: &StopFlag) -> Result<Finished, Fault> {
-    let site = Site::start(&arguments.out, nodes)?;
+fn search(arguments: &DemoArguments, nodes: u32, stop: &StopFlag) -> Result<Finished, CliError> {
+    let site = DemoSite::start(&arguments.out, nodes)?;
     let url = format!("http://{}/", site.address);
     let pid = site.process.id().to_string();
     let out = arguments.out.to_string_lossy().into_owned();
@@ -117,42 +117,42 @@ fn search(arguments: &DemoArguments, nodes: u32, stop: &StopFlag) -> Result<Fini
 }
 
 /// The demo types what a person would type.
-fn limit_arguments(words: &[&str]) -> Result<Box<LimitArguments>, Fault> {
+fn limit_arguments(words: &[&str]) -> Result<Box<LimitArguments>, CliError> {
     match Cli::try_parse_from(words).map(|cli| cli.command) {
         Ok(CliCommand::Limit(arguments)) => Ok(arguments),
-        Ok(_) => Err(Fault::new(
+        Ok(_) => Err(CliError::new(
             Exit::Internal,
             "the demo's own command is not `limit`",
         )),
-        Err(error) => Err(Fault::new(Exit::Internal, error.to_string())),
+        Err(error) => Err(CliError::new(Exit::Internal, error.to_string())),
     }
 }
 
-fn conclude(finished: &[(String, Finished)], arguments: &DemoArguments) -> Result<Exit, Fault> {
+fn conclude(finished: &[(String, Finished)], arguments: &DemoArguments) -> Result<Exit, CliError> {
     let pairs: Vec<(&str, &Run)> = finished
         .iter()
-        .map(|(label, one)| (label.as_str(), &one.run))
+        .map(|(label, result)| (label.as_str(), &result.run))
         .collect();
     print(&format!("\n{}\n", text::comparison(&pairs)));
-    for (label, one) in finished {
+    for (label, result) in finished {
         print(&format!(
             "{}
 ",
-            what_set_it(label, &one.run)
+            what_set_it(label, &result.run)
         ));
     }
     let Some((_, last)) = finished.last() else {
-        return Err(Fault::new(Exit::Internal, "nothing was measured"));
+        return Err(CliError::new(Exit::Internal, "nothing was measured"));
     };
     let path = arguments.out.join("demo.html");
     let html = plimsoll_report::html::render_comparison(&pairs);
     plimsoll_lab::output::write(&path, html.as_bytes())
-        .map_err(|error| Fault::usage(format!("cannot write {}: {error}", path.display())))?;
+        .map_err(|error| CliError::usage(format!("cannot write {}: {error}", path.display())))?;
     let shown = std::path::absolute(&path).unwrap_or(path);
     print(&format!("\nThe report:\n{}\n", shown.display()));
     let verdicts = finished
         .iter()
-        .map(|(_, one)| one.run.ending.as_ref().map(|ending| ending.verdict));
+        .map(|(_, result)| result.run.ending.as_ref().map(|ending| ending.verdict));
     let worst = verdicts.flatten().find(|&verdict| verdict != Verdict::Met);
     let last_verdict = last.run.ending.as_ref().map(|ending| ending.verdict);
     Ok(worst.or(last_verdict).map_or(Exit::Internal, Exit::from))
@@ -168,22 +168,23 @@ fn what_set_it(label: &str, run: &Run) -> String {
 
 /// The sample site as a process of its own; it ends with this value.
 #[derive(Debug)]
-struct Site {
+struct DemoSite {
     process: Child,
     address: SocketAddr,
     folder: PathBuf,
 }
 
-impl Site {
-    fn start(out: &Path, nodes: u32) -> Result<Self, Fault> {
+impl DemoSite {
+    fn start(out: &Path, nodes: u32) -> Result<Self, CliError> {
         let folder = out.join(format!("demo-site-{}", std::process::id()));
-        let fault = |what: &str| Fault::new(Exit::Internal, format!("the sample site {what}"));
+        let site_error =
+            |what: &str| CliError::new(Exit::Internal, format!("the sample site {what}"));
         std::fs::create_dir_all(&folder).map_err(|error| {
-            Fault::usage(format!("cannot make {}: {error}", folder.display()))
+            CliError::usage(format!("cannot make {}: {error}", folder.display()))
                 .remedy("choose another folder with --out DIR")
         })?;
-        let program =
-            std::env::current_exe().map_err(|error| fault(&format!("cannot be found: {error}")))?;
+        let program = std::env::current_exe()
+            .map_err(|error| site_error(&format!("cannot be found: {error}")))?;
         let mut process = Command::new(program)
             .args(["demo", "--serve", "127.0.0.1:0", "--end-with-parent"])
             .args(["--nodes", &nodes.to_string(), "--out"])
@@ -193,14 +194,14 @@ impl Site {
             .process_group(0)
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|error| fault(&format!("cannot start: {error}")))?;
+            .map_err(|error| site_error(&format!("cannot start: {error}")))?;
         let mut line = String::new();
-        let said = process
+        let read = process
             .stdout
             .take()
             .map(|stdout| BufReader::new(stdout).read_line(&mut line));
         let address = line.trim().parse();
-        if let (Some(Ok(_)), Ok(address)) = (said, address) {
+        if let (Some(Ok(_)), Ok(address)) = (read, address) {
             return Ok(Self {
                 process,
                 address,
@@ -209,11 +210,11 @@ impl Site {
         }
         let _ = process.kill();
         let _ = process.wait();
-        Err(fault("did not say its address"))
+        Err(site_error("did not say its address"))
     }
 }
 
-impl Drop for Site {
+impl Drop for DemoSite {
     fn drop(&mut self) {
         // Nothing of the site is worth waiting for: its articles are made anew at each start.
         let _ = self.process.kill();

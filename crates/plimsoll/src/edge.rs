@@ -6,23 +6,23 @@ mod service;
 
 use std::sync::Arc;
 
-use plimsoll_config::edge::Edge;
-use plimsoll_edge::{Fault as EdgeFault, Hooks, Running, TlsFault};
+use plimsoll_config::edge::EdgeConfig;
+use plimsoll_edge::{EdgeError as EdgeFault, EdgeHandle, Hooks, TlsError};
 use plimsoll_load::descriptors;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use crate::arguments::{EdgeArguments, EdgeCommand};
 use crate::exit::Exit;
-use crate::explain::{Fault, chain};
-use crate::screen::tell;
+use crate::explain::{CliError, chain};
+use crate::screen::eprint;
 pub(crate) use orders::read;
 
 /// Descriptors that are neither a client's nor a server's.
 const OWN_DESCRIPTORS: u64 = 256;
 
 /// Runs an edge until a signal ends it, or gives an order to one that runs.
-pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
+pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, CliError> {
     match &arguments.command {
         Some(EdgeCommand::Check { file }) => return orders::check(file),
         Some(EdgeCommand::Reload(admin)) => return orders::reload(admin),
@@ -39,16 +39,16 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
     let mut signals = Signals::new([SIGHUP, SIGUSR1, SIGINT, SIGTERM])?;
     let arguments = Arc::new(arguments);
     let hooks = Hooks {
-        tell: Arc::new(tell),
+        report: Arc::new(eprint),
         read_again: Arc::new(move || {
-            let read = flags::configuration(&arguments).map_err(|fault| fault.to_string());
+            let read = flags::configuration(&arguments).map_err(|error| error.to_string());
             read.inspect(prepare_descriptors)
         }),
         phase: Arc::new(service::notify),
     };
     prepare_descriptors(&edge);
     let running =
-        plimsoll_edge::start_with(&edge, hooks, handed).map_err(|fault| explain(&fault))?;
+        plimsoll_edge::start_with(&edge, hooks, handed).map_err(|error| explain(&error))?;
     introduce(&edge, &running);
     for signal in signals.forever() {
         if !matches!(signal, SIGHUP | SIGUSR1) {
@@ -60,19 +60,19 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
             continue;
         }
         if let Err(why) = running.reload() {
-            tell(&format!("the old configuration stays in use: {why}"));
+            eprint(&format!("the old configuration stays in use: {why}"));
         }
     }
-    tell("ending: requests on their way are answered; once more ends at once");
+    eprint("ending: requests on their way are answered; once more ends at once");
     end(running, &edge, signals)
 }
 
 /// Every client takes a descriptor, and so does the server that is asked for it.
-fn prepare_descriptors(edge: &Edge) {
+fn prepare_descriptors(edge: &EdgeConfig) {
     descriptors::prepare(2 * u64::from(edge.limits.connections_max) + OWN_DESCRIPTORS);
 }
 
-fn end(running: Running, edge: &Edge, mut signals: Signals) -> Result<Exit, Fault> {
+fn end(running: EdgeHandle, edge: &EdgeConfig, mut signals: Signals) -> Result<Exit, CliError> {
     let handle = signals.handle();
     let at_most = edge.drain;
     let draining = std::thread::Builder::new()
@@ -92,7 +92,7 @@ fn end(running: Running, edge: &Edge, mut signals: Signals) -> Result<Exit, Faul
     Ok(Exit::Met)
 }
 
-fn introduce(edge: &Edge, running: &Running) {
+fn introduce(edge: &EdgeConfig, running: &EdgeHandle) {
     let servers: Vec<&str> = edge
         .pools
         .iter()
@@ -110,10 +110,10 @@ fn introduce(edge: &Edge, running: &Running) {
         } else {
             format!(", to {}", servers.join(", "))
         };
-        tell(&format!("edge at {scheme}://{address}{to}"));
+        eprint(&format!("edge at {scheme}://{address}{to}"));
         if let Some(hub) = &edge.hub {
             let scheme = scheme.replace("http", "ws");
-            tell(&format!("hub at {scheme}://{address}{}", hub.path));
+            eprint(&format!("hub at {scheme}://{address}{}", hub.path));
         }
     }
     if let Some(address) = running.admin() {
@@ -122,14 +122,14 @@ fn introduce(edge: &Edge, running: &Running) {
         } else {
             ""
         };
-        tell(&format!(
+        eprint(&format!(
             "admin at http://{address}: /, /metrics, /healthz{publish}"
         ));
     }
 }
 
-fn explain(fault: &EdgeFault) -> Fault {
-    let remedy = match fault {
+fn explain(error: &EdgeFault) -> CliError {
+    let remedy = match error {
         EdgeFault::Listen { .. } => "choose a free address of this host with --listen",
         EdgeFault::Admin { .. } => "choose a free address of this host with --admin",
         EdgeFault::Handed { .. } => {
@@ -139,7 +139,7 @@ fn explain(fault: &EdgeFault) -> Fault {
         EdgeFault::AccessLog { .. } => {
             "choose a file in a folder that can be written, `-` or `off`"
         }
-        EdgeFault::Tls(TlsFault::Authorities { .. } | TlsFault::NoRoots | TlsFault::Name(_)) => {
+        EdgeFault::Tls(TlsError::Authorities { .. } | TlsError::NoRoots | TlsError::Name(_)) => {
             "name who vouches for the servers: `tls: { ca: FILE, name: HOST }` of the pool, or --to-cacert"
         }
         EdgeFault::Tls(_) => "give a PEM file with the chain and one with its private key",
@@ -156,5 +156,5 @@ fn explain(fault: &EdgeFault) -> Fault {
             "raise the limits of threads and descriptors (ulimit -u, -n)"
         }
     };
-    Fault::usage(chain(fault)).remedy(remedy)
+    CliError::usage(chain(error)).remedy(remedy)
 }

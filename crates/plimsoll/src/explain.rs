@@ -10,7 +10,7 @@ use crate::exit::Exit;
 
 /// Something that ends the program.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct CliError {
     exit: Exit,
     /// Lines before the message, one for each problem of a file.
     details: Vec<String>,
@@ -18,7 +18,7 @@ pub(crate) struct Fault {
     remedy: Option<String>,
 }
 
-impl Fault {
+impl CliError {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self {
             exit,
@@ -50,7 +50,7 @@ impl Fault {
 }
 
 /// Messages quote what was typed, URLs, and what drivers say: secrets in them are replaced here, where all pass.
-impl fmt::Display for Fault {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in &self.details {
             writeln!(f, "{}", cut(&redact::text(line)))?;
@@ -88,13 +88,13 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-impl From<RunLogError> for Fault {
+impl From<RunLogError> for CliError {
     fn from(error: RunLogError) -> Self {
         Self::usage(chain(&error))
     }
 }
 
-impl From<LabError> for Fault {
+impl From<LabError> for CliError {
     fn from(error: LabError) -> Self {
         match error {
             LabError::RunLog(error) => error.into(),
@@ -104,7 +104,7 @@ impl From<LabError> for Fault {
     }
 }
 
-impl From<std::io::Error> for Fault {
+impl From<std::io::Error> for CliError {
     fn from(error: std::io::Error) -> Self {
         Self::new(Exit::Internal, chain(&error))
     }

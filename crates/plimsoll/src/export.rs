@@ -7,20 +7,20 @@ use plimsoll_report::{csv, parquet};
 
 use crate::arguments::ExportArguments;
 use crate::exit::Exit;
-use crate::explain::{Fault, chain};
+use crate::explain::{CliError, chain};
 use crate::screen::print;
 
 /// Writes windows, readings, findings, trials and steps as one file each.
-pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit, Fault> {
+pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit, CliError> {
     let run = run_log::read(&arguments.file)?.run;
     let folder = arguments
         .out
         .clone()
         .unwrap_or_else(|| arguments.file.with_extension(""));
-    let write_fault = |path: &PathBuf, error: &std::io::Error| {
-        Fault::usage(format!("cannot write {}: {error}", path.display()))
+    let write_error = |path: &PathBuf, error: &std::io::Error| {
+        CliError::usage(format!("cannot write {}: {error}", path.display()))
     };
-    output::create_folder(&folder).map_err(|error| write_fault(&folder, &error))?;
+    output::create_folder(&folder).map_err(|error| write_error(&folder, &error))?;
     let tables: Vec<(&str, Vec<u8>)> = if arguments.csv {
         vec![
             ("windows.csv", csv::windows(&run).into_bytes()),
@@ -31,7 +31,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit, Fault> {
         ]
     } else {
         let made = |table: Result<Vec<u8>, parquet::ParquetError>| {
-            table.map_err(|error| Fault::new(Exit::Internal, chain(&error)))
+            table.map_err(|error| CliError::new(Exit::Internal, chain(&error)))
         };
         vec![
             ("windows.parquet", made(parquet::windows(&run))?),
@@ -43,7 +43,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit, Fault> {
     };
     for (name, bytes) in tables {
         let path = folder.join(name);
-        output::write(&path, &bytes).map_err(|error| write_fault(&path, &error))?;
+        output::write(&path, &bytes).map_err(|error| write_error(&path, &error))?;
         print(&format!("{}\n", path.display()));
     }
     Ok(Exit::Met)

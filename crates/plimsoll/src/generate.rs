@@ -8,16 +8,16 @@ use plimsoll_model::reading::SeriesKind;
 
 use crate::arguments::{Cli, GenerateArguments, Generated};
 use crate::exit::Exit;
-use crate::explain::Fault;
+use crate::explain::CliError;
 use crate::screen::print;
 
 /// Writes into the folder.
-pub(crate) fn generate(arguments: &GenerateArguments) -> Result<Exit, Fault> {
+pub(crate) fn generate(arguments: &GenerateArguments) -> Result<Exit, CliError> {
     let folder = &arguments.folder;
     if arguments.what == Generated::Schema {
         return schema(&folder.to_string_lossy());
     }
-    std::fs::create_dir_all(folder).map_err(|error| write_fault(folder, &error))?;
+    std::fs::create_dir_all(folder).map_err(|error| write_error(folder, &error))?;
     match arguments.what {
         Generated::Completions => completions(folder)?,
         Generated::Man => man_pages(folder)?,
@@ -27,15 +27,15 @@ pub(crate) fn generate(arguments: &GenerateArguments) -> Result<Exit, Fault> {
     Ok(Exit::Met)
 }
 
-fn write_fault(path: &Path, error: &std::io::Error) -> Fault {
-    Fault::usage(format!("cannot write {}: {error}", path.display()))
+fn write_error(path: &Path, error: &std::io::Error) -> CliError {
+    CliError::usage(format!("cannot write {}: {error}", path.display()))
 }
 
-fn write(path: &PathBuf, content: impl AsRef<[u8]>) -> Result<(), Fault> {
-    std::fs::write(path, content).map_err(|error| write_fault(path, &error))
+fn write(path: &PathBuf, content: impl AsRef<[u8]>) -> Result<(), CliError> {
+    std::fs::write(path, content).map_err(|error| write_error(path, &error))
 }
 
-fn completions(folder: &Path) -> Result<(), Fault> {
+fn completions(folder: &Path) -> Result<(), CliError> {
     for shell in [
         Shell::Bash,
         Shell::Zsh,
@@ -44,12 +44,12 @@ fn completions(folder: &Path) -> Result<(), Fault> {
         Shell::PowerShell,
     ] {
         clap_complete::generate_to(shell, &mut Cli::command(), "plimsoll", folder)
-            .map_err(|error| write_fault(folder, &error))?;
+            .map_err(|error| write_error(folder, &error))?;
     }
     Ok(())
 }
 
-fn man_pages(folder: &Path) -> Result<(), Fault> {
+fn man_pages(folder: &Path) -> Result<(), CliError> {
     let root = Cli::command();
     man_page(&root, "plimsoll", folder)?;
     for command in root
@@ -61,7 +61,7 @@ fn man_pages(folder: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-fn man_page(command: &Command, name: &str, folder: &Path) -> Result<(), Fault> {
+fn man_page(command: &Command, name: &str, folder: &Path) -> Result<(), CliError> {
     let named = command
         .clone()
         .name(name.to_owned())
@@ -70,7 +70,7 @@ fn man_page(command: &Command, name: &str, folder: &Path) -> Result<(), Fault> {
     let path = folder.join(format!("{name}.1"));
     clap_mangen::Man::new(named)
         .render(&mut page)
-        .map_err(|error| write_fault(&path, &error))?;
+        .map_err(|error| write_error(&path, &error))?;
     write(&path, page)
 }
 
@@ -78,7 +78,7 @@ fn man_page(command: &Command, name: &str, folder: &Path) -> Result<(), Fault> {
 const PLAN_SCHEMA: &str = "plan.schema.json";
 
 /// Prints one schema.
-fn schema(name: &str) -> Result<Exit, Fault> {
+fn schema(name: &str) -> Result<Exit, CliError> {
     let wanted = format!("{name}.schema.json");
     if wanted == PLAN_SCHEMA {
         print(&plimsoll_config::plan::schema());
@@ -93,12 +93,13 @@ fn schema(name: &str) -> Result<Exit, Fault> {
             Ok(Exit::Met)
         }
         None => {
-            Err(Fault::usage(format!("there is no schema `{name}`")).remedy("plan, run or limit"))
+            Err(CliError::usage(format!("there is no schema `{name}`"))
+                .remedy("plan, run or limit"))
         }
     }
 }
 
-fn reference(folder: &Path) -> Result<(), Fault> {
+fn reference(folder: &Path) -> Result<(), CliError> {
     for (name, schema) in plimsoll_report::json::schemas() {
         write(&folder.join(name), schema)?;
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use flate2::bufread::MultiGzDecoder;
-use plimsoll_import::log::{LogError, Options, Replay, ReplayRows, Tally};
+use plimsoll_import::log::{LogError, LogTally, Options, Replay, ReplayRows};
 use plimsoll_import::{Imported, har, journey};
 use plimsoll_lab::{input, output};
 use url::Url;
@@ -15,8 +15,8 @@ use crate::arguments::{
     HarArguments, ImportArguments, ImportCommand, LogArguments, LogWindow, ReplayArgument,
 };
 use crate::exit::Exit;
-use crate::explain::{Fault, chain};
-use crate::screen::{print, tell};
+use crate::explain::{CliError, chain};
+use crate::screen::{eprint, print};
 use crate::target;
 
 /// Longest recording that is read, bytes.
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const LINE_LEN_MAX: u64 = 128 << 10;
 
 /// Prints the plan of what is named.
-pub(crate) fn import(arguments: &ImportArguments) -> Result<Exit, Fault> {
+pub(crate) fn import(arguments: &ImportArguments) -> Result<Exit, CliError> {
     let imported = match &arguments.what {
         ImportCommand::Har(arguments) => of_har(arguments)?,
         ImportCommand::Log(arguments) => of_log(arguments)?,
@@ -40,39 +40,40 @@ pub(crate) fn import(arguments: &ImportArguments) -> Result<Exit, Fault> {
 /// Says what the plan's comments say too.
 pub(crate) fn show(imported: &Imported) {
     for note in &imported.notes {
-        tell(&format!("note: {note}"));
+        eprint(&format!("note: {note}"));
     }
 }
 
-fn of_har(arguments: &HarArguments) -> Result<Imported, Fault> {
+fn of_har(arguments: &HarArguments) -> Result<Imported, CliError> {
     let name = arguments.file.display();
     let mut bytes = Vec::new();
     let read = open(&arguments.file)?
         .take(HAR_LEN_MAX + 1)
         .read_to_end(&mut bytes);
-    read.map_err(|error| Fault::usage(format!("cannot read {name}: {error}")))?;
+    read.map_err(|error| CliError::usage(format!("cannot read {name}: {error}")))?;
     if bytes.len() as u64 > HAR_LEN_MAX {
-        let fault = format!("{name} is longer than {} MiB", HAR_LEN_MAX >> 20);
+        let message = format!("{name} is longer than {} MiB", HAR_LEN_MAX >> 20);
         return Err(
-            Fault::usage(fault).remedy("save the recording without content, or a shorter one")
+            CliError::usage(message).remedy("save the recording without content, or a shorter one")
         );
     }
     let text = String::from_utf8(bytes)
-        .map_err(|error| Fault::usage(format!("{name}: not UTF-8 ({error})")))?;
-    let fault = |error: &dyn std::error::Error| Fault::usage(format!("{name}: {}", chain(error)));
-    let recording = har::read(&text).map_err(|error| fault(&error))?;
+        .map_err(|error| CliError::usage(format!("{name}: not UTF-8 ({error})")))?;
+    let har_error =
+        |error: &dyn std::error::Error| CliError::usage(format!("{name}: {}", chain(error)));
+    let recording = har::read(&text).map_err(|error| har_error(&error))?;
     let options = journey::Options {
         target: arguments.target.as_deref().map(site).transpose()?,
         hosts: arguments.host.clone(),
     };
-    journey::plan(&recording, &options).map_err(|error| fault(&error))
+    journey::plan(&recording, &options).map_err(|error| har_error(&error))
 }
 
-fn of_log(arguments: &LogArguments) -> Result<Imported, Fault> {
+fn of_log(arguments: &LogArguments) -> Result<Imported, CliError> {
     let of_hour = arguments.window == LogWindow::BusiestHour
         || arguments.replay == Some(ReplayArgument::BusiestHour);
     let target = arguments.target.as_deref().map(site).transpose()?;
-    let mut tally = Tally::new(Options {
+    let mut tally = LogTally::new(Options {
         format: arguments.format.map(Into::into),
         target: target.map(|url| url.as_str().trim_end_matches('/').to_owned()),
         with_unsafe: arguments.with_unsafe,
@@ -82,10 +83,11 @@ fn of_log(arguments: &LogArguments) -> Result<Imported, Fault> {
         tally.take(line);
         Ok(())
     })?;
-    tell_unreadable(&tally);
-    let fault = |error: LogError| Fault::usage(format!("{}: {}", names(arguments), chain(&error)));
+    report_unreadable(&tally);
+    let log_error =
+        |error: LogError| CliError::usage(format!("{}: {}", names(arguments), chain(&error)));
     let Some(replay) = arguments.replay else {
-        return tally.finish().map_err(fault);
+        return tally.finish().map_err(log_error);
     };
     let replay = Replay {
         speed: match replay {
@@ -98,12 +100,12 @@ fn of_log(arguments: &LogArguments) -> Result<Imported, Fault> {
             .map(|path| path.display().to_string()),
     };
     if arguments.files.iter().any(|file| is_stdin(file)) {
-        return Err(Fault::usage(
+        return Err(CliError::usage(
             "a replay goes through the log twice, and standard input can be read once",
         )
         .remedy("name the file of the log"));
     }
-    let mut rows = ReplayRows::new(&tally, replay).map_err(fault)?;
+    let mut rows = ReplayRows::new(&tally, replay).map_err(log_error)?;
     let mut out = arguments.rows.as_deref().map(create).transpose()?;
     each_line(arguments, |line| match (rows.take(line), &mut out) {
         (Some(row), Some(out)) => out.write_all(row.as_bytes()),
@@ -112,23 +114,23 @@ fn of_log(arguments: &LogArguments) -> Result<Imported, Fault> {
     if let Some(mut out) = out {
         out.flush()?;
     }
-    rows.finish().map_err(fault)
+    rows.finish().map_err(log_error)
 }
 
-fn create(path: &Path) -> Result<BufWriter<File>, Fault> {
-    let fault =
-        |error: io::Error| Fault::usage(format!("cannot write {}: {error}", path.display()));
-    let mut out = BufWriter::new(output::create(path).map_err(fault)?);
+fn create(path: &Path) -> Result<BufWriter<File>, CliError> {
+    let write_error =
+        |error: io::Error| CliError::usage(format!("cannot write {}: {error}", path.display()));
+    let mut out = BufWriter::new(output::create(path).map_err(write_error)?);
     out.write_all(ReplayRows::head().as_bytes())
-        .map_err(fault)?;
+        .map_err(write_error)?;
     Ok(out)
 }
 
 /// A site as a plan names it: without the login, which a plan must not hold.
-pub(crate) fn site(text: &str) -> Result<Url, Fault> {
+pub(crate) fn site(text: &str) -> Result<Url, CliError> {
     let mut url = target::parse(text)?;
     if !url.username().is_empty() || url.password().is_some() {
-        tell(
+        eprint(
             "note: the login of the URL is left out of the plan; give it as a header: `{{ env('NAME') }}`",
         );
         // Both fail only for URLs without a host, which were refused.
@@ -138,11 +140,11 @@ pub(crate) fn site(text: &str) -> Result<Url, Fault> {
     Ok(url)
 }
 
-fn tell_unreadable(tally: &Tally) {
+fn report_unreadable(tally: &LogTally) {
     let unreadable = tally.unreadable();
-    tell(&format!("{} unreadable lines", unreadable.count));
-    for (number, fault) in &unreadable.first {
-        tell(&format!("  line {number}: {fault}"));
+    eprint(&format!("{} unreadable lines", unreadable.count));
+    for (number, error) in &unreadable.first {
+        eprint(&format!("  line {number}: {error}"));
     }
 }
 
@@ -159,10 +161,10 @@ fn names(arguments: &LogArguments) -> String {
 fn each_line(
     arguments: &LogArguments,
     mut take: impl FnMut(&[u8]) -> io::Result<()>,
-) -> Result<(), Fault> {
+) -> Result<(), CliError> {
     let mut line = Vec::new();
     for file in &arguments.files {
-        let fault = |error: io::Error| Fault::usage(format!("{}: {error}", file.display()));
+        let read_error = |error: io::Error| CliError::usage(format!("{}: {error}", file.display()));
         let mut reader = open(file)?;
         loop {
             line.clear();
@@ -170,14 +172,14 @@ fn each_line(
                 .by_ref()
                 .take(LINE_LEN_MAX)
                 .read_until(b'\n', &mut line)
-                .map_err(fault)?;
+                .map_err(read_error)?;
             if length == 0 {
                 break;
             }
             if !line.ends_with(b"\n") && length as u64 == LINE_LEN_MAX {
-                reader.skip_until(b'\n').map_err(fault)?;
+                reader.skip_until(b'\n').map_err(read_error)?;
             }
-            take(&line).map_err(fault)?;
+            take(&line).map_err(read_error)?;
         }
     }
     Ok(())
@@ -188,15 +190,19 @@ fn is_stdin(path: &Path) -> bool {
 }
 
 /// A file, or standard input; unpacked where it is packed by gzip.
-fn open(path: &Path) -> Result<Box<dyn BufRead>, Fault> {
-    let fault = |error: io::Error| Fault::usage(format!("cannot read {}: {error}", path.display()));
+fn open(path: &Path) -> Result<Box<dyn BufRead>, CliError> {
+    let read_error =
+        |error: io::Error| CliError::usage(format!("cannot read {}: {error}", path.display()));
     let mut reader: Box<dyn BufRead> = if is_stdin(path) {
         Box::new(BufReader::new(io::stdin()))
     } else {
-        let file = input::open(path, PATIENCE).map_err(fault)?;
+        let file = input::open(path, PATIENCE).map_err(read_error)?;
         Box::new(BufReader::with_capacity(1 << 16, file))
     };
-    let is_packed = reader.fill_buf().map_err(fault)?.starts_with(&[0x1f, 0x8b]);
+    let is_packed = reader
+        .fill_buf()
+        .map_err(read_error)?
+        .starts_with(&[0x1f, 0x8b]);
     if is_packed {
         return Ok(Box::new(BufReader::new(MultiGzDecoder::new(reader))));
     }

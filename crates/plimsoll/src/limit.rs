@@ -7,7 +7,7 @@ use plimsoll_lab::progress::StopFlag;
 use crate::arguments::{LimitArguments, OutputArguments, TransportArguments};
 use crate::confirmation;
 use crate::exit::Exit;
-use crate::explain::Fault;
+use crate::explain::CliError;
 use crate::outcome;
 use crate::planning::{self, Planned};
 use crate::screen::Screen;
@@ -16,7 +16,7 @@ use crate::signals;
 use crate::through;
 
 /// Finds the load line, or decides whether it is high enough.
-pub(crate) fn limit(arguments: &LimitArguments, screen: Screen) -> Result<Exit, Fault> {
+pub(crate) fn limit(arguments: &LimitArguments, screen: Screen) -> Result<Exit, CliError> {
     let planned = planning::limit_plan(arguments)?;
     let order = LimitOrder {
         ambition: match (arguments.quick, arguments.thorough) {
@@ -27,7 +27,7 @@ pub(crate) fn limit(arguments: &LimitArguments, screen: Screen) -> Result<Exit, 
         at_least: arguments.at_least,
         users: arguments.users,
         think: arguments.think,
-        confirm: confirmation::wanted(arguments),
+        confirm: confirmation::from_arguments(arguments),
     };
     let undo = arguments.undo_with.as_ref().map(|words| &words.0[..]);
     confirmation::put_back_leftovers(&planned.watch, &arguments.output, undo)?;
@@ -44,7 +44,7 @@ pub(crate) fn search(
     transport: &TransportArguments,
     output: &OutputArguments,
     screen: Screen,
-) -> Result<Exit, Fault> {
+) -> Result<Exit, CliError> {
     let order = LimitOrder {
         ambition: ambition(planned.effort),
         ..LimitOrder::default()
@@ -67,7 +67,7 @@ fn find(
     transport: &TransportArguments,
     output: &OutputArguments,
     screen: Screen,
-) -> Result<Exit, Fault> {
+) -> Result<Exit, CliError> {
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
     let (finished, wanted) = search_once(planned, order, transport, output, stop)?;

@@ -14,8 +14,8 @@ mod export;
 mod generate;
 mod import;
 mod limit;
+mod load_worker;
 mod outcome;
-mod part;
 mod plan_file;
 mod planning;
 mod record;
@@ -35,7 +35,7 @@ use clap::Parser as _;
 use plimsoll_model::redact;
 
 use arguments::{Cli, Command};
-use screen::{Screen, tell};
+use screen::{Screen, eprint};
 
 #[expect(
     clippy::disallowed_methods,
@@ -60,13 +60,13 @@ fn main() -> ExitCode {
         Command::Edge(arguments) => edge::edge(arguments),
         Command::Demo(arguments) => demo::demo(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
-        Command::LoadPart => part::part(),
+        Command::LoadWorker => load_worker::run(),
     };
     match ended {
         Ok(exit) => exit.into(),
-        Err(fault) => {
-            tell(&fault.to_string());
-            fault.exit().into()
+        Err(error) => {
+            eprint(&error.to_string());
+            error.exit().into()
         }
     }
 }
@@ -76,7 +76,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     if error.use_stderr() && redact::text(&text) != text {
         // What was typed is quoted, and holds a secret.
-        tell(text.trim_end());
+        eprint(text.trim_end());
     } else {
         let _ = error.print();
     }

@@ -2,30 +2,34 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_lab::conductor::Finished;
 use plimsoll_lab::output;
+use plimsoll_lab::runner::Finished;
 use plimsoll_model::run::Run;
 use plimsoll_report::Report;
 use plimsoll_report::json::{self, Files};
 
 use crate::exit::Exit;
-use crate::explain::Fault;
-use crate::screen::{Screen, print, tell};
+use crate::explain::CliError;
+use crate::screen::{Screen, eprint, print};
 
 /// What a command is to write.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct RequestedReports {
     pub(crate) json: bool,
     pub(crate) html: Option<PathBuf>,
     pub(crate) junit: Option<PathBuf>,
 }
 
 /// Writes what is wanted of a run that has just ended, and says how it went.
-pub(crate) fn deliver(finished: &Finished, wanted: &Wanted, screen: Screen) -> Result<Exit, Fault> {
+pub(crate) fn deliver(
+    finished: &Finished,
+    wanted: &RequestedReports,
+    screen: Screen,
+) -> Result<Exit, CliError> {
     warn(finished);
     let exit = present(&finished.run, &finished.log_path, wanted, screen)?;
     match &finished.not_written {
-        Some(reason) if exit != Exit::Interrupted => Err(Fault::usage(format!(
+        Some(reason) if exit != Exit::Interrupted => Err(CliError::usage(format!(
             "the run log {} is incomplete: {reason}; what was measured is shown above",
             finished.log_path.display()
         ))
@@ -37,22 +41,22 @@ pub(crate) fn deliver(finished: &Finished, wanted: &Wanted, screen: Screen) -> R
 /// Says what the run went on without.
 fn warn(finished: &Finished) {
     if let Some(text) = &finished.left_behind {
-        tell(&format!("warning: {text}"));
+        eprint(&format!("warning: {text}"));
     }
 }
 
 /// Writes what is wanted of two searches of one target, alone and behind an edge, and says what the edge changed.
 pub(crate) fn deliver_pair(
-    alone: (&Finished, &Wanted),
-    behind: (&Finished, &Wanted),
+    alone: (&Finished, &RequestedReports),
+    behind: (&Finished, &RequestedReports),
     configuration: &Path,
     screen: Screen,
-) -> Result<Exit, Fault> {
+) -> Result<Exit, CliError> {
     warn(alone.0);
     warn(behind.0);
     let (alone_report, behind_report) = (Report::of(&alone.0.run), Report::of(&behind.0.run));
-    let (alone_files, alone_fault) = write_files(&alone_report, &alone.0.log_path, alone.1);
-    let (behind_files, behind_fault) = write_files(&behind_report, &behind.0.log_path, behind.1);
+    let (alone_files, alone_error) = write_files(&alone_report, &alone.0.log_path, alone.1);
+    let (behind_files, behind_error) = write_files(&behind_report, &behind.0.log_path, behind.1);
     if alone.1.json {
         let object = json::pair_object(
             (&alone_report, &alone_files),
@@ -75,11 +79,11 @@ pub(crate) fn deliver_pair(
             &behind_report,
         ));
     }
-    if let Some(fault) = alone_fault.or(behind_fault) {
-        return Err(fault);
+    if let Some(error) = alone_error.or(behind_error) {
+        return Err(error);
     }
-    let exit = |one: &Finished| {
-        let ending = one.run.ending.as_ref();
+    let exit = |finished: &Finished| {
+        let ending = finished.run.ending.as_ref();
         ending.map_or(Exit::Interrupted, |ending| ending.verdict.into())
     };
     // Both must have found their line for the pair to be one.
@@ -93,11 +97,11 @@ pub(crate) fn deliver_pair(
 pub(crate) fn present(
     run: &Run,
     log_path: &Path,
-    wanted: &Wanted,
+    wanted: &RequestedReports,
     screen: Screen,
-) -> Result<Exit, Fault> {
+) -> Result<Exit, CliError> {
     let report = Report::of(run);
-    let (files, fault) = write_files(&report, log_path, wanted);
+    let (files, error) = write_files(&report, log_path, wanted);
     if wanted.json {
         print(&json_text(&report, &files)?);
     } else {
@@ -107,11 +111,11 @@ pub(crate) fn present(
             screen.colours_data(),
         ));
     }
-    if let Some(fault) = fault {
-        return Err(fault);
+    if let Some(error) = error {
+        return Err(error);
     }
     if run.ending.is_none() {
-        tell(&format!(
+        eprint(&format!(
             "note: {} was cut off; this is what it holds",
             log_path.display()
         ));
@@ -123,7 +127,11 @@ pub(crate) fn present(
 }
 
 /// Writes the files that are wanted: those that were, and the fault of one that was not.
-fn write_files(report: &Report<'_>, log_path: &Path, wanted: &Wanted) -> (Files, Option<Fault>) {
+fn write_files(
+    report: &Report<'_>,
+    log_path: &Path,
+    wanted: &RequestedReports,
+) -> (Files, Option<CliError>) {
     let mut not_written = Vec::new();
     let mut write = |path: &Path, what: &str, content: &str| match output::write_whole(
         path,
@@ -149,13 +157,13 @@ fn write_files(report: &Report<'_>, log_path: &Path, wanted: &Wanted) -> (Files,
         run: Some(log_path.to_owned()),
         report: html,
     };
-    let fault = not_written.into_iter().next().map(|fault| {
-        Fault::usage(fault).remedy("choose another folder with --out DIR, or free some space")
+    let error = not_written.into_iter().next().map(|message| {
+        CliError::usage(message).remedy("choose another folder with --out DIR, or free some space")
     });
-    (files, fault)
+    (files, error)
 }
 
-fn json_text(report: &Report<'_>, files: &Files) -> Result<String, Fault> {
+fn json_text(report: &Report<'_>, files: &Files) -> Result<String, CliError> {
     text_of(if report.is_search() {
         serde_json::to_string_pretty(&json::limit_object(report, files))
     } else {
@@ -163,7 +171,7 @@ fn json_text(report: &Report<'_>, files: &Files) -> Result<String, Fault> {
     })
 }
 
-fn text_of(text: serde_json::Result<String>) -> Result<String, Fault> {
+fn text_of(text: serde_json::Result<String>) -> Result<String, CliError> {
     text.map(|text| text + "\n")
-        .map_err(|error| Fault::new(Exit::Internal, error.to_string()))
+        .map_err(|error| CliError::new(Exit::Internal, error.to_string()))
 }

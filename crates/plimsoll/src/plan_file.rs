@@ -4,21 +4,23 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plimsoll_config::edge::{self, Certificate, EDGE_LEN_MAX, Edge, LookUp};
-use plimsoll_config::plan::{self, FileFault, Given, PLAN_LEN_MAX, PlanFile, Surroundings, Watch};
+use plimsoll_config::edge::{self, Certificate, EDGE_LEN_MAX, EdgeConfig, HostLookup};
+use plimsoll_config::plan::{
+    self, FileError, Given, PLAN_LEN_MAX, PlanFile, Surroundings, WatchPlan,
+};
 
 use plimsoll_lab::input;
 
 use crate::arguments::WatchArgument;
-use crate::explain::Fault;
-use crate::screen::tell;
+use crate::explain::CliError;
+use crate::screen::eprint;
 
 /// How long a pipe may be silent.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A plan file that was read, and the folder its paths start from.
 #[derive(Debug)]
-pub(crate) struct Written {
+pub(crate) struct LoadedPlan {
     pub(crate) plan: PlanFile,
     pub(crate) folder: PathBuf,
 }
@@ -33,28 +35,35 @@ pub(crate) fn is_plan(text: &str) -> bool {
 }
 
 /// Reads a plan file when the argument names one.
-pub(crate) fn read_if_plan(text: &str, target: Option<&str>) -> Result<Option<Written>, Fault> {
+pub(crate) fn read_if_plan(
+    text: &str,
+    target: Option<&str>,
+) -> Result<Option<LoadedPlan>, CliError> {
     if is_plan(text) {
         return read(text, target).map(Some);
     }
     match target {
-        Some(_) => Err(Fault::usage("--target stands beside a plan file only")
+        Some(_) => Err(CliError::usage("--target stands beside a plan file only")
             .remedy("give the URL alone, or a plan file and --target URL")),
         None => Ok(None),
     }
 }
 
 /// Reads a plan file; every problem becomes a line.
-fn read(file: &str, target: Option<&str>) -> Result<Written, Fault> {
+fn read(file: &str, target: Option<&str>) -> Result<LoadedPlan, CliError> {
     read_for(file, target, false)
 }
 
 /// Reads a plan file that is not to be carried out now: secrets of the environment may be missing.
-pub(crate) fn rehearse(file: &str, target: Option<&str>) -> Result<PlanFile, Fault> {
+pub(crate) fn rehearse(file: &str, target: Option<&str>) -> Result<PlanFile, CliError> {
     read_for(file, target, true).map(|written| written.plan)
 }
 
-fn read_for(file: &str, target: Option<&str>, may_miss_variables: bool) -> Result<Written, Fault> {
+fn read_for(
+    file: &str,
+    target: Option<&str>,
+    may_miss_variables: bool,
+) -> Result<LoadedPlan, CliError> {
     let path = Path::new(file);
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let text = plan_text(path)?;
@@ -69,37 +78,44 @@ fn read_for(file: &str, target: Option<&str>, may_miss_variables: bool) -> Resul
     }
     let around = Around { folder: &folder };
     match plan::read(&text, &given, &around) {
-        Ok(plan) => Ok(Written { plan, folder }),
-        Err(faults) => {
-            let count = faults.list().len();
+        Ok(plan) => Ok(LoadedPlan { plan, folder }),
+        Err(errors) => {
+            let count = errors.list().len();
             let problems = if count == 1 { "problem" } else { "problems" };
-            Err(Fault::usage(format!("{file} has {count} {problems}")).details(faults.lines(file)))
+            Err(CliError::usage(format!("{file} has {count} {problems}"))
+                .details(errors.lines(file)))
         }
     }
 }
 
 /// Reads the configuration of an edge; `look_up` looks servers up. Every problem becomes a line.
-pub(crate) fn read_edge(path: &Path, look_up: &LookUp<'_>) -> Result<Edge, Fault> {
-    let bytes = bounded(path, EDGE_LEN_MAX).map_err(|fault| {
-        Fault::usage(format!(
-            "cannot read the configuration {}: {fault}",
+pub(crate) fn read_edge(
+    path: &Path,
+    resolve_server: &HostLookup<'_>,
+) -> Result<EdgeConfig, CliError> {
+    let bytes = bounded(path, EDGE_LEN_MAX).map_err(|error| {
+        CliError::usage(format!(
+            "cannot read the configuration {}: {error}",
             path.display()
         ))
         .remedy("a YAML file of at most 4 MiB")
     })?;
     let text = text_of(path, bytes)?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let mut edge = edge::read(&text, &Around { folder }, look_up).map_err(|faults| {
+    let mut edge = edge::read(&text, &Around { folder }, resolve_server).map_err(|errors| {
         let file = path.display().to_string();
-        let count = faults.list().len();
+        let count = errors.list().len();
         let problems = if count == 1 { "problem" } else { "problems" };
-        Fault::usage(format!("{file} has {count} {problems}")).details(faults.lines(&file))
+        CliError::usage(format!("{file} has {count} {problems}")).details(errors.lines(&file))
     })?;
     // Files are named from where the configuration is.
     let obtained = edge.acme.iter().flat_map(|acme| &acme.certificates);
-    let obtained: Vec<Certificate> = obtained.map(|one| one.files.clone()).collect();
-    let written = edge.listen.iter_mut().flat_map(|one| &mut one.tls);
-    for certificate in written.filter(|one| !obtained.contains(one)) {
+    let obtained: Vec<Certificate> = obtained.map(|issued| issued.files.clone()).collect();
+    let written = edge
+        .listen
+        .iter_mut()
+        .flat_map(|listener| &mut listener.tls);
+    for certificate in written.filter(|candidate| !obtained.contains(candidate)) {
         certificate.cert = folder.join(&certificate.cert);
         certificate.key = folder.join(&certificate.key);
     }
@@ -112,15 +128,15 @@ pub(crate) fn read_edge(path: &Path, look_up: &LookUp<'_>) -> Result<Edge, Fault
     Ok(edge)
 }
 
-fn plan_text(path: &Path) -> Result<String, Fault> {
-    let bytes = bounded(path, PLAN_LEN_MAX).map_err(|fault| {
-        Fault::usage(format!("cannot read the plan {}: {fault}", path.display()))
+fn plan_text(path: &Path) -> Result<String, CliError> {
+    let bytes = bounded(path, PLAN_LEN_MAX).map_err(|error| {
+        CliError::usage(format!("cannot read the plan {}: {error}", path.display()))
             .remedy("a YAML file of at most 16 MiB; a URL begins with http:// or https://")
     })?;
     text_of(path, bytes)
 }
 
-fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, Fault> {
+fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let before = &error.as_bytes()[..at];
@@ -138,7 +154,7 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, Fault> {
             "{}:{line}:{column}: this byte is not UTF-8; valid: text in UTF-8",
             path.display()
         );
-        Fault::usage(format!("{} has 1 problem", path.display())).details(vec![detail])
+        CliError::usage(format!("{} has 1 problem", path.display())).details(vec![detail])
     })
 }
 
@@ -167,21 +183,24 @@ pub(crate) fn environment_of_processes() -> Vec<(String, String)> {
 }
 
 /// What is looked at: what a flag says, else the plan.
-pub(crate) fn watched(flag: Option<&WatchArgument>, of_plan: Watch) -> Result<Watch, Fault> {
+pub(crate) fn watched(
+    flag: Option<&WatchArgument>,
+    of_plan: WatchPlan,
+) -> Result<WatchPlan, CliError> {
     let path = match flag {
         None => return Ok(of_plan),
-        Some(WatchArgument::None) => return Ok(Watch::default()),
+        Some(WatchArgument::None) => return Ok(WatchPlan::default()),
         Some(WatchArgument::Auto) => {
-            return Ok(Watch {
+            return Ok(WatchPlan {
                 auto: true,
                 ..of_plan
             });
         }
         Some(WatchArgument::File(path)) => path,
     };
-    let bytes = bounded(path, PLAN_LEN_MAX).map_err(|fault| {
-        Fault::usage(format!(
-            "cannot read what is to be watched, {}: {fault}",
+    let bytes = bounded(path, PLAN_LEN_MAX).map_err(|error| {
+        CliError::usage(format!(
+            "cannot read what is to be watched, {}: {error}",
             path.display()
         ))
         .remedy(
@@ -190,18 +209,18 @@ pub(crate) fn watched(flag: Option<&WatchArgument>, of_plan: Watch) -> Result<Wa
     })?;
     let text = text_of(path, bytes)?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    plan::read_watch(&text, &Around { folder }).map_err(|faults| {
+    plan::read_watch(&text, &Around { folder }).map_err(|errors| {
         let file = path.display().to_string();
-        let count = faults.list().len();
+        let count = errors.list().len();
         let problems = if count == 1 { "problem" } else { "problems" };
-        Fault::usage(format!("{file} has {count} {problems}")).details(faults.lines(&file))
+        CliError::usage(format!("{file} has {count} {problems}")).details(errors.lines(&file))
     })
 }
 
 /// Says what the plan wants to be looked at and nothing looks at yet.
-pub(crate) fn tell_unwatched(watch: &Watch) {
+pub(crate) fn report_unwatched(watch: &WatchPlan) {
     if !watch.later.is_empty() {
-        tell(&format!(
+        eprint(&format!(
             "note: watch: {} cannot be looked at yet; host, process, pid, edge, nginx, haproxy, redis, valkey, \
              memcached, postgres, mariadb, mysql, mongodb, pgbouncer, php-fpm, puma, gunicorn, uwsgi, jvm, go, apache, varnish, prometheus \
              and node can",
@@ -233,18 +252,18 @@ fn short(stem: &str) -> String {
 }
 
 /// The content of a file, when it is not too long. What has no length of its own (a pipe) is read up to the limit.
-pub(crate) fn bounded(path: &Path, len_max: u64) -> Result<Vec<u8>, FileFault> {
-    let unreadable = |error: std::io::Error| FileFault::Unreadable(error.to_string());
+pub(crate) fn bounded(path: &Path, len_max: u64) -> Result<Vec<u8>, FileError> {
+    let unreadable = |error: std::io::Error| FileError::Unreadable(error.to_string());
     let file = input::open(path, PATIENCE).map_err(unreadable)?;
     if let Some(len) = file.len().filter(|&len| len > len_max) {
-        return Err(FileFault::TooLong(len));
+        return Err(FileError::TooLong(len));
     }
     let mut content = Vec::new();
     file.take(len_max + 1)
         .read_to_end(&mut content)
         .map_err(unreadable)?;
     if content.len() as u64 > len_max {
-        return Err(FileFault::TooLong(content.len() as u64));
+        return Err(FileError::TooLong(content.len() as u64));
     }
     Ok(content)
 }
@@ -255,7 +274,7 @@ struct Around<'a> {
 }
 
 impl Surroundings for Around<'_> {
-    fn file(&self, path: &str, len_max: u64) -> Result<Vec<u8>, FileFault> {
+    fn file(&self, path: &str, len_max: u64) -> Result<Vec<u8>, FileError> {
         bounded(&self.folder.join(path), len_max)
     }
 

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_config::plan::{Effort, Http, LoadPlan, Watch};
-use plimsoll_lab::conductor::Assignment;
+use plimsoll_config::plan::{Effort, Http, LoadPlan, WatchPlan};
+use plimsoll_lab::runner::Assignment;
 use plimsoll_model::journey::{Inputs, Scenario};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::{Facts, Find, Http2, Load, Plan, STREAMS_MAX, Target, Transport};
@@ -18,8 +18,8 @@ use plimsoll_probe::ProbePlan;
 
 use crate::arguments::{LimitArguments, OutputArguments, RunArguments, TransportArguments};
 use crate::exit::Exit;
-use crate::explain::Fault;
-use crate::plan_file::{self, Written};
+use crate::explain::CliError;
+use crate::plan_file::{self, LoadedPlan};
 use crate::{request, target};
 
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
@@ -37,13 +37,13 @@ pub(crate) struct Planned {
     /// How much time the answer of a search is worth, when the plan file says it.
     pub(crate) effort: Effort,
     /// What the plan file has the probes look at.
-    pub(crate) watch: Watch,
+    pub(crate) watch: WatchPlan,
     /// Where the target listens, when what stands before it is asked instead.
     pub(crate) behind: Option<SocketAddr>,
 }
 
 /// What a command adds to the flags that all share.
-struct Asked {
+struct CommandOptions {
     load: Load,
     find: Option<Find>,
     objective: Option<Objective>,
@@ -52,7 +52,7 @@ struct Asked {
 }
 
 /// The plan of `plimsoll run`.
-pub(crate) fn run_plan(arguments: &RunArguments) -> Result<Planned, Fault> {
+pub(crate) fn run_plan(arguments: &RunArguments) -> Result<Planned, CliError> {
     let transport = &arguments.transport;
     let websockets = websocket::of_flags(arguments)?;
     let written = plan_file::read_if_plan(&transport.url, transport.target.as_deref())?;
@@ -60,7 +60,7 @@ pub(crate) fn run_plan(arguments: &RunArguments) -> Result<Planned, Fault> {
         return Err(websocket::needs_url());
     }
     let asked = match &written {
-        None => Asked {
+        None => CommandOptions {
             load: match websockets {
                 Some(load) => load,
                 None => load::of_flags(arguments)?,
@@ -77,18 +77,18 @@ pub(crate) fn run_plan(arguments: &RunArguments) -> Result<Planned, Fault> {
     let mut planned = plan(transport, &arguments.output, written, asked)?;
     websocket::fit(&mut planned.plan, arguments)?;
     if !is_search && planned.plan.warmup >= whole {
-        return Err(Fault::usage("the warm-up is as long as the whole run")
+        return Err(CliError::usage("the warm-up is as long as the whole run")
             .remedy("give a longer --for or a shorter --warmup"));
     }
     Ok(planned)
 }
 
-fn run_of_file(arguments: &RunArguments, written: &Written) -> Result<Asked, Fault> {
+fn run_of_file(arguments: &RunArguments, written: &LoadedPlan) -> Result<CommandOptions, CliError> {
     let objective = arguments
         .objective
         .clone()
         .or_else(|| written.plan.objective.clone());
-    let mut asked = Asked {
+    let mut asked = CommandOptions {
         load: load::of_file(arguments, &written.plan)?,
         find: None,
         objective,
@@ -110,10 +110,10 @@ fn run_of_file(arguments: &RunArguments, written: &Written) -> Result<Asked, Fau
 }
 
 /// The plan of `plimsoll limit`; its load is that of each trial.
-pub(crate) fn limit_plan(arguments: &LimitArguments) -> Result<Planned, Fault> {
+pub(crate) fn limit_plan(arguments: &LimitArguments) -> Result<Planned, CliError> {
     let transport = &arguments.transport;
     let written = plan_file::read_if_plan(&transport.url, transport.target.as_deref())?;
-    let mut asked = Asked {
+    let mut asked = CommandOptions {
         load: load::of_trials(arguments.spacing),
         find: None,
         objective: arguments.objective.clone(),
@@ -150,9 +150,9 @@ fn default_objective() -> Option<Objective> {
 fn plan(
     transport: &TransportArguments,
     output: &OutputArguments,
-    written: Option<Written>,
-    asked: Asked,
-) -> Result<Planned, Fault> {
+    written: Option<LoadedPlan>,
+    asked: CommandOptions,
+) -> Result<Planned, CliError> {
     let url = written
         .as_ref()
         .map_or(&transport.url, |written| &written.plan.target);
@@ -169,7 +169,9 @@ fn plan(
     let file = written.as_ref().map(|written| &written.plan);
     let seed = match transport.generator.seed.or(file.and_then(|file| file.seed)) {
         Some(seed) => seed,
-        None => getrandom::u64().map_err(|error| Fault::new(Exit::Internal, error.to_string()))?,
+        None => {
+            getrandom::u64().map_err(|error| CliError::new(Exit::Internal, error.to_string()))?
+        }
     };
     let classes_ms = output
         .classes
@@ -189,7 +191,7 @@ fn plan(
     let way = transport_of(transport, written.as_ref());
     let watch = file.map(|file| file.watch.clone()).unwrap_or_default();
     let watch = plan_file::watched(transport.generator.watch.as_ref(), watch)?;
-    plan_file::tell_unwatched(&watch);
+    plan_file::report_unwatched(&watch);
     let (scenario, inputs) = match written {
         Some(written) => scenario_of(written, transport)?,
         None => (None, Inputs::default()),
@@ -222,26 +224,26 @@ fn plan(
 
 /// The scenario of a plan file, the hosts that its steps name looked up.
 fn scenario_of(
-    written: Written,
+    written: LoadedPlan,
     transport: &TransportArguments,
-) -> Result<(Option<Scenario>, Inputs), Fault> {
+) -> Result<(Option<Scenario>, Inputs), CliError> {
     let Some(mut scenario) = written.plan.scenario else {
         return Ok((None, Inputs::default()));
     };
-    let said = &transport.request;
+    let flags = &transport.request;
     let flag = [
-        ("--request", said.request.is_some()),
-        ("--data", said.data.is_some()),
-        ("--location", said.location),
-        ("--urls", said.urls.is_some()),
+        ("--request", flags.request.is_some()),
+        ("--data", flags.data.is_some()),
+        ("--location", flags.location),
+        ("--urls", flags.urls.is_some()),
     ];
     if let Some((flag, _)) = flag.iter().find(|(_, is_given)| *is_given) {
         return Err(
-            Fault::usage(format!("{flag} says what is sent, and so does the plan"))
+            CliError::usage(format!("{flag} says what is sent, and so does the plan"))
                 .remedy("change the plan's steps, or give a URL in place of the plan"),
         );
     }
-    let targets: Result<Vec<Target>, Fault> = written
+    let targets: Result<Vec<Target>, CliError> = written
         .plan
         .origins
         .iter()
@@ -249,7 +251,7 @@ fn scenario_of(
             let (line, column) = origin.place;
             let place = format!("{}:{line}:{column}: named here first", transport.url);
             target::resolve_other(&origin.url, transport)
-                .map_err(|fault| fault.details(vec![place]))
+                .map_err(|error| error.details(vec![place]))
         })
         .collect();
     scenario.targets = targets?;
@@ -262,16 +264,17 @@ fn scenario_of(
 }
 
 /// How connections are made: as flags say, then the plan, then by default.
-fn transport_of(transport: &TransportArguments, written: Option<&Written>) -> Transport {
-    let said = &transport.connection;
+fn transport_of(transport: &TransportArguments, written: Option<&LoadedPlan>) -> Transport {
+    let flags = &transport.connection;
     let plan = written
         .map(|written| written.plan.transport.clone())
         .unwrap_or_default();
-    let timeout = said.timeout.or(plan.timeout).unwrap_or(TIMEOUT_DEFAULT);
-    let requests = if said.no_keepalive {
+    let timeout = flags.timeout.or(plan.timeout).unwrap_or(TIMEOUT_DEFAULT);
+    let requests = if flags.no_keepalive {
         Some(1)
     } else {
-        said.requests_per_connection
+        flags
+            .requests_per_connection
             .or(plan.requests_per_connection)
     };
     let scenario = written.and_then(|written| written.plan.scenario.as_ref());
@@ -284,23 +287,23 @@ fn transport_of(transport: &TransportArguments, written: Option<&Written>) -> Tr
     let ca_of_plan = plan.ca_file.map(|path| folder.join(path));
     Transport {
         timeout,
-        connect_timeout: said
+        connect_timeout: flags
             .connect_timeout
             .or(plan.connect_timeout)
             .unwrap_or(timeout),
-        connections_max: said
+        connections_max: flags
             .max_connections
             .or(plan.connections_max)
             .unwrap_or(usual),
         requests_per_connection: requests.unwrap_or(0),
-        sources: if said.source.is_empty() {
+        sources: if flags.source.is_empty() {
             plan.sources
         } else {
-            said.source.clone()
+            flags.source.clone()
         },
-        ca_file: said.cacert.clone().or(ca_of_plan),
-        insecure: said.insecure || plan.insecure,
-        body_len_max: said
+        ca_file: flags.cacert.clone().or(ca_of_plan),
+        insecure: flags.insecure || plan.insecure,
+        body_len_max: flags
             .max_body
             .or(plan.body_len_max)
             .unwrap_or(BODY_LEN_MAX_DEFAULT),
@@ -309,27 +312,27 @@ fn transport_of(transport: &TransportArguments, written: Option<&Written>) -> Tr
 }
 
 /// Where HTTP/2 is spoken.
-fn http2_of(transport: &TransportArguments, written: Option<&Written>) -> Option<Http2> {
-    let said = &transport.connection;
+fn http2_of(transport: &TransportArguments, written: Option<&LoadedPlan>) -> Option<Http2> {
+    let flags = &transport.connection;
     let plan = written.map(|written| &written.plan);
-    let http = if said.http2_prior_knowledge {
+    let http = if flags.http2_prior_knowledge {
         Some(Http::PriorKnowledge)
-    } else if said.http2 {
-        Some(Http::Two)
-    } else if said.http1_1 {
-        Some(Http::One)
+    } else if flags.http2 {
+        Some(Http::Http2)
+    } else if flags.http1_1 {
+        Some(Http::Http1)
     } else {
         plan.and_then(|plan| plan.transport.http)
     };
     let has_steps = plan.is_some_and(|plan| plan.scenario.is_some());
     // A user is a browser and asks for all a page needs at once; a plain load counts what is under way.
     let usual = if has_steps { STREAMS_MAX } else { 1 };
-    let streams = said
+    let streams = flags
         .streams
         .or(plan.and_then(|plan| plan.transport.streams))
         .unwrap_or(usual);
     match http {
-        None | Some(Http::One) => None,
+        None | Some(Http::Http1) => None,
         Some(http) => Some(Http2 {
             prior_knowledge: http == Http::PriorKnowledge,
             streams,
@@ -338,13 +341,13 @@ fn http2_of(transport: &TransportArguments, written: Option<&Written>) -> Option
 }
 
 /// HTTP/2 that can be spoken to nobody would be HTTP/1.1 under another name.
-fn check_http2(plan: &Plan, streams: Option<u32>) -> Result<(), Fault> {
+fn check_http2(plan: &Plan, streams: Option<u32>) -> Result<(), CliError> {
     let Some(http2) = plan.transport.http2 else {
         return if streams.is_none() {
             Ok(())
         } else {
             Err(
-                Fault::usage("--streams share a connection of HTTP/2, and HTTP/1.1 is spoken")
+                CliError::usage("--streams share a connection of HTTP/2, and HTTP/1.1 is spoken")
                     .remedy("add --http2, or --http2-prior-knowledge for an http:// target"),
             )
         };
@@ -358,8 +361,8 @@ fn check_http2(plan: &Plan, streams: Option<u32>) -> Result<(), Fault> {
 }
 
 /// HTTP/2 is asked for, and could be spoken to nobody.
-pub(crate) fn needs_tls(target: &str) -> Fault {
-    Fault::usage(format!(
+pub(crate) fn needs_tls(target: &str) -> CliError {
+    CliError::usage(format!(
         "HTTP/2 is chosen within TLS, and {target} is not https"
     ))
     .remedy(
@@ -403,16 +406,16 @@ pub(crate) fn assignment(
     output: &OutputArguments,
 ) -> Assignment {
     let now = jiff::Timestamp::now();
-    let stamp = now
+    let timestamp = now
         .to_zoned(jiff::tz::TimeZone::UTC)
         .strftime("%Y%m%dT%H%M%S%.3fZ");
-    let file = format!("{stamp}-{}.run", planned.plan.name);
-    let said = &transport.generator;
-    let pids = [&said.pid[..], &planned.watch.pids].concat();
-    let names = [&said.process[..], &planned.watch.processes].concat();
+    let file = format!("{timestamp}-{}.run", planned.plan.name);
+    let flags = &transport.generator;
+    let pids = [&flags.pid[..], &planned.watch.pids].concat();
+    let names = [&flags.process[..], &planned.watch.processes].concat();
     let mut probes = probe_plan(&planned.plan, &pids, &names);
     probes.edge = planned.watch.edge;
-    probes.parts = planned.watch.parts;
+    probes.components = planned.watch.components;
     probes.auto = planned.watch.auto;
     probes.target_address = planned.behind.or(probes.target_address);
     Assignment {
@@ -423,7 +426,7 @@ pub(crate) fn assignment(
         command,
         plan: planned.plan,
         inputs: planned.inputs,
-        further: Some(crate::part::further()),
+        worker_processes: Some(crate::load_worker::worker_processes()),
     }
 }
 

@@ -24,24 +24,24 @@ use url::Url;
 
 use crate::arguments::RecordArguments;
 use crate::exit::Exit;
-use crate::explain::{Fault, chain};
-use crate::screen::{print, tell};
+use crate::explain::{CliError, chain};
+use crate::screen::{eprint, print};
 use crate::{import, signals};
 
-use browser::Browser;
+use browser::BrowserProcess;
 use certificate::Authority;
-use log::Log;
+use log::ExchangeLog;
 use proxy::Proxy;
-use reach::Reach;
+use reach::RestrictedDialer;
 
 /// How often it is looked whether Ctrl-C was pressed.
 const STOP_EVERY: Duration = Duration::from_millis(100);
 
 /// Records a visit and writes its plan.
-pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, Fault> {
+pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, CliError> {
     let url = import::site(&arguments.url)?;
     let authority =
-        Authority::new(&url).map_err(|error| Fault::new(Exit::Internal, error.to_string()))?;
+        Authority::new(&url).map_err(|error| CliError::new(Exit::Internal, error.to_string()))?;
     // Found before anything starts: without a browser there is nothing to wait for.
     let browser = match arguments.proxy {
         Some(_) => None,
@@ -54,12 +54,12 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, Fault> {
     };
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
-    let log = Arc::new(Log::new());
+    let log = Arc::new(ExchangeLog::new());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let listener = runtime.block_on(listen(arguments))?;
-    let reach = Reach::new(
+    let reach = RestrictedDialer::new(
         &proxy::host_and_port(&url),
         arguments.host.iter().chain(&arguments.pass),
         listener.local_addr()?,
@@ -82,12 +82,12 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, Fault> {
         hosts: arguments.host.clone(),
     };
     let imported =
-        journey::plan(&recording, &options).map_err(|error| Fault::usage(chain(&error)))?;
+        journey::plan(&recording, &options).map_err(|error| CliError::usage(chain(&error)))?;
     import::show(&imported);
     match &arguments.out {
         Some(path) => {
             write(path, &imported.plan)?;
-            tell(&format!("wrote {}", path.display()));
+            eprint(&format!("wrote {}", path.display()));
         }
         None => print(&imported.plan),
     }
@@ -95,18 +95,18 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, Fault> {
 }
 
 /// Listens on the address that was asked for, or on one that only this machine reaches.
-async fn listen(arguments: &RecordArguments) -> Result<TcpListener, Fault> {
+async fn listen(arguments: &RecordArguments) -> Result<TcpListener, CliError> {
     let wanted = arguments
         .proxy
         .unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     if !wanted.ip().is_loopback() && arguments.pass.iter().any(|host| host == "*") {
-        return Err(Fault::usage(format!(
+        return Err(CliError::usage(format!(
             "with --pass '*' a proxy on {wanted} would take anybody anywhere"
         ))
         .remedy("listen on a loopback address, such as --proxy 127.0.0.1:8899, or name the hosts with --pass HOST"));
     }
     TcpListener::bind(wanted).await.map_err(|error| {
-        Fault::usage(format!("cannot listen on {wanted}: {error}"))
+        CliError::usage(format!("cannot listen on {wanted}: {error}"))
             .remedy("give a free address, such as 127.0.0.1:0")
     })
 }
@@ -118,11 +118,11 @@ async fn visit(
     program: Option<PathBuf>,
     (proxy, listener): (Proxy, TcpListener),
     stop: &StopFlag,
-) -> Result<(), Fault> {
+) -> Result<(), CliError> {
     let address = listener.local_addr()?;
     let serving = tokio::spawn(proxy.serve(listener));
     let mut browser = match program {
-        Some(program) => Some(Browser::start(
+        Some(program) => Some(BrowserProcess::start(
             &program,
             address,
             &authority.fingerprint(),
@@ -131,23 +131,23 @@ async fn visit(
         None => None,
     };
     if browser.is_none() {
-        tell(&format!(
+        eprint(&format!(
             "proxy on {address}; Ctrl-C ends the recording and writes the plan"
         ));
         if url.scheme() == "https" {
             write(&arguments.certificate, &authority.pem())?;
             let name = arguments.certificate.display();
-            tell(&format!(
+            eprint(&format!(
                 "let the browser trust {name}, for this recording only: its key is kept nowhere"
             ));
         }
     } else {
-        tell("visit the site; closing the browser or Ctrl-C ends the recording");
+        eprint("visit the site; closing the browser or Ctrl-C ends the recording");
     }
     let mut tick = tokio::time::interval(STOP_EVERY);
     loop {
         tokio::select! {
-            () = Browser::ended(&mut browser) => break,
+            () = BrowserProcess::ended(&mut browser) => break,
             _ = tick.tick() => if stop.is_raised() { break },
         }
     }
@@ -158,7 +158,7 @@ async fn visit(
     Ok(())
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Fault> {
+fn write(path: &Path, text: &str) -> Result<(), CliError> {
     plimsoll_lab::output::write(path, text.as_bytes())
-        .map_err(|error| Fault::usage(format!("cannot write {}: {error}", path.display())))
+        .map_err(|error| CliError::usage(format!("cannot write {}: {error}", path.display())))
 }

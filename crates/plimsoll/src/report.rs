@@ -4,15 +4,15 @@ use plimsoll_lab::run_log;
 
 use crate::arguments::ReportArguments;
 use crate::exit::Exit;
-use crate::explain::Fault;
-use crate::outcome::{self, Wanted};
-use crate::screen::{Screen, tell};
+use crate::explain::CliError;
+use crate::outcome::{self, RequestedReports};
+use crate::screen::{Screen, eprint};
 
 /// Reads a run and presents it. The exit code says whether the report could be made, not how the run went.
-pub(crate) fn report(arguments: &ReportArguments, screen: Screen) -> Result<Exit, Fault> {
+pub(crate) fn report(arguments: &ReportArguments, screen: Screen) -> Result<Exit, CliError> {
     let reading = run_log::read(&arguments.file)?;
     if let Some(reason) = &reading.cut {
-        tell(&format!(
+        eprint(&format!(
             "note: {}: {reason}; everything before it is shown",
             arguments.file.display()
         ));
@@ -21,7 +21,7 @@ pub(crate) fn report(arguments: &ReportArguments, screen: Screen) -> Result<Exit
         .html
         .clone()
         .unwrap_or_else(|| arguments.file.with_extension("html"));
-    let wanted = Wanted {
+    let wanted = RequestedReports {
         json: arguments.json,
         html: Some(html),
         junit: arguments.junit.clone(),

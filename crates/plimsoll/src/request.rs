@@ -5,14 +5,14 @@ use plimsoll_model::plan::{PathOrder, RequestPlan};
 use url::Url;
 
 use crate::arguments::{RequestArguments, TransportArguments, UrlsOrder};
-use crate::explain::Fault;
+use crate::explain::CliError;
 use crate::plan_file::bounded;
 use crate::target::{self, Resolved};
 
 /// Longest file of URLs accepted, bytes.
 const URLS_LEN_MAX: u64 = 256 << 20;
 /// Faulty lines of a URL file shown at most.
-const FAULTS_SHOWN: usize = 10;
+const ERRORS_SHOWN_MAX: usize = 10;
 /// Longest request body accepted, bytes.
 const BODY_LEN_MAX: u64 = 64 << 20;
 
@@ -21,7 +21,7 @@ pub(crate) fn request_plan(
     arguments: &TransportArguments,
     resolved: &Resolved,
     plan_headers: &[(String, String)],
-) -> Result<RequestPlan, Fault> {
+) -> Result<RequestPlan, CliError> {
     let request = &arguments.request;
     let body = body(request)?;
     let method = match &request.request {
@@ -60,28 +60,30 @@ fn order(order: UrlsOrder) -> PathOrder {
     }
 }
 
-fn checked_method(method: &str) -> Result<String, Fault> {
+fn checked_method(method: &str) -> Result<String, CliError> {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if method.is_empty() || method.len() > 32 || !method.bytes().all(token) {
-        return Err(Fault::usage(format!("`{method}` is not a method"))
+        return Err(CliError::usage(format!("`{method}` is not a method"))
             .remedy("use one such as GET, POST or PUT"));
     }
     if method.eq_ignore_ascii_case("CONNECT") {
-        return Err(Fault::usage("CONNECT asks for a tunnel, not for an answer")
-            .remedy("use another method"));
+        return Err(
+            CliError::usage("CONNECT asks for a tunnel, not for an answer")
+                .remedy("use another method"),
+        );
     }
     Ok(method.to_ascii_uppercase())
 }
 
-fn body(request: &RequestArguments) -> Result<Vec<u8>, Fault> {
+fn body(request: &RequestArguments) -> Result<Vec<u8>, CliError> {
     let Some(data) = &request.data else {
         return Ok(Vec::new());
     };
     let Some(file) = data.strip_prefix('@') else {
         return Ok(data.clone().into_bytes());
     };
-    bounded(std::path::Path::new(file), BODY_LEN_MAX).map_err(|fault| {
-        Fault::usage(format!("cannot read the body from {file}: {fault}"))
+    bounded(std::path::Path::new(file), BODY_LEN_MAX).map_err(|error| {
+        CliError::usage(format!("cannot read the body from {file}: {error}"))
             .remedy("a file of at most 64 MiB")
     })
 }
@@ -91,7 +93,7 @@ fn headers(
     request: &RequestArguments,
     resolved: &Resolved,
     plan_headers: &[(String, String)],
-) -> Result<Vec<(String, String)>, Fault> {
+) -> Result<Vec<(String, String)>, CliError> {
     let mut headers = vec![
         ("Host".to_owned(), host_value(resolved)),
         (
@@ -116,7 +118,7 @@ fn headers(
         let token = base64::engine::general_purpose::STANDARD.encode(user);
         headers.push(("Authorization".to_owned(), format!("Basic {token}")));
     }
-    let lines: Result<Vec<_>, Fault> = request
+    let lines: Result<Vec<_>, CliError> = request
         .header
         .iter()
         .map(|line| header_line(line))
@@ -142,7 +144,7 @@ fn headers(
             .bytes()
             .any(|byte| byte < 0x20 && byte != b'\t' || byte == 0x7f)
         {
-            return Err(Fault::usage(format!(
+            return Err(CliError::usage(format!(
                 "the value of header `{name}` holds a control character"
             ))
             .remedy("a header is one line of visible characters"));
@@ -166,9 +168,9 @@ fn host_value(resolved: &Resolved) -> String {
     }
 }
 
-fn header_line(line: &str) -> Result<(String, String), Fault> {
-    let wrong = |fault: &str| {
-        Fault::usage(format!("the header `{line}` {fault}")).remedy("write it as 'Name: value'")
+fn header_line(line: &str) -> Result<(String, String), CliError> {
+    let wrong = |reason: &str| {
+        CliError::usage(format!("the header `{line}` {reason}")).remedy("write it as 'Name: value'")
     };
     let (name, value) = line.split_once(':').ok_or_else(|| wrong("has no colon"))?;
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
@@ -184,10 +186,10 @@ fn header_line(line: &str) -> Result<(String, String), Fault> {
 }
 
 /// Paths of a file of URLs; every faulty line is named.
-fn paths_of(file: &std::path::Path, target: &str) -> Result<Vec<String>, Fault> {
-    let bytes = bounded(file, URLS_LEN_MAX).map_err(|fault| {
-        Fault::usage(format!(
-            "cannot read the URLs from {}: {fault}",
+fn paths_of(file: &std::path::Path, target: &str) -> Result<Vec<String>, CliError> {
+    let bytes = bounded(file, URLS_LEN_MAX).map_err(|error| {
+        CliError::usage(format!(
+            "cannot read the URLs from {}: {error}",
             file.display()
         ))
         .remedy("a file of at most 256 MiB")
@@ -195,41 +197,41 @@ fn paths_of(file: &std::path::Path, target: &str) -> Result<Vec<String>, Fault> 
     let text = String::from_utf8_lossy(&bytes);
     let base = target::parse_any(target)?;
     let mut paths = Vec::new();
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        match relative(&base, line) {
+        match path_on_origin(&base, line) {
             Ok(path) => paths.push(path),
-            Err(fault) => faults.push(format!("  line {}: {fault}", index + 1)),
+            Err(error) => errors.push(format!("  line {}: {error}", index + 1)),
         }
     }
-    if !faults.is_empty() {
-        let count = faults.len();
-        faults.truncate(FAULTS_SHOWN);
-        let more = if count > FAULTS_SHOWN {
-            format!("\n  … and {} more", count - FAULTS_SHOWN)
+    if !errors.is_empty() {
+        let count = errors.len();
+        errors.truncate(ERRORS_SHOWN_MAX);
+        let more = if count > ERRORS_SHOWN_MAX {
+            format!("\n  … and {} more", count - ERRORS_SHOWN_MAX)
         } else {
             String::new()
         };
-        return Err(Fault::usage(format!(
+        return Err(CliError::usage(format!(
             "{} has {count} faulty lines:\n{}{more}",
             file.display(),
-            faults.join("\n")
+            errors.join("\n")
         ))
         .remedy("one URL a line, such as /articles/7 or a full URL on the target's host"));
     }
     if paths.is_empty() {
-        return Err(Fault::usage(format!("{} holds no URL", file.display()))
+        return Err(CliError::usage(format!("{} holds no URL", file.display()))
             .remedy("one URL a line, such as /articles/7"));
     }
     Ok(paths)
 }
 
 /// Path and query of `line`, which must lie on the target's origin.
-fn relative(base: &Url, line: &str) -> Result<String, String> {
+fn path_on_origin(base: &Url, line: &str) -> Result<String, String> {
     if line
         .chars()
         .any(|c| c.is_whitespace() || c.is_control() || c == '\u{fffd}')
@@ -259,13 +261,13 @@ mod tests {
     fn urls_are_relative_to_the_target() {
         let base = target::parse("http://site/news/?x=1").unwrap();
         assert_eq!(
-            relative(&base, "/a?b=c d".split(' ').next().unwrap()),
+            path_on_origin(&base, "/a?b=c d".split(' ').next().unwrap()),
             Ok("/a?b=c".to_owned())
         );
-        assert_eq!(relative(&base, "7"), Ok("/news/7".to_owned()));
-        assert_eq!(relative(&base, "http://site/z"), Ok("/z".to_owned()));
-        assert!(relative(&base, "http://other/z").is_err());
-        assert!(relative(&base, "a b").is_err());
+        assert_eq!(path_on_origin(&base, "7"), Ok("/news/7".to_owned()));
+        assert_eq!(path_on_origin(&base, "http://site/z"), Ok("/z".to_owned()));
+        assert!(path_on_origin(&base, "http://other/z").is_err());
+        assert!(path_on_origin(&base, "a b").is_err());
     }
 
     #[test]

@@ -4,21 +4,21 @@ use plimsoll_lab::progress::StopFlag;
 
 use crate::arguments::RunArguments;
 use crate::exit::Exit;
-use crate::explain::Fault;
-use crate::outcome::{self, Wanted};
+use crate::explain::CliError;
+use crate::outcome::{self, RequestedReports};
 use crate::screen::{Live, Screen};
 use crate::signals;
 use crate::{confirmation, limit, planning};
 
 /// Sends a load and measures the answers.
-pub(crate) fn run(arguments: &RunArguments, screen: Screen) -> Result<Exit, Fault> {
+pub(crate) fn run(arguments: &RunArguments, screen: Screen) -> Result<Exit, CliError> {
     let planned = planning::run_plan(arguments)?;
     if planned.plan.find.is_some() {
         return limit::search(planned, &arguments.transport, &arguments.output, screen);
     }
     confirmation::put_back_leftovers(&planned.watch, &arguments.output, None)?;
     let assignment = planning::assignment(planned, "run", &arguments.transport, &arguments.output);
-    let wanted = Wanted {
+    let wanted = RequestedReports {
         json: arguments.output.json,
         html: arguments
             .report

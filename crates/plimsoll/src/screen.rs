@@ -44,7 +44,7 @@ pub(crate) fn print(text: &str) {
 }
 
 /// Writes a message to stderr, without the secrets that it may quote.
-pub(crate) fn tell(text: &str) {
+pub(crate) fn eprint(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", redact::text(text));
 }
 
@@ -75,10 +75,10 @@ impl Live {
         }
     }
 
-    fn say(&mut self, text: &str) {
+    fn print_message(&mut self, text: &str) {
         if !self.quiet {
             self.clear();
-            tell(text);
+            eprint(text);
         }
     }
 }
@@ -104,18 +104,18 @@ impl Watcher for Live {
         } else {
             self.seconds += 1;
             if self.seconds.is_multiple_of(PLAIN_EVERY_S) {
-                tell(&live::line(&state, 160));
+                eprint(&live::line(&state, 160));
             }
         }
     }
 
     fn trial_ended(&mut self, trial: &Trial) {
         let text = plimsoll_report::text::trial_line(trial);
-        self.say(&text);
+        self.print_message(&text);
     }
 
     fn noted(&mut self, text: &str) {
-        self.say(text);
+        self.print_message(text);
     }
 }
 

@@ -1,13 +1,13 @@
 //! One search for the load line, as `plimsoll limit` makes it alone or twice.
 
-use plimsoll_lab::conductor::Finished;
 use plimsoll_lab::intervention::journal;
 use plimsoll_lab::limit::LimitOrder;
 use plimsoll_lab::progress::StopFlag;
+use plimsoll_lab::runner::Finished;
 
 use crate::arguments::{OutputArguments, TransportArguments};
-use crate::explain::Fault;
-use crate::outcome::Wanted;
+use crate::explain::CliError;
+use crate::outcome::RequestedReports;
 use crate::planning::{self, Planned};
 use crate::screen::Live;
 
@@ -18,12 +18,12 @@ pub(crate) fn search_once(
     transport: &TransportArguments,
     output: &OutputArguments,
     stop: StopFlag,
-) -> Result<(Finished, Wanted), Fault> {
+) -> Result<(Finished, RequestedReports), CliError> {
     let assignment = planning::assignment(planned, "limit", transport, output);
     if let Some(confirm) = &mut order.confirm {
         confirm.journal = assignment.log_path.with_extension(journal::ENDING);
     }
-    let wanted = Wanted {
+    let wanted = RequestedReports {
         json: output.json,
         html: Some(assignment.log_path.with_extension("html")),
         junit: output.junit.clone(),

@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::arguments::TransportArguments;
 use crate::exit::Exit;
-use crate::explain::Fault;
+use crate::explain::CliError;
 
 /// A target, and what its URL says beyond the address.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Resolved {
 }
 
 /// Parses a URL and resolves its host.
-pub(crate) fn resolve(text: &str, arguments: &TransportArguments) -> Result<Resolved, Fault> {
+pub(crate) fn resolve(text: &str, arguments: &TransportArguments) -> Result<Resolved, CliError> {
     // Whether a WebSocket is wanted was asked before; its handshake is HTTP.
     let url = parse_any(text)?;
     let host = url
@@ -34,7 +34,7 @@ pub(crate) fn resolve(text: &str, arguments: &TransportArguments) -> Result<Reso
     let addresses = if connection.unix_socket.is_some() {
         Vec::new()
     } else if connection.address.is_empty() {
-        look_up(&host, port, connection.ipv4, connection.ipv6)?
+        resolve_host(&host, port, connection.ipv4, connection.ipv6)?
     } else {
         connection.address.clone()
     };
@@ -57,7 +57,10 @@ pub(crate) fn resolve(text: &str, arguments: &TransportArguments) -> Result<Reso
 }
 
 /// Another origin that a plan's steps name: flags about the target's address do not mean it.
-pub(crate) fn resolve_other(text: &str, arguments: &TransportArguments) -> Result<Target, Fault> {
+pub(crate) fn resolve_other(
+    text: &str,
+    arguments: &TransportArguments,
+) -> Result<Target, CliError> {
     let url = parse(text)?;
     let host = url
         .host_str()
@@ -69,7 +72,7 @@ pub(crate) fn resolve_other(text: &str, arguments: &TransportArguments) -> Resul
     let target = Target {
         url: without_secrets(&url),
         tls: url.scheme() == "https",
-        addresses: look_up(&host, port, connection.ipv4, connection.ipv6)?,
+        addresses: resolve_host(&host, port, connection.ipv4, connection.ipv6)?,
         host,
         port,
         unix_socket: None,
@@ -81,10 +84,10 @@ pub(crate) fn resolve_other(text: &str, arguments: &TransportArguments) -> Resul
 }
 
 /// The first address of a URL's host.
-pub(crate) fn first_address(text: &str) -> Result<SocketAddr, Fault> {
+pub(crate) fn first_address(text: &str) -> Result<SocketAddr, CliError> {
     let url = parse(text)?;
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    let addresses = look_up(
+    let addresses = resolve_host(
         host,
         url.port_or_known_default().unwrap_or(80),
         false,
@@ -94,34 +97,34 @@ pub(crate) fn first_address(text: &str) -> Result<SocketAddr, Fault> {
 }
 
 /// Parses a URL as people type it: `http://` may be left out.
-pub(crate) fn parse(text: &str) -> Result<Url, Fault> {
+pub(crate) fn parse(text: &str) -> Result<Url, CliError> {
     let url = parse_any(text)?;
     if matches!(url.scheme(), "ws" | "wss") {
-        return Err(not_spoken(&url).remedy("use http:// or https://"));
+        return Err(unsupported_scheme(&url).remedy("use http:// or https://"));
     }
     Ok(url)
 }
 
-fn not_spoken(url: &Url) -> Fault {
-    Fault::usage(format!("`{}` is not spoken here", url.scheme()))
+fn unsupported_scheme(url: &Url) -> CliError {
+    CliError::usage(format!("`{}` is not spoken here", url.scheme()))
 }
 
 /// The same, of a WebSocket too.
-pub(crate) fn parse_any(text: &str) -> Result<Url, Fault> {
+pub(crate) fn parse_any(text: &str) -> Result<Url, CliError> {
     let full = if text.contains("://") {
         text.to_owned()
     } else {
         format!("http://{text}")
     };
     let url = Url::parse(&full).map_err(|error| {
-        Fault::usage(format!("`{text}` is not a URL: {error}"))
+        CliError::usage(format!("`{text}` is not a URL: {error}"))
             .remedy("write it as http://host:port/path or https://host/path")
     })?;
     if !matches!(url.scheme(), "http" | "https" | "ws" | "wss") {
-        return Err(not_spoken(&url).remedy("use http:// or https://"));
+        return Err(unsupported_scheme(&url).remedy("use http:// or https://"));
     }
     if url.host_str().is_none_or(str::is_empty) {
-        return Err(Fault::usage(format!("`{text}` names no host"))
+        return Err(CliError::usage(format!("`{text}` names no host"))
             .remedy("write it as http://host:port/path"));
     }
     Ok(url)
@@ -147,14 +150,14 @@ fn without_secrets(url: &Url) -> String {
     plimsoll_model::redact::url(shown.as_str()).into_owned()
 }
 
-pub(crate) fn look_up(
+pub(crate) fn resolve_host(
     host: &str,
     port: u16,
     ipv4: bool,
     ipv6: bool,
-) -> Result<Vec<SocketAddr>, Fault> {
+) -> Result<Vec<SocketAddr>, CliError> {
     let found = (host, port).to_socket_addrs().map_err(|error| {
-        Fault::new(
+        CliError::new(
             Exit::Unreachable,
             format!("cannot find the host `{host}`: {error}"),
         )
@@ -172,7 +175,7 @@ pub(crate) fn look_up(
         return Ok(addresses);
     }
     let family = if ipv4 { "IPv4" } else { "IPv6" };
-    Err(Fault::new(
+    Err(CliError::new(
         Exit::Unreachable,
         format!("the host `{host}` has no {family} address"),
     )
@@ -193,7 +196,7 @@ fn reachable_family(addresses: &[SocketAddr]) -> Option<bool> {
 }
 
 /// A load test never starts against a public address without a yes.
-fn confirm_ownership(target: &Target) -> Result<(), Fault> {
+fn confirm_ownership(target: &Target) -> Result<(), CliError> {
     let Some(address) = target
         .addresses
         .iter()
@@ -202,7 +205,7 @@ fn confirm_ownership(target: &Target) -> Result<(), Fault> {
         return Ok(());
     };
     let refused = || {
-        Fault::usage(format!(
+        CliError::usage(format!(
             "{} has the public address {}",
             target.host,
             address.ip()

@@ -12,10 +12,10 @@ use plimsoll_lab::progress::StopFlag;
 
 use crate::arguments::{OutputArguments, TransportArguments};
 use crate::exit::Exit;
-use crate::explain::Fault;
+use crate::explain::CliError;
 use crate::outcome;
 use crate::planning::Planned;
-use crate::screen::{Screen, tell};
+use crate::screen::{Screen, eprint};
 use crate::search::search_once;
 use crate::signals;
 
@@ -27,16 +27,16 @@ pub(crate) fn pair(
     transport: &TransportArguments,
     output: &OutputArguments,
     screen: Screen,
-) -> Result<Exit, Fault> {
+) -> Result<Exit, CliError> {
     if planned.plan.target.unix_socket.is_some() {
-        return Err(Fault::usage("an edge cannot stand before a unix socket")
+        return Err(CliError::usage("an edge cannot stand before a unix socket")
             .remedy("give the target as a URL with host and port"));
     }
     // Faults of its file are told before anything is measured.
     crate::edge::read(configuration)?;
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
-    tell("first the target alone");
+    eprint("first the target alone");
     let alone = search_once(
         planned.clone(),
         order.clone(),
@@ -47,8 +47,8 @@ pub(crate) fn pair(
     if stop.is_raised() {
         return outcome::deliver(&alone.0, &alone.1, screen);
     }
-    let edge = Edge::start(configuration)?;
-    tell(&format!(
+    let edge = EdgeChild::start(configuration)?;
+    eprint(&format!(
         "now behind the edge at {}, with {}",
         edge.address,
         configuration.display()
@@ -74,22 +74,22 @@ pub(crate) fn pair(
 }
 
 /// An edge that ends with its handle.
-struct Edge {
+struct EdgeChild {
     process: Child,
     address: SocketAddr,
     is_secure: bool,
     admin: SocketAddr,
 }
 
-impl Drop for Edge {
+impl Drop for EdgeChild {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-impl Edge {
-    fn start(configuration: &Path) -> Result<Self, Fault> {
+impl EdgeChild {
+    fn start(configuration: &Path) -> Result<Self, CliError> {
         let program = std::env::current_exe()?;
         let mut process = Command::new(program)
             .args(["edge", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
@@ -104,7 +104,7 @@ impl Edge {
             .take()
             .expect("its messages were asked for as a pipe");
         let mut lines = BufReader::new(stderr).lines();
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         let mut found = None;
         for line in lines.by_ref().map_while(Result::ok) {
             if let Some(introduced) = introduced(&line, "edge at ") {
@@ -123,15 +123,15 @@ impl Edge {
                     admin,
                 });
             }
-            said.push(line);
+            output.push(line);
         }
         let _ = process.kill();
         let _ = process.wait();
-        Err(Fault::usage(format!(
+        Err(CliError::usage(format!(
             "the edge did not start: {}",
-            said.last().map_or("it said nothing", String::as_str)
+            output.last().map_or("it said nothing", String::as_str)
         ))
-        .details(said)
+        .details(output)
         .remedy("try the file with `plimsoll edge --config FILE`"))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_config::plan::Watch;
+use plimsoll_config::plan::WatchPlan;
 use plimsoll_lab::progress::StopFlag;
 use plimsoll_model::reading::{Readings, SeriesInfo, SeriesKind, SeriesTable, label};
 use plimsoll_model::{labels, metric};
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::arguments::{WatchArgument, WatchArguments};
 use crate::exit::Exit;
-use crate::explain::Fault;
-use crate::screen::{print, tell};
+use crate::explain::CliError;
+use crate::screen::{eprint, print};
 use crate::{plan_file, signals, target};
 
 /// Series of the host that the table tells.
@@ -25,7 +25,7 @@ const HOST: [&str; 4] = [
 ];
 
 /// Reads the probes for a while and prints what they saw.
-pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, Fault> {
+pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, CliError> {
     if arguments.node_module {
         print(plimsoll_probe::NODE_MODULE);
         return Ok(Exit::Met);
@@ -36,9 +36,9 @@ pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, Fault> {
     signals::raise_on_interrupt(&stop)?;
     let (mut table, mut rows) = (SeriesTable::default(), Vec::new());
     let mut infos: BTreeMap<String, SeriesInfo> = BTreeMap::new();
-    let stopped = plimsoll_lab::watch::watch(plan, seconds, &stop, &mut |readings, told| {
-        for text in told {
-            tell(&format!("note: {text}"));
+    let stopped = plimsoll_lab::watch::watch(plan, seconds, &stop, &mut |readings, notes| {
+        for text in notes {
+            eprint(&format!("note: {text}"));
         }
         let Some(readings) = readings else { return };
         table.push(readings);
@@ -48,7 +48,7 @@ pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, Fault> {
         }
     })?;
     if let Some(text) = &stopped.left_behind {
-        tell(&format!("warning: {text}"));
+        eprint(&format!("warning: {text}"));
     }
     if arguments.json {
         let notes: Vec<&String> = stopped.notes.iter().chain(&stopped.left_behind).collect();
@@ -85,11 +85,11 @@ fn info_of(info: &SeriesInfo) -> Value {
 fn lines(table: &SeriesTable) -> String {
     let mut text = String::new();
     let own = [metric::PROBE_CPU_TIME, metric::PROBE_ANSWER_TIME];
-    let is_told = |name: &&str| {
+    let is_shown = |name: &&str| {
         let metric = labels::metric(name);
         HOST.contains(&metric) || (label(name, "at").is_some() && !own.contains(&metric))
     };
-    let names: Vec<&str> = table.names().filter(is_told).collect();
+    let names: Vec<&str> = table.names().filter(is_shown).collect();
     let width = names
         .iter()
         .map(|name| name.chars().count())
@@ -114,7 +114,7 @@ fn lines(table: &SeriesTable) -> String {
     text
 }
 
-fn probe_plan(arguments: &WatchArguments) -> Result<ProbePlan, Fault> {
+fn probe_plan(arguments: &WatchArguments) -> Result<ProbePlan, CliError> {
     let (url, of_plan) = match &arguments.url {
         Some(file) if plan_file::is_plan(file) => {
             let plan = plan_file::rehearse(file, None)?;
@@ -126,8 +126,8 @@ fn probe_plan(arguments: &WatchArguments) -> Result<ProbePlan, Fault> {
         (None, None) => Some(&WatchArgument::Auto),
         (flag, _) => flag.as_ref(),
     };
-    let watch: Watch = plan_file::watched(flag, of_plan.unwrap_or_default())?;
-    plan_file::tell_unwatched(&watch);
+    let watch: WatchPlan = plan_file::watched(flag, of_plan.unwrap_or_default())?;
+    plan_file::report_unwatched(&watch);
     let target_address = match (&arguments.unix_socket, &url) {
         (None, Some(url)) => Some(target::first_address(url)?),
         _ => None,
@@ -138,7 +138,7 @@ fn probe_plan(arguments: &WatchArguments) -> Result<ProbePlan, Fault> {
         pids: [&arguments.pid[..], &watch.pids].concat(),
         process_names: [&arguments.process[..], &watch.processes].concat(),
         edge: watch.edge,
-        parts: watch.parts,
+        components: watch.components,
         auto: watch.auto,
         ..ProbePlan::default()
     })

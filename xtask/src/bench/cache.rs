@@ -1,25 +1,25 @@
 //! `cargo xtask bench cache`: our cache beside those of nginx, HAProxy and Varnish: what a page from it costs in time of
 //! the processor and in memory, and what becomes of the origin when pages expire, are purged, or cannot be fetched.
 
+mod caches;
 mod hit;
 mod load;
 mod memory;
 mod origin;
 mod outage;
-mod paper;
 pub(super) mod process;
 mod purge;
+mod report;
 mod stampede;
-mod subject;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use self::paper::Paper;
-use self::subject::Programs;
-use super::{Ground, hand_over};
+use self::caches::CachePrograms;
+use self::report::CacheReport;
+use super::{BenchContext, deliver_page};
 use crate::release::build;
 use crate::workspace::Workspace;
 
@@ -45,7 +45,7 @@ pub(crate) struct CacheArguments {
     anyway: bool,
     /// Measure only this; may be given several times. The page then goes to --out or nowhere
     #[arg(long, value_enum)]
-    only: Vec<Chapter>,
+    only: Vec<CacheChapter>,
     /// Where the page goes; a whole one to docs/benchmarks/cache.md
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -53,7 +53,7 @@ pub(crate) struct CacheArguments {
 
 /// What can be measured by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Chapter {
+enum CacheChapter {
     /// CPU per page from the cache
     Hit,
     /// Memory of an object, and pauses while the cache grows
@@ -71,27 +71,27 @@ pub(super) fn run(arguments: &CacheArguments) -> Result<()> {
     if !arguments.no_build {
         build(&workspace)?;
     }
-    let programs = Programs::find(&workspace)?;
-    let ground = Ground::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
-    let mut paper = Paper::new(&ground, &programs)?;
+    let programs = CachePrograms::find(&workspace)?;
+    let ground = BenchContext::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
+    let mut paper = CacheReport::new(&ground, &programs)?;
     let is_wanted = |chapter| arguments.only.is_empty() || arguments.only.contains(&chapter);
-    if is_wanted(Chapter::Hit) {
+    if is_wanted(CacheChapter::Hit) {
         for scenario in &hit::all() {
             paper.hit(scenario, &hit::run(&ground, &programs, scenario)?);
         }
     }
-    if is_wanted(Chapter::Memory) {
+    if is_wanted(CacheChapter::Memory) {
         paper.memory(&memory::run(&ground, &programs, arguments.objects));
     }
-    if is_wanted(Chapter::Stampede) {
+    if is_wanted(CacheChapter::Stampede) {
         paper.stampede(&stampede::run(&ground, &programs));
     }
-    if is_wanted(Chapter::Outage) {
+    if is_wanted(CacheChapter::Outage) {
         paper.outage(&outage::run(&ground, &programs));
     }
-    if is_wanted(Chapter::Purge) {
+    if is_wanted(CacheChapter::Purge) {
         paper.purge(&purge::run(&ground, &programs));
     }
     let whole = arguments.only.is_empty().then_some(PAGE);
-    hand_over(&workspace, arguments.out.as_deref(), whole, &paper.finish())
+    deliver_page(&workspace, arguments.out.as_deref(), whole, &paper.finish())
 }

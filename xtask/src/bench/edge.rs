@@ -2,21 +2,21 @@
 
 pub(super) mod client;
 mod cost;
+pub(super) mod edges;
 mod idle;
 mod latency;
 mod overload;
-mod paper;
 mod reload;
-pub(super) mod subject;
+mod report;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use self::paper::Paper;
-use self::subject::Programs;
-use super::{Ground, hand_over};
+use self::edges::EdgePrograms;
+use self::report::EdgeReport;
+use super::{BenchContext, deliver_page};
 use crate::release::build;
 use crate::workspace::Workspace;
 
@@ -39,7 +39,7 @@ pub(crate) struct EdgeArguments {
     anyway: bool,
     /// Measure only this; may be given several times. The page then goes to --out or nowhere
     #[arg(long, value_enum)]
-    only: Vec<Chapter>,
+    only: Vec<EdgeChapter>,
     /// Where the page goes; a whole one to docs/benchmarks/edge.md
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -47,7 +47,7 @@ pub(crate) struct EdgeArguments {
 
 /// What can be measured by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Chapter {
+enum EdgeChapter {
     /// CPU per request passed through, plain
     Pass,
     /// The same with TLS and HTTP/2
@@ -69,9 +69,9 @@ pub(super) fn run(arguments: &EdgeArguments) -> Result<()> {
     if !arguments.no_build {
         build(&workspace)?;
     }
-    let programs = Programs::find(&workspace)?;
-    let ground = Ground::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
-    let mut paper = Paper::new(&ground, &programs)?;
+    let programs = EdgePrograms::find(&workspace)?;
+    let ground = BenchContext::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
+    let mut paper = EdgeReport::new(&ground, &programs)?;
     let is_wanted = |chapter| arguments.only.is_empty() || arguments.only.contains(&chapter);
     for scenario in cost::all()
         .iter()
@@ -79,18 +79,18 @@ pub(super) fn run(arguments: &EdgeArguments) -> Result<()> {
     {
         paper.cost(scenario, &cost::run(&ground, &programs, scenario)?);
     }
-    if is_wanted(Chapter::Idle) {
+    if is_wanted(EdgeChapter::Idle) {
         paper.idle(&idle::run(&ground, &programs));
     }
-    if is_wanted(Chapter::Latency) {
+    if is_wanted(EdgeChapter::Latency) {
         paper.latency(&latency::run(&ground, &programs)?);
     }
-    if is_wanted(Chapter::Overload) {
+    if is_wanted(EdgeChapter::Overload) {
         paper.overload(&overload::run(&ground, &programs));
     }
-    if is_wanted(Chapter::Reload) {
+    if is_wanted(EdgeChapter::Reload) {
         paper.reload(reload::run(&ground, &programs));
     }
     let whole = arguments.only.is_empty().then_some(PAGE);
-    hand_over(&workspace, arguments.out.as_deref(), whole, &paper.finish())
+    deliver_page(&workspace, arguments.out.as_deref(), whole, &paper.finish())
 }

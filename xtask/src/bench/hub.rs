@@ -1,14 +1,14 @@
 //! `cargo xtask bench hub`: the edge's hub beside Bun, nchan and ws, and under what its clients do to it.
 
-mod doors;
+mod accepts;
 mod fan;
+pub(super) mod hubs;
 mod kill;
 mod million;
 pub(crate) mod order;
-mod paper;
 mod reload;
+mod report;
 mod slow;
-pub(super) mod subject;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use clap::{Args, ValueEnum};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use self::fan::Fan;
-use self::paper::Paper;
-use self::slow::Policy;
-use self::subject::{Hub, Programs};
-use super::{Ground, hand_over};
+use self::hubs::{HubKind, HubPrograms};
+use self::report::HubReport;
+use self::slow::SlowPolicy;
+use super::{BenchContext, deliver_page};
 use crate::release::build;
 use crate::workspace::Workspace;
 
@@ -46,7 +46,7 @@ pub(crate) struct HubArguments {
     anyway: bool,
     /// Measure only this; may be given several times. The page then goes to --out or nowhere
     #[arg(long, value_enum)]
-    only: Vec<Chapter>,
+    only: Vec<HubChapter>,
     /// Where the page goes; a whole one to docs/benchmarks/hub.md
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -54,7 +54,7 @@ pub(crate) struct HubArguments {
 
 /// What can be measured by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Chapter {
+enum HubChapter {
     /// A message a second to 10,000 subscribers
     Fan,
     /// The same to 19,500
@@ -74,9 +74,9 @@ enum Chapter {
 }
 
 /// All turns of one hub, or why there are none.
-struct Outcome<T> {
-    hub: Hub,
-    turns: Vec<T>,
+struct HubOutcome<T> {
+    hub: HubKind,
+    runs: Vec<T>,
     failure: Option<String>,
 }
 
@@ -85,14 +85,14 @@ pub(super) fn run(arguments: &HubArguments) -> Result<()> {
     if !arguments.no_build {
         build(&workspace)?;
     }
-    let programs = Programs::find(&workspace)?;
-    let ground = Ground::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
-    let mut paper = Paper::new(&ground, &programs)?;
+    let programs = HubPrograms::find(&workspace)?;
+    let ground = BenchContext::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
+    let mut paper = HubReport::new(&ground, &programs)?;
     stay_on(ground.client_core)?;
     let is_wanted = |chapter| arguments.only.is_empty() || arguments.only.contains(&chapter);
     for (chapter, subscribers, p99_ms_max) in [
-        (Chapter::Fan, 10_000, 90.0),
-        (Chapter::FanFull, 19_500, 170.0),
+        (HubChapter::Fan, 10_000, 90.0),
+        (HubChapter::FanFull, 19_500, 170.0),
     ] {
         if is_wanted(chapter) {
             let fan = Fan {
@@ -100,31 +100,31 @@ pub(super) fn run(arguments: &HubArguments) -> Result<()> {
                 per_second: 1,
                 rest: Duration::ZERO,
             };
-            let turn = |hub| fan::turn(&ground, &programs, hub, fan);
-            paper.fan(&fan, p99_ms_max, &alternate(&ground, "fan-out", turn));
+            let measure = |hub| fan::measure(&ground, &programs, hub, fan);
+            paper.fan(&fan, p99_ms_max, &alternate(&ground, "fan-out", measure));
         }
     }
-    if is_wanted(Chapter::Doors) {
-        let turn = |hub| doors::turn(&ground, &programs, hub);
-        paper.doors(&alternate(&ground, "accepts and memory", turn));
+    if is_wanted(HubChapter::Doors) {
+        let measure = |hub| accepts::measure(&ground, &programs, hub);
+        paper.accepts(&alternate(&ground, "accepts and memory", measure));
     }
-    if is_wanted(Chapter::Conflation) {
+    if is_wanted(HubChapter::Conflation) {
         conflation(&ground, &programs, &mut paper);
     }
-    if is_wanted(Chapter::Slow) {
+    if is_wanted(HubChapter::Slow) {
         slow(&ground, &programs, &mut paper);
     }
-    if is_wanted(Chapter::Reload) {
+    if is_wanted(HubChapter::Reload) {
         paper.reload(reload::run(&ground, &programs));
     }
-    if is_wanted(Chapter::Kill) {
+    if is_wanted(HubChapter::Kill) {
         paper.kill(kill::run(&ground, &programs));
     }
-    if is_wanted(Chapter::Million) {
+    if is_wanted(HubChapter::Million) {
         paper.million(million::run(&ground, &programs));
     }
     let whole = arguments.only.is_empty().then_some(PAGE);
-    hand_over(&workspace, arguments.out.as_deref(), whole, &paper.finish())
+    deliver_page(&workspace, arguments.out.as_deref(), whole, &paper.finish())
 }
 
 /// Keeps this process, which publishes and opens clients, away from the server's core.
@@ -136,13 +136,13 @@ pub(super) fn stay_on(core: usize) -> Result<()> {
 
 /// All hubs in turn, round after round. One that fails is left out from then on.
 fn alternate<T: std::fmt::Debug>(
-    ground: &Ground,
+    ground: &BenchContext,
     what: &str,
-    turn: impl Fn(Hub) -> Result<T>,
-) -> Vec<Outcome<T>> {
-    let mut outcomes = Hub::ALL.map(|hub| Outcome {
+    measure: impl Fn(HubKind) -> Result<T>,
+) -> Vec<HubOutcome<T>> {
+    let mut outcomes = HubKind::ALL.map(|hub| HubOutcome {
         hub,
-        turns: Vec::new(),
+        runs: Vec::new(),
         failure: None,
     });
     for round in 1..=ground.rounds {
@@ -151,10 +151,10 @@ fn alternate<T: std::fmt::Debug>(
             .filter(|outcome| outcome.failure.is_none())
         {
             println!("{what}, round {round}: {}", outcome.hub.name());
-            match turn(outcome.hub) {
-                Ok(turn) => {
-                    println!("  {turn:?}");
-                    outcome.turns.push(turn);
+            match measure(outcome.hub) {
+                Ok(run) => {
+                    println!("  {run:?}");
+                    outcome.runs.push(run);
                 }
                 Err(error) => {
                     println!("  failed: {error:#}");
@@ -167,7 +167,7 @@ fn alternate<T: std::fmt::Debug>(
 }
 
 /// Our hub with conflation and without, in turn.
-fn conflation(ground: &Ground, programs: &Programs, paper: &mut Paper) {
+fn conflation(ground: &BenchContext, programs: &HubPrograms, paper: &mut HubReport) {
     let fan = Fan {
         subscribers: 10_000,
         per_second: OFTEN,
@@ -179,12 +179,12 @@ fn conflation(ground: &Ground, programs: &Programs, paper: &mut Paper) {
         for interval in [None, Some(fan::INTERVAL_MS)] {
             println!("conflation, round {round}: {interval:?}");
             match fan::conflated(ground, programs, interval, fan) {
-                Ok(turn) => {
-                    println!("  {turn:?}");
+                Ok(run) => {
+                    println!("  {run:?}");
                     if interval.is_some() {
-                        with.push(turn);
+                        with.push(run);
                     } else {
-                        without.push(turn);
+                        without.push(run);
                     }
                 }
                 Err(error) => return paper.failure(&format!("conflation: {error:#}")),
@@ -194,19 +194,19 @@ fn conflation(ground: &Ground, programs: &Programs, paper: &mut Paper) {
     paper.conflation(OFTEN, &with, &without);
 }
 
-fn slow(ground: &Ground, programs: &Programs, paper: &mut Paper) {
-    let mut seen = Policy::ALL.map(|policy| (policy, Vec::new()));
+fn slow(ground: &BenchContext, programs: &HubPrograms, paper: &mut HubReport) {
+    let mut runs_by_policy = SlowPolicy::ALL.map(|policy| (policy, Vec::new()));
     for round in 1..=ground.rounds {
-        for (policy, turns) in &mut seen {
+        for (policy, runs) in &mut runs_by_policy {
             println!("slow readers, round {round}: {}", policy.title());
-            match slow::turn(ground, programs, *policy) {
-                Ok(turn) => {
-                    println!("  {turn:?}");
-                    turns.push(turn);
+            match slow::measure(ground, programs, *policy) {
+                Ok(run) => {
+                    println!("  {run:?}");
+                    runs.push(run);
                 }
                 Err(error) => return paper.failure(&format!("slow readers: {error:#}")),
             }
         }
     }
-    paper.slow(&seen);
+    paper.slow(&runs_by_policy);
 }

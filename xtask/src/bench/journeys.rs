@@ -3,20 +3,20 @@
 
 mod client;
 pub(super) mod install;
-mod paper;
+mod measurement;
 mod plan;
+mod report;
 mod site;
-mod turn;
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-use self::client::Client;
+use self::client::JourneyClient;
 use self::install::Installed;
-use self::paper::Paper;
-use super::{Ground, write};
+use self::report::JourneysReport;
+use super::{BenchContext, write};
 use crate::release::build;
 use crate::workspace::Workspace;
 
@@ -54,19 +54,19 @@ pub(super) fn run(arguments: &JourneysArguments) -> Result<()> {
     let written = std::fs::read_to_string(&file)
         .with_context(|| format!("cannot read {}", file.display()))?;
     let installed = Installed::find(&workspace, !arguments.no_install)?;
-    let ground = Ground::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
-    let mut paper = Paper::new(&ground, &installed)?;
+    let ground = BenchContext::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
+    let mut paper = JourneysReport::new(&ground, &installed)?;
     for round in 1..=ground.rounds {
-        for client in Client::ALL {
+        for client in JourneyClient::ALL {
             println!("round {round} of {}: {}", ground.rounds, client.name());
-            let tried = turn::run(&ground, &installed, &written, client);
-            match &tried.turn {
-                Ok(turn) => println!(
+            let tried = measurement::run(&ground, &installed, &written, client);
+            match &tried.run {
+                Ok(run) => println!(
                     "  {:.1} µs of CPU per request warm, {:.1} over the whole run, {:.0} requests/s, {} MiB",
-                    turn.warm_us,
-                    turn.whole_us,
-                    turn.requests_per_second,
-                    turn.rss >> 20
+                    run.warm_us,
+                    run.whole_us,
+                    run.requests_per_second,
+                    run.rss >> 20
                 ),
                 Err(error) => println!("  not valid: {error:#}"),
             }

@@ -1,7 +1,7 @@
 //! `cargo xtask bench load`: our generator beside its peers, under loads without journeys.
 
 mod lateness;
-mod paper;
+mod report;
 mod scenario;
 mod stall;
 pub(super) mod tool;
@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use self::paper::Paper;
+use self::report::LoadReport;
 use self::tool::Peers;
-use super::{Ground, write};
+use super::{BenchContext, write};
 use crate::release::build;
 use crate::workspace::Workspace;
 
@@ -44,9 +44,9 @@ pub(super) fn run(arguments: &LoadArguments) -> Result<()> {
     if !arguments.no_build {
         build(&workspace)?;
     }
-    let ground = Ground::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
+    let ground = BenchContext::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
     let peers = Peers::find(&workspace, !arguments.no_install)?;
-    let mut paper = Paper::new(&ground, &peers)?;
+    let mut paper = LoadReport::new(&ground, &peers)?;
     for scenario in scenario::all() {
         paper.scenario(&scenario, &scenario::run(&ground, &peers, &scenario)?);
     }

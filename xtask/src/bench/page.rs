@@ -7,14 +7,14 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 use jiff::Zoned;
 
-use super::Ground;
+use super::BenchContext;
 use crate::machine::{BUSY_MAX, busy_share, facts};
 
 /// The page under way.
-pub(super) struct Page {
+pub(super) struct BenchmarkPage {
     text: String,
     /// Rows of the table of what is asked of us.
-    asked: Vec<String>,
+    requirements: Vec<String>,
     commands: Vec<String>,
     failures: Vec<String>,
     /// Nothing else shared the machine before the first run.
@@ -31,9 +31,9 @@ pub(super) struct Head<'a> {
     pub(super) versions: &'a [String],
 }
 
-impl Page {
+impl BenchmarkPage {
     /// Looks at the machine, which must be quiet unless that was waived.
-    pub(super) fn new(ground: &Ground, head: &Head<'_>) -> Result<Self> {
+    pub(super) fn new(ground: &BenchContext, head: &Head<'_>) -> Result<Self> {
         let machine = facts()?;
         let mut text = format!("# {}\n\n", head.title);
         writeln!(
@@ -74,7 +74,7 @@ impl Page {
         writeln!(text, "\nVersions: {}.\n", head.versions.join(" · "))?;
         Ok(Self {
             text,
-            asked: Vec::new(),
+            requirements: Vec::new(),
             commands: Vec::new(),
             failures: Vec::new(),
             is_quiet,
@@ -86,7 +86,7 @@ impl Page {
     pub(super) fn blank() -> Self {
         Self {
             text: "# Title\n\nText.\n\n".to_owned(),
-            asked: Vec::new(),
+            requirements: Vec::new(),
             commands: Vec::new(),
             failures: Vec::new(),
             is_quiet: true,
@@ -99,13 +99,13 @@ impl Page {
     }
 
     /// One thing asked, and whether it is met; `None` if it could not be measured.
-    pub(super) fn ask(&mut self, what: &str, measured: &str, is_met: Option<bool>) {
+    pub(super) fn requirement(&mut self, what: &str, measured: &str, is_met: Option<bool>) {
         let verdict = match is_met {
             Some(true) => "met",
             Some(false) => "**missed**",
             None => "**open**",
         };
-        self.asked
+        self.requirements
             .push(format!("| {what} | {measured} | {verdict} |"));
     }
 
@@ -132,7 +132,7 @@ impl Page {
     pub(super) fn finish(self) -> String {
         let asked = format!(
             "## What is asked of it\n\n| asked | measured | |\n|---|---|---|\n{}\n\n",
-            self.asked.join("\n")
+            self.requirements.join("\n")
         );
         let failures = if self.failures.is_empty() {
             "No client failed.".to_owned()
@@ -184,10 +184,10 @@ mod tests {
 
     #[test]
     fn what_is_asked_stands_before_the_tables_and_failures_behind() {
-        let mut page = Page::blank();
+        let mut page = BenchmarkPage::blank();
         page.chapter("## Table\n\n| a |\n\n");
-        page.ask("cheap", "2x", Some(false));
-        page.ask("light", "not measured", None);
+        page.requirement("cheap", "2x", Some(false));
+        page.requirement("light", "not measured", None);
         page.command("a URL");
         page.command("a URL");
         assert!(page.is_valid());

@@ -24,13 +24,13 @@ pub(super) fn kilobyte() -> String {
 }
 
 /// A server that listens on a port of its own; ends when dropped.
-pub(super) struct Server {
+pub(super) struct BenchServer {
     child: Child,
     port: u16,
     _folder: tempfile::TempDir,
 }
 
-impl Server {
+impl BenchServer {
     /// nginx with one process and these directives of its one server.
     pub(super) fn nginx(core: usize, directives: &str) -> Result<Self> {
         let (folder, port) = (tempfile::tempdir()?, free_port()?);
@@ -114,7 +114,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for BenchServer {
     fn drop(&mut self) {
         // It has nothing to save, and a frozen process hears no other signal.
         let _ = self.child.kill();

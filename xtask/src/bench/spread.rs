@@ -20,8 +20,8 @@ impl Spread {
     }
 
     /// Of one value of every turn.
-    pub(super) fn over<T>(turns: &[T], value: impl Fn(&T) -> f64) -> Option<Self> {
-        Self::of(turns.iter().map(value))
+    pub(super) fn over<T>(runs: &[T], value: impl Fn(&T) -> f64) -> Option<Self> {
+        Self::of(runs.iter().map(value))
     }
 
     /// Of ours as parts of theirs in the same round: rounds differ more than what is measured does.
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_within_a_round() {
-        let ratio = Spread::ratio(&[5.0, 10.0, 6.0], &[10.0, 20.0, 6.0], |turn| *turn);
+        let ratio = Spread::ratio(&[5.0, 10.0, 6.0], &[10.0, 20.0, 6.0], |value| *value);
         assert_eq!(ratio.unwrap().show(2), "0.50 (0.50-1.00)");
     }
 }

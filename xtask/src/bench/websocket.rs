@@ -3,20 +3,20 @@
 mod client;
 mod forty;
 mod install;
-mod paper;
-mod turn;
+mod measurement;
+mod report;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use self::client::{COMMON, Client, MANY, Work};
+use self::client::{COMMON, MANY, WebSocketClient, Work};
 use self::install::Installed;
-use self::paper::Paper;
-use self::turn::Turn;
+use self::measurement::WebSocketRun;
+use self::report::WebSocketReport;
 use super::hub::stay_on;
-use super::{Ground, hand_over};
+use super::{BenchContext, deliver_page};
 use crate::release::build;
 use crate::workspace::Workspace;
 
@@ -42,7 +42,7 @@ pub(crate) struct WebsocketArguments {
     no_install: bool,
     /// Measure only this; may be given several times. The page then goes to --out or nowhere
     #[arg(long, value_enum)]
-    only: Vec<Chapter>,
+    only: Vec<WebSocketChapter>,
     /// Where the page goes; a whole one to docs/benchmarks/websocket.md
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -50,7 +50,7 @@ pub(crate) struct WebsocketArguments {
 
 /// What can be measured by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Chapter {
+enum WebSocketChapter {
     /// Handshakes, and memory of WebSockets that wait
     Open,
     /// Messages that are received
@@ -62,9 +62,9 @@ enum Chapter {
 }
 
 /// All turns of one client, or why there are none.
-struct Outcome {
-    client: Client,
-    turns: Vec<Turn>,
+struct WebSocketOutcome {
+    client: WebSocketClient,
+    runs: Vec<WebSocketRun>,
     failure: Option<String>,
 }
 
@@ -74,36 +74,36 @@ pub(super) fn run(arguments: &WebsocketArguments) -> Result<()> {
         build(&workspace)?;
     }
     let installed = Installed::find(&workspace, !arguments.no_install)?;
-    let ground = Ground::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
-    let mut paper = Paper::new(&ground, &installed)?;
+    let ground = BenchContext::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
+    let mut paper = WebSocketReport::new(&ground, &installed)?;
     stay_on(ground.client_core)?;
     let is_wanted = |chapter| arguments.only.is_empty() || arguments.only.contains(&chapter);
     for (chapter, work) in [
-        (Chapter::Open, Work::Open),
-        (Chapter::Receive, Work::Receive(COMMON)),
-        (Chapter::Receive, Work::Receive(MANY)),
-        (Chapter::Answer, Work::Answer(COMMON)),
-        (Chapter::Answer, Work::Answer(MANY)),
+        (WebSocketChapter::Open, Work::Open),
+        (WebSocketChapter::Receive, Work::Receive(COMMON)),
+        (WebSocketChapter::Receive, Work::Receive(MANY)),
+        (WebSocketChapter::Answer, Work::Answer(COMMON)),
+        (WebSocketChapter::Answer, Work::Answer(MANY)),
     ] {
         if is_wanted(chapter) {
             paper.work(work, &alternate(&ground, &installed, work));
         }
     }
-    if is_wanted(Chapter::Forty) {
+    if is_wanted(WebSocketChapter::Forty) {
         paper.forty(forty::run(&ground, &installed));
     }
     let whole = arguments.only.is_empty().then_some(PAGE);
-    hand_over(&workspace, arguments.out.as_deref(), whole, &paper.finish())
+    deliver_page(&workspace, arguments.out.as_deref(), whole, &paper.finish())
 }
 
 /// All clients in turn, round after round. One that fails is left out from then on.
-fn alternate(ground: &Ground, installed: &Installed, work: Work) -> Vec<Outcome> {
-    let mut outcomes: Vec<Outcome> = work
+fn alternate(ground: &BenchContext, installed: &Installed, work: Work) -> Vec<WebSocketOutcome> {
+    let mut outcomes: Vec<WebSocketOutcome> = work
         .clients()
         .iter()
-        .map(|client| Outcome {
+        .map(|client| WebSocketOutcome {
             client: *client,
-            turns: Vec::new(),
+            runs: Vec::new(),
             failure: None,
         })
         .collect();
@@ -113,10 +113,10 @@ fn alternate(ground: &Ground, installed: &Installed, work: Work) -> Vec<Outcome>
             .filter(|outcome| outcome.failure.is_none())
         {
             println!("{}, round {round}: {}", work.title(), outcome.client.name());
-            match turn::run(ground, installed, outcome.client, work) {
-                Ok(turn) => {
-                    println!("  {turn:?}");
-                    outcome.turns.push(turn);
+            match measurement::run(ground, installed, outcome.client, work) {
+                Ok(run) => {
+                    println!("  {run:?}");
+                    outcome.runs.push(run);
                 }
                 Err(error) => {
                     println!("  failed: {error:#}");

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::verdict::{Results, Test};
 use crate::case::install;
-use crate::case::server::{Recipe, Server, is_heard};
+use crate::case::server::{ChildServer, Recipe, is_listening};
 use crate::workspace::Workspace;
 
 /// Where our lock file and the script that lists the tests stand.
@@ -67,8 +67,8 @@ impl Edition {
     }
 
     /// Starts the suite's own origin, which keeps what it saw of each test for the client.
-    pub(super) fn origin(&self, port: u16, folder: &Path) -> Result<Server> {
-        let mut server = Server::start(
+    pub(super) fn origin(&self, port: u16, folder: &Path) -> Result<ChildServer> {
+        let mut server = ChildServer::start(
             Recipe {
                 name: "origin",
                 program: "node",
@@ -88,12 +88,12 @@ impl Edition {
             },
             folder,
         )?;
-        server.wait(START, || is_heard(port))?;
+        server.wait(START, || is_listening(port))?;
         Ok(server)
     }
 
     /// Asks the cache at this port all that the suite asks.
-    pub(super) fn ask(&self, port: u16) -> Result<Results> {
+    pub(super) fn run_all(&self, port: u16) -> Result<Results> {
         let output = self
             .client(port, "")
             .stderr(Stdio::inherit())
@@ -113,7 +113,7 @@ impl Edition {
     }
 
     /// Asks one question, and returns what the client shows of it.
-    pub(super) fn ask_one(&self, port: u16, id: &str) -> Result<String> {
+    pub(super) fn run_test(&self, port: u16, id: &str) -> Result<String> {
         let output = self
             .client(port, id)
             .stderr(Stdio::inherit())

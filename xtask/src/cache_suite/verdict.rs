@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// What it means not to pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TestKind {
     /// A fault against the specification.
     Required,
     /// Allowed, and dearer than it had to be.
@@ -24,7 +24,7 @@ pub(super) enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Test {
     pub(super) id: String,
-    pub(super) kind: Kind,
+    pub(super) kind: TestKind,
     pub(super) depends_on: Vec<String>,
     /// Not asked of a proxy.
     pub(super) is_browser_only: bool,
@@ -41,9 +41,9 @@ impl Test {
     fn of(test: &Value) -> Result<Self> {
         let id = test["id"].as_str().context("a test has no id")?;
         let kind = match test["kind"].as_str() {
-            Some("required") => Kind::Required,
-            Some("optimal") => Kind::Optimal,
-            Some("check") => Kind::Check,
+            Some("required") => TestKind::Required,
+            Some("optimal") => TestKind::Optimal,
+            Some("check") => TestKind::Check,
             other => bail!("the test {id} is of the unknown kind {other:?}"),
         };
         let depends_on = test["depends_on"].as_array();
@@ -62,7 +62,7 @@ impl Test {
 
 /// What became of one test, and of what it stands on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum TestVerdict {
     Passed,
     Failed {
         why: String,
@@ -84,7 +84,7 @@ pub(super) enum Verdict {
     Untested,
 }
 
-impl Verdict {
+impl TestVerdict {
     /// In a cell of a table.
     pub(super) fn mark(&self) -> &'static str {
         match self {
@@ -143,71 +143,76 @@ impl Results {
     }
 
     /// What the test shows when it is looked at alone.
-    pub(super) fn alone(&self, id: &str) -> Verdict {
+    pub(super) fn alone(&self, id: &str) -> TestVerdict {
         let Some(result) = self.0.get(id) else {
-            return Verdict::Untested;
+            return TestVerdict::Untested;
         };
         let Some((kind, why)) = result else {
-            return Verdict::Passed;
+            return TestVerdict::Passed;
         };
         let why = why.clone();
         match kind.as_str() {
-            "Setup" if why == "retry" => Verdict::Retried,
-            "Setup" => Verdict::Setup { why },
-            "AbortError" => Verdict::Harness { why },
-            _ => Verdict::Failed { why },
+            "Setup" if why == "retry" => TestVerdict::Retried,
+            "Setup" => TestVerdict::Setup { why },
+            "AbortError" => TestVerdict::Harness { why },
+            _ => TestVerdict::Failed { why },
         }
     }
 
     /// As the suite judges: only together with all that the test depends on.
-    pub(super) fn judge(&self, tests: &[Test], test: &Test) -> Verdict {
+    pub(super) fn verdict(&self, tests: &[Test], test: &Test) -> TestVerdict {
         // No chain of dependencies is longer than there are tests; one that is runs in a circle.
-        self.judge_within(tests, test, tests.len())
+        self.verdict_within(tests, test, tests.len())
     }
 
-    fn judge_within(&self, tests: &[Test], test: &Test, depth: usize) -> Verdict {
+    fn verdict_within(&self, tests: &[Test], test: &Test, depth: usize) -> TestVerdict {
         let alone = self.alone(&test.id);
-        if alone == Verdict::Untested || depth == 0 {
+        if alone == TestVerdict::Untested || depth == 0 {
             return alone;
         }
         let missing = test.depends_on.iter().find(|id| {
             let needed = tests.iter().find(|other| other.id == **id);
-            needed
-                .is_none_or(|needed| self.judge_within(tests, needed, depth - 1) != Verdict::Passed)
+            needed.is_none_or(|needed| {
+                self.verdict_within(tests, needed, depth - 1) != TestVerdict::Passed
+            })
         });
         match missing {
-            Some(id) => Verdict::Dependency { id: id.clone() },
+            Some(id) => TestVerdict::Dependency { id: id.clone() },
             None => alone,
         }
     }
 
     /// Of a test that does not pass, why it does not by itself; else whether what it depends on passes too.
-    pub(super) fn shown(&self, tests: &[Test], test: &Test) -> Verdict {
+    pub(super) fn shown(&self, tests: &[Test], test: &Test) -> TestVerdict {
         match self.alone(&test.id) {
-            Verdict::Passed => self.judge(tests, test),
+            TestVerdict::Passed => self.verdict(tests, test),
             alone => alone,
         }
     }
 
     /// Passed tests of a kind.
-    pub(super) fn count(&self, tests: &[Test], kind: Kind) -> Count {
+    pub(super) fn count(&self, tests: &[Test], kind: TestKind) -> Count {
         let mut count = Count::default();
         for test in tests.iter().filter(|test| test.kind == kind) {
             count.listed += 1;
             count.run += usize::from(self.0.contains_key(&test.id));
-            count.passed_alone += usize::from(self.alone(&test.id) == Verdict::Passed);
-            count.passed += usize::from(self.judge(tests, test) == Verdict::Passed);
+            count.passed_alone += usize::from(self.alone(&test.id) == TestVerdict::Passed);
+            count.passed += usize::from(self.verdict(tests, test) == TestVerdict::Passed);
         }
         count
     }
 
     /// Tests of a kind that a proxy is asked and that are not passed, with what they show by themselves.
-    pub(super) fn missed<'a>(&self, tests: &'a [Test], kind: Kind) -> Vec<(&'a Test, Verdict)> {
+    pub(super) fn missed<'a>(
+        &self,
+        tests: &'a [Test],
+        kind: TestKind,
+    ) -> Vec<(&'a Test, TestVerdict)> {
         let run = tests
             .iter()
             .filter(|test| test.kind == kind && !test.is_browser_only);
         run.map(|test| (test, self.alone(&test.id)))
-            .filter(|(_, verdict)| *verdict != Verdict::Passed)
+            .filter(|(_, verdict)| *verdict != TestVerdict::Passed)
             .collect()
     }
 }

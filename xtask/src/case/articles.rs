@@ -3,7 +3,7 @@
 
 mod chart;
 mod measure;
-mod paper;
+mod report;
 mod smoke;
 mod stack;
 mod study;
@@ -16,12 +16,12 @@ use jiff::Zoned;
 use signal_hook::consts::TERM_SIGNALS;
 use signal_hook::iterator::Signals;
 
-use self::measure::{Meter, Sample};
-use self::paper::Sweep;
-use self::stack::Stack;
-use self::study::{Body, Way};
-use super::edge::Edge;
-use super::ground::{Ground, busy_remark, wish_to_stop};
+use self::measure::{ArticlesMeter, RateSample};
+use self::report::Sweep;
+use self::stack::ArticlesStack;
+use self::study::{ArticleBody, ArticlesSetup};
+use super::edge::CaseEdge;
+use super::ground::{CaseContext, busy_remark, stop_flag};
 use super::postgres;
 use crate::machine::{facts, two_cores};
 use crate::packages::{self, Tool};
@@ -80,7 +80,7 @@ struct Cores {
 pub(crate) fn run(arguments: &ArticlesArguments) -> Result<()> {
     packages::see_to(&TOOLS)?;
     postgres::see_to()?;
-    let ground = Ground::new("articles")?;
+    let ground = CaseContext::new("articles")?;
     let (load, servers) = two_cores()?;
     let cores = Cores { load, servers };
     if !arguments.no_build {
@@ -89,15 +89,15 @@ pub(crate) fn run(arguments: &ArticlesArguments) -> Result<()> {
     if arguments.serve {
         return serve(arguments, &ground, cores);
     }
-    let is_stopped = wish_to_stop()?;
-    let meter = Meter {
+    let is_stopped = stop_flag()?;
+    let meter = ArticlesMeter {
         plimsoll: ground.plimsoll(),
         core: cores.load,
         out: ground.store.join("runs"),
         is_quick: arguments.quick || arguments.smoke,
         is_stopped: &is_stopped,
     };
-    let mut stack = Stack::start(&ground, cores.servers, arguments.pool)?;
+    let mut stack = ArticlesStack::start(&ground, cores.servers, arguments.pool)?;
     if arguments.smoke {
         smoke::check(&mut stack, &meter)?;
         println!("the magazine works, alone, behind the edge, and behind its cache");
@@ -107,15 +107,18 @@ pub(crate) fn run(arguments: &ArticlesArguments) -> Result<()> {
 }
 
 /// Runs until somebody asks for the end.
-fn serve(arguments: &ArticlesArguments, ground: &Ground, cores: Cores) -> Result<()> {
+fn serve(arguments: &ArticlesArguments, ground: &CaseContext, cores: Cores) -> Result<()> {
     let mut signals = Signals::new(TERM_SIGNALS)?;
-    let mut stack = Stack::start(ground, cores.servers, arguments.pool)?;
+    let mut stack = ArticlesStack::start(ground, cores.servers, arguments.pool)?;
     stack.renew()?;
-    let edge = stack.edge(Way::Cached)?;
+    let edge = stack.edge(ArticlesSetup::Cached)?;
     println!("the magazine itself: {}/articles/1", stack.url()?);
     println!("behind the cache: {}/articles/1", edge.url());
     println!("the edge's page: {}", edge.admin_url());
-    println!("feed for --urls: {}", stack.feed(Body::Page).display());
+    println!(
+        "feed for --urls: {}",
+        stack.feed(ArticleBody::Page).display()
+    );
     println!("logs: {}; end it with Ctrl-C", stack.folder().display());
     signals.forever().next();
     Ok(())
@@ -124,9 +127,9 @@ fn serve(arguments: &ArticlesArguments, ground: &Ground, cores: Cores) -> Result
 /// All sweeps; the tables go to the terminal and the page, the drawings beside the page.
 fn measure(
     arguments: &ArticlesArguments,
-    ground: &Ground,
-    meter: &Meter<'_>,
-    stack: &mut Stack,
+    ground: &CaseContext,
+    meter: &ArticlesMeter<'_>,
+    stack: &mut ArticlesStack,
 ) -> Result<()> {
     let mut remarks: Vec<String> = busy_remark(arguments.anyway)?.into_iter().collect();
     if arguments.quick {
@@ -136,10 +139,10 @@ fn measure(
         );
     }
     let mut sweeps = Vec::new();
-    for body in Body::ALL {
-        for way in Way::ALL {
+    for body in ArticleBody::ALL {
+        for way in ArticlesSetup::ALL {
             // The study had no edge without a cache; one body shows what it does.
-            if arguments.quick && way == Way::Edge && body == Body::Short {
+            if arguments.quick && way == ArticlesSetup::Edge && body == ArticleBody::Short {
                 continue;
             }
             println!("== {}, {}", body.name(), way.title());
@@ -150,34 +153,39 @@ fn measure(
             });
         }
     }
-    println!("\n{}", paper::summary(&sweeps));
-    for body in Body::ALL {
+    println!("\n{}", report::summary(&sweeps));
+    for body in ArticleBody::ALL {
         let name = drawing(&arguments.out, body);
         ground.write(&name, &chart::draw(body, &sweeps))?;
     }
-    let page = paper::Page {
+    let page = report::ArticlesPage {
         sweeps: &sweeps,
         date: &Zoned::now().date().to_string(),
         machine: &facts()?,
         remarks: &remarks,
-        drawings: Body::ALL.map(|body| drawing(&arguments.out, body)),
+        drawings: ArticleBody::ALL.map(|body| drawing(&arguments.out, body)),
     };
     ground.write(&arguments.out, &page.text())
 }
 
 /// Where the drawing of a body goes: beside the page.
-fn drawing(page: &Path, body: Body) -> PathBuf {
+fn drawing(page: &Path, body: ArticleBody) -> PathBuf {
     let stem = page.file_stem().unwrap_or_default().to_string_lossy();
     page.with_file_name(format!("{stem}-{}.svg", body.name()))
 }
 
-fn sweep(stack: &mut Stack, meter: &Meter<'_>, body: Body, way: Way) -> Result<Vec<Sample>> {
+fn sweep(
+    stack: &mut ArticlesStack,
+    meter: &ArticlesMeter<'_>,
+    body: ArticleBody,
+    way: ArticlesSetup,
+) -> Result<Vec<RateSample>> {
     let mut edge = renewed(stack, meter, body, way)?;
-    let mut samples: Vec<Sample> = Vec::new();
+    let mut samples: Vec<RateSample> = Vec::new();
     for rate in meter.rates(body) {
         // Whoever gave up is still in line; the next rate must not wait behind them. A cache keeps what it has.
         let is_behind = samples.last().is_some_and(|last| last.failed > 0.0);
-        if way != Way::Cached && is_behind {
+        if way != ArticlesSetup::Cached && is_behind {
             edge = renewed(stack, meter, body, way)?;
         }
         let url = edge
@@ -191,9 +199,14 @@ fn sweep(stack: &mut Stack, meter: &Meter<'_>, body: Body, way: Way) -> Result<V
 }
 
 /// A new application with nobody in line, warm, and the edge before it where there is one.
-fn renewed(stack: &mut Stack, meter: &Meter<'_>, body: Body, way: Way) -> Result<Option<Edge>> {
+fn renewed(
+    stack: &mut ArticlesStack,
+    meter: &ArticlesMeter<'_>,
+    body: ArticleBody,
+    way: ArticlesSetup,
+) -> Result<Option<CaseEdge>> {
     stack.renew()?;
-    if way == Way::Alone {
+    if way == ArticlesSetup::Alone {
         meter.warm(&stack.url()?, stack.feed(body))?;
         return Ok(None);
     }

@@ -2,7 +2,7 @@
 //! fragments, as its study of 2020 counted its answers.
 
 mod measure;
-mod paper;
+mod report;
 mod smoke;
 mod stack;
 
@@ -15,11 +15,11 @@ use jiff::Zoned;
 use signal_hook::consts::TERM_SIGNALS;
 use signal_hook::iterator::Signals;
 
-use self::measure::Meter;
-use self::paper::Row;
-use self::stack::{Stack, Way};
-use super::edge::Edge;
-use super::ground::{Ground, busy_remark, wish_to_stop};
+use self::measure::ConsultMeter;
+use self::report::ConsultRow;
+use self::stack::{ConsultSetup, ConsultStack};
+use super::edge::CaseEdge;
+use super::ground::{CaseContext, busy_remark, stop_flag};
 use super::postgres;
 use crate::machine::{facts, two_cores};
 use crate::packages::{self, Tool};
@@ -78,7 +78,7 @@ const TOOLS: [Tool; 7] = [
 pub(crate) fn run(arguments: &ConsultArguments) -> Result<()> {
     packages::see_to(&TOOLS)?;
     postgres::see_to()?;
-    let ground = Ground::new("consult")?;
+    let ground = CaseContext::new("consult")?;
     let (load, servers) = two_cores()?;
     if !arguments.no_build {
         build(&ground.workspace)?;
@@ -86,8 +86,8 @@ pub(crate) fn run(arguments: &ConsultArguments) -> Result<()> {
     if arguments.serve {
         return serve(arguments, &ground, servers);
     }
-    let is_stopped = wish_to_stop()?;
-    let meter = Meter {
+    let is_stopped = stop_flag()?;
+    let meter = ConsultMeter {
         plimsoll: ground.plimsoll(),
         core: load,
         walk: ground.case.join("walk.yaml"),
@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &ConsultArguments) -> Result<()> {
         is_stopped: &is_stopped,
     };
     if arguments.smoke {
-        let stack = Stack::start(&ground, servers, arguments.threads)?;
+        let stack = ConsultStack::start(&ground, servers, arguments.threads)?;
         smoke::check(&stack, arguments.ways(), &meter)?;
         println!("the platform works, alone and behind each edge");
         return Ok(());
@@ -105,21 +105,21 @@ pub(crate) fn run(arguments: &ConsultArguments) -> Result<()> {
 }
 
 impl ConsultArguments {
-    fn ways(&self) -> impl Iterator<Item = Way> {
+    fn ways(&self) -> impl Iterator<Item = ConsultSetup> {
         let no_fragments = self.no_fragments;
-        Way::ALL
+        ConsultSetup::ALL
             .into_iter()
-            .filter(move |way| !(no_fragments && *way == Way::Fragments))
+            .filter(move |way| !(no_fragments && *way == ConsultSetup::Fragments))
     }
 }
 
 /// Runs until somebody asks for the end.
-fn serve(arguments: &ConsultArguments, ground: &Ground, core: usize) -> Result<()> {
+fn serve(arguments: &ConsultArguments, ground: &CaseContext, core: usize) -> Result<()> {
     let mut signals = Signals::new(TERM_SIGNALS)?;
-    let stack = Stack::start(ground, core, arguments.threads)?;
+    let stack = ConsultStack::start(ground, core, arguments.threads)?;
     println!("the platform itself: {}", stack.url());
     let mut edges = Vec::new();
-    for way in [Way::Pages, Way::Fragments] {
+    for way in [ConsultSetup::Pages, ConsultSetup::Fragments] {
         let edge = stack.edge(way)?;
         println!(
             "{}: {}, its own page: {}",
@@ -138,24 +138,28 @@ fn serve(arguments: &ConsultArguments, ground: &Ground, core: usize) -> Result<(
 /// Every number of users through every way; the table goes to the terminal and the page.
 fn measure(
     arguments: &ConsultArguments,
-    ground: &Ground,
+    ground: &CaseContext,
     core: usize,
-    meter: &Meter<'_>,
+    meter: &ConsultMeter<'_>,
 ) -> Result<()> {
     let mut remarks: Vec<String> = busy_remark(arguments.anyway)?.into_iter().collect();
     if arguments.quick {
         remarks.push("Each number of users was judged for some seconds only.".to_owned());
     }
-    let mut rows: Vec<Row> = meter.users().iter().map(|users| Row::of(*users)).collect();
+    let mut rows: Vec<ConsultRow> = meter
+        .users()
+        .iter()
+        .map(|users| ConsultRow::of(*users))
+        .collect();
     for way in arguments.ways() {
         // Each way begins with the same rows of the database, and with an empty cache.
-        let stack = Stack::start(ground, core, arguments.threads)?;
-        let edge = if way == Way::Alone {
+        let stack = ConsultStack::start(ground, core, arguments.threads)?;
+        let edge = if way == ConsultSetup::Alone {
             None
         } else {
             Some(stack.edge(way)?)
         };
-        let url = edge.as_ref().map_or_else(|| stack.url(), Edge::url);
+        let url = edge.as_ref().map_or_else(|| stack.url(), CaseEdge::url);
         meter.warm(&url)?;
         for row in &mut rows {
             ensure!(
@@ -168,9 +172,9 @@ fn measure(
             row.shares.push((way, shares));
         }
     }
-    println!("\n{}", paper::table(&rows));
+    println!("\n{}", report::table(&rows));
     let date = Zoned::now().date().to_string();
-    let page = paper::page(&rows, &date, &facts()?, &remarks);
+    let page = report::page(&rows, &date, &facts()?, &remarks);
     ground.write(&arguments.out, &page)
 }
 

@@ -6,19 +6,19 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::exchange::exchange;
-use super::server::{Recipe, Server, pinned};
+use super::server::{ChildServer, Recipe, pinned};
 use crate::port::free_ports;
 
 const START: Duration = Duration::from_secs(20);
 
 /// A running edge. Ends when dropped.
-pub(super) struct Edge {
+pub(super) struct CaseEdge {
     port: u16,
     admin_port: u16,
-    _server: Server,
+    _server: ChildServer,
 }
 
-impl Edge {
+impl CaseEdge {
     /// Starts it on this core. The configuration finds its own addresses in `CASE_EDGE` and `CASE_ADMIN`, and the port
     /// of the application in `CASE_PORT`.
     pub(super) fn start(
@@ -46,7 +46,7 @@ impl Edge {
                 ("CASE_ADMIN", format!("127.0.0.1:{admin_port}")),
             ],
         };
-        let mut server = Server::start(pinned(recipe, core), folder)?;
+        let mut server = ChildServer::start(pinned(recipe, core), folder)?;
         server.wait(START, || {
             exchange(admin_port, "/healthz", "", None).is_ok_and(|answer| answer.status == 200)
         })?;

@@ -11,13 +11,13 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a server of this machine answered.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct CaseResponse {
     pub(super) status: u16,
     head: String,
     pub(super) body: String,
 }
 
-impl Answer {
+impl CaseResponse {
     /// The first header of this name.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().skip(1).find_map(|line| {
@@ -33,7 +33,7 @@ pub(super) fn exchange(
     path: &str,
     cookie: &str,
     form: Option<&[(&str, &str)]>,
-) -> Result<Answer> {
+) -> Result<CaseResponse> {
     let method = if form.is_some() { "POST" } else { "GET" };
     let body = form.map(encode).unwrap_or_default();
     let mut stream =
@@ -57,7 +57,7 @@ pub(super) fn exchange(
         .nth(1)
         .and_then(|word| word.parse().ok())
         .with_context(|| format!("no status in the answer to {method} {path}"))?;
-    Ok(Answer {
+    Ok(CaseResponse {
         status,
         head: head.to_owned(),
         body: body.to_owned(),

@@ -11,14 +11,14 @@ use crate::machine::{BUSY_MAX, busy_share, raise_descriptor_limit};
 use crate::workspace::Workspace;
 
 /// Where a case is, and where it keeps things between runs.
-pub(super) struct Ground {
+pub(super) struct CaseContext {
     pub(super) workspace: Workspace,
     pub(super) case: PathBuf,
     /// Run files, reports, the rows of a database.
     pub(super) store: PathBuf,
 }
 
-impl Ground {
+impl CaseContext {
     /// Of the case of this name. Raises the limit of open files, which its servers inherit.
     pub(super) fn new(name: &str) -> Result<Self> {
         let workspace = Workspace::find()?;
@@ -47,7 +47,7 @@ impl Ground {
 }
 
 /// True once somebody asks for the end: a signal must not end us before the servers' folders are gone.
-pub(super) fn wish_to_stop() -> Result<Arc<AtomicBool>> {
+pub(super) fn stop_flag() -> Result<Arc<AtomicBool>> {
     let is_stopped = Arc::new(AtomicBool::new(false));
     for signal in TERM_SIGNALS {
         signal_hook::flag::register(*signal, Arc::clone(&is_stopped))?;

@@ -2,8 +2,8 @@
 //! once, by a feed, and by the hub.
 
 mod measure;
-mod paper;
 mod region;
+mod report;
 mod smoke;
 mod stack;
 mod stores;
@@ -15,9 +15,9 @@ use anyhow::{Result, ensure};
 use clap::Args;
 use jiff::Zoned;
 
-use self::measure::{Length, Row};
-use self::stack::{Settings, Stack};
-use super::ground::{Ground, busy_remark, wish_to_stop};
+use self::measure::{HoldTime, MarketRow};
+use self::stack::{MarketSettings, MarketStack};
+use super::ground::{CaseContext, busy_remark, stop_flag};
 use crate::machine::{facts, two_cores};
 use crate::packages::{self, Tool};
 use crate::python;
@@ -65,9 +65,9 @@ pub(crate) fn run(arguments: &MarketArguments) -> Result<()> {
 }
 
 /// Where the market is, with all that it needs installed.
-fn ground() -> Result<Ground> {
+fn ground() -> Result<CaseContext> {
     packages::see_to(&TOOLS)?;
-    let ground = Ground::new("market")?;
+    let ground = CaseContext::new("market")?;
     install(&ground)?;
     Ok(ground)
 }
@@ -99,7 +99,7 @@ pub(crate) fn smoke() -> Result<()> {
 }
 
 /// Installs the packages as the lock file has them into an environment of their own, unless that has been done.
-fn install(ground: &Ground) -> Result<()> {
+fn install(ground: &CaseContext) -> Result<()> {
     python::install(
         &ground.case.join("site/requirements.txt"),
         &ground.store.join("python"),
@@ -107,7 +107,7 @@ fn install(ground: &Ground) -> Result<()> {
 }
 
 /// Each way in each topology; the table goes to the terminal and to the page.
-fn measure(arguments: &MarketArguments, ground: &Ground) -> Result<()> {
+fn measure(arguments: &MarketArguments, ground: &CaseContext) -> Result<()> {
     if !arguments.no_build {
         build(&ground.workspace)?;
     }
@@ -115,24 +115,24 @@ fn measure(arguments: &MarketArguments, ground: &Ground) -> Result<()> {
     if arguments.quick {
         remarks.push("Quick runs.".to_owned());
     }
-    let length = Length::of(arguments.quick);
+    let length = HoldTime::of(arguments.quick);
     let (client_core, server_core) = two_cores()?;
-    let is_stopped = wish_to_stop()?;
+    let is_stopped = stop_flag()?;
     let programs = ground.workspace.target.join("release");
-    let mut rows: Vec<Row> = Vec::new();
-    for settings in Settings::all() {
+    let mut rows: Vec<MarketRow> = Vec::new();
+    for settings in MarketSettings::all() {
         ensure!(
             !is_stopped.load(Ordering::Relaxed),
             "stopped before the table was whole"
         );
         println!("== {}", settings.title());
-        let stack = Stack::start(ground, &programs, settings, (client_core, server_core))?;
-        let seen = measure::run(&stack, &programs, client_core, length)?;
-        let row = Row { settings, seen };
-        println!("{}", paper::line(&row));
+        let stack = MarketStack::start(ground, &programs, settings, (client_core, server_core))?;
+        let results = measure::run(&stack, &programs, client_core, length)?;
+        let row = MarketRow { settings, results };
+        println!("{}", report::line(&row));
         rows.push(row);
     }
     let date = Zoned::now().date().to_string();
-    let page = paper::page(&rows, length, &date, &facts()?, &remarks);
+    let page = report::page(&rows, length, &date, &facts()?, &remarks);
     ground.write(&arguments.out, &page)
 }

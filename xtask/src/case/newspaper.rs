@@ -2,7 +2,7 @@
 
 mod cycle;
 mod measure;
-mod paper;
+mod report;
 mod smoke;
 mod stack;
 
@@ -16,12 +16,12 @@ use jiff::Zoned;
 use signal_hook::consts::TERM_SIGNALS;
 use signal_hook::iterator::Signals;
 
-use self::cycle::{Cycle, Entry};
-use self::measure::Meter;
-use self::paper::{FACTORS, Row};
-use self::stack::{Settings, Stack};
-use super::ground::{Ground, busy_remark, wish_to_stop};
-use super::told::Found;
+use self::cycle::{Cycle, CycleEntry};
+use self::measure::NewspaperMeter;
+use self::report::{FACTORS, NewspaperRow};
+use self::stack::{NewspaperSettings, NewspaperStack};
+use super::ground::{CaseContext, busy_remark, stop_flag};
+use super::plimsoll_run::LoadLineResult;
 use crate::machine::facts;
 use crate::packages::{self, Tool};
 use crate::release::build;
@@ -37,7 +37,7 @@ pub(crate) struct NewspaperArguments {
     quick: bool,
     /// Only one of the two tables
     #[arg(long, value_name = "TABLE")]
-    only: Option<Table>,
+    only: Option<NewspaperTable>,
     /// Only start the newspaper and the edge before it, print their addresses, and end them on Ctrl-C
     #[arg(long, conflicts_with_all = ["quick", "smoke", "only"])]
     serve: bool,
@@ -67,7 +67,7 @@ pub(crate) struct NewspaperArguments {
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Table {
+enum NewspaperTable {
     /// Multiples of what the site carries, behind the edge
     Overload,
     /// What each of the study's changes gains
@@ -82,7 +82,7 @@ const TOOLS: [Tool; 3] = [
 
 pub(crate) fn run(arguments: &NewspaperArguments) -> Result<()> {
     packages::see_to(&TOOLS)?;
-    let ground = Ground::new("newspaper")?;
+    let ground = CaseContext::new("newspaper")?;
     super::install(&ground.case.join("site"))?;
     if !arguments.no_build {
         build(&ground.workspace)?;
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &NewspaperArguments) -> Result<()> {
     if arguments.serve {
         return serve(arguments, &ground);
     }
-    let is_stopped = wish_to_stop()?;
+    let is_stopped = stop_flag()?;
     if arguments.smoke {
         smoke::check(&ground, &is_stopped)?;
         println!("the newspaper works, alone and behind the edge");
@@ -100,15 +100,15 @@ pub(crate) fn run(arguments: &NewspaperArguments) -> Result<()> {
 }
 
 impl NewspaperArguments {
-    fn settings(&self) -> Settings {
-        Settings {
+    fn settings(&self) -> NewspaperSettings {
+        NewspaperSettings {
             workers: self.workers,
             nodes: self.nodes,
         }
     }
 
     /// Where the ledger goes.
-    fn ledger(&self) -> PathBuf {
+    fn cycles_path(&self) -> PathBuf {
         let mut name = self.out.file_stem().unwrap_or_default().to_owned();
         name.push("-cycles.md");
         self.out.with_file_name(name)
@@ -121,9 +121,9 @@ impl NewspaperArguments {
 }
 
 /// Runs until somebody asks for the end.
-fn serve(arguments: &NewspaperArguments, ground: &Ground) -> Result<()> {
+fn serve(arguments: &NewspaperArguments, ground: &CaseContext) -> Result<()> {
     let mut signals = Signals::new(TERM_SIGNALS)?;
-    let stack = Stack::start(arguments.settings(), &ground.case)?;
+    let stack = NewspaperStack::start(arguments.settings(), &ground.case)?;
     let edge = stack.edge(&ground.plimsoll(), &ground.case)?;
     println!("the site itself: {}", stack.url());
     println!("behind the edge: {}", edge.url());
@@ -135,32 +135,36 @@ fn serve(arguments: &NewspaperArguments, ground: &Ground) -> Result<()> {
 }
 
 /// The table of overload and the ledger of cycles, for the terminal and the page.
-fn measure(arguments: &NewspaperArguments, ground: &Ground, is_stopped: &AtomicBool) -> Result<()> {
+fn measure(
+    arguments: &NewspaperArguments,
+    ground: &CaseContext,
+    is_stopped: &AtomicBool,
+) -> Result<()> {
     let mut remarks: Vec<String> = busy_remark(arguments.anyway)?.into_iter().collect();
     if arguments.quick {
         remarks.push("Short searches and rows: the intervals are wide.".to_owned());
     }
-    let meter = Meter {
+    let meter = NewspaperMeter {
         plimsoll: ground.plimsoll(),
         out: ground.store.join("runs"),
         is_quick: arguments.quick,
         is_stopped,
     };
-    let page = paper::Page {
+    let page = report::NewspaperPage {
         date: &Zoned::now().date().to_string(),
         machine: &facts()?,
         remarks: &remarks,
     };
-    if arguments.only != Some(Table::Cycles) {
+    if arguments.only != Some(NewspaperTable::Cycles) {
         let (line, rows) = overload(arguments, ground, &meter)?;
-        println!("\n{}", paper::table(line, &rows));
+        println!("\n{}", report::table(line, &rows));
         let text = page.overload(line, &rows, arguments.settings());
         ground.write(&arguments.out, &text)?;
     }
-    if arguments.only != Some(Table::Overload) {
+    if arguments.only != Some(NewspaperTable::Overload) {
         let entries = cycles(ground, &meter)?;
-        println!("\n{}", paper::ledger(&entries));
-        ground.write(&arguments.ledger(), &page.cycles(&entries))?;
+        println!("\n{}", report::cycles_table(&entries));
+        ground.write(&arguments.cycles_path(), &page.cycles(&entries))?;
     }
     Ok(())
 }
@@ -168,13 +172,13 @@ fn measure(arguments: &NewspaperArguments, ground: &Ground, is_stopped: &AtomicB
 /// The load line of the site alone, and what becomes of multiples of it behind the edge.
 fn overload(
     arguments: &NewspaperArguments,
-    ground: &Ground,
-    meter: &Meter<'_>,
-) -> Result<(f64, Vec<Row>)> {
+    ground: &CaseContext,
+    meter: &NewspaperMeter<'_>,
+) -> Result<(f64, Vec<NewspaperRow>)> {
     println!("== the site alone");
-    let stack = Stack::start(arguments.settings(), &ground.case)?;
+    let stack = NewspaperStack::start(arguments.settings(), &ground.case)?;
     let found = meter.line(&stack.url(), &stack, "newspaper-alone")?.found;
-    let Found::Line { median: line, .. } = found else {
+    let LoadLineResult::Line { median: line, .. } = found else {
         bail!("the site has no load line, so there are no multiples of it: {found:?}");
     };
     println!("{found:?}");
@@ -184,33 +188,35 @@ fn overload(
         println!("== {:.2} times that, behind the edge", study.factor());
         let shares = meter.shares(&edge, &stack, line * study.factor(), arguments.row_time())?;
         println!("{shares:?}");
-        rows.push(Row { study, shares });
+        rows.push(NewspaperRow { study, shares });
     }
     Ok((line, rows))
 }
 
 /// The study's cycles that software alone can repeat, one after the other.
-fn cycles(ground: &Ground, meter: &Meter<'_>) -> Result<Vec<Entry>> {
+fn cycles(ground: &CaseContext, meter: &NewspaperMeter<'_>) -> Result<Vec<CycleEntry>> {
     let cores = u8::try_from(std::thread::available_parallelism()?.get()).unwrap_or(64);
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<CycleEntry> = Vec::new();
     for cycle in Cycle::ALL {
         ensure!(
             !meter.is_stopped.load(Ordering::Relaxed),
             "stopped before the ledger was whole"
         );
         println!("== cycle: {}", cycle.act());
-        let stack = Stack::start(cycle.settings(cores), &ground.case)?;
+        let stack = NewspaperStack::start(cycle.settings(cores), &ground.case)?;
         let edge = if cycle.has_edge() {
             Some(stack.edge(&meter.plimsoll, &ground.case)?)
         } else {
             None
         };
-        let url = edge.as_ref().map_or_else(|| stack.url(), stack::Edge::url);
+        let url = edge
+            .as_ref()
+            .map_or_else(|| stack.url(), stack::NewspaperEdge::url);
         let evaluated = meter.line(&url, &stack, &format!("newspaper-{}", cycle.name()))?;
         println!("{:?}", evaluated.found);
         // What the cycle before it found is why this one acts as it does.
         let diagnosis = entries.last().and_then(|entry| entry.finding.clone());
-        entries.push(Entry {
+        entries.push(CycleEntry {
             cycle,
             diagnosis,
             found: evaluated.found,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::server::{Recipe, Server, is_root, pinned};
+use super::server::{ChildServer, Recipe, is_root, pinned};
 use crate::packages;
 use crate::port::free_ports;
 use crate::step::execute;
@@ -36,12 +36,12 @@ pub(super) struct Rows<'a> {
 }
 
 /// A running PostgreSQL, which takes connections of this machine without a password.
-pub(super) struct Postgres {
-    server: Server,
+pub(super) struct PostgresServer {
+    server: ChildServer,
     port: u16,
 }
 
-impl Postgres {
+impl PostgresServer {
     /// Starts it in this folder and on this core with these rows, which are made if `store` does not have them yet.
     pub(super) fn start(rows: &Rows<'_>, core: usize, folder: &Path, store: &Path) -> Result<Self> {
         let programs = programs().context("PostgreSQL's server is missing")?;
@@ -87,7 +87,7 @@ impl Postgres {
             arguments,
             environment: Vec::new(),
         };
-        let mut server = Server::start(pinned(recipe, core), folder)?;
+        let mut server = ChildServer::start(pinned(recipe, core), folder)?;
         server.wait(START, || {
             psql(programs, port, user, "postgres")
                 .args(["--command", "SELECT 1"])
@@ -173,7 +173,7 @@ fn make(rows: &Rows<'_>, programs: &Path, core: usize, folder: &Path, kept: &Pat
             .stdin(Stdio::null())
             .stdout(std::fs::File::create(folder.join("initdb.log"))?),
     )?;
-    let mut database = Postgres::serve(programs, core, folder, &data, rows.name)?;
+    let mut database = PostgresServer::serve(programs, core, folder, &data, rows.name)?;
     let create = format!("CREATE DATABASE {}", rows.name);
     execute(psql(programs, database.port, rows.name, "postgres").args(["--command", &create]))?;
     for file in rows.files {
@@ -183,9 +183,9 @@ fn make(rows: &Rows<'_>, programs: &Path, core: usize, folder: &Path, kept: &Pat
     }
     database.server.finish(STOP)?;
     let store = kept.parent().context("kept rows are in a folder")?;
-    let part = tempfile::tempdir_in(store)?;
-    copy(&data, &part.path().join("data"))?;
-    std::fs::rename(part.path().join("data"), kept)?;
+    let temporary = tempfile::tempdir_in(store)?;
+    copy(&data, &temporary.path().join("data"))?;
+    std::fs::rename(temporary.path().join("data"), kept)?;
     Ok(())
 }
 

@@ -31,13 +31,13 @@ pub(crate) struct Recipe<'a> {
 }
 
 /// A running server.
-pub(crate) struct Server {
+pub(crate) struct ChildServer {
     name: String,
     child: Child,
     log: PathBuf,
 }
 
-impl Server {
+impl ChildServer {
     /// Starts it in this folder, where its output goes to `NAME.log`.
     pub(crate) fn start(recipe: Recipe<'_>, folder: &Path) -> Result<Self> {
         let log = folder.join(format!("{}.log", recipe.name));
@@ -123,7 +123,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ChildServer {
     fn drop(&mut self) {
         if let Ok(pid) = pid(&self.child) {
             // Its folder is thrown away next: nothing is worth saving.
@@ -160,7 +160,7 @@ pub(crate) fn path_with_servers() -> std::ffi::OsString {
 }
 
 /// Whether somebody listens on this port of the loopback address.
-pub(crate) fn is_heard(port: u16) -> bool {
+pub(crate) fn is_listening(port: u16) -> bool {
     TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], port))).is_ok()
 }
 
@@ -182,7 +182,7 @@ mod tests {
     fn ends_with_all_it_started() {
         let folder = tempfile::tempdir().unwrap();
         let mark = folder.path().join("child");
-        let mut server = Server::start(
+        let mut server = ChildServer::start(
             shell("sleep 600 & echo $! >part; mv part child; wait"),
             folder.path(),
         )
@@ -211,13 +211,13 @@ mod tests {
     fn says_why_a_server_did_not_come_up() {
         let folder = tempfile::tempdir().unwrap();
         let mut server =
-            Server::start(shell("echo no port for me; exit 3"), folder.path()).unwrap();
+            ChildServer::start(shell("echo no port for me; exit 3"), folder.path()).unwrap();
         let error = server
             .wait(Duration::from_secs(10), || false)
             .unwrap_err()
             .to_string();
         assert_eq!(error, "shell ended with exit status: 3: no port for me");
-        let mut server = Server::start(shell("sleep 600"), folder.path()).unwrap();
+        let mut server = ChildServer::start(shell("sleep 600"), folder.path()).unwrap();
         let error = server.wait(Duration::ZERO, || false).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -1,10 +1,10 @@
 //! The tutor: a programming course's site on the day of its exam, with the faults that its study found as switches.
 
 mod database;
-mod fault;
+mod injected_fault;
 mod measure;
-mod paper;
 mod proxy;
+mod report;
 mod smoke;
 mod stack;
 
@@ -17,11 +17,11 @@ use jiff::Zoned;
 use signal_hook::consts::TERM_SIGNALS;
 use signal_hook::iterator::Signals;
 
-use self::fault::{Fault, Part};
-use self::measure::{Search, users_carried};
-use self::paper::Row;
-use self::stack::{Settings, Stack};
-use super::ground::{Ground, busy_remark, wish_to_stop};
+use self::injected_fault::{InjectedFault, TutorComponent};
+use self::measure::{TutorSearch, users_carried};
+use self::report::TutorRow;
+use self::stack::{TutorSettings, TutorStack};
+use super::ground::{CaseContext, busy_remark, stop_flag};
 use crate::machine::facts;
 use crate::packages::{self, Tool};
 use crate::release::build;
@@ -34,7 +34,7 @@ use crate::release::build;
 pub(crate) struct TutorArguments {
     /// Only this fault beside the healthy stack; with --serve or --smoke, the stack has it
     #[arg(long, value_enum)]
-    fault: Option<Fault>,
+    fault: Option<InjectedFault>,
     /// Quick searches, with wider intervals
     #[arg(long)]
     quick: bool,
@@ -86,9 +86,9 @@ pub(crate) fn run(arguments: &TutorArguments) -> Result<()> {
 }
 
 /// Where the tutor is, with all that it needs installed.
-fn ground() -> Result<Ground> {
+fn ground() -> Result<CaseContext> {
     packages::see_to(&TOOLS)?;
-    let ground = Ground::new("tutor")?;
+    let ground = CaseContext::new("tutor")?;
     super::install(&ground.case.join("site"))?;
     Ok(ground)
 }
@@ -100,7 +100,7 @@ pub(crate) fn prepare() -> Result<()> {
 
 /// Starts the healthy tutor, uses each part once through HAProxy, and stops it.
 pub(crate) fn smoke() -> Result<()> {
-    let settings = Settings {
+    let settings = TutorSettings {
         fault: None,
         web_processes: 1,
         port: None,
@@ -108,13 +108,13 @@ pub(crate) fn smoke() -> Result<()> {
     smoke::check(&start(&ground()?, &settings)?)
 }
 
-fn start(ground: &Ground, settings: &Settings) -> Result<Stack> {
-    Stack::start(settings, &ground.case, &ground.store)
+fn start(ground: &CaseContext, settings: &TutorSettings) -> Result<TutorStack> {
+    TutorStack::start(settings, &ground.case, &ground.store)
 }
 
 impl TutorArguments {
-    fn settings(&self, fault: Option<Fault>) -> Settings {
-        Settings {
+    fn settings(&self, fault: Option<InjectedFault>) -> TutorSettings {
+        TutorSettings {
             fault,
             web_processes: self.web_processes.into(),
             port: self.port,
@@ -123,7 +123,7 @@ impl TutorArguments {
 }
 
 /// Runs until somebody asks for the end.
-fn serve(arguments: &TutorArguments, ground: &Ground) -> Result<()> {
+fn serve(arguments: &TutorArguments, ground: &CaseContext) -> Result<()> {
     let mut signals = Signals::new(TERM_SIGNALS)?;
     let stack = start(ground, &arguments.settings(arguments.fault))?;
     println!("{}", stack.url());
@@ -136,7 +136,7 @@ fn serve(arguments: &TutorArguments, ground: &Ground) -> Result<()> {
 }
 
 /// One search with each fault and one without; the table goes to the terminal and to the page.
-fn measure(arguments: &TutorArguments, ground: &Ground) -> Result<()> {
+fn measure(arguments: &TutorArguments, ground: &CaseContext) -> Result<()> {
     if !arguments.no_build {
         build(&ground.workspace)?;
     }
@@ -144,58 +144,58 @@ fn measure(arguments: &TutorArguments, ground: &Ground) -> Result<()> {
     if arguments.quick {
         remarks.push("Quick searches: the intervals are wide.".to_owned());
     }
-    let is_stopped = wish_to_stop()?;
+    let is_stopped = stop_flag()?;
     let mut rows = Vec::new();
-    for (part, fault) in searches(arguments.fault) {
+    for (component, fault) in searches(arguments.fault) {
         ensure!(
             !is_stopped.load(Ordering::Relaxed),
             "stopped before the table was whole"
         );
-        rows.push(row(arguments, ground, part, fault, &is_stopped)?);
+        rows.push(row(arguments, ground, component, fault, &is_stopped)?);
     }
-    println!("\n{}", paper::table(&rows));
+    println!("\n{}", report::table(&rows));
     if arguments.fault.is_some() {
         println!("one fault is not the table: the page is left as it is");
         return Ok(());
     }
     let date = Zoned::now().date().to_string();
-    let page = paper::page(&rows, &date, &facts()?, &remarks);
+    let page = report::page(&rows, &date, &facts()?, &remarks);
     ground.write(&arguments.out, &page)
 }
 
 /// What is measured: in each part the healthy stack first, then its faults.
-fn searches(only: Option<Fault>) -> Vec<(Part, Option<Fault>)> {
+fn searches(only: Option<InjectedFault>) -> Vec<(TutorComponent, Option<InjectedFault>)> {
     let mut searches = Vec::new();
-    for part in Part::ALL {
-        if only.is_some_and(|only| only.part() != part) {
+    for component in TutorComponent::ALL {
+        if only.is_some_and(|only| only.component() != component) {
             continue;
         }
-        searches.push((part, None));
-        let chosen = Fault::ALL
-            .into_iter()
-            .filter(|fault| fault.part() == part && only.is_none_or(|only| only == *fault));
-        searches.extend(chosen.map(|fault| (part, Some(fault))));
+        searches.push((component, None));
+        let chosen = InjectedFault::ALL.into_iter().filter(|fault| {
+            fault.component() == component && only.is_none_or(|only| only == *fault)
+        });
+        searches.extend(chosen.map(|fault| (component, Some(fault))));
     }
     searches
 }
 
 fn row(
     arguments: &TutorArguments,
-    ground: &Ground,
-    part: Part,
-    fault: Option<Fault>,
+    ground: &CaseContext,
+    component: TutorComponent,
+    fault: Option<InjectedFault>,
     is_stopped: &AtomicBool,
-) -> Result<Row> {
+) -> Result<TutorRow> {
     let name = format!(
         "{}-{}",
-        part.name(),
-        fault.map_or_else(|| "healthy".to_owned(), Fault::name)
+        component.name(),
+        fault.map_or_else(|| "healthy".to_owned(), InjectedFault::name)
     );
     println!("== {name}");
     let stack = start(ground, &arguments.settings(fault))?;
-    let search = Search {
+    let search = TutorSearch {
         plimsoll: &ground.plimsoll(),
-        plan: &ground.case.join(format!("{}.yaml", part.name())),
+        plan: &ground.case.join(format!("{}.yaml", component.name())),
         url: &stack.url(),
         out: &ground.store.join("runs"),
         name: &format!("tutor-{name}"),
@@ -203,7 +203,11 @@ fn row(
     };
     let found = users_carried(&search, is_stopped).with_context(|| name)?;
     println!("{found:?}");
-    Ok(Row { part, fault, found })
+    Ok(TutorRow {
+        component,
+        fault,
+        found,
+    })
 }
 
 #[cfg(test)]
@@ -213,12 +217,12 @@ mod tests {
     #[test]
     fn the_healthy_stack_is_measured_first_and_always() {
         assert_eq!(searches(None).len(), 8);
-        assert_eq!(searches(None)[0], (Part::Web, None));
+        assert_eq!(searches(None)[0], (TutorComponent::Web, None));
         assert_eq!(
-            searches(Some(Fault::OrmQueries)),
+            searches(Some(InjectedFault::OrmQueries)),
             [
-                (Part::Engine, None),
-                (Part::Engine, Some(Fault::OrmQueries))
+                (TutorComponent::Engine, None),
+                (TutorComponent::Engine, Some(InjectedFault::OrmQueries))
             ]
         );
     }

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::fuzz::Place;
-use crate::fuzz::told::{HEADING, Told};
+use crate::fuzz::FuzzWorkspace;
+use crate::fuzz::report::{FuzzReport, HEADING};
 use crate::workspace::Workspace;
 
 /// Tries each target that has not been tried for as long yet; `keep` is handed each result as it comes.
@@ -14,7 +14,7 @@ pub(super) fn run(
     results: &mut Vec<Value>,
     keep: impl Fn(&Value) -> Result<()>,
 ) -> Result<()> {
-    let place = Place::of(workspace)?;
+    let place = FuzzWorkspace::of(workspace)?;
     let left: Vec<String> = place
         .names()?
         .into_iter()
@@ -26,18 +26,18 @@ pub(super) fn run(
     place.build(&left)?;
     println!("{HEADING}");
     for (seed, name) in (1..).zip(left) {
-        let told = place.report_on(&name, minutes * 60, seed)?;
-        let result = result(&name, minutes, &told);
+        let report = place.report_on(&name, minutes * 60, seed)?;
+        let result = result(&name, minutes, &report);
         keep(&result)?;
         results.push(result);
     }
     Ok(())
 }
 
-fn result(name: &str, minutes: u64, told: &Told) -> Value {
+fn result(name: &str, minutes: u64, report: &FuzzReport) -> Value {
     json!({ "fuzz": {
-        "target": name, "minutes": minutes, "tried": told.tried, "edges": told.edges, "peak_mib": told.peak_mib,
-        "finding": told.finding, "input": told.input,
+        "target": name, "minutes": minutes, "tried": report.tried, "edges": report.edges, "peak_mib": report.peak_mib,
+        "finding": report.finding, "input": report.input,
     } })
 }
 

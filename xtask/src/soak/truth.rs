@@ -16,14 +16,14 @@ const SEED: u64 = 7;
 
 /// A queueing law that the origin obeys.
 #[derive(Clone, Copy)]
-pub(super) struct Law {
+pub(super) struct QueueLaw {
     pub(super) name: &'static str,
     servers: u32,
     is_exponential: bool,
     mean_us: u32,
 }
 
-impl Law {
+impl QueueLaw {
     pub(super) const ALL: [Self; 4] = [
         Self {
             name: "M/M/1",
@@ -114,7 +114,7 @@ mod tests {
     /// M/M/1: the response time is exponential with rate μ − λ, so the line is μ − ln 20 / τ at p95.
     #[test]
     fn the_simulation_agrees_with_the_closed_form() {
-        let law = Law::ALL[0];
+        let law = QueueLaw::ALL[0];
         let exact = 200.0 - 20_f64.ln() / 0.05;
         let simulated = law.load_line(0.95, 0.05);
         assert!(
@@ -126,7 +126,7 @@ mod tests {
     /// Less variable service carries more; one fast server more than two of half its speed only when service counts.
     #[test]
     fn the_laws_are_in_their_order() {
-        let [mm1, mm2, md1, md2] = Law::ALL.map(|law| law.load_line(0.95, 0.05));
+        let [mm1, mm2, md1, md2] = QueueLaw::ALL.map(|law| law.load_line(0.95, 0.05));
         assert!(
             md1 > mm1 && md2 > mm2 && mm1 > mm2,
             "{mm1} {mm2} {md1} {md2}"

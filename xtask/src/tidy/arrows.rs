@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Fault, Tree};
+use super::{SourceTree, Violation};
 
 /// What each crate may depend on; its tests may use the test kit besides.
-struct Room {
+struct CrateRule {
     name: &'static str,
     may_know: &'static [&'static str],
 }
@@ -13,40 +13,40 @@ struct Room {
 const MODEL: &str = "plimsoll-model";
 const TESTKIT: &str = "plimsoll-testkit";
 
-const ROOMS: [Room; 16] = [
-    Room {
+const CRATE_RULES: [CrateRule; 16] = [
+    CrateRule {
         name: MODEL,
         may_know: &[],
     },
-    Room {
+    CrateRule {
         name: "plimsoll-config",
         may_know: &[MODEL],
     },
-    Room {
+    CrateRule {
         name: "plimsoll-wire",
         may_know: &[],
     },
-    Room {
+    CrateRule {
         name: "plimsoll-cache",
         may_know: &["plimsoll-wire"],
     },
-    Room {
+    CrateRule {
         name: "plimsoll-hub",
         may_know: &["plimsoll-wire"],
     },
-    Room {
+    CrateRule {
         name: "plimsoll-load",
         may_know: &[MODEL, "plimsoll-wire"],
     },
-    Room {
+    CrateRule {
         name: "plimsoll-probe",
         may_know: &[MODEL, "plimsoll-wire"],
     },
-    Room {
+    CrateRule {
         name: "plimsoll-analysis",
         may_know: &[MODEL],
     },
-    Room {
+    CrateRule {
         name: "plimsoll-lab",
         may_know: &[
             MODEL,
@@ -57,19 +57,19 @@ const ROOMS: [Room; 16] = [
             "plimsoll-analysis",
         ],
     },
-    Room {
+    CrateRule {
         name: "plimsoll-import",
         may_know: &[MODEL],
     },
-    Room {
+    CrateRule {
         name: "plimsoll-report",
         may_know: &[MODEL, "plimsoll-analysis"],
     },
-    Room {
+    CrateRule {
         name: "plimsoll-sample",
         may_know: &[],
     },
-    Room {
+    CrateRule {
         name: "plimsoll",
         may_know: &[
             MODEL,
@@ -86,15 +86,15 @@ const ROOMS: [Room; 16] = [
             "plimsoll-cache",
         ],
     },
-    Room {
+    CrateRule {
         name: TESTKIT,
         may_know: &[MODEL],
     },
-    Room {
+    CrateRule {
         name: "xtask",
         may_know: &[],
     },
-    Room {
+    CrateRule {
         name: "plimsoll-edge",
         may_know: &[
             MODEL,
@@ -107,7 +107,7 @@ const ROOMS: [Room; 16] = [
 ];
 
 /// Faults of all packages of the workspace.
-pub(super) fn faults(tree: &Tree) -> Vec<Fault> {
+pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
     let Some(packages) = tree.metadata["packages"].as_array() else {
         return vec![at(
             "Cargo.toml",
@@ -124,37 +124,37 @@ pub(super) fn faults(tree: &Tree) -> Vec<Fault> {
         .collect()
 }
 
-fn of_package(package: &Value, ours: &[&str]) -> Vec<Fault> {
+fn of_package(package: &Value, ours: &[&str]) -> Vec<Violation> {
     let name = package["name"].as_str().unwrap_or_default();
-    let Some(room) = ROOMS.iter().find(|room| room.name == name) else {
+    let Some(rule) = CRATE_RULES.iter().find(|rule| rule.name == name) else {
         let what = format!(
             "crate {name} has no place in the table; say what it may know in xtask/src/tidy/arrows.rs"
         );
         return vec![at(name, what)];
     };
     let dependencies = package["dependencies"].as_array().into_iter().flatten();
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     for dependency in dependencies {
         let other = dependency["name"].as_str().unwrap_or_default();
         let is_for_tests = dependency["kind"].as_str() == Some("dev");
-        let is_allowed = room.may_know.contains(&other) || (is_for_tests && other == TESTKIT);
+        let is_allowed = rule.may_know.contains(&other) || (is_for_tests && other == TESTKIT);
         if ours.contains(&other) && !is_allowed {
-            let known = if room.may_know.is_empty() {
+            let known = if rule.may_know.is_empty() {
                 "no other crate".to_owned()
             } else {
-                room.may_know.join(", ")
+                rule.may_know.join(", ")
             };
-            faults.push(at(
+            violations.push(at(
                 name,
                 format!("crate {name} must not know {other}; it may know {known}"),
             ));
         }
     }
-    faults
+    violations
 }
 
-fn at(name: &str, what: String) -> Fault {
-    Fault {
+fn at(name: &str, what: String) -> Violation {
+    Violation {
         path: name.to_owned(),
         line: 0,
         what,
@@ -170,7 +170,7 @@ mod tests {
 
     #[track_caller]
     fn check(package: &str, dependency: &str, kind: Option<&str>, expected: bool) {
-        let mut tree = Tree::of(&[]);
+        let mut tree = SourceTree::of(&[]);
         tree.metadata = json!({ "packages": [
             { "name": package, "dependencies": [{ "name": dependency, "kind": kind }] },
             { "name": "plimsoll-model", "dependencies": [{ "name": "serde", "kind": null }] },
@@ -178,7 +178,7 @@ mod tests {
             { "name": "plimsoll-lab", "dependencies": [] },
         ] });
         assert_eq!(
-            faults(&tree).is_empty(),
+            violations(&tree).is_empty(),
             expected,
             "{package} -> {dependency} {kind:?}"
         );

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{Fault, Tree};
+use super::{SourceTree, Violation};
 
 const LIST: &str = "docs/security.md";
 
 /// Each row of a table names at least one test, in backticks as `path::name`, and each named test exists.
-pub(super) fn faults(tree: &Tree) -> Vec<Fault> {
+pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
     let Some(list) = tree.files.iter().find(|file| file.path == LIST) else {
-        return vec![Fault {
+        return vec![Violation {
             path: LIST.to_owned(),
             line: 0,
             what: "missing: the list of attacks and the bounds that held".to_owned(),
@@ -17,7 +17,7 @@ pub(super) fn faults(tree: &Tree) -> Vec<Fault> {
         }];
     };
     let tests = tests(tree);
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     let mut is_body = false;
     for (number, line) in list.lines() {
         if !line.starts_with('|') {
@@ -34,13 +34,14 @@ pub(super) fn faults(tree: &Tree) -> Vec<Fault> {
         }
         let named: Vec<_> = named(line).collect();
         if named.is_empty() {
-            faults.push(list.fault(number, "name the test of this attack, as in `room::test`"));
+            violations
+                .push(list.violation(number, "name the test of this attack, as in `room::test`"));
         }
         for name in named.iter().filter(|name| !tests.contains(**name)) {
-            faults.push(list.fault(number, format!("there is no test `{name}`")));
+            violations.push(list.violation(number, format!("there is no test `{name}`")));
         }
     }
-    faults
+    violations
 }
 
 /// The last parts of the paths in backticks.
@@ -56,7 +57,7 @@ fn named(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The names of all functions that are tests: a line with an attribute that ends in `test]` or a property's, then `fn`.
-fn tests(tree: &Tree) -> BTreeSet<&str> {
+fn tests(tree: &SourceTree) -> BTreeSet<&str> {
     let mut tests = BTreeSet::new();
     for file in tree.rust() {
         let mut is_marked = false;
@@ -89,8 +90,9 @@ mod tests {
     fn every_attack_names_a_test_that_exists() {
         let code = "#[test]\nfn floods_end() {}\n#[test]\n#[expect(x, reason = \"y\")]\nasync fn bombs_end() {}\nfn help() {}\n";
         let of = |list: &str| {
-            let tree = Tree::of(&[("docs/security.md", list), ("crates/a/tests/it/a.rs", code)]);
-            places(&faults(&tree))
+            let tree =
+                SourceTree::of(&[("docs/security.md", list), ("crates/a/tests/it/a.rs", code)]);
+            places(&violations(&tree))
         };
         let heading = "| attack | test | bound |\n|---|---|---|\n";
         let good = format!("{heading}| flood | `a::floods_end`, `a::bombs_end` | 1 s |\n");
@@ -103,6 +105,9 @@ mod tests {
             let list = format!("{heading}{bad}\n");
             assert_eq!(of(&list), ["docs/security.md:3"], "{bad}");
         }
-        assert_eq!(places(&faults(&Tree::of(&[]))), ["docs/security.md:0"]);
+        assert_eq!(
+            places(&violations(&SourceTree::of(&[]))),
+            ["docs/security.md:0"]
+        );
     }
 }

@@ -11,24 +11,24 @@ use std::str::FromStr as _;
 use proc_macro2::TokenStream;
 
 use self::imports::Imports;
-use super::{Fault, File, Tree};
+use super::{File, SourceTree, Violation};
 
 /// Which module names which, and where it does so first.
 type Arrows<'a> = BTreeMap<String, BTreeMap<String, (&'a File, usize)>>;
 
-pub(super) fn faults(tree: &Tree) -> Vec<Fault> {
+pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
     let roots = tree.rust().filter_map(|file| {
         let name = ["/src/lib.rs", "/src/main.rs"];
         name.iter()
             .find_map(|name| file.path.strip_suffix(name).map(|folder| (folder, file)))
     });
     roots
-        .flat_map(|(folder, root)| faults_of(tree, folder, root))
+        .flat_map(|(folder, root)| violations_of(tree, folder, root))
         .collect()
 }
 
-fn faults_of(tree: &Tree, folder: &str, root: &File) -> Vec<Fault> {
-    let (arrows, mut faults) = arrows(tree, folder, root);
+fn violations_of(tree: &SourceTree, folder: &str, root: &File) -> Vec<Violation> {
+    let (arrows, mut violations) = arrows(tree, folder, root);
     let cycles = cycles(&arrows);
     for members in &cycles {
         let shortest = shortest(&arrows, members);
@@ -39,22 +39,22 @@ fn faults_of(tree: &Tree, folder: &str, root: &File) -> Vec<Fault> {
             shortest.join(" → "),
             members.iter().cloned().collect::<Vec<_>>().join(", ")
         );
-        faults.push(file.fault(line, what));
+        violations.push(file.violation(line, what));
     }
-    faults
+    violations
 }
 
 /// The arrows between the top-level modules of the crate, and sources that cannot be read.
-fn arrows<'a>(tree: &'a Tree, folder: &str, root: &'a File) -> (Arrows<'a>, Vec<Fault>) {
+fn arrows<'a>(tree: &'a SourceTree, folder: &str, root: &'a File) -> (Arrows<'a>, Vec<Violation>) {
     let mut sources = Vec::new();
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     for file in tree.rust() {
         let Some(at) = module_path(&file.path, folder) else {
             continue;
         };
         match TokenStream::from_str(&file.text) {
             Ok(tokens) => sources.push((file, imports::read(tokens, &at), at)),
-            Err(error) => faults.push(file.fault(
+            Err(error) => violations.push(file.violation(
                 error.span().start().line,
                 format!("no tokens of Rust: {error}"),
             )),
@@ -88,19 +88,19 @@ fn arrows<'a>(tree: &'a Tree, folder: &str, root: &'a File) -> (Arrows<'a>, Vec<
             }
         }
     }
-    (arrows, faults)
+    (arrows, violations)
 }
 
 /// The module of a source of the crate; tests and programs beside the crate are left out.
 fn module_path(path: &str, folder: &str) -> Option<Vec<String>> {
     let inside = path.strip_prefix(folder)?.strip_prefix("/src/")?;
     let module = inside.strip_suffix(".rs")?;
-    let parts: Vec<_> = module.split('/').map(str::to_owned).collect();
-    match parts.as_slice() {
+    let segments: Vec<_> = module.split('/').map(str::to_owned).collect();
+    match segments.as_slice() {
         [root] if root == "lib" || root == "main" => Some(Vec::new()),
         [first, ..] if first == "bin" => None,
-        parts if parts.iter().any(|part| part == "tests") => None,
-        _ => Some(parts),
+        segments if segments.iter().any(|segment| segment == "tests") => None,
+        _ => Some(segments),
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
             .iter()
             .map(|(path, text)| (path.as_str(), *text))
             .collect();
-        let found = faults(&Tree::of(&files));
+        let found = violations(&SourceTree::of(&files));
         found.iter().map(ToString::to_string).collect()
     }
 

@@ -1,16 +1,16 @@
 //! The probe runs as root and looks at processes of anybody: files that these name are opened in one place, which resolves
 //! names in their root and opens nothing but files.
 
-use super::{Fault, Tree};
+use super::{SourceTree, Violation};
 
 /// Where the rule holds.
-const ROOM: &str = "crates/plimsoll-probe/src/";
+const PROBE_SOURCE: &str = "crates/plimsoll-probe/src/";
 /// What opens: names of processes below `/proc`, names that processes give, and four settings of the kernel.
-const DOORS: [&str; 4] = [
+const FILE_OPENERS: [&str; 4] = [
     "files.rs",
     "kernel_files.rs",
     "untrusted",
-    "eyes/hands/kernel.rs",
+    "collectors/tunables/kernel.rs",
 ];
 /// Calls that follow names.
 const CALLS: [&str; 14] = [
@@ -30,14 +30,14 @@ const CALLS: [&str; 14] = [
     "UnixStream::connect",
 ];
 
-pub(super) fn faults(tree: &Tree) -> Vec<Fault> {
-    let mut faults = Vec::new();
+pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
+    let mut violations = Vec::new();
     for file in tree.rust() {
-        let Some(path) = file.path.strip_prefix(ROOM) else {
+        let Some(path) = file.path.strip_prefix(PROBE_SOURCE) else {
             continue;
         };
         let is_test = path.ends_with("tests.rs") || path.contains("tests/");
-        if is_test || DOORS.iter().any(|door| path.starts_with(door)) {
+        if is_test || FILE_OPENERS.iter().any(|opener| path.starts_with(opener)) {
             continue;
         }
         let code = file
@@ -49,11 +49,11 @@ pub(super) fn faults(tree: &Tree) -> Vec<Fault> {
                     "`{call}` follows a name that a hostile process may have given: use `Files`, `kernel_files` for \
                      /proc, or `untrusted`"
                 );
-                faults.push(file.fault(number, what));
+                violations.push(file.violation(number, what));
             }
         }
     }
-    faults
+    violations
 }
 
 #[cfg(test)]
@@ -63,15 +63,15 @@ mod tests {
 
     #[test]
     fn finds_what_opens_files_beside_the_door() {
-        let room = |path: &str| format!("{ROOM}{path}");
+        let probe_path = |path: &str| format!("{PROBE_SOURCE}{path}");
         let calls = CALLS.map(|call| format!("a({call}x);\n")).concat();
         let below = format!("// File::open\n#[cfg(test)]\nmod tests {{\n{calls}}}\n");
         let files = [
-            (room("eyes/tail.rs"), calls.as_str()),
-            (room("auto.rs"), below.as_str()),
-            (room("files.rs"), calls.as_str()),
-            (room("untrusted/resolve.rs"), calls.as_str()),
-            (room("eyes/tests.rs"), calls.as_str()),
+            (probe_path("collectors/tail.rs"), calls.as_str()),
+            (probe_path("auto.rs"), below.as_str()),
+            (probe_path("files.rs"), calls.as_str()),
+            (probe_path("untrusted/resolve.rs"), calls.as_str()),
+            (probe_path("collectors/tests.rs"), calls.as_str()),
             (
                 "crates/plimsoll-edge/src/disk.rs".to_owned(),
                 calls.as_str(),
@@ -82,8 +82,8 @@ mod tests {
             .map(|(path, text)| (path.as_str(), *text))
             .collect();
         let right: Vec<String> = (1..=CALLS.len())
-            .map(|line| format!("{}:{line}", room("eyes/tail.rs")))
+            .map(|line| format!("{}:{line}", probe_path("collectors/tail.rs")))
             .collect();
-        assert_eq!(places(&faults(&Tree::of(&files))), right);
+        assert_eq!(places(&violations(&SourceTree::of(&files))), right);
     }
 }

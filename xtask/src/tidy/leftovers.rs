@@ -1,6 +1,6 @@
 //! What is not meant to be committed: reminders, switched-off tests, tests that sleep.
 
-use super::{Fault, File, Tree};
+use super::{File, SourceTree, Violation};
 
 // Put together here, so that this file does not find itself.
 const LEFTOVERS: [&str; 6] = [
@@ -15,8 +15,9 @@ const IGNORED: [&str; 2] = [
     concat!("#[ig", "nore"),
     concat!("#[cfg_attr(all(), ig", "nore"),
 ];
-const SLEEPS: [&str; 3] = [
+const SLEEPS: [&str; 4] = [
     concat!("thread::", "sleep"),
+    concat!("park_", "timeout"),
     concat!("time::", "sleep"),
     concat!("sleep", "_ms("),
 ];
@@ -24,7 +25,7 @@ const SLEEPS: [&str; 3] = [
 /// Sources, scripts and papers alike.
 const EXTENSIONS: [&str; 9] = ["rs", "ts", "js", "css", "py", "sh", "toml", "yml", "md"];
 
-pub(super) fn leftovers(tree: &Tree) -> Vec<Fault> {
+pub(super) fn leftovers(tree: &SourceTree) -> Vec<Violation> {
     let files = tree.files.iter().filter(|file| {
         EXTENSIONS
             .iter()
@@ -33,7 +34,7 @@ pub(super) fn leftovers(tree: &Tree) -> Vec<Fault> {
     find(files, &LEFTOVERS, "finish it or open an issue for it")
 }
 
-pub(super) fn ignored_tests(tree: &Tree) -> Vec<Fault> {
+pub(super) fn ignored_tests(tree: &SourceTree) -> Vec<Violation> {
     find(
         tree.rust(),
         &IGNORED,
@@ -41,20 +42,20 @@ pub(super) fn ignored_tests(tree: &Tree) -> Vec<Fault> {
     )
 }
 
-pub(super) fn sleeping_tests(tree: &Tree) -> Vec<Fault> {
-    let mut faults = find(
+pub(super) fn sleeping_tests(tree: &SourceTree) -> Vec<Violation> {
+    let mut violations = find(
         tree.rust(),
         &SLEEPS,
         "a test waits on an event or a deadline, never for a time",
     );
-    faults.retain(|fault| {
+    violations.retain(|violation| {
         let file = tree
             .rust()
-            .find(|file| file.path == fault.path)
+            .find(|file| file.path == violation.path)
             .expect("the fault was found in this file");
-        is_test(file, fault.line)
+        is_test(file, violation.line)
     });
-    faults
+    violations
 }
 
 /// Whether a line belongs to tests: by its file's place, or by standing below `#[cfg(test)]`.
@@ -67,16 +68,20 @@ fn is_test(file: &File, line: usize) -> bool {
             .is_some_and(|(start, _)| start < line)
 }
 
-fn find<'a>(files: impl Iterator<Item = &'a File>, patterns: &[&str], remedy: &str) -> Vec<Fault> {
-    let mut faults = Vec::new();
+fn find<'a>(
+    files: impl Iterator<Item = &'a File>,
+    patterns: &[&str],
+    remedy: &str,
+) -> Vec<Violation> {
+    let mut violations = Vec::new();
     for file in files {
         for (number, line) in file.lines() {
             if let Some(pattern) = patterns.iter().find(|pattern| contains_word(line, pattern)) {
-                faults.push(file.fault(number, format!("`{pattern}`: {remedy}")));
+                violations.push(file.violation(number, format!("`{pattern}`: {remedy}")));
             }
         }
     }
-    faults
+    violations
 }
 
 /// The pattern, not as a part of a longer word.
@@ -100,7 +105,7 @@ mod tests {
     fn finds_leftovers_as_words_only() {
         let text = LEFTOVERS.map(|word| format!("// {word}\n")).concat();
         let other = format!("// mXX{}\nfn {}_list() {{}}\n", "XL", "todo");
-        let tree = Tree::of(&[("a.rs", &text), ("b.rs", &other), ("c.bin", &text)]);
+        let tree = SourceTree::of(&[("a.rs", &text), ("b.rs", &other), ("c.bin", &text)]);
         assert_eq!(
             places(&leftovers(&tree)),
             (1..=6)
@@ -116,7 +121,7 @@ mod tests {
             IGNORED[0], IGNORED[0]
         );
         assert_eq!(
-            places(&ignored_tests(&Tree::of(&[("a.rs", &text)]))),
+            places(&ignored_tests(&SourceTree::of(&[("a.rs", &text)]))),
             ["a.rs:2", "a.rs:4"]
         );
     }
@@ -125,7 +130,7 @@ mod tests {
     fn finds_tests_that_sleep() {
         let call = format!("{}(d);\n", SLEEPS[0]);
         let below = format!("{call}#[cfg(test)]\nmod tests {{\n{call}}}\n");
-        let tree = Tree::of(&[
+        let tree = SourceTree::of(&[
             ("src/a.rs", &below),
             ("src/clock.rs", &call),
             ("tests/e2e/a.rs", &call),

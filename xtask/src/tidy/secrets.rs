@@ -1,63 +1,63 @@
 //! Strings that look like keys and tokens: what is committed once stays readable for ever.
 
-use super::{Fault, Tree};
+use super::{SourceTree, Violation};
 
 /// The beginning of a kind of token, and how many characters of its alphabet must follow.
-struct Kind {
+struct TokenKind {
     prefix: &'static str,
     length: usize,
 }
 
 // Put together here, so that this file does not find itself.
-const KINDS: [Kind; 7] = [
-    Kind {
+const KINDS: [TokenKind; 7] = [
+    TokenKind {
         prefix: concat!("AK", "IA"),
         length: 16,
     },
-    Kind {
+    TokenKind {
         prefix: concat!("gh", "p_"),
         length: 36,
     },
-    Kind {
+    TokenKind {
         prefix: concat!("github", "_pat_"),
         length: 22,
     },
-    Kind {
+    TokenKind {
         prefix: concat!("gl", "pat-"),
         length: 20,
     },
-    Kind {
+    TokenKind {
         prefix: concat!("xox", "b-"),
         length: 20,
     },
-    Kind {
+    TokenKind {
         prefix: concat!("sk_", "live_"),
         length: 20,
     },
-    Kind {
+    TokenKind {
         prefix: concat!("AI", "za"),
         length: 35,
     },
 ];
 const PRIVATE_KEY: [&str; 2] = [concat!("-----BE", "GIN "), concat!("PRIVATE", " KEY-----")];
 
-pub(super) fn faults(tree: &Tree) -> Vec<Fault> {
-    let mut faults = Vec::new();
+pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
+    let mut violations = Vec::new();
     for file in &tree.files {
         for (number, line) in file.lines() {
-            if looks_like_a_secret(line) {
-                faults.push(file.fault(
+            if resembles_secret(line) {
+                violations.push(file.violation(
                     number,
                     "looks like a secret: revoke it, then take it out of the history",
                 ));
             }
         }
     }
-    faults
+    violations
 }
 
-fn looks_like_a_secret(line: &str) -> bool {
-    if PRIVATE_KEY.iter().all(|part| line.contains(part)) {
+fn resembles_secret(line: &str) -> bool {
+    if PRIVATE_KEY.iter().all(|fragment| line.contains(fragment)) {
         return true;
     }
     KINDS.iter().any(|kind| {
@@ -89,7 +89,7 @@ mod tests {
             PRIVATE_KEY[1],
         );
         assert_eq!(
-            places(&faults(&Tree::of(&[("a.txt", &text)]))),
+            places(&violations(&SourceTree::of(&[("a.txt", &text)]))),
             ["a.txt:1", "a.txt:2", "a.txt:3"]
         );
     }

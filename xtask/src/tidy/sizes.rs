@@ -4,7 +4,7 @@ use std::str::FromStr as _;
 
 use proc_macro2::{TokenStream, TokenTree};
 
-use super::{Fault, File, Tree};
+use super::{File, SourceTree, Violation};
 
 const WARN_OVER: usize = 500;
 const FAIL_OVER: usize = 1_000;
@@ -12,30 +12,30 @@ const FAIL_OVER: usize = 1_000;
 /// Written by hand and counted.
 const EXTENSIONS: [&str; 6] = ["rs", "ts", "js", "css", "py", "sh"];
 
-pub(super) fn faults(tree: &Tree) -> Vec<Fault> {
+pub(super) fn violations(tree: &SourceTree) -> Vec<Violation> {
     let counted = tree.files.iter().filter(|file| {
         EXTENSIONS
             .iter()
             .any(|extension| file.has_extension(extension))
     });
-    counted.filter_map(fault).collect()
+    counted.filter_map(violation).collect()
 }
 
-fn fault(file: &File) -> Option<Fault> {
+fn violation(file: &File) -> Option<Violation> {
     let count = file.text.lines().count();
     let is_warning = count <= FAIL_OVER;
-    if count <= WARN_OVER || (is_warning && holds_one_type(file)) {
+    if count <= WARN_OVER || (is_warning && holds_single_type(file)) {
         return None;
     }
     let what = format!("{count} lines; split it by what its parts are for (at most {FAIL_OVER})");
-    Some(Fault {
+    Some(Violation {
         is_warning,
-        ..file.fault(0, what)
+        ..file.violation(0, what)
     })
 }
 
 /// Whether a Rust source defines one type at most, tests aside: such a file may be long.
-fn holds_one_type(file: &File) -> bool {
+fn holds_single_type(file: &File) -> bool {
     if !file.has_extension("rs") {
         return false;
     }
@@ -73,9 +73,9 @@ mod tests {
             .iter()
             .map(|(path, text)| (*path, text.as_str()))
             .collect();
-        let found: Vec<_> = faults(&Tree::of(&files))
+        let found: Vec<_> = violations(&SourceTree::of(&files))
             .into_iter()
-            .map(|fault| (fault.path, fault.is_warning))
+            .map(|violation| (violation.path, violation.is_warning))
             .collect();
         let expected = [
             ("several.rs", true),

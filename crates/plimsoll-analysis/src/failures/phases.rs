@@ -7,7 +7,7 @@ use plimsoll_model::outcome::{Outcome, OutcomeCounts};
 use plimsoll_model::reading::{SeriesTable, label};
 
 use super::Failures;
-use crate::findings::Span;
+use crate::findings::SecondRange;
 
 /// Share of the lines that name one server, from which that is worth a word.
 const MOSTLY: f64 = 0.5;
@@ -47,7 +47,7 @@ fn is_of_proxy(class: &str) -> bool {
 }
 
 /// Servers that lines of failures name in logs of proxies, the most first, with their share of the lines that name one.
-pub(super) fn upstreams(readings: &SeriesTable, (from, to): Span) -> Vec<(String, f64)> {
+pub(super) fn upstreams(readings: &SeriesTable, (from, to): SecondRange) -> Vec<(String, f64)> {
     let mut counts = BTreeMap::<&str, f64>::new();
     let own = readings.names_of(metric::LOG_FAILURES_OF);
     for series in own.filter(|series| !label(series, "class").is_some_and(is_of_proxy)) {
@@ -67,10 +67,10 @@ pub(super) fn upstreams(readings: &SeriesTable, (from, to): Span) -> Vec<(String
 }
 
 /// The server as a clause; phases say no more than the outcomes in words, and stand in JSON.
-pub(super) fn sentence(told: &Failures) -> String {
+pub(super) fn sentence(failures: &Failures) -> String {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let mut text = String::new();
-    if let [(first, share), ..] = told.upstreams.as_slice()
+    if let [(first, share), ..] = failures.upstreams.as_slice()
         && *share >= MOSTLY
     {
         let clause = format!(
@@ -114,21 +114,21 @@ mod tests {
                 new_series: BTreeMap::new(),
             });
         }
-        let told = Failures {
+        let failures = Failures {
             failed: 50,
             requests: 150,
-            looks: 0,
+            candidates: 0,
             common: Vec::new(),
             phases: of_phases(&outcomes),
             upstreams: upstreams(&table, (0, 5)),
             sentence: String::new(),
         };
         assert_eq!(
-            told.phases,
+            failures.phases,
             [("while connecting", 30), ("with an answer", 20)]
         );
         let right = "; of the lines of proxies' logs that name a server 90 % name 10.0.0.1:80";
-        assert_eq!(sentence(&told), right);
+        assert_eq!(sentence(&failures), right);
     }
 
     fn of_phases(outcomes: &OutcomeCounts) -> Vec<(&'static str, u64)> {

@@ -2,37 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_model::labels::subject;
+use plimsoll_model::labels::label_set;
 use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
 
-use super::Look;
-use crate::findings::Span;
+use super::FailureCandidate;
+use crate::findings::SecondRange;
 
 /// Failed and good ones.
-type Counts = (f64, f64);
+type FailedAndGood = (f64, f64);
 /// Service, kind and component.
-type Part<'a> = (&'a str, &'a str, &'a str);
+type CallKey<'a> = (&'a str, &'a str, &'a str);
 
 /// Routes and calls of services that are traced.
-pub(super) fn looks(readings: &SeriesTable, (from, to): Span) -> Vec<Look> {
+pub(super) fn candidates(readings: &SeriesTable, (from, to): SecondRange) -> Vec<FailureCandidate> {
     let sum = |series: &str| -> f64 { readings.between(series, from, to).into_iter().sum() };
-    let mut services = BTreeMap::<&str, Counts>::new();
-    let mut routes = BTreeMap::<&str, BTreeMap<&str, Counts>>::new();
+    let mut services = BTreeMap::<&str, FailedAndGood>::new();
+    let mut routes = BTreeMap::<&str, BTreeMap<&str, FailedAndGood>>::new();
     for series in readings.names_of(metric::TRACE_REQUESTS) {
         let (Some(service), Some(route)) = (label(series, "service"), label(series, "route"))
         else {
             continue;
         };
-        let subject = subject(series);
-        let failed = sum(&format!("{}{subject}", metric::TRACE_FAILED));
+        let label_set = label_set(series);
+        let failed = sum(&format!("{}{label_set}", metric::TRACE_FAILED));
         let good = (sum(series) - failed).max(0.0);
         add(services.entry(service).or_default(), (failed, good));
         let own = routes.entry(service).or_default();
         add(own.entry(route).or_default(), (failed, good));
     }
     services.retain(|_, counts| whole(counts.0) > 0);
-    let mut looks = Vec::new();
+    let mut candidates = Vec::new();
     for (service, all) in &services {
         let own = routes.remove(service).unwrap_or_default();
         if own.len() < 2 {
@@ -40,38 +40,41 @@ pub(super) fn looks(readings: &SeriesTable, (from, to): Span) -> Vec<Look> {
         }
         let own = own.into_iter().map(|(route, with)| {
             let thing = format!("route {route} of {service}");
-            look(thing, with, *all)
+            candidate(thing, with, *all)
         });
-        looks.extend(own);
+        candidates.extend(own);
     }
-    let parts = |metric| by_part(readings, metric, &sum);
-    for (part, made) in parts(metric::TRACE_REACHED) {
-        if let Some(all) = services.get(part.0) {
+    let by_callee = |metric| by_callee(readings, metric, &sum);
+    for (callee, made) in by_callee(metric::TRACE_REACHED) {
+        if let Some(all) = services.get(callee.0) {
             let without = ((all.0 - made.0).max(0.0), (all.1 - made.1).max(0.0));
-            let thing = format!("no call of {} by {}: it was never reached", part.2, part.0);
-            looks.push(look(thing, without, *all));
+            let thing = format!(
+                "no call of {} by {}: it was never reached",
+                callee.2, callee.0
+            );
+            candidates.push(candidate(thing, without, *all));
         }
     }
-    for (part, broken) in parts(metric::TRACE_BROKEN) {
-        if let Some(all) = services.get(part.0) {
-            let thing = format!("a call of {} by {} that failed", part.2, part.0);
-            looks.push(look(thing, broken, *all));
+    for (callee, broken) in by_callee(metric::TRACE_BROKEN) {
+        if let Some(all) = services.get(callee.0) {
+            let thing = format!("a call of {} by {} that failed", callee.2, callee.0);
+            candidates.push(candidate(thing, broken, *all));
         }
     }
-    looks
+    candidates
 }
 
-fn add(to: &mut Counts, counts: Counts) {
+fn add(to: &mut FailedAndGood, counts: FailedAndGood) {
     *to = (to.0 + counts.0, to.1 + counts.1);
 }
 
 /// Requests of each service by whom they called.
-fn by_part<'a>(
+fn by_callee<'a>(
     readings: &'a SeriesTable,
     metric: &'a str,
     sum: &impl Fn(&str) -> f64,
-) -> BTreeMap<Part<'a>, Counts> {
-    let mut parts = BTreeMap::<Part<'_>, Counts>::new();
+) -> BTreeMap<CallKey<'a>, FailedAndGood> {
+    let mut callees = BTreeMap::<CallKey<'_>, FailedAndGood>::new();
     for series in readings.names_of(metric) {
         let named = (
             label(series, "service"),
@@ -86,9 +89,12 @@ fn by_part<'a>(
             Some("failed") => (count, 0.0),
             _ => (0.0, count),
         };
-        add(parts.entry((service, kind, component)).or_default(), counts);
+        add(
+            callees.entry((service, kind, component)).or_default(),
+            counts,
+        );
     }
-    parts
+    callees
 }
 
 #[expect(
@@ -100,9 +106,9 @@ fn whole(count: f64) -> u64 {
     count.round().max(0.0) as u64
 }
 
-fn look(thing: String, with: Counts, all: Counts) -> Look {
+fn candidate(thing: String, with: FailedAndGood, all: FailedAndGood) -> FailureCandidate {
     let (failed, good) = (whole(all.0), whole(all.1));
-    Look {
+    FailureCandidate {
         thing,
         failed_with: whole(with.0).min(failed),
         failed,
@@ -147,14 +153,16 @@ mod tests {
             values: values.into(),
             new_series: BTreeMap::new(),
         });
-        let judged: Vec<_> = looks(&table, (0, 9))
+        let evaluated: Vec<_> = candidates(&table, (0, 9))
             .into_iter()
-            .map(Look::judged)
+            .map(FailureCandidate::evaluate)
             .collect();
-        assert_eq!(judged.len(), 4, "{judged:#?}");
+        assert_eq!(evaluated.len(), 4, "{evaluated:#?}");
         let named = |begin: &str| {
-            let mut judged = judged.iter();
-            judged.find(|one| one.thing.starts_with(begin)).unwrap()
+            let mut evaluated = evaluated.iter();
+            evaluated
+                .find(|candidate| candidate.thing.starts_with(begin))
+                .unwrap()
         };
         assert!(named("route GET /a of shop").p > 0.1);
         let never = named("no call of postgresql db:5432 by shop");
@@ -167,6 +175,6 @@ mod tests {
             broken.p < 1e-9 && (broken.of_failures - 0.55).abs() < 1e-9,
             "{broken:?}"
         );
-        assert!(looks(&table, (4, 9)).is_empty());
+        assert!(candidates(&table, (4, 9)).is_empty());
     }
 }

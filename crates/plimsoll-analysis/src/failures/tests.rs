@@ -9,7 +9,7 @@ use plimsoll_model::window::StepWindow;
 use super::*;
 
 const SECONDS: u32 = 20;
-const SPAN: Span = (0, SECONDS);
+const SPAN: SecondRange = (0, SECONDS);
 
 fn scenario() -> Scenario {
     let step = |label: &str, journey: u32, once: bool| StepInfo {
@@ -61,7 +61,7 @@ fn failures_of_one_step_are_known_by_it() {
     let found = found(&windows);
     assert_eq!((found.failed, found.requests), (200, 2000));
     // Two steps, two journeys, and when.
-    assert_eq!(found.looks, 5, "{found:#?}");
+    assert_eq!(found.candidates, 5, "{found:#?}");
     let [journey, step] = &found.common[..] else {
         panic!("{found:#?}");
     };

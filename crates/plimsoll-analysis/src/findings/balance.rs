@@ -5,7 +5,7 @@ use plimsoll_model::reading::label;
 
 use super::measure::subject_of;
 use super::proxy::place;
-use super::rule::{Case, Sign, Words};
+use super::rule::{RuleMatch, Sign, Words};
 use super::stretch::{Stretch3, View, bounded};
 use crate::stats::order::median;
 
@@ -21,7 +21,7 @@ const YOUNG_SECONDS: usize = 10;
 const COLD_SECONDS: usize = 5;
 
 /// A server of a backend: requests per second as its weight divides them, and time to its answer, s.
-struct Server<'a> {
+struct BackendServer<'a> {
     name: &'a str,
     begun: f64,
     time_s: Option<f64>,
@@ -61,7 +61,7 @@ fn time_of(series: &str) -> String {
 }
 
 /// Servers that take part: none that stands in for others, or is put aside.
-fn servers<'a>(view: &View<'a>, backend: &str) -> Vec<Server<'a>> {
+fn servers<'a>(view: &View<'a>, backend: &str) -> Vec<BackendServer<'a>> {
     let own = view
         .series_of(metric::HAPROXY_SESSIONS_BEGUN)
         .filter(|series| is_of(series, backend));
@@ -69,7 +69,7 @@ fn servers<'a>(view: &View<'a>, backend: &str) -> Vec<Server<'a>> {
         let weight = format!("{}{}", metric::HAPROXY_WEIGHT, subject_of(series));
         let weight = view.max(&weight).unwrap_or(1.0);
         let begun = view.mean(series)?;
-        (weight > 0.0).then(|| Server {
+        (weight > 0.0).then(|| BackendServer {
             name: label(series, "server").unwrap_or("?"),
             begun: begun / weight,
             time_s: view.mean(&time_of(series)),
@@ -79,7 +79,7 @@ fn servers<'a>(view: &View<'a>, backend: &str) -> Vec<Server<'a>> {
 }
 
 /// The server that has most, as a multiple of the mean; and the one that is slowest, as a multiple of the middle.
-fn differences<'a>(servers: &[Server<'a>]) -> Option<[(&'a str, f64); 2]> {
+fn differences<'a>(servers: &[BackendServer<'a>]) -> Option<[(&'a str, f64); 2]> {
     let sum: f64 = servers.iter().map(|server| server.begun).sum();
     if servers.len() < 2 || sum < SESSIONS_MIN {
         return None;
@@ -112,10 +112,10 @@ pub(super) fn uneven(view: &View<'_>) -> Vec<Sign> {
     .collect()
 }
 
-pub(super) fn uneven_words(case: &Case<'_>) -> Words {
+pub(super) fn uneven_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let servers = servers(view, case.subject);
-    let proxy = label(case.subject, "proxy").unwrap_or("?");
+    let servers = servers(view, case.label_set);
+    let proxy = label(case.label_set, "proxy").unwrap_or("?");
     let [most, slowest] = differences(&servers).unwrap_or([("?", 1.0); 2]);
     let is_slow = slowest.1 > SLOWER;
     let (server, sentence) = if is_slow {
@@ -136,20 +136,20 @@ pub(super) fn uneven_words(case: &Case<'_>) -> Words {
     let mut words = Words::new(
         format!(
             "server {server} of HAProxy's {proxy} ({})",
-            place(case.subject)
+            place(case.label_set)
         ),
         sentence,
     );
-    for one in &servers {
+    for each in &servers {
         let labels = [
-            ("at", place(case.subject)),
+            ("at", place(case.label_set)),
             ("proxy", proxy),
-            ("server", one.name),
+            ("server", each.name),
         ];
         let begun = metric::series(metric::HAPROXY_SESSIONS_BEGUN, &labels);
-        let what = format!("sessions that began at {}, per second", one.name);
+        let what = format!("sessions that began at {}, per second", each.name);
         words = words.with(case.line(&begun, &what));
-        let what = format!("time to an answer of {}", one.name);
+        let what = format!("time to an answer of {}", each.name);
         words = words.with(case.line(&time_of(&begun), &what));
     }
     words
@@ -206,10 +206,10 @@ pub(super) fn cold(over: &Stretch3<'_>) -> Vec<Sign> {
         .collect()
 }
 
-pub(super) fn cold_words(case: &Case<'_>) -> Words {
-    let (slower, seconds, time_s) = youth(case.over, case.subject).unwrap_or_default();
-    let field = |name| label(case.subject, name).unwrap_or("?");
-    let line = case.line(&time_of(case.subject), "time to its answers");
+pub(super) fn cold_words(case: &RuleMatch<'_>) -> Words {
+    let (slower, seconds, time_s) = youth(case.over, case.label_set).unwrap_or_default();
+    let field = |name| label(case.label_set, name).unwrap_or("?");
+    let line = case.line(&time_of(case.label_set), "time to its answers");
     let bound = case.failing().context.bound_us;
     Words::new(
         format!(
@@ -226,5 +226,5 @@ pub(super) fn cold_words(case: &Case<'_>) -> Words {
         ),
     )
     .with(bounded(line, bound.map(|us| us as f64 / 1e6)))
-    .with(case.line(case.subject, "sessions that began, per second"))
+    .with(case.line(case.label_set, "sessions that began, per second"))
 }

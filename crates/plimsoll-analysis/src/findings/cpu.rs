@@ -6,7 +6,7 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use super::measure::{of_generator, of_target, sustained};
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::statements::most_of;
 use super::stretch::{View, bounded};
 
@@ -44,7 +44,7 @@ pub(super) fn busy(view: &View<'_>) -> Vec<Sign> {
     sustained("", share).into_iter().collect()
 }
 
-pub(super) fn busy_words(case: &Case<'_>) -> Words {
+pub(super) fn busy_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let percent = |series: &str| view.mean(series).unwrap_or(0.0) * 100.0;
     let busy = percent(metric::CPU_BUSY);
@@ -54,17 +54,17 @@ pub(super) fn busy_words(case: &Case<'_>) -> Words {
     let others = (busy - service - generator).max(0.0);
     let mut sentence = format!("the CPUs were {busy:.0} % busy (");
     for (name, share) in &programs {
-        say(
+        append_clause(
             &mut sentence,
             format_args!("{name} {:.0} %, ", share * 100.0),
         );
     }
-    say(
+    append_clause(
         &mut sentence,
         format_args!("generator {generator:.0} %, others {others:.0} %)"),
     );
     if let Some(stalled) = view.mean(&cpu_stall()) {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(
                 " and tasks waited for them {:.0} % of the time",
@@ -72,13 +72,13 @@ pub(super) fn busy_words(case: &Case<'_>) -> Words {
             ),
         );
     }
-    let is_mostly = |part: f64| part > busy * MOSTLY;
+    let is_mostly = |amount: f64| amount > busy * MOSTLY;
     if is_mostly(generator) {
         sentence.push_str("; most of it went to the generator, which needs a machine of its own");
     } else if is_mostly(others) {
         sentence.push_str("; most of it went to processes that are neither target nor generator");
     }
-    say_statements(&mut sentence, view, &programs, busy);
+    append_statements(&mut sentence, view, &programs, busy);
     let known = !programs.is_empty();
     let words = Words::new("CPU of the machine", sentence)
         .with(bounded(
@@ -125,14 +125,19 @@ fn advice(program: &str) -> String {
 }
 
 /// What databases that use much of the CPU carried out most, where they tell.
-fn say_statements(sentence: &mut String, view: &View<'_>, programs: &[(String, f64)], busy: f64) {
+fn append_statements(
+    sentence: &mut String,
+    view: &View<'_>,
+    programs: &[(String, f64)],
+    busy: f64,
+) {
     for (name, running) in DATABASES {
         let own = programs.iter().find(|(program, _)| program == name);
         let is_much = own.is_some_and(|(_, share)| share * 100.0 > busy * MUCH);
         if let Some((statement, _)) = most_of(view, view.series_of(running), "statement")
             && is_much
         {
-            say(
+            append_clause(
                 sentence,
                 format_args!("; {name} mostly carried out `{statement}`"),
             );

@@ -3,16 +3,16 @@
 use plimsoll_model::finding::Certainty;
 use plimsoll_model::metric::{self, series};
 
-use super::tests::{Scene, cgroup, check, cpu_stall, of};
+use super::tests::{SyntheticRun, cgroup, check, cpu_stall, of};
 
 #[test]
 fn c1_no_cpu_left() {
-    let busy = Scene::healthy()
+    let busy = SyntheticRun::healthy()
         .set(metric::CPU_BUSY, [0.3, 0.9, 0.99])
         .set(&of(metric::PROCESS_CPU, metric::TARGET), [0.2, 0.8, 0.9])
         .set(&cpu_stall(), [0.01, 0.1, 0.6]);
-    let says = "the CPUs were 99 % busy (target 90 %, generator 5 %, others 4 %) and tasks waited for them 60 %";
-    check(&busy, "C1", Certainty::Suspected, 0.8, says);
+    let expected = "the CPUs were 99 % busy (target 90 %, generator 5 %, others 4 %) and tasks waited for them 60 %";
+    check(&busy, "C1", Certainty::Suspected, 0.8, expected);
     // Without PSI the run queue tells who waits.
     let no_pressure = busy.without(&cpu_stall());
     assert_eq!(no_pressure.find(), []);
@@ -23,37 +23,37 @@ fn c1_no_cpu_left() {
 #[test]
 fn c1_tells_by_program_who_uses_the_cpu() {
     let by = |process, comm| series(metric::PROCESS_CPU, &[("process", process), ("comm", comm)]);
-    let scene = Scene::healthy()
+    let run = SyntheticRun::healthy()
         .set(metric::CPU_BUSY, [0.3, 0.9, 0.99])
         .set(&of(metric::PROCESS_CPU, metric::TARGET), [0.01, 0.02, 0.02])
         .set(&by(metric::TARGET, "nginx"), [0.01, 0.02, 0.02])
         .set(&by(metric::BEHIND, "php-fpm8.2"), [0.1, 0.5, 0.7])
         .set(&by(metric::BEHIND, "mariadbd"), [0.05, 0.1, 0.2])
         .set(&cpu_stall(), [0.01, 0.1, 0.6]);
-    let says =
+    let expected =
         "(php-fpm8.2 70 %, mariadbd 20 %, nginx 2 %, generator 5 %, others 2 %) and tasks waited";
-    check(&scene, "C1", Certainty::Suspected, 0.8, says);
+    check(&run, "C1", Certainty::Suspected, 0.8, expected);
     // A database tells what it does.
     let labels = [
         ("at", "/run/mysqld/mysqld.sock"),
         ("statement", "SELECT * FROM wp_posts"),
     ];
-    let told = scene
+    let with_database = run
         .set(&by(metric::BEHIND, "php-fpm8.2"), [0.1, 0.3, 0.3])
         .set(&by(metric::BEHIND, "mariadbd"), [0.05, 0.4, 0.6])
         .set(&series(metric::MYSQL_RUNNING, &labels), [0.1, 1.0, 2.0]);
-    let says = "; mariadbd mostly carried out `SELECT * FROM wp_posts`";
-    check(&told, "C1", Certainty::Suspected, 0.8, says);
+    let expected = "; mariadbd mostly carried out `SELECT * FROM wp_posts`";
+    check(&with_database, "C1", Certainty::Suspected, 0.8, expected);
 }
 
 #[test]
 fn c1_is_only_possible_when_others_use_the_cpu() {
-    let scene = Scene::healthy()
+    let run = SyntheticRun::healthy()
         .set(metric::CPU_BUSY, [0.3, 0.9, 1.0])
         .set(&of(metric::PROCESS_CPU, metric::GENERATOR), [0.1, 0.4, 0.6])
         .set(&cpu_stall(), [0.01, 0.1, 0.6]);
     check(
-        &scene,
+        &run,
         "C1",
         Certainty::Possible,
         0.8,
@@ -63,27 +63,29 @@ fn c1_is_only_possible_when_others_use_the_cpu() {
 
 #[test]
 fn c2_a_quota_that_stops_the_target() {
-    let scene = Scene::healthy().set(&cgroup(metric::CGROUP_CPU_THROTTLED), [0.0, 0.0, 8.0]);
-    let says = "cgroup /shop used up its CPU quota in 80 % of the periods; it may use 2.00 CPUs";
-    check(&scene, "C2", Certainty::Explicit, 1.0, says);
-    let rarely = Scene::healthy().set(&cgroup(metric::CGROUP_CPU_THROTTLED), [0.0, 0.0, 0.5]);
+    let run = SyntheticRun::healthy().set(&cgroup(metric::CGROUP_CPU_THROTTLED), [0.0, 0.0, 8.0]);
+    let expected =
+        "cgroup /shop used up its CPU quota in 80 % of the periods; it may use 2.00 CPUs";
+    check(&run, "C2", Certainty::Explicit, 1.0, expected);
+    let rarely =
+        SyntheticRun::healthy().set(&cgroup(metric::CGROUP_CPU_THROTTLED), [0.0, 0.0, 0.5]);
     assert_eq!(rarely.find(), [], "5 % is not above 5 %");
 }
 
 #[test]
 fn c3_one_thread_that_is_always_busy() {
     let hot = [("process", metric::TARGET), ("tid", "77"), ("comm", "node")];
-    let scene = Scene::healthy()
+    let run = SyntheticRun::healthy()
         .set(
             &of(metric::THREAD_BUSIEST, metric::TARGET),
             [0.2, 0.9, 0.99],
         )
         .set(&series(metric::THREAD_BUSIEST, &hot), [0.2, 0.9, 0.99]);
-    let says =
+    let expected =
         "thread node (77) used 99 % of one CPU while all CPUs together were 50 % busy (4 CPUs)";
-    check(&scene, "C3", Certainty::Suspected, 0.6, says);
+    check(&run, "C3", Certainty::Suspected, 0.6, expected);
     // On two CPUs shared with the generator the machine is busier than 70 %, and still has CPU to spare.
-    let shared = Scene::healthy()
+    let shared = SyntheticRun::healthy()
         .set(
             &of(metric::THREAD_BUSIEST, metric::TARGET),
             [0.2, 0.9, 0.99],
@@ -95,19 +97,19 @@ fn c3_one_thread_that_is_always_busy() {
 
 #[test]
 fn c3_one_thread_behind_the_target() {
-    let scene = |comm| {
+    let run = |comm| {
         let hot = [("process", metric::BEHIND), ("tid", "78"), ("comm", comm)];
-        Scene::healthy()
+        SyntheticRun::healthy()
             .set(
                 &of(metric::THREAD_BUSIEST, metric::BEHIND),
                 [0.2, 0.9, 0.99],
             )
             .set(&series(metric::THREAD_BUSIEST, &hot), [0.2, 0.9, 0.99])
     };
-    let says = "thread node (78) used 99 % of one CPU while all CPUs together were 50 % busy";
-    check(&scene("node"), "C3", Certainty::Suspected, 0.6, says);
+    let expected = "thread node (78) used 99 % of one CPU while all CPUs together were 50 % busy";
+    check(&run("node"), "C3", Certainty::Suspected, 0.6, expected);
     // A session of a database has one thread: what keeps it busy is told by the database's own rules.
-    assert_eq!(scene("mariadbd").find(), []);
+    assert_eq!(run("mariadbd").find(), []);
 }
 
 #[test]
@@ -116,12 +118,12 @@ fn c3_threads_that_take_turns_at_an_interpreter() {
         let labels = [("process", metric::TARGET), ("pid", "77"), ("comm", comm)];
         series(metric::PROCESS_CPU, &labels)
     };
-    let scene = Scene::healthy().set(&named("python3"), [0.05, 0.2, 0.26]);
-    let says = "all threads of python3 (77) together used 1.04 CPUs while all 4 CPUs together were 50 % busy";
-    check(&scene, "C3", Certainty::Suspected, 0.6, says);
+    let run = SyntheticRun::healthy().set(&named("python3"), [0.05, 0.2, 0.26]);
+    let expected = "all threads of python3 (77) together used 1.04 CPUs while all 4 CPUs together were 50 % busy";
+    check(&run, "C3", Certainty::Suspected, 0.6, expected);
     // Another runtime may just need as much, and one with libraries that compute beside it needs more.
     for (comm, share) in [("java", 0.26), ("python3", 0.2), ("python3", 0.5)] {
-        let scene = Scene::healthy().set(&named(comm), [0.05, 0.1, share]);
-        assert_eq!(scene.find(), [], "{comm}, {share}");
+        let run = SyntheticRun::healthy().set(&named(comm), [0.05, 0.1, share]);
+        assert_eq!(run.find(), [], "{comm}, {share}");
     }
 }

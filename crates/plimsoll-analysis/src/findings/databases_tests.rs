@@ -3,7 +3,7 @@
 use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, series};
 
-use super::parts_tests::{AT, at, found_in, only, setting};
+use super::components_tests::{AT, at, found_in, only, setting};
 
 fn with(metric: &str, labels: &[(&str, &str)]) -> String {
     let labels: Vec<_> = std::iter::once(("at", AT))
@@ -63,7 +63,7 @@ fn postgres() -> Vec<(String, f64)> {
 fn mysql() -> Vec<(String, f64)> {
     vec![
         (metric::TARGET_IS_LOCAL.to_owned(), 0.0),
-        (at(metric::MYSQL_EYE_REFUSED), 0.0),
+        (at(metric::MYSQL_COLLECTOR_REFUSED), 0.0),
         (at(metric::MYSQL_REFUSED), 0.0),
         (at(metric::MYSQL_SESSIONS), 20.0),
         (at(metric::MYSQL_SESSIONS_RUNNING), 3.0),
@@ -93,13 +93,13 @@ fn mysql() -> Vec<(String, f64)> {
 
 /// The only finding, with words of its limit, its sentence and its remedy.
 #[track_caller]
-fn one(
+fn expect_only(
     healthy: &[(String, f64)],
     failing: &[(String, f64)],
     rule: &str,
-    says: [&str; 3],
+    expected: [&str; 3],
 ) -> Finding {
-    only(found_in(healthy, failing), rule, says)
+    only(found_in(healthy, failing), rule, expected)
 }
 
 #[test]
@@ -110,8 +110,10 @@ fn databases_with_room_are_silent() {
 
 #[test]
 fn postgres_is_at_its_limits() {
-    let one = |failing: &[(String, f64)], rule: &str, says| one(&postgres(), failing, rule, says);
-    let full = one(
+    let expect_only = |failing: &[(String, f64)], rule: &str, expected| {
+        expect_only(&postgres(), failing, rule, expected)
+    };
+    let full = expect_only(
         &[(sessions("all"), 97.0)],
         "P1",
         [
@@ -124,17 +126,17 @@ fn postgres_is_at_its_limits() {
         (full.tier, full.certainty),
         (Some(Tier::Store), Certainty::Explicit)
     );
-    one(
+    expect_only(
         &[(at(metric::POSTGRES_REFUSED), 1.0)],
         "P1",
         ["max_connections", "takes 97", "pgbouncer"],
     );
-    one(
+    expect_only(
         &[(waits("wait", "lock"), 3.0)],
         "P3",
         ["locks", "75 % of PostgreSQL's active sessions", "shorter"],
     );
-    one(
+    expect_only(
         &[
             (waits("wait", "lwlock"), 3.0),
             (waits("event", "LockManager"), 3.0),
@@ -142,12 +144,12 @@ fn postgres_is_at_its_limits() {
         "P4",
         ["internal", "LockManager", "fewer"],
     );
-    one(
+    expect_only(
         &[(waits("event", "DataFileRead"), 3.0)],
         "P5",
         ["buffers", "for blocks of files", "shared_buffers"],
     );
-    one(
+    expect_only(
         &[(waits("event", "WALSync"), 3.0)],
         "P6",
         ["the write-ahead log", "75 %", "synchronous_commit"],
@@ -156,9 +158,11 @@ fn postgres_is_at_its_limits() {
 
 #[test]
 fn postgres_works_in_vain() {
-    let one = |failing: &[(String, f64)], rule: &str, says| one(&postgres(), failing, rule, says);
+    let expect_only = |failing: &[(String, f64)], rule: &str, expected| {
+        expect_only(&postgres(), failing, rule, expected)
+    };
     let sign = (scanned(metric::POSTGRES_ROWS_SCANNED), 1e6);
-    one(
+    expect_only(
         std::slice::from_ref(&sign),
         "P7",
         [
@@ -167,7 +171,7 @@ fn postgres_works_in_vain() {
             "CREATE INDEX CONCURRENTLY ON public.orders (customer)",
         ],
     );
-    one(
+    expect_only(
         &[(at(metric::POSTGRES_TEMPORARY), 1e6)],
         "P9",
         [
@@ -176,12 +180,12 @@ fn postgres_works_in_vain() {
             "(now 4.0 MiB) in /etc/pg.conf:9",
         ],
     );
-    one(
+    expect_only(
         &[(at(metric::POSTGRES_CHECKPOINTS_REQUESTED), 0.5)],
         "P10",
         ["max_wal_size", "30.0 checkpoints a minute", "max_wal_size"],
     );
-    one(
+    expect_only(
         &[(at(metric::POSTGRES_DEADLOCKS), 0.1)],
         "P12",
         ["deadlocks", "6 deadlocks a minute", "one order"],
@@ -207,7 +211,9 @@ fn an_idle_transaction_is_named_and_not_those_who_wait_for_it() {
     ];
     let ids = |failing: &[(String, f64)]| -> Vec<(String, Option<String>)> {
         let found = found_in(&postgres(), failing).into_iter();
-        found.map(|one| (one.rule, one.consequence_of)).collect()
+        found
+            .map(|finding| (finding.rule, finding.consequence_of))
+            .collect()
     };
     let p8 = |rule: &str, of: Option<&str>| (rule.to_owned(), of.map(str::to_owned));
     assert_eq!(ids(&held), [p8("P8", None), p8("P3", Some("P8"))]);
@@ -219,8 +225,10 @@ fn an_idle_transaction_is_named_and_not_those_who_wait_for_it() {
 
 #[test]
 fn mariadb_is_at_its_limits() {
-    let one = |failing: &[(String, f64)], rule: &str, says| one(&mysql(), failing, rule, says);
-    one(
+    let expect_only = |failing: &[(String, f64)], rule: &str, expected| {
+        expect_only(&mysql(), failing, rule, expected)
+    };
+    expect_only(
         &[(at(metric::MYSQL_REFUSED), 4.0)],
         "Q1",
         [
@@ -229,7 +237,7 @@ fn mariadb_is_at_its_limits() {
             "(now 151) in /etc/my.cnf",
         ],
     );
-    one(
+    expect_only(
         &[(at(metric::MYSQL_SESSIONS), 150.0)],
         "Q1",
         [
@@ -238,7 +246,7 @@ fn mariadb_is_at_its_limits() {
             "pool",
         ],
     );
-    one(
+    expect_only(
         &[(at(metric::MYSQL_ROWS_SCANNED), 1e6)],
         "Q3",
         [
@@ -247,22 +255,22 @@ fn mariadb_is_at_its_limits() {
             "ADD INDEX (customer)",
         ],
     );
-    one(
+    expect_only(
         &[(at(metric::MYSQL_SORT_PASSES), 1.0)],
         "Q4",
         ["sort_buffer_size", "60 sorts a minute", "order"],
     );
-    one(
+    expect_only(
         &[(at(metric::MYSQL_TEMPORARY_ON_DISK), 12.0)],
         "Q5",
         ["tmp_table_size", "wrote 12 to disk", "text column"],
     );
-    one(
+    expect_only(
         &[(at(metric::MYSQL_ROW_LOCKS_WAITED), 4.0)],
         "Q6",
         ["row locks", "4 sessions of MariaDB waited", "shorter"],
     );
-    one(
+    expect_only(
         &[(at(metric::MYSQL_POOL_READS), 90.0)],
         "Q7",
         [
@@ -271,12 +279,12 @@ fn mariadb_is_at_its_limits() {
             "two thirds",
         ],
     );
-    one(
+    expect_only(
         &[(at(metric::MYSQL_LOG_WAITS), 1.0)],
         "Q8",
         ["innodb_log_buffer_size", "60 times a minute", "faster disk"],
     );
-    one(
+    expect_only(
         &[(at(metric::MYSQL_POOL_WAITS), 1.0)],
         "Q9",
         ["free pages", "60 times a minute", "innodb_io_capacity"],
@@ -285,10 +293,12 @@ fn mariadb_is_at_its_limits() {
 
 #[test]
 fn runtimes_are_at_their_limits() {
-    let one = |failing: &[(String, f64)], rule: &str, says| one(&mysql(), failing, rule, says);
+    let expect_only = |failing: &[(String, f64)], rule: &str, expected| {
+        expect_only(&mysql(), failing, rule, expected)
+    };
     let idle = (with(metric::PHP_FPM_PROCESSES, &[("state", "idle")]), 0.0);
     let queue = (at(metric::PHP_FPM_QUEUE), 9.0);
-    let full = one(
+    let full = expect_only(
         &[idle, queue.clone()],
         "R3",
         [
@@ -298,13 +308,13 @@ fn runtimes_are_at_their_limits() {
         ],
     );
     assert_eq!(full.tier, Some(Tier::Runtime));
-    one(
+    expect_only(
         &[(at(metric::PHP_FPM_SILENT), 1.0)],
         "R3",
         ["pm.max_children", "none was left", "memory"],
     );
     assert_eq!(found_in(&mysql(), &[queue]), [], "a process is idle");
-    one(
+    expect_only(
         &[
             (at(metric::PUMA_BACKLOG), 7.0),
             (at(metric::PUMA_CAPACITY), 0.0),
@@ -312,12 +322,12 @@ fn runtimes_are_at_their_limits() {
         "R1",
         ["threads of Puma", "up to 7 requests", "workers"],
     );
-    one(
+    expect_only(
         &[(at(metric::NODE_ACTIVE), 0.99)],
         "J1",
         ["event loop of Node", "busy 99 %", "worker threads"],
     );
-    one(
+    expect_only(
         &[(at(metric::NODE_DELAY), 0.2)],
         "J1",
         ["event loop", "up to 200 ms", "cluster"],
@@ -332,9 +342,9 @@ fn who_waits_for_a_row_uses_no_cpu() {
         (metric::CPU_BUSY.to_owned(), 1.0),
         (at(metric::MYSQL_SESSIONS_RUNNING), 9.0),
     ];
-    let says = ["CPU for MariaDB", "9 statements ran at once", "index"];
-    one(&mysql(), &busy, "Q2", says);
+    let expected = ["CPU for MariaDB", "9 statements ran at once", "index"];
+    expect_only(&mysql(), &busy, "Q2", expected);
     let waiting = (at(metric::MYSQL_ROW_LOCKS_WAITED), 8.0);
-    let says = ["row locks", "8 sessions", "shorter"];
-    one(&mysql(), &[&busy[..], &[waiting]].concat(), "Q6", says);
+    let expected = ["row locks", "8 sessions", "shorter"];
+    expect_only(&mysql(), &[&busy[..], &[waiting]].concat(), "Q6", expected);
 }

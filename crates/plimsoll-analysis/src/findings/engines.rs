@@ -6,8 +6,8 @@ use plimsoll_model::reading::label;
 use super::measure::{SUSTAINED, subject_of, sustained};
 use super::proxy::{place, written};
 use super::python;
-use super::rule::{Case, Sign, Words, say};
-use super::stretch::{Row, View, bounded};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
+use super::stretch::{SecondValues, View, bounded};
 
 /// Share of the time that a collector may take, and from which it explains that no CPU is left.
 const GC_SHARE: f64 = 0.10;
@@ -28,26 +28,26 @@ const GO_DELAY_S: f64 = 0.010;
 const KINDS: [&str; 3] = ["young", "full", "concurrent"];
 const MIB: f64 = 1_048_576.0;
 
-fn of(metric: &str, subject: &str) -> String {
-    metric::series(metric, &[("at", place(subject))])
+fn of(metric: &str, label_set: &str) -> String {
+    metric::series(metric, &[("at", place(label_set))])
 }
 
-fn of_kind(metric: &str, subject: &str, kind: &str) -> String {
-    metric::series(metric, &[("at", place(subject)), ("kind", kind)])
+fn of_kind(metric: &str, label_set: &str, kind: &str) -> String {
+    metric::series(metric, &[("at", place(label_set)), ("kind", kind)])
 }
 
 /// Share of a second that the collector took; `None` where it was not told.
-fn gc_share(row: Row<'_>, subject: &str) -> Option<f64> {
+fn gc_share(row: SecondValues<'_>, label_set: &str) -> Option<f64> {
     let times = KINDS
         .iter()
-        .filter_map(|kind| row.get(&of_kind(metric::JVM_GC_TIME, subject, kind)));
+        .filter_map(|kind| row.get(&of_kind(metric::JVM_GC_TIME, label_set, kind)));
     times.reduce(|all, time| all + time)
 }
 
-fn mean_gc_share(view: &View<'_>, subject: &str) -> Option<f64> {
+fn mean_gc_share(view: &View<'_>, label_set: &str) -> Option<f64> {
     let shares: Vec<f64> = view
         .rows()
-        .filter_map(|row| gc_share(row, subject))
+        .filter_map(|row| gc_share(row, label_set))
         .collect();
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
@@ -56,11 +56,11 @@ fn mean_gc_share(view: &View<'_>, subject: &str) -> Option<f64> {
 fn collecting(view: &View<'_>, above: f64) -> Vec<Sign> {
     let machines = view.series_of(metric::JVM_GC_PAUSE);
     let signs = machines.filter_map(|pause| {
-        let subject = subject_of(pause);
-        let share = view.share_of_seconds(|row| Some(gc_share(row, subject)? > above))?;
+        let label_set = subject_of(pause);
+        let share = view.share_of_seconds(|row| Some(gc_share(row, label_set)? > above))?;
         Some(Sign {
-            subject: subject.to_owned(),
-            magnitude: mean_gc_share(view, subject)?,
+            label_set: label_set.to_owned(),
+            magnitude: mean_gc_share(view, label_set)?,
             present: share >= SUSTAINED,
         })
     });
@@ -77,7 +77,7 @@ pub(super) fn jvm_collects(view: &View<'_>) -> Vec<Sign> {
     let bound_s = view.context.bound_us.map(|bound| bound as f64 / 1e6);
     let heavy = jvm_collects_most(view);
     let signs = collecting(view, GC_SHARE).into_iter().map(|mut sign| {
-        let pause = of(metric::JVM_GC_PAUSE, &sign.subject);
+        let pause = of(metric::JVM_GC_PAUSE, &sign.label_set);
         let is_long = view.share_of_seconds(|row| {
             let most = PAUSE_SHARE * bound_s?;
             Some(row.get(&pause)? > most)
@@ -85,7 +85,7 @@ pub(super) fn jvm_collects(view: &View<'_>) -> Vec<Sign> {
         sign.present |= is_long.is_some_and(|share| share >= SUSTAINED);
         let is_heavy = heavy
             .iter()
-            .any(|heavy| heavy.present && heavy.subject == sign.subject);
+            .any(|heavy| heavy.present && heavy.label_set == sign.label_set);
         sign.present &= !is_heavy;
         sign
     });
@@ -101,19 +101,19 @@ fn heap_now(view: &View<'_>, at: &str) -> String {
     )
 }
 
-pub(super) fn jvm_collects_words(case: &Case<'_>) -> Words {
+pub(super) fn jvm_collects_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let (at, subject) = (place(case.subject), case.subject);
-    let pause = of(metric::JVM_GC_PAUSE, subject);
-    let count = |kind: &str| view.mean(&of_kind(metric::JVM_GC_COUNT, subject, kind));
+    let (at, label_set) = (place(case.label_set), case.label_set);
+    let pause = of(metric::JVM_GC_PAUSE, label_set);
+    let count = |kind: &str| view.mean(&of_kind(metric::JVM_GC_COUNT, label_set, kind));
     let longest = view.max(&pause).unwrap_or(0.0);
-    let share = mean_gc_share(view, subject).unwrap_or(0.0).min(1.0);
+    let share = mean_gc_share(view, label_set).unwrap_or(0.0).min(1.0);
     let mut sentence = format!(
         "the JVM's garbage collector took {:.0} % of the time and stopped everything for up to {:.0} ms at once",
         share * 100.0,
         longest * 1e3
     );
-    say(
+    append_clause(
         &mut sentence,
         format_args!(
             ", in {:.1} small collections a second and {:.1} of the whole heap",
@@ -135,11 +135,11 @@ pub(super) fn jvm_collects_words(case: &Case<'_>) -> Words {
             "time of pauses of concurrent collections, per second",
         ),
     ] {
-        words = words.with(case.line(&of_kind(metric::JVM_GC_TIME, subject, kind), label));
+        words = words.with(case.line(&of_kind(metric::JVM_GC_TIME, label_set, kind), label));
     }
     words
         .with(pauses)
-        .with(case.line(&of(metric::JVM_STOPPED, subject), "time that all threads stood still, per second"))
+        .with(case.line(&of(metric::JVM_STOPPED, label_set), "time that all threads stood still, per second"))
         .advising(format!(
             "give it a larger heap, `-Xmx`{}, as far as memory reaches; where pauses are what is too long, another collector \
              (`-XX:+UseZGC`, or `-XX:+UseG1GC -XX:MaxGCPauseMillis=50`); make fewer objects for each request: `jcmd PID \
@@ -152,35 +152,35 @@ pub(super) fn jvm_collects_words(case: &Case<'_>) -> Words {
 pub(super) fn jvm_heap(view: &View<'_>) -> Vec<Sign> {
     let machines = view.series_of(metric::JVM_OLD_AFTER);
     let signs = machines.filter_map(|after| {
-        let subject = subject_of(after);
-        let limit = of(metric::JVM_OLD_LIMIT, subject);
+        let label_set = subject_of(after);
+        let limit = of(metric::JVM_OLD_LIMIT, label_set);
         let share = view.share_of_seconds(|row| {
             let limit = row.get(&limit).filter(|&limit| limit > 0.0)?;
             Some(row.get(after)? > OLD_FULL * limit)
         });
-        sustained(subject, share)
+        sustained(label_set, share)
     });
     signs.collect()
 }
 
-pub(super) fn jvm_heap_words(case: &Case<'_>) -> Words {
+pub(super) fn jvm_heap_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let (at, subject) = (place(case.subject), case.subject);
+    let (at, label_set) = (place(case.label_set), case.label_set);
     let [after, used, limit] = [
         metric::JVM_OLD_AFTER,
         metric::JVM_OLD_USED,
         metric::JVM_OLD_LIMIT,
     ]
-    .map(|metric| of(metric, subject));
+    .map(|metric| of(metric, label_set));
     let most = view.max(&limit).unwrap_or(0.0);
-    let full = of_kind(metric::JVM_GC_COUNT, subject, "full");
+    let full = of_kind(metric::JVM_GC_COUNT, label_set, "full");
     let mut sentence = format!(
         "after collections of the whole heap {:.0} % of the {:.0} MiB of the JVM's old generation were still used",
         100.0 * view.max(&after).unwrap_or(0.0) / most.max(1.0),
         most / MIB
     );
-    if let Some(share) = mean_gc_share(view, subject) {
-        say(
+    if let Some(share) = mean_gc_share(view, label_set) {
+        append_clause(
             &mut sentence,
             format_args!(
                 "; {:.1} such collections a second and all others took {:.0} % of the time",
@@ -204,10 +204,10 @@ pub(super) fn jvm_heap_words(case: &Case<'_>) -> Words {
 }
 
 /// The pool that most likely serves: of those that neither grew nor shrank, the largest.
-fn pool_of<'a>(view: &View<'a>, subject: &str) -> Option<(&'a str, f64)> {
+fn pool_of<'a>(view: &View<'a>, label_set: &str) -> Option<(&'a str, f64)> {
     let own = view
         .series_of(metric::JVM_POOL)
-        .filter(|series| place(series) == place(subject));
+        .filter(|series| place(series) == place(label_set));
     own.filter_map(|series| {
         let most = view.max(series)?;
         let mean = view.mean(series)?;
@@ -219,29 +219,29 @@ fn pool_of<'a>(view: &View<'a>, subject: &str) -> Option<(&'a str, f64)> {
 /// J5: all threads of a pool are used, as Jolokia tells; or connections wait whose bytes nobody reads, and a pool of threads
 /// does not grow.
 pub(super) fn jvm_pool(view: &View<'_>) -> Vec<Sign> {
-    let told = view.series_of(metric::JVM_POOL_BUSY).filter_map(|busy| {
-        let subject = subject_of(busy);
-        let limit = format!("{}{subject}", metric::JVM_POOL_LIMIT);
+    let reported = view.series_of(metric::JVM_POOL_BUSY).filter_map(|busy| {
+        let label_set = subject_of(busy);
+        let limit = format!("{}{label_set}", metric::JVM_POOL_LIMIT);
         let share = view.share_of_seconds(|row| Some(row.get(busy)? >= row.get(&limit)?))?;
         Some(Sign {
-            subject: subject.to_owned(),
+            label_set: label_set.to_owned(),
             magnitude: share,
             present: share >= ALWAYS,
         })
     });
-    let seen = view.series_of(metric::JVM_WAITING).filter_map(|waiting| {
-        let subject = subject_of(waiting);
-        let (_, threads) = pool_of(view, subject)?;
+    let observed = view.series_of(metric::JVM_WAITING).filter_map(|waiting| {
+        let label_set = subject_of(waiting);
+        let (_, threads) = pool_of(view, label_set)?;
         let most = (WAITING_SHARE * threads).max(WAITING_MIN);
         let share = view.share_of_seconds(|row| Some(row.get(waiting)? >= most));
-        sustained(subject, share)
+        sustained(label_set, share)
     });
-    told.chain(seen).collect()
+    reported.chain(observed).collect()
 }
 
-pub(super) fn jvm_pool_words(case: &Case<'_>) -> Words {
+pub(super) fn jvm_pool_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let (at, subject) = (place(case.subject), case.subject);
+    let (at, label_set) = (place(case.label_set), case.label_set);
     let remedy = |name: &str, now: f64| {
         format!(
             "if the CPUs have room, give the pool {name} more threads (now {now:.0}): `server.tomcat.threads.max` of Spring Boot, \
@@ -250,7 +250,7 @@ pub(super) fn jvm_pool_words(case: &Case<'_>) -> Words {
              `jcmd PID Thread.print`"
         )
     };
-    if let Some(name) = label(subject, "pool") {
+    if let Some(name) = label(label_set, "pool") {
         let [busy, limit] =
             [metric::JVM_POOL_BUSY, metric::JVM_POOL_LIMIT].map(|metric| case.series(metric));
         let most = view.max(&limit).unwrap_or(0.0);
@@ -265,8 +265,8 @@ pub(super) fn jvm_pool_words(case: &Case<'_>) -> Words {
         .with(line)
         .advising(remedy(name, most));
     }
-    let waiting = of(metric::JVM_WAITING, subject);
-    let (name, threads) = pool_of(view, subject).unwrap_or(("?", 0.0));
+    let waiting = of(metric::JVM_WAITING, label_set);
+    let (name, threads) = pool_of(view, label_set).unwrap_or(("?", 0.0));
     let pool = metric::series(metric::JVM_POOL, &[("at", at), ("pool", name)]);
     let name = format!("{name}*");
     Words::new(
@@ -282,7 +282,7 @@ pub(super) fn jvm_pool_words(case: &Case<'_>) -> Words {
         Some((WAITING_SHARE * threads).max(WAITING_MIN)),
     ))
     .with(case.line(&pool, "threads of the pool"))
-    .with(case.line(&of(metric::JVM_THREADS, subject), "threads of the JVM"))
+    .with(case.line(&of(metric::JVM_THREADS, label_set), "threads of the JVM"))
     .advising(remedy(&name, threads))
 }
 
@@ -291,16 +291,16 @@ pub(super) fn jvm_pool_words(case: &Case<'_>) -> Words {
 pub(super) fn uwsgi(view: &View<'_>) -> Vec<Sign> {
     let servers = view.series_of(metric::UWSGI_BUSY);
     let signs = servers.filter_map(|busy| {
-        let subject = subject_of(busy);
+        let label_set = subject_of(busy);
         let [places, queue] =
-            [metric::UWSGI_PLACES, metric::UWSGI_QUEUE].map(|metric| of(metric, subject));
-        let is_full = |row: Row<'_>| Some(row.get(busy)? >= row.get(&places)?);
+            [metric::UWSGI_PLACES, metric::UWSGI_QUEUE].map(|metric| of(metric, label_set));
+        let is_full = |row: SecondValues<'_>| Some(row.get(busy)? >= row.get(&places)?);
         let full = view.share_of_seconds(is_full)?;
         let waited = view.share_of_seconds(|row| {
             Some(is_full(row)? && row.get(&queue).is_some_and(|queue| queue > 0.0))
         })?;
         Some(Sign {
-            subject: subject.to_owned(),
+            label_set: label_set.to_owned(),
             magnitude: full,
             present: waited >= SUSTAINED || full >= ALWAYS,
         })
@@ -308,33 +308,33 @@ pub(super) fn uwsgi(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn uwsgi_words(case: &Case<'_>) -> Words {
+pub(super) fn uwsgi_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let (at, subject) = (place(case.subject), case.subject);
+    let (at, label_set) = (place(case.label_set), case.label_set);
     let [busy, places, queue, killed] = [
         metric::UWSGI_BUSY,
         metric::UWSGI_PLACES,
         metric::UWSGI_QUEUE,
         metric::UWSGI_HARAKIRI,
     ]
-    .map(|metric| of(metric, subject));
+    .map(|metric| of(metric, label_set));
     let processes = view.setting(at, "processes", "");
     let threads = view
         .setting(at, "threads", "")
         .map_or(1.0, |(threads, _)| threads);
     let mut sentence = match processes {
-        Some((one, _)) if one < 1.5 => "the only worker of uWSGI was used".to_owned(),
+        Some((count, _)) if count < 1.5 => "the only worker of uWSGI was used".to_owned(),
         Some((all, _)) => format!("all {all:.0} workers of uWSGI were used"),
         None => "all workers of uWSGI were used".to_owned(),
     };
     if threads > 1.5 {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(", each with {threads:.0} threads,"),
         );
     }
     if let Some(most) = view.max(&queue).filter(|&most| most > 0.0) {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(" while up to {most:.0} connections waited until one took them"),
         );
@@ -344,7 +344,7 @@ pub(super) fn uwsgi_words(case: &Case<'_>) -> Words {
     Words::new(format!("workers of uWSGI ({at})"), sentence)
         .with(bounded(case.line(&busy, "requests that workers carry out"), view.max(&places)))
         .with(bounded(case.line(&queue, "connections that wait"), Some(0.0)))
-        .with(case.line(&of(metric::UWSGI_REQUESTS, subject), "requests carried out, per second"))
+        .with(case.line(&of(metric::UWSGI_REQUESTS, label_set), "requests carried out, per second"))
         .with(case.line(&killed, "workers killed for a request that took too long, per second"))
         .advising(format!(
             "raise `processes`{} as far as CPUs and memory reach, or, for requests that wait for others, `threads` (with \
@@ -359,7 +359,7 @@ pub(super) fn go_collector(view: &View<'_>) -> Vec<Sign> {
     let signs = programs.filter_map(|series| {
         let share = view.share_of_seconds(|row| Some(row.get(series)? > GO_GC_SHARE))?;
         Some(Sign {
-            subject: subject_of(series).to_owned(),
+            label_set: subject_of(series).to_owned(),
             magnitude: view.mean(series)?,
             present: share >= SUSTAINED,
         })
@@ -367,11 +367,11 @@ pub(super) fn go_collector(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn go_collector_words(case: &Case<'_>) -> Words {
+pub(super) fn go_collector_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let (at, subject) = (place(case.subject), case.subject);
+    let (at, label_set) = (place(case.label_set), case.label_set);
     let [share, count, heap] = [metric::GO_GC_SHARE, metric::GO_GC_COUNT, metric::GO_HEAP]
-        .map(|metric| of(metric, subject));
+        .map(|metric| of(metric, label_set));
     Words::new(
         format!("the garbage collector of the Go program ({at})"),
         format!(
@@ -397,11 +397,11 @@ pub(super) fn go_scheduler(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn go_scheduler_words(case: &Case<'_>) -> Words {
+pub(super) fn go_scheduler_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let (at, subject) = (place(case.subject), case.subject);
+    let (at, label_set) = (place(case.label_set), case.label_set);
     let [delay, all] =
-        [metric::GO_SCHEDULER_DELAY, metric::GO_GOROUTINES].map(|metric| of(metric, subject));
+        [metric::GO_SCHEDULER_DELAY, metric::GO_GOROUTINES].map(|metric| of(metric, label_set));
     let threads = view
         .setting(at, "GOMAXPROCS", "")
         .map(|(threads, _)| threads);
@@ -430,16 +430,16 @@ pub(super) fn go_scheduler_words(case: &Case<'_>) -> Words {
 pub(super) fn varnish(view: &View<'_>) -> Vec<Sign> {
     let servers = view.series_of(metric::VARNISH_QUEUE);
     let signs = servers.filter_map(|queue| {
-        let subject = subject_of(queue);
+        let label_set = subject_of(queue);
         let [limited, dropped] =
-            [metric::VARNISH_AT_LIMIT, metric::VARNISH_DROPPED].map(|metric| of(metric, subject));
+            [metric::VARNISH_AT_LIMIT, metric::VARNISH_DROPPED].map(|metric| of(metric, label_set));
         let share = view.share_of_seconds(|row| {
             let wanted = row.get(&limited).is_some_and(|times| times > 0.0);
             Some(wanted || row.get(queue)? > 0.0)
         })?;
         let dropped = view.mean(&dropped).unwrap_or(0.0);
         Some(Sign {
-            subject: subject.to_owned(),
+            label_set: label_set.to_owned(),
             magnitude: share,
             present: share >= SUSTAINED || dropped > 0.0,
         })
@@ -447,16 +447,16 @@ pub(super) fn varnish(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn varnish_words(case: &Case<'_>) -> Words {
+pub(super) fn varnish_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let (at, subject) = (place(case.subject), case.subject);
+    let (at, label_set) = (place(case.label_set), case.label_set);
     let [threads, queue, dropped, limited] = [
         metric::VARNISH_THREADS,
         metric::VARNISH_QUEUE,
         metric::VARNISH_DROPPED,
         metric::VARNISH_AT_LIMIT,
     ]
-    .map(|metric| of(metric, subject));
+    .map(|metric| of(metric, label_set));
     let all = view.max(&threads);
     let pools = view.setting(at, "thread_pools", "").map(|(pools, _)| pools);
     let mut sentence = format!(
@@ -465,7 +465,7 @@ pub(super) fn varnish_words(case: &Case<'_>) -> Words {
         view.max(&queue).unwrap_or(0.0)
     );
     if let Some(lost) = view.mean(&dropped).filter(|&lost| lost > 0.0) {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(", and {lost:.0} a second were dropped"),
         );

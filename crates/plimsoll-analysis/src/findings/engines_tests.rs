@@ -3,7 +3,7 @@
 use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, series};
 
-use super::parts_tests::{AT, at, found_in, only, setting};
+use super::components_tests::{AT, at, found_in, only, setting};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -56,8 +56,8 @@ fn healthy() -> Vec<(String, f64)> {
 }
 
 #[track_caller]
-fn one(failing: &[(String, f64)], rule: &str, says: [&str; 3]) -> Finding {
-    only(found_in(&healthy(), failing), rule, says)
+fn expect_only(failing: &[(String, f64)], rule: &str, expected: [&str; 3]) -> Finding {
+    only(found_in(&healthy(), failing), rule, expected)
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn engines_with_room_are_silent() {
 
 #[test]
 fn collections_that_take_the_time() {
-    let found = one(
+    let found = expect_only(
         &[
             (of_kind(metric::JVM_GC_TIME, "young"), 0.2),
             (of_kind(metric::JVM_GC_TIME, "full"), 0.4),
@@ -94,7 +94,7 @@ fn collections_that_take_the_time() {
         (Some(Tier::Runtime), Certainty::Suspected)
     );
     let tenth = [(of_kind(metric::JVM_GC_TIME, "young"), 0.15)];
-    one(&tenth, "J3", ["JVM", "15 % of the time", "ZGC"]);
+    expect_only(&tenth, "J3", ["JVM", "15 % of the time", "ZGC"]);
 }
 
 /// Kept memory is why collections take the time, which is why the CPU is used up.
@@ -110,17 +110,17 @@ fn a_heap_that_is_full_explains_its_collections() {
     );
     let ids: Vec<_> = found
         .iter()
-        .map(|one| (one.rule.as_str(), one.consequence_of.as_deref()))
+        .map(|finding| (finding.rule.as_str(), finding.consequence_of.as_deref()))
         .collect();
     assert_eq!(ids, [("J4", None), ("J3", Some("J4"))], "{found:#?}");
-    let says = "after collections of the whole heap 98 % of the 43 MiB of the JVM's old generation were still used; 9.0 such";
-    assert!(found[0].sentence.contains(says), "{found:#?}");
+    let expected = "after collections of the whole heap 98 % of the 43 MiB of the JVM's old generation were still used; 9.0 such";
+    assert!(found[0].sentence.contains(expected), "{found:#?}");
     assert!(found[0].remedy.contains("GC.class_histogram"), "{found:#?}");
 }
 
 #[test]
 fn pools_of_threads() {
-    one(
+    expect_only(
         &[(at(metric::JVM_WAITING), 60.0)],
         "J5",
         [
@@ -130,7 +130,7 @@ fn pools_of_threads() {
             "(now 2)",
         ],
     );
-    one(
+    expect_only(
         &[(pool(metric::JVM_POOL_BUSY, "http-nio-8080"), 10.0)],
         "J5",
         [
@@ -139,7 +139,7 @@ fn pools_of_threads() {
             "server.tomcat.threads.max",
         ],
     );
-    one(
+    expect_only(
         &[
             (at(metric::UWSGI_BUSY), 4.0),
             (at(metric::UWSGI_QUEUE), 57.0),
@@ -152,7 +152,7 @@ fn pools_of_threads() {
         ],
     );
     // Behind a Unix socket nobody tells who waits.
-    one(
+    expect_only(
         &[(at(metric::UWSGI_BUSY), 4.0)],
         "R2",
         [
@@ -161,7 +161,7 @@ fn pools_of_threads() {
             "`listen` only lets more wait",
         ],
     );
-    let found = one(
+    let found = expect_only(
         &[
             (at(metric::VARNISH_QUEUE), 40.0),
             (at(metric::VARNISH_AT_LIMIT), 8.0),
@@ -179,7 +179,7 @@ fn pools_of_threads() {
 
 #[test]
 fn programs_in_go() {
-    one(
+    expect_only(
         &[
             (at(metric::GO_GC_SHARE), 0.4),
             (at(metric::GO_GC_COUNT), 30.0),
@@ -191,7 +191,7 @@ fn programs_in_go() {
             "GOMEMLIMIT",
         ],
     );
-    one(
+    expect_only(
         &[(at(metric::GO_SCHEDULER_DELAY), 0.08)],
         "R5",
         [
@@ -204,7 +204,7 @@ fn programs_in_go() {
 
 #[test]
 fn operations_that_wait_in_mongodb() {
-    one(
+    expect_only(
         &[
             (at(metric::MONGO_QUEUE), 31.0),
             (of_kind(metric::MONGO_TICKETS, "read"), 0.0),

@@ -11,7 +11,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Trial, TrialKind};
 
 use super::gauges::{self, Gauge};
-use crate::stats::line::{Line, line_through};
+use crate::stats::line::{RegressionLine, line_through};
 
 /// Confidence of the interval.
 const CONFIDENCE: f64 = 0.9;
@@ -44,7 +44,7 @@ pub struct Forecast {
     /// How full it was at `seen_at`, 0 to 1.
     pub used: f64,
     /// The highest load that passed, in `unit`.
-    pub seen_at: f64,
+    pub measured_at: f64,
     /// Suspected, or only possible.
     pub certainty: Certainty,
     /// All that in a sentence.
@@ -58,7 +58,7 @@ pub fn forecast(run: &Run) -> Option<Forecast> {
 }
 
 fn of(readings: &SeriesTable, trials: &[Trial], findings: &[Finding]) -> Option<Forecast> {
-    let passed: Vec<&Trial> = trials.iter().filter(|trial| tells(trial)).collect();
+    let passed: Vec<&Trial> = trials.iter().filter(|trial| shows_usage(trial)).collect();
     let highest = passed
         .iter()
         .map(|trial| trial.spec.rate)
@@ -79,7 +79,7 @@ fn of(readings: &SeriesTable, trials: &[Trial], findings: &[Finding]) -> Option<
 }
 
 /// Whether a trial shows how full things are at its load.
-fn tells(trial: &Trial) -> bool {
+fn shows_usage(trial: &Trial) -> bool {
     let kind = trial.spec.kind;
     let is_of_the_line = kind.counts_for_line()
         || matches!(kind, TrialKind::Anchor | TrialKind::Noise | TrialKind::Step);
@@ -89,10 +89,13 @@ fn tells(trial: &Trial) -> bool {
 /// Whether a resource has been named as a limit already.
 fn is_named(gauge: &Gauge, findings: &[Finding]) -> bool {
     findings.iter().any(|finding| {
-        let of_part = |series: &str| label(series, "at") == Some(gauge.at.as_str());
+        let of_component = |series: &str| label(series, "at") == Some(gauge.at.as_str());
         let is_of_it = gauge.at.is_empty()
             || finding.evidence.is_empty()
-            || finding.evidence.iter().any(|line| of_part(&line.series));
+            || finding
+                .evidence
+                .iter()
+                .any(|line| of_component(&line.series));
         finding.certainty != Certainty::Demoted
             && gauge.rules.contains(&finding.rule.as_str())
             && is_of_it
@@ -108,9 +111,9 @@ fn of_gauge(
 ) -> Option<Forecast> {
     let points: Vec<(f64, f64)> = passed
         .iter()
-        .filter_map(|trial| Some((trial.spec.rate, gauge.share(readings, trial.judged)?)))
+        .filter_map(|trial| Some((trial.spec.rate, gauge.share(readings, trial.measured)?)))
         .collect();
-    let line: Line = line_through(&points)?;
+    let line: RegressionLine = line_through(&points)?;
     let used = line.intercept + line.slope * highest;
     let is_clear = line.slope > CLEAR * line.slope_error && used >= USED_MIN;
     let (low, load, high) = line.reaches(gauge.full, CONFIDENCE)?;
@@ -146,7 +149,7 @@ fn of_gauge(
         high,
         unit,
         used,
-        seen_at: highest,
+        measured_at: highest,
         certainty,
     })
 }
@@ -196,7 +199,7 @@ mod tests {
                 in_flight_cap: 1000,
             },
             start_second: index * 10,
-            judged: (index * 10, index * 10 + 10),
+            measured: (index * 10, index * 10 + 10),
             verdict: if rate > 250.0 {
                 TrialVerdict::Fail {
                     reason: FailReason::Latency,

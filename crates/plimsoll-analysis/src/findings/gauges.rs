@@ -3,7 +3,7 @@
 use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
 
-use super::Span;
+use super::SecondRange;
 use super::measure::subject_of;
 use super::proxy::place;
 
@@ -28,7 +28,7 @@ pub(super) struct Gauge {
 #[derive(Clone, Debug)]
 enum Whole {
     /// It is a share already.
-    One,
+    Unit,
     /// It is the share that is free.
     Free,
     /// The mean of another series.
@@ -37,14 +37,14 @@ enum Whole {
 
 impl Gauge {
     /// Mean utilisation over a stretch, 0 to 1 and above.
-    pub(super) fn share(&self, readings: &SeriesTable, (from, to): Span) -> Option<f64> {
+    pub(super) fn share(&self, readings: &SeriesTable, (from, to): SecondRange) -> Option<f64> {
         let mean = |series: &str| {
             let values = readings.between(series, from, to);
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
         let level = mean(&self.level)?;
         match &self.whole {
-            Whole::One => Some(level),
+            Whole::Unit => Some(level),
             Whole::Free => Some(1.0 - level),
             Whole::Series(whole) => {
                 let whole = mean(whole).filter(|&whole| whole > 0.0)?;
@@ -159,7 +159,7 @@ fn share(series: &str, rules: &'static [&'static str], full: f64, name: &str) ->
         full,
         is_population: false,
         level: series.to_owned(),
-        whole: Whole::One,
+        whole: Whole::Unit,
     }
 }
 

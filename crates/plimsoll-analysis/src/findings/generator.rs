@@ -5,7 +5,7 @@ use plimsoll_model::reading::label;
 
 use super::bounds::NEARLY_FULL;
 use super::measure::subject_of;
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{View, bounded};
 
 /// Share of an event loop's core above which it has nothing to spare.
@@ -42,21 +42,21 @@ pub(super) fn late(view: &View<'_>) -> Vec<Sign> {
     let starved = sent_share(view).is_some_and(|share| share < SENT_MIN)
         && loop_cpu(view).is_some_and(|share| share > LOOP_CPU_MAX);
     vec![Sign {
-        subject: String::new(),
+        label_set: String::new(),
         magnitude: lag_us,
         present: lag_us > lag_bound_us(view) || starved,
     }]
 }
 
-pub(super) fn late_words(case: &Case<'_>) -> Words {
+pub(super) fn late_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let lag_ms = view.lag_us(0.99).unwrap_or(0) as f64 / 1e3;
     let bound_ms = lag_bound_us(view) / 1e3;
     let cpu = loop_cpu(view).unwrap_or(0.0) * 100.0;
     let over = case.over;
     let lag = |view: &View<'_>| view.lag_us(0.99).map(|us| us as f64 / 1e6);
-    let lag = over.asked(("plimsoll.generator.lag", "generator's lag, p99", "s"), lag);
-    let busy = over.asked(
+    let lag = over.evidence(("plimsoll.generator.lag", "generator's lag, p99", "s"), lag);
+    let busy = over.evidence(
         (
             "plimsoll.generator.loop_cpu",
             "CPU of the busiest event loop",
@@ -64,7 +64,7 @@ pub(super) fn late_words(case: &Case<'_>) -> Words {
         ),
         loop_cpu,
     );
-    let sent = over.asked(
+    let sent = over.evidence(
         ("plimsoll.generator.sent_share", "sent of what was due", "1"),
         sent_share,
     );
@@ -99,16 +99,16 @@ pub(super) fn ports(view: &View<'_>) -> Vec<Sign> {
             Some((subject_of(series), share.reduce(f64::max)?))
         })
         .max_by(|a, b| a.1.total_cmp(&b.1));
-    let (subject, share) = fullest.unwrap_or_default();
+    let (label_set, share) = fullest.unwrap_or_default();
     let failures = failures.unwrap_or(0.0);
     vec![Sign {
-        subject: subject.to_owned(),
+        label_set: label_set.to_owned(),
         magnitude: failures * FAILURES + share,
         present: failures > 0.0 || share > NEARLY_FULL,
     }]
 }
 
-pub(super) fn ports_words(case: &Case<'_>) -> Words {
+pub(super) fn ports_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let failures = view.generator_per_second(|used| used.ports_exhausted);
     let used = case.series(metric::PORTS_USED);
@@ -122,14 +122,14 @@ pub(super) fn ports_words(case: &Case<'_>) -> Words {
         let waiting = view
             .max(&case.series(metric::PORTS_TIME_WAIT))
             .unwrap_or(0.0);
-        say(
+        append_clause(
             &mut sentence,
             format_args!(
                 "; {used:.0} of {limit:.0} ports were in use, {waiting:.0} of them in TIME_WAIT"
             ),
         );
     }
-    let failed = case.over.asked(
+    let failed = case.over.evidence(
         (
             "plimsoll.generator.ports_exhausted",
             "connections that found no port, per second",
@@ -158,13 +158,13 @@ pub(super) fn descriptors(view: &View<'_>) -> Vec<Sign> {
     let failures = view.generator_per_second(|used| used.descriptors_exhausted);
     let failures = failures.unwrap_or(0.0);
     vec![Sign {
-        subject: String::new(),
+        label_set: String::new(),
         magnitude: failures,
         present: failures > 0.0,
     }]
 }
 
-pub(super) fn descriptors_words(case: &Case<'_>) -> Words {
+pub(super) fn descriptors_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let failures = view.generator_per_second(|used| used.descriptors_exhausted);
     let mut sentence = format!(
@@ -175,9 +175,9 @@ pub(super) fn descriptors_words(case: &Case<'_>) -> Words {
     let limit = own(metric::PROCESS_FILES_LIMIT);
     let limit = view.max(&limit).or_else(|| case.over.base.max(&limit));
     if let Some(limit) = limit {
-        say(&mut sentence, format_args!("; its limit is {limit:.0}"));
+        append_clause(&mut sentence, format_args!("; its limit is {limit:.0}"));
     }
-    let failed = case.over.asked(
+    let failed = case.over.evidence(
         (
             "plimsoll.generator.descriptors_exhausted",
             "connections that found no descriptor, per second",

@@ -5,7 +5,7 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_model::window::Window;
 
 use super::measure::{cpu_without_generator, sustained};
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{Stretch3, View, bounded};
 
 /// Share of the CPUs' time that a hypervisor may take.
@@ -60,7 +60,7 @@ pub(super) fn stolen(view: &View<'_>) -> Vec<Sign> {
     sustained("", share).into_iter().collect()
 }
 
-pub(super) fn stolen_words(case: &Case<'_>) -> Words {
+pub(super) fn stolen_words(case: &RuleMatch<'_>) -> Words {
     let steal = steal();
     Words::new(
         "CPU that the hypervisor gives to others",
@@ -100,7 +100,7 @@ fn rates(view: &View<'_>) -> Option<(f64, f64)> {
 /// C5: more is asked for and not more answered, the CPUs are idle, and threads wait for something much more often.
 pub(super) fn contention(over: &Stretch3<'_>) -> Vec<Sign> {
     let (failing, passing) = (&over.failing, &over.passing);
-    let told = || {
+    let sign = || {
         let (answers, offered) = rates(failing)?;
         let (answers_before, offered_before) = rates(passing)?;
         let pushed = switches(failing, "involuntary").unwrap_or(0.0);
@@ -119,7 +119,7 @@ pub(super) fn contention(over: &Stretch3<'_>) -> Vec<Sign> {
             is_flat && (is_waiting || is_locked) && idle && threads > 1.5,
         ))
     };
-    told().into_iter().collect()
+    sign().into_iter().collect()
 }
 
 /// How many times as often the target's threads leave the CPU by themselves, for each request, as at the load that passed.
@@ -146,13 +146,13 @@ fn locked_growth(over: &Stretch3<'_>) -> f64 {
     locked / before.max(0.5)
 }
 
-pub(super) fn contention_words(case: &Case<'_>) -> Words {
+pub(super) fn contention_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let each = switches(view, "voluntary").unwrap_or(0.0);
     let threads = view
         .mean(&of_target(metric::PROCESS_THREADS, &[]))
         .unwrap_or(0.0);
-    let told = case.over.asked(
+    let evidence = case.over.evidence(
         (
             metric::PROCESS_SWITCHES,
             "times that its threads went to wait, per request",
@@ -176,7 +176,7 @@ pub(super) fn contention_words(case: &Case<'_>) -> Words {
     };
     Words::new("a lock that the target's threads wait for", sentence)
         .with(case.line(&lock_series(), "threads that wait for a lock"))
-        .with(told)
+        .with(evidence)
         .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
         .with(case.line(
             &of_target(metric::PROCESS_THREADS, &[]),
@@ -205,9 +205,9 @@ pub(super) fn kernel_time(view: &View<'_>) -> Vec<Sign> {
     vec![Sign::lone(share, share > SYSTEM_MAX && is_short)]
 }
 
-pub(super) fn kernel_time_words(case: &Case<'_>) -> Words {
+pub(super) fn kernel_time_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let told = case.over.asked(
+    let evidence = case.over.evidence(
         (
             metric::PROCESS_CPU_TIME,
             "share of the target's CPU time in the kernel",
@@ -224,7 +224,7 @@ pub(super) fn kernel_time_words(case: &Case<'_>) -> Words {
             percent(system_share(view))
         ),
     )
-    .with(bounded(told, Some(SYSTEM_MAX)))
+    .with(bounded(evidence, Some(SYSTEM_MAX)))
     .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
 }
 
@@ -244,7 +244,7 @@ pub(super) fn clock(view: &View<'_>) -> Vec<Sign> {
     )]
 }
 
-pub(super) fn clock_words(case: &Case<'_>) -> Words {
+pub(super) fn clock_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let mut sentence = match view.mean(metric::CPU_CLOCK) {
         Some(clock) => format!(
@@ -253,7 +253,7 @@ pub(super) fn clock_words(case: &Case<'_>) -> Words {
         ),
         None => "the CPUs slowed themselves down".to_owned(),
     };
-    say(
+    append_clause(
         &mut sentence,
         format_args!(
             " while they were {:.0} % busy: heat, or a limit of their power",
@@ -307,11 +307,11 @@ pub(super) fn tls(view: &View<'_>) -> Vec<Sign> {
     )]
 }
 
-pub(super) fn tls_words(case: &Case<'_>) -> Words {
+pub(super) fn tls_words(case: &RuleMatch<'_>) -> Words {
     let (each, per_second) = handshakes(case.failing()).unwrap_or_default();
-    let told = case
+    let evidence = case
         .over
-        .asked(("handshakes", "TLS handshakes per answer", "1"), |view| {
+        .evidence(("handshakes", "TLS handshakes per answer", "1"), |view| {
             Some(handshakes(view)?.0)
         });
     Words::new(
@@ -321,7 +321,7 @@ pub(super) fn tls_words(case: &Case<'_>) -> Words {
             case.failing().mean(metric::CPU_BUSY).unwrap_or(0.0) * 100.0
         ),
     )
-    .with(bounded(told, Some(HANDSHAKES_MAX)))
+    .with(bounded(evidence, Some(HANDSHAKES_MAX)))
     .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
     .doubtful_if(true)
 }

@@ -5,7 +5,7 @@ use plimsoll_model::reading::label;
 
 use super::host_memory::{mebibytes, stall};
 use super::measure::{SUSTAINED, before, subject_of};
-use super::rule::{Case, Sign, Words};
+use super::rule::{RuleMatch, Sign, Words};
 use super::stretch::{Stretch3, View, bounded};
 use crate::stats::order::quantile;
 
@@ -63,7 +63,7 @@ fn of_disk(metric: &str, device: &str, direction: &str) -> String {
     )
 }
 
-pub(super) fn disk_words(case: &Case<'_>) -> Words {
+pub(super) fn disk_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let waited = bounded(
         case.line(
@@ -72,7 +72,7 @@ pub(super) fn disk_words(case: &Case<'_>) -> Words {
         ),
         Some(DISK_FULL_MAX),
     );
-    let Some(device) = label(case.subject, "system.device") else {
+    let Some(device) = label(case.label_set, "system.device") else {
         return Words::new(
             "disks",
             format!(
@@ -144,8 +144,8 @@ pub(super) fn capped(over: &Stretch3<'_>) -> Vec<Sign> {
         .collect()
 }
 
-pub(super) fn capped_words(case: &Case<'_>) -> Words {
-    let device = label(case.subject, "system.device").unwrap_or("?");
+pub(super) fn capped_words(case: &RuleMatch<'_>) -> Words {
+    let device = label(case.label_set, "system.device").unwrap_or("?");
     let [bytes, operations] = rates_of_disk(case.failing(), device);
     let rate = match (cap(&bytes), cap(&operations)) {
         (_, Some(operations)) => format!("{operations:.0} operations a second"),
@@ -184,11 +184,11 @@ fn slow_flush(view: &View<'_>, series: &str) -> Option<f64> {
     quantile(&seconds, 0.95)
 }
 
-pub(super) fn flushes_words(case: &Case<'_>) -> Words {
+pub(super) fn flushes_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let device = label(case.subject, "system.device").unwrap_or("?");
+    let device = label(case.label_set, "system.device").unwrap_or("?");
     let time = case.series(metric::DISK_FLUSH_TIME);
-    let told = case.over.asked(
+    let evidence = case.over.evidence(
         (&time, "time of a flush, in its slow seconds", "s"),
         |view| slow_flush(view, &time),
     );
@@ -201,14 +201,14 @@ pub(super) fn flushes_words(case: &Case<'_>) -> Words {
             view.mean(&count).unwrap_or(0.0)
         ),
     )
-    .with(bounded(told, Some(FLUSH_SLOW_S)))
+    .with(bounded(evidence, Some(FLUSH_SLOW_S)))
     .with(case.line(&count, "flushes, per second"))
     // Where the machine cannot be compared with an earlier stretch it may always be so.
     .doubtful_if(before(case.over, |view| slow_flush(view, &time)).is_none())
 }
 
 /// D4: a file system without room, or without inodes.
-pub(super) fn room(view: &View<'_>) -> Vec<Sign> {
+pub(super) fn file_system_full(view: &View<'_>) -> Vec<Sign> {
     let kinds = [metric::FILESYSTEM_FREE, metric::FILESYSTEM_INODES_FREE];
     let all = kinds.into_iter().flat_map(|metric| view.series_of(metric));
     all.filter_map(|series| {
@@ -218,16 +218,16 @@ pub(super) fn room(view: &View<'_>) -> Vec<Sign> {
     .collect()
 }
 
-pub(super) fn room_words(case: &Case<'_>) -> Words {
-    let point = label(case.subject, "system.filesystem.mountpoint").unwrap_or("?");
-    let is_inodes = case.subject.starts_with(metric::FILESYSTEM_INODES_FREE);
+pub(super) fn file_system_full_words(case: &RuleMatch<'_>) -> Words {
+    let point = label(case.label_set, "system.filesystem.mountpoint").unwrap_or("?");
+    let is_inodes = case.label_set.starts_with(metric::FILESYSTEM_INODES_FREE);
     let (what, of) = if is_inodes {
         ("inodes", "of its inodes")
     } else {
         ("room", "of it")
     };
-    let free = case.failing().min(case.subject).unwrap_or(0.0);
-    let line = case.line(case.subject, "share that is free");
+    let free = case.failing().min(case.label_set).unwrap_or(0.0);
+    let line = case.line(case.label_set, "share that is free");
     Words::new(
         format!("{what} on the file system at {point}"),
         format!(

@@ -4,7 +4,7 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use super::measure::{before, subject_of, sustained};
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{Stretch3, View, bounded};
 use crate::stats::trend::{TheilSen, theil_sen_points};
 
@@ -29,7 +29,7 @@ pub(super) fn stall(resource: &str, kind: &str) -> String {
     metric::series(metric::PRESSURE, &[("resource", resource), ("stall", kind)])
 }
 
-fn faults() -> String {
+fn major_faults() -> String {
     metric::series(
         metric::PAGING_FAULTS,
         &[("system.paging.fault.type", "major")],
@@ -55,12 +55,12 @@ pub(super) fn mebibytes(bytes: f64) -> f64 {
 pub(super) fn pressure(over: &Stretch3<'_>) -> Vec<Sign> {
     let view = &over.failing;
     let stalled = view.mean(&stall("memory", "full"));
-    let faulted = view.mean(&faults());
+    let faulted = view.mean(&major_faults());
     if stalled.is_none() && faulted.is_none() {
         return Vec::new();
     }
     let is_stalled = stalled.is_some_and(|share| share > MEMORY_STALL_MAX);
-    let faults_before = before(over, |view| view.mean(&faults()));
+    let faults_before = before(over, |view| view.mean(&major_faults()));
     let is_thrashing = faulted
         .zip(faults_before)
         .is_some_and(|(now, before)| now >= FAULTS_MIN && now > FAULTS_GROWTH * before);
@@ -70,17 +70,17 @@ pub(super) fn pressure(over: &Stretch3<'_>) -> Vec<Sign> {
     )]
 }
 
-pub(super) fn pressure_words(case: &Case<'_>) -> Words {
+pub(super) fn pressure_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let stalled = view.mean(&stall("memory", "full")).unwrap_or(0.0);
-    let faulted = view.mean(&faults()).unwrap_or(0.0);
+    let faulted = view.mean(&major_faults()).unwrap_or(0.0);
     let mut sentence = format!(
         "memory was short: all that ran waited for it {:.0} % of the time, and {faulted:.0} pages a second had to be read \
          from disk before the program could go on",
         stalled * 100.0
     );
     if let Some(available) = view.mean(metric::MEMORY_AVAILABLE) {
-        say(
+        append_clause(
             &mut sentence,
             format_args!("; {:.0} MiB were available", mebibytes(available)),
         );
@@ -93,7 +93,10 @@ pub(super) fn pressure_words(case: &Case<'_>) -> Words {
             ),
             Some(MEMORY_STALL_MAX),
         ))
-        .with(case.line(&faults(), "page faults that waited for a disk, per second"))
+        .with(case.line(
+            &major_faults(),
+            "page faults that waited for a disk, per second",
+        ))
         .with(case.line(metric::MEMORY_AVAILABLE, "memory still available"))
         .with(case.line(&of_target(metric::PROCESS_MEMORY), "memory of the target"))
 }
@@ -105,7 +108,7 @@ pub(super) fn swapping(view: &View<'_>) -> Vec<Sign> {
     sustained("", share).into_iter().collect()
 }
 
-pub(super) fn swapping_words(case: &Case<'_>) -> Words {
+pub(super) fn swapping_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let of = |direction| view.mean(&swapped(direction)).unwrap_or(0.0);
     Words::new(
@@ -166,25 +169,26 @@ fn leak(over: &Stretch3<'_>, series: &str) -> Option<(TheilSen, f64, f64)> {
 
 /// M4: at the same low load, again and again, the target has more than before.
 pub(super) fn leaking(over: &Stretch3<'_>) -> Vec<Sign> {
-    let told = leaks(&over.failing).into_iter();
-    told.filter_map(|(series, limit, _)| {
-        let (line, end, growth) = leak(over, &series)?;
-        let left_s = limit.map(|limit| (limit - end).max(0.0) / line.slope);
-        let is_soon = left_s.is_some_and(|left_s| left_s < LEAK_SOON_S);
-        Some(Sign::of(&series, growth, is_soon))
-    })
-    .collect()
+    let candidates = leaks(&over.failing).into_iter();
+    candidates
+        .filter_map(|(series, limit, _)| {
+            let (line, end, growth) = leak(over, &series)?;
+            let left_s = limit.map(|limit| (limit - end).max(0.0) / line.slope);
+            let is_soon = left_s.is_some_and(|left_s| left_s < LEAK_SOON_S);
+            Some(Sign::of(&series, growth, is_soon))
+        })
+        .collect()
 }
 
-pub(super) fn leaking_words(case: &Case<'_>) -> Words {
-    let told = leaks(case.failing());
-    let own = told.into_iter().find(|leak| leak.0 == case.subject);
+pub(super) fn leaking_words(case: &RuleMatch<'_>) -> Words {
+    let candidates = leaks(case.failing());
+    let own = candidates.into_iter().find(|leak| leak.0 == case.label_set);
     let (series, limit, what) = own.unwrap_or_default();
     let Some((line, end, growth)) = leak(case.over, &series) else {
         return Words::new(what, String::new());
     };
     let per_hour = line.slope * 3600.0;
-    let [end_told, per_hour_told, low, high] = [
+    let [end_text, per_hour_text, low, high] = [
         end,
         per_hour,
         line.slope_low * 3600.0,
@@ -199,13 +203,13 @@ pub(super) fn leaking_words(case: &Case<'_>) -> Words {
     });
     let unit = if what == "memory" { " MiB" } else { "" };
     let mut sentence = format!(
-        "at the same low load the target's {what} grew by {:.0} %, by {per_hour_told:.0}{unit} an hour (95 % interval \
-         {low:.0} to {high:.0}), to {end_told:.0}{unit}",
+        "at the same low load the target's {what} grew by {:.0} %, by {per_hour_text:.0}{unit} an hour (95 % interval \
+         {low:.0} to {high:.0}), to {end_text:.0}{unit}",
         growth * 100.0
     );
     if let Some(limit) = limit {
         let hours = (limit - end).max(0.0) / per_hour;
-        say(
+        append_clause(
             &mut sentence,
             format_args!("; at this pace its limit is reached in {hours:.1} hours"),
         );
@@ -215,8 +219,8 @@ pub(super) fn leaking_words(case: &Case<'_>) -> Words {
 }
 
 /// M5.
-pub(super) fn reclaimed_words(case: &Case<'_>) -> Words {
-    let cgroup = label(case.subject, "cgroup").unwrap_or("/");
+pub(super) fn reclaimed_words(case: &RuleMatch<'_>) -> Words {
+    let cgroup = label(case.label_set, "cgroup").unwrap_or("/");
     let high = case.series(metric::CGROUP_MEMORY_HIGH);
     let memory = case.series(metric::CGROUP_MEMORY);
     let view = case.failing();
@@ -244,21 +248,21 @@ pub(super) fn processes(view: &View<'_>) -> Vec<Sign> {
     let limits = view.series_of(metric::CGROUP_PIDS_LIMIT);
     limits
         .filter_map(|limit| {
-            let subject = subject_of(limit);
+            let label_set = subject_of(limit);
             let most = view.max(limit)?;
-            let count = view.max(&format!("{}{subject}", metric::CGROUP_PIDS));
-            let refused = view.mean(&format!("{}{subject}", metric::CGROUP_PIDS_REFUSED));
+            let count = view.max(&format!("{}{label_set}", metric::CGROUP_PIDS));
+            let refused = view.mean(&format!("{}{label_set}", metric::CGROUP_PIDS_REFUSED));
             let is_full = count.is_some_and(|count| count >= most);
             let present = refused.map_or(is_full, |refused| refused > 0.0);
             let magnitude = count.unwrap_or(0.0) / most.max(1.0) + refused.unwrap_or(0.0);
-            Some(Sign::of(subject, magnitude, present))
+            Some(Sign::of(label_set, magnitude, present))
         })
         .collect()
 }
 
-pub(super) fn processes_words(case: &Case<'_>) -> Words {
+pub(super) fn processes_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let cgroup = label(case.subject, "cgroup").unwrap_or("/");
+    let cgroup = label(case.label_set, "cgroup").unwrap_or("/");
     let limit = view.max(&case.series(metric::CGROUP_PIDS_LIMIT));
     let refused = case.series(metric::CGROUP_PIDS_REFUSED);
     let most = limit.unwrap_or(0.0);
@@ -268,7 +272,7 @@ pub(super) fn processes_words(case: &Case<'_>) -> Words {
     );
     if let Some(refused) = view.mean(&refused).filter(|&refused| refused > 0.0) {
         let times = (refused * 60.0).max(1.0);
-        say(
+        append_clause(
             &mut sentence,
             format_args!("; {times:.0} times a minute it was refused another one"),
         );
@@ -284,5 +288,5 @@ pub(super) fn processes_words(case: &Case<'_>) -> Words {
              `pids.max`; or let the service start fewer threads",
             4.0 * most
         ))
-        .doubtful_if(label(case.subject, "process") == Some(metric::GENERATOR))
+        .doubtful_if(label(case.label_set, "process") == Some(metric::GENERATOR))
 }

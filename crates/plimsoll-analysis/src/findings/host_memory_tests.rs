@@ -6,26 +6,26 @@ use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::metric;
 use plimsoll_model::reading::{Readings, SeriesTable};
 
-use super::host_tests::{calm, disk, faults, mount, paging, stall};
+use super::host_tests::{calm, disk, major_faults, mount, paging, stall};
 use super::tests::{cgroup, check, of};
 use super::{Context, Stretches, find_in};
 
 #[test]
 fn memory_that_is_short() {
     let stalled = calm().set(&stall("memory", "full"), [0.0, 0.01, 0.3]);
-    let says = "all that ran waited for it 30 % of the time";
-    check(&stalled, "M1", Certainty::Suspected, 0.8, says);
-    let thrashing = calm().set(&faults(), [1.0, 3.0, 2000.0]);
-    let says = "2000 pages a second had to be read from disk";
-    check(&thrashing, "M1", Certainty::Suspected, 0.8, says);
+    let expected = "all that ran waited for it 30 % of the time";
+    check(&stalled, "M1", Certainty::Suspected, 0.8, expected);
+    let thrashing = calm().set(&major_faults(), [1.0, 3.0, 2000.0]);
+    let expected = "2000 pages a second had to be read from disk";
+    check(&thrashing, "M1", Certainty::Suspected, 0.8, expected);
     let swapping = calm().set(&paging("in"), [0.0, 0.0, 400.0]);
-    let says = "400 pages a second came back from swap and 80 went there";
-    check(&swapping, "M3", Certainty::Suspected, 0.8, says);
+    let expected = "400 pages a second came back from swap and 80 went there";
+    check(&swapping, "M3", Certainty::Suspected, 0.8, expected);
     // What is only swapped out was idle.
     assert_eq!(calm().set(&paging("out"), [0.0, 0.0, 9000.0]).find(), []);
     let high = calm().set(&cgroup(metric::CGROUP_MEMORY_HIGH), [0.0, 0.0, 12.0]);
-    let says = "12 times a second cgroup /shop was slowed down";
-    check(&high, "M5", Certainty::Explicit, 1.0, says);
+    let expected = "12 times a second cgroup /shop was slowed down";
+    check(&high, "M5", Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn disks_that_are_slow() {
         "all that ran waited for disks 40 %",
     );
     let flushes = calm().set(&disk(metric::DISK_FLUSH_TIME, ""), [0.001, 0.004, 0.03]);
-    let says = "a flush of disk vda took 30 ms, and 90 a second were asked for";
-    check(&flushes, "D3", Certainty::Suspected, 0.8, says);
+    let expected = "a flush of disk vda took 30 ms, and 90 a second were asked for";
+    check(&flushes, "D3", Certainty::Suspected, 0.8, expected);
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn a_disk_that_is_busy_in_its_own_way_is_not_capped() {
 #[test]
 fn file_systems_and_processes_without_room() {
     let full = calm().set(&mount(metric::FILESYSTEM_FREE), [0.3, 0.1, 0.001]);
-    let says = "the file system at /var was full: 0.1 % of it was free";
-    check(&full, "D4", Certainty::Explicit, 1.0, says);
+    let expected = "the file system at /var was full: 0.1 % of it was free";
+    check(&full, "D4", Certainty::Explicit, 1.0, expected);
     let inodes = calm().set(&mount(metric::FILESYSTEM_INODES_FREE), [0.3, 0.1, 0.0]);
     check(
         &inodes,
@@ -109,9 +109,9 @@ fn file_systems_and_processes_without_room() {
     let threads = calm()
         .set(&cgroup(metric::CGROUP_PIDS), [10.0, 40.0, 64.0])
         .set(&cgroup(metric::CGROUP_PIDS_REFUSED), [0.0, 0.0, 0.5]);
-    let says =
+    let expected =
         "cgroup /shop had 64 of at most 64 processes and threads; 30 times a minute it was refused";
-    check(&threads, "F2", Certainty::Explicit, 1.0, says);
+    check(&threads, "F2", Certainty::Explicit, 1.0, expected);
     // As many as there may be, and nobody wanted more.
     let exact = calm().set(&cgroup(metric::CGROUP_PIDS), [10.0, 40.0, 64.0]);
     assert_eq!(exact.find(), []);
@@ -173,15 +173,15 @@ fn memory_that_leaks() {
     // 360 MB an hour.
     let found = anchors(|second| 1e8 + 1e5 * second);
     assert_eq!(rules_of(&found), ["M4"], "{found:#?}");
-    let says = [
+    let expected = [
         "the target's memory grew by",
         "MiB an hour (95 % interval ",
         "its limit is reached in 5.",
     ];
-    for says in says {
+    for expected in expected {
         assert!(
-            found[0].sentence.contains(says),
-            "{says}: {}",
+            found[0].sentence.contains(expected),
+            "{expected}: {}",
             found[0].sentence
         );
     }

@@ -7,7 +7,7 @@ use super::bounds::NEARLY_FULL;
 use super::host_disk::cap;
 use super::host_memory::mebibytes;
 use super::measure::{before, subject_of, sustained};
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{Stretch3, View, bounded};
 
 /// What happens less than once a second is no limit.
@@ -45,9 +45,9 @@ pub(super) fn syn_drops(view: &View<'_>) -> Vec<Sign> {
         .collect()
 }
 
-pub(super) fn syn_drops_words(case: &Case<'_>) -> Words {
+pub(super) fn syn_drops_words(case: &RuleMatch<'_>) -> Words {
     let drops = other_drops(case.failing()).unwrap_or(0.0);
-    let told = case.over.asked(
+    let evidence = case.over.evidence(
         (
             metric::LISTEN_DROPS,
             "SYNs dropped for neither queue, per second",
@@ -62,7 +62,7 @@ pub(super) fn syn_drops_words(case: &Case<'_>) -> Words {
              listener had room: memory of TCP, or a filter"
         ),
     )
-    .with(bounded(told, Some(0.0)))
+    .with(bounded(evidence, Some(0.0)))
     .with(case.line(metric::TCP_MEMORY, "memory of TCP buffers"))
 }
 
@@ -78,7 +78,7 @@ pub(super) fn syn_queue(view: &View<'_>) -> Vec<Sign> {
     )]
 }
 
-pub(super) fn syn_queue_words(case: &Case<'_>) -> Words {
+pub(super) fn syn_queue_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let dropped = per_second(view, metric::SYN_QUEUE_DROPS);
     let cookies = per_second(view, metric::SYN_COOKIES);
@@ -125,7 +125,7 @@ pub(super) fn loss(over: &Stretch3<'_>) -> Vec<Sign> {
     )]
 }
 
-pub(super) fn loss_words(case: &Case<'_>) -> Words {
+pub(super) fn loss_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let (share, again) = resent(view).unwrap_or_default();
     let mut sentence = format!(
@@ -137,17 +137,17 @@ pub(super) fn loss_words(case: &Case<'_>) -> Words {
     let worst = dropping.max_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((series, dropped)) = worst.filter(|(_, dropped)| *dropped >= OFTEN) {
         let interface = label(series, "network.interface.name").unwrap_or("?");
-        say(
+        append_clause(
             &mut sentence,
             format_args!("; {interface} dropped {dropped:.0} a second"),
         );
     }
-    let told = case.over.asked(
+    let evidence = case.over.evidence(
         (metric::TCP_RETRANSMITS, "share of segments sent again", "1"),
         |view| Some(resent(view)?.0),
     );
     Words::new("packets lost on the network", sentence)
-        .with(bounded(told, Some(RESENT_MAX)))
+        .with(bounded(evidence, Some(RESENT_MAX)))
         .with(case.line(
             metric::TCP_TIMEOUTS,
             "retransmission timers that expired, per second",
@@ -171,7 +171,7 @@ pub(super) fn syn_lost(view: &View<'_>) -> Vec<Sign> {
     )]
 }
 
-pub(super) fn syn_lost_words(case: &Case<'_>) -> Words {
+pub(super) fn syn_lost_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let again = per_second(view, metric::SYN_RETRANSMITS);
     let opened = per_second(view, metric::TCP_ACTIVE_OPENS);
@@ -215,7 +215,7 @@ pub(super) fn conntrack(view: &View<'_>) -> Vec<Sign> {
         .collect()
 }
 
-pub(super) fn conntrack_words(case: &Case<'_>) -> Words {
+pub(super) fn conntrack_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let limit = view.max(metric::CONNTRACK_LIMIT).unwrap_or(0.0);
     let used = view.max(metric::CONNTRACK_USED).unwrap_or(0.0);
@@ -248,22 +248,22 @@ pub(super) fn packets_dropped(view: &View<'_>) -> Vec<Sign> {
         .series_of(metric::NETWORK_DROPPED)
         .filter(|series| label(series, "network.io.direction") == Some("receive"));
     signs.extend(interfaces.filter_map(|series| {
-        let subject = subject_of(series);
+        let label_set = subject_of(series);
         let dropped = view.mean(series)?;
-        let packets = view.mean(&format!("{}{subject}", metric::NETWORK_PACKETS))?;
+        let packets = view.mean(&format!("{}{label_set}", metric::NETWORK_PACKETS))?;
         let is_much = dropped >= OFTEN && dropped > DROPPED_MAX * packets;
-        Some(Sign::of(subject, dropped, is_much))
+        Some(Sign::of(label_set, dropped, is_much))
     }));
     signs
 }
 
-pub(super) fn packets_dropped_words(case: &Case<'_>) -> Words {
+pub(super) fn packets_dropped_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let squeezed = case.line(
         metric::SOFTNET_SQUEEZED,
         "times the kernel put off packets, per second",
     );
-    let Some(interface) = label(case.subject, "network.interface.name") else {
+    let Some(interface) = label(case.label_set, "network.interface.name") else {
         return Words::new(
             "the kernel's backlog of received packets",
             format!(
@@ -310,9 +310,9 @@ pub(super) fn interrupts(view: &View<'_>) -> Vec<Sign> {
     .collect()
 }
 
-pub(super) fn interrupts_words(case: &Case<'_>) -> Words {
+pub(super) fn interrupts_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let cpu = label(case.subject, "cpu.logical_number").unwrap_or("?");
+    let cpu = label(case.label_set, "cpu.logical_number").unwrap_or("?");
     let softirq = case.series(metric::CPU_SOFTIRQ);
     Words::new(
         format!("CPU {cpu}, which alone takes the network's interrupts"),
@@ -369,10 +369,10 @@ fn speed_of(series: &str) -> String {
     metric::series(metric::NETWORK_SPEED, &[(name, interface)])
 }
 
-pub(super) fn bandwidth_words(case: &Case<'_>) -> Words {
+pub(super) fn bandwidth_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let interface = label(case.subject, "network.interface.name").unwrap_or("?");
-    let does = match label(case.subject, "network.io.direction") {
+    let interface = label(case.label_set, "network.interface.name").unwrap_or("?");
+    let does = match label(case.label_set, "network.io.direction") {
         Some("receive") => "received",
         _ => "sent",
     };
@@ -409,26 +409,26 @@ pub(super) fn bandwidth_words(case: &Case<'_>) -> Words {
 /// N10.
 pub(super) fn tcp_memory(view: &View<'_>) -> Vec<Sign> {
     let counters = [metric::TCP_MEMORY_PRESSURES, metric::TCP_MEMORY_ABORTS];
-    let told = counters.iter().filter_map(|metric| view.mean(metric));
-    let sum: Option<f64> = told.fold(None, |sum, value| Some(sum.unwrap_or(0.0) + value));
+    let values = counters.iter().filter_map(|metric| view.mean(metric));
+    let sum: Option<f64> = values.fold(None, |sum, value| Some(sum.unwrap_or(0.0) + value));
     sum.map(|sum| Sign::lone(sum, sum > 0.0))
         .into_iter()
         .collect()
 }
 
-pub(super) fn tcp_memory_words(case: &Case<'_>) -> Words {
+pub(super) fn tcp_memory_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let mebibytes = |metric: &str| view.max(metric).map(|bytes| bytes / 1_048_576.0);
     let mut sentence = "TCP came to the end of its memory".to_owned();
     if let Some(used) = mebibytes(metric::TCP_MEMORY) {
-        say(&mut sentence, format_args!(": {used:.0} MiB in buffers"));
+        append_clause(&mut sentence, format_args!(": {used:.0} MiB in buffers"));
     }
     if let Some(most) = mebibytes(metric::TCP_MEMORY_LIMIT) {
-        say(&mut sentence, format_args!(" of at most {most:.0}"));
+        append_clause(&mut sentence, format_args!(" of at most {most:.0}"));
     }
     let aborted = per_second(view, metric::TCP_MEMORY_ABORTS) * 60.0;
     if aborted > 0.0 {
-        say(
+        append_clause(
             &mut sentence,
             format_args!("; {aborted:.0} connections a minute were ended for it"),
         );
@@ -459,7 +459,7 @@ pub(super) fn time_wait(view: &View<'_>) -> Vec<Sign> {
         .collect()
 }
 
-pub(super) fn time_wait_words(case: &Case<'_>) -> Words {
+pub(super) fn time_wait_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let mut sentence = format!(
         "{:.0} sockets a second skipped TIME_WAIT because its table was full",
@@ -467,7 +467,7 @@ pub(super) fn time_wait_words(case: &Case<'_>) -> Words {
     );
     let most = view.max(metric::TIME_WAIT_LIMIT);
     if let Some(most) = most {
-        say(&mut sentence, format_args!(" (it takes {most:.0})"));
+        append_clause(&mut sentence, format_args!(" (it takes {most:.0})"));
     }
     sentence.push_str(
         "; this refuses nobody, but tells that connections are opened and closed all the time",

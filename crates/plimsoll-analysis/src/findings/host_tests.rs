@@ -6,7 +6,7 @@ use plimsoll_model::metric::{self, series};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::window::Window;
 
-use super::tests::{Scene, cgroup, check, of};
+use super::tests::{SyntheticRun, cgroup, check, of};
 use super::{table, table_host};
 
 fn link(metric: &str, direction: &str) -> String {
@@ -43,7 +43,7 @@ fn mode(mode: &str) -> String {
     series(metric::CPU_UTILIZATION, &[("cpu.mode", mode)])
 }
 
-pub(super) fn faults() -> String {
+pub(super) fn major_faults() -> String {
     series(
         metric::PAGING_FAULTS,
         &[("system.paging.fault.type", "major")],
@@ -55,16 +55,16 @@ fn softirq(cpu: &str) -> String {
 }
 
 /// A machine that does its work well: everything that the rules look at is there, and grows with the load.
-pub(super) fn calm() -> Scene {
-    let mut scene = Scene::healthy();
-    for window in &mut scene.windows {
+pub(super) fn calm() -> SyntheticRun {
+    let mut run = SyntheticRun::healthy();
+    for window in &mut run.windows {
         window.outcomes.add_many(Outcome::Ok, 1000);
         window.handshakes = 10;
     }
     for (name, values) in calm_network().into_iter().chain(calm_machine()) {
-        scene = scene.set(&name, values);
+        run = run.set(&name, values);
     }
-    scene
+    run
 }
 
 /// What grows with the load, to this level.
@@ -117,7 +117,7 @@ fn calm_machine() -> Vec<(String, [f64; 3])> {
         (stall("memory", "full"), [0.0; 3]),
         (stall("io", "some"), [0.0, 0.02, 0.05]),
         (stall("io", "full"), [0.0, 0.01, 0.02]),
-        (faults(), [1.0, 3.0, 5.0]),
+        (major_faults(), [1.0, 3.0, 5.0]),
         (paging("in"), [0.0, 0.0, 2.0]),
         (paging("out"), [0.0, 50.0, 80.0]),
         (disk(metric::DISK_UTILIZATION, ""), grows(0.5)),
@@ -168,12 +168,12 @@ fn what_follows_from_what_names_rules_that_exist() {
 #[test]
 fn new_connections_that_the_kernel_drops() {
     let drops = calm().set(metric::LISTEN_DROPS, [0.0, 0.0, 40.0]);
-    let says = "40 times a second this machine dropped the first packet";
-    check(&drops, "N2", Certainty::Explicit, 1.0, says);
+    let expected = "40 times a second this machine dropped the first packet";
+    check(&drops, "N2", Certainty::Explicit, 1.0, expected);
     // Each drop of a full SYN queue is counted as a drop of the listener too.
     let queue = drops.set(metric::SYN_QUEUE_DROPS, [0.0, 0.0, 40.0]);
-    let says = "2400 times a minute the first packet was dropped";
-    check(&queue, "N3", Certainty::Explicit, 1.0, says);
+    let expected = "2400 times a minute the first packet was dropped";
+    check(&queue, "N3", Certainty::Explicit, 1.0, expected);
     let cookies = calm().set(metric::SYN_COOKIES, [0.0, 0.0, 5.0]);
     check(
         &cookies,
@@ -192,16 +192,16 @@ fn packets_that_are_lost() {
         &link(metric::NETWORK_DROPPED, "transmit"),
         [0.0, 0.0, 590.0],
     );
-    let says = "3.0 % of the segments of TCP were sent again (600 a second): packets are lost on their way; eth0 dropped 590";
-    check(&lossy, "N4", Certainty::Suspected, 0.8, says);
+    let expected = "3.0 % of the segments of TCP were sent again (600 a second): packets are lost on their way; eth0 dropped 590";
+    check(&lossy, "N4", Certainty::Suspected, 0.8, expected);
     // A line that always loses as many is no news.
     let always = calm().set(metric::TCP_RETRANSMITS, [60.0, 480.0, 600.0]);
     assert_eq!(always.find(), []);
     let syns = calm()
         .set(metric::SYN_RETRANSMITS, [0.0, 0.0, 570.0])
         .set(metric::TCP_RETRANSMITS, [3.0, 24.0, 600.0]);
-    let says = "570 times a second the first packet of a connection had to be sent again, of 200 connections";
-    check(&syns, "N5", Certainty::Suspected, 0.8, says);
+    let expected = "570 times a second the first packet of a connection had to be sent again, of 200 connections";
+    check(&syns, "N5", Certainty::Suspected, 0.8, expected);
     let afar = syns.set(metric::TARGET_IS_LOCAL, [0.0; 3]);
     check(
         &afar,
@@ -214,20 +214,20 @@ fn packets_that_are_lost() {
 
 #[test]
 fn lost_syns_before_a_full_accept_queue_are_its_consequence() {
-    let scene = calm()
+    let run = calm()
         .set(metric::LISTEN_OVERFLOWS, [0.0, 0.0, 50.0])
         .set(metric::LISTEN_DROPS, [0.0, 0.0, 50.0])
         .set(metric::SYN_RETRANSMITS, [0.0, 0.0, 60.0])
         .set(metric::SYN_COOKIES, [0.0, 0.0, 20.0])
         .set(metric::TCP_RETRANSMITS, [3.0, 24.0, 900.0]);
-    let found = scene.find();
+    let found = run.find();
     let order: Vec<(&str, Option<&str>)> = found
         .iter()
         .map(|found| (found.rule.as_str(), found.consequence_of.as_deref()))
         .collect();
     assert_eq!(order[0], ("N1", None), "{found:#?}");
     assert!(
-        order[1..].iter().all(|one| one.1 == Some("N1")),
+        order[1..].iter().all(|entry| entry.1 == Some("N1")),
         "{order:?}"
     );
 }
@@ -235,33 +235,33 @@ fn lost_syns_before_a_full_accept_queue_are_its_consequence() {
 #[test]
 fn the_firewalls_table() {
     let full = calm().set(metric::CONNTRACK_USED, [9e3, 2e5, 2.5e5]);
-    let says = "the firewall tracked 250000 of at most 262144 connections";
-    check(&full, "N6", Certainty::Explicit, 1.0, says);
+    let expected = "the firewall tracked 250000 of at most 262144 connections";
+    check(&full, "N6", Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
 fn packets_that_the_machine_drops() {
     let backlog = calm().set(metric::SOFTNET_DROPPED, [0.0, 0.0, 80.0]);
-    let says = "the kernel dropped 80 packets a second";
-    check(&backlog, "N7", Certainty::Explicit, 1.0, says);
+    let expected = "the kernel dropped 80 packets a second";
+    check(&backlog, "N7", Certainty::Explicit, 1.0, expected);
     let ring = calm().set(&link(metric::NETWORK_DROPPED, "receive"), [0.3, 0.3, 700.0]);
-    let says = "eth0 dropped 700 of the 20000 packets";
-    check(&ring, "N7", Certainty::Explicit, 1.0, says);
+    let expected = "eth0 dropped 700 of the 20000 packets";
+    check(&ring, "N7", Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
 fn one_cpu_that_takes_all_interrupts() {
     let hot = calm().set(&softirq("3"), [0.1, 0.5, 0.97]);
-    let says =
+    let expected =
         "CPU 3 spent 97 % of its time in soft interrupts while all CPUs together were 50 % busy";
-    check(&hot, "N8", Certainty::Suspected, 0.6, says);
+    check(&hot, "N8", Certainty::Suspected, 0.6, expected);
 }
 
 #[test]
 fn a_link_that_is_full() {
     let full = calm().set(&link(metric::NETWORK_IO, "transmit"), [1e6, 9e7, 1.2e8]);
-    let says = "eth0 sent 960 Mbit/s and can carry 1000";
-    check(&full, "N9", Certainty::Suspected, 0.6, says);
+    let expected = "eth0 sent 960 Mbit/s and can carry 1000";
+    check(&full, "N9", Certainty::Suspected, 0.6, expected);
 }
 
 #[test]
@@ -270,8 +270,8 @@ fn a_link_that_somebody_holds() {
     let flat = no_speed.set(&link(metric::NETWORK_IO, "transmit"), [1e6, 2.5e6, 2.5e6]);
     assert_eq!(flat.find(), [], "nothing waits to be sent");
     let held = flat.set(metric::TCP_UNSENT, [0.0, 1e5, 4e6]);
-    let says = "eth0 sent 20 Mbit/s and never more, as if somebody held it there, while 3.8 MiB of answers waited to be sent";
-    check(&held, "N9", Certainty::Suspected, 0.6, says);
+    let expected = "eth0 sent 20 Mbit/s and never more, as if somebody held it there, while 3.8 MiB of answers waited to be sent";
+    check(&held, "N9", Certainty::Suspected, 0.6, expected);
 }
 
 #[test]
@@ -279,24 +279,25 @@ fn tables_and_memory_of_tcp() {
     let memory = calm()
         .set(metric::TCP_MEMORY_ABORTS, [0.0, 0.0, 0.5])
         .set(metric::TCP_MEMORY, [1e6, 1e9, 2e9]);
-    let says = "TCP came to the end of its memory: 1907 MiB in buffers of at most 1907; 30 connections a minute";
-    check(&memory, "N10", Certainty::Explicit, 1.0, says);
+    let expected = "TCP came to the end of its memory: 1907 MiB in buffers of at most 1907; 30 connections a minute";
+    check(&memory, "N10", Certainty::Explicit, 1.0, expected);
     let waiting = calm()
         .set(metric::TIME_WAIT_OVERFLOWS, [0.0, 0.0, 30.0])
         .set(metric::TIME_WAIT_LIMIT, [8192.0; 3]);
-    let says = "30 sockets a second skipped TIME_WAIT because its table was full (it takes 8192)";
-    check(&waiting, "N11", Certainty::Possible, 0.4, says);
+    let expected =
+        "30 sockets a second skipped TIME_WAIT because its table was full (it takes 8192)";
+    check(&waiting, "N11", Certainty::Possible, 0.4, expected);
 }
 
 #[test]
 fn handshakes_that_keep_one_thread_busy() {
     let busiest = metric::series(metric::THREAD_BUSIEST, &[("process", metric::TARGET)]);
-    let scene = calm()
+    let run = calm()
         .set(&busiest, [0.2, 0.9, 0.99])
         .failing_windows(|window| window.handshakes = 800);
-    let says = "; 800 TLS handshakes a second were made, 0.8 for each answer";
-    check(&scene, "C3", Certainty::Suspected, 0.6, says);
-    let found = scene.find();
+    let expected = "; 800 TLS handshakes a second were made, 0.8 for each answer";
+    check(&run, "C3", Certainty::Suspected, 0.6, expected);
+    let found = run.find();
     assert!(found[0].remedy.contains("resume sessions"), "{found:#?}");
 }
 
@@ -306,9 +307,9 @@ fn handshakes_that_use_the_cpu_up() {
     let busy = calm()
         .set(metric::CPU_BUSY, [0.3, 0.7, 0.95])
         .failing_windows(many);
-    let says =
+    let expected =
         "800 TLS handshakes a second were made, 0.8 for each answer, while the CPUs were 95 % busy";
-    check(&busy, "N13", Certainty::Possible, 0.6, says);
+    check(&busy, "N13", Certainty::Possible, 0.6, expected);
     assert_eq!(
         calm().failing_windows(many).find(),
         [],
@@ -319,12 +320,12 @@ fn handshakes_that_use_the_cpu_up() {
 #[test]
 fn cpus_that_others_use_or_that_are_hot() {
     let stolen = calm().set(&mode("steal"), [0.0, 0.01, 0.2]);
-    let says = "the hypervisor took 20 % of this machine's CPU time away";
-    check(&stolen, "C4", Certainty::Possible, 0.6, says);
+    let expected = "the hypervisor took 20 % of this machine's CPU time away";
+    check(&stolen, "C4", Certainty::Possible, 0.6, expected);
     let hot = calm().set(metric::CPU_CLOCK, [1.2, 1.1, 0.6]);
-    let says =
+    let expected =
         "the CPUs ran at 60 % of the clock that they are rated for while they were 50 % busy";
-    check(&hot, "C7", Certainty::Possible, 0.6, says);
+    check(&hot, "C7", Certainty::Possible, 0.6, expected);
     // With little to do they may run slowly.
     let idle = hot.set(metric::CPU_BUSY, [0.2, 0.2, 0.2]);
     assert_eq!(idle.find(), []);
@@ -333,16 +334,16 @@ fn cpus_that_others_use_or_that_are_hot() {
 #[test]
 fn cpu_time_in_the_kernel() {
     let system = target(metric::PROCESS_CPU_TIME, "cpu.mode", "system");
-    let scene = calm()
+    let run = calm()
         .set(metric::CPU_BUSY, [0.3, 0.7, 0.95])
         .set(&of(metric::PROCESS_CPU, metric::TARGET), [0.2, 0.6, 0.9])
         .set(&system, [0.2, 1.0, 3.0]);
-    let says = "the target spent 75 % of its time on them in the kernel";
-    check(&scene, "C6", Certainty::Suspected, 0.6, says);
+    let expected = "the target spent 75 % of its time on them in the kernel";
+    check(&run, "C6", Certainty::Suspected, 0.6, expected);
     let spare = calm().set(&system, [0.2, 1.0, 3.0]);
     assert_eq!(spare.find(), [], "there is CPU to spare");
     // What the CPU is used for is told beside its being used up.
-    let full = scene.set(&stall("cpu", "some"), [0.0, 0.1, 0.6]);
+    let full = run.set(&stall("cpu", "some"), [0.0, 0.1, 0.6]);
     let found = full.find();
     assert_eq!(found[0].rule, "C1", "{found:#?}");
     assert_eq!(found[1].consequence_of.as_deref(), Some("C1"));
@@ -354,16 +355,16 @@ fn threads_that_wait_for_each_other() {
         window.offered = 2000;
         window.sent = 2000;
     };
-    let scene = calm()
+    let run = calm()
         .set(&switches("voluntary"), [400.0, 3200.0, 40_000.0])
         .failing_windows(more);
-    let says = "the target's 32 threads went to wait 20 times for each request";
-    check(&scene, "C5", Certainty::Suspected, 0.4, says);
+    let expected = "the target's 32 threads went to wait 20 times for each request";
+    check(&run, "C5", Certainty::Suspected, 0.4, expected);
     let locked = target(metric::THREAD_WAITS, "on", "lock");
-    let scene = calm().set(&locked, [0.0, 2.0, 28.0]).failing_windows(more);
-    let says =
+    let run = calm().set(&locked, [0.0, 2.0, 28.0]).failing_windows(more);
+    let expected =
         "28.0 of the target's 32 threads on average waited for a lock, 2.0 at the load that passed";
-    check(&scene, "C5", Certainty::Suspected, 0.4, says);
+    check(&run, "C5", Certainty::Suspected, 0.4, expected);
     // A pool's threads wait for one as well while they have nothing to do.
     let pool = calm().set(&locked, [30.0, 28.0, 9.0]).failing_windows(more);
     assert_eq!(pool.find(), []);

@@ -5,7 +5,7 @@ use plimsoll_model::reading::label;
 
 use super::measure::subject_of;
 use super::proxy::place;
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::statements::most_of;
 use super::stretch::{View, bounded};
 
@@ -17,7 +17,7 @@ pub(super) fn failures(view: &View<'_>, classes: &[&str]) -> Vec<Sign> {
     own.filter_map(|series| {
         let per_second = view.mean(series)?;
         Some(Sign {
-            subject: subject_of(series).to_owned(),
+            label_set: subject_of(series).to_owned(),
             magnitude: per_second,
             present: per_second > 0.0,
         })
@@ -26,18 +26,18 @@ pub(super) fn failures(view: &View<'_>, classes: &[&str]) -> Vec<Sign> {
 }
 
 /// How often it was written, and of whom most.
-pub(super) fn told(case: &Case<'_>, what: &str) -> String {
+pub(super) fn frequency(case: &RuleMatch<'_>, what: &str) -> String {
     let view = case.failing();
     let series = case.series(metric::LOG_FAILURES);
     let per_minute = (view.mean(&series).unwrap_or(0.0) * 60.0).max(1.0);
     let mut sentence = format!("{what}, {per_minute:.0} times a minute");
-    let (at, class) = (place(case.subject), label(case.subject, "class"));
+    let (at, class) = (place(case.label_set), label(case.label_set, "class"));
     let of = view
         .series_of(metric::LOG_FAILURES_OF)
         .filter(|series| place(series) == at && label(series, "class") == class);
     if let Some((of, count)) = most_of(view, of, "of") {
         let share = (count * 6000.0 / per_minute).min(100.0);
-        say(
+        append_clause(
             &mut sentence,
             format_args!("; {share:.0} % of it about {of}"),
         );
@@ -46,12 +46,12 @@ pub(super) fn told(case: &Case<'_>, what: &str) -> String {
 }
 
 /// The words of a class of failures.
-pub(super) fn words(case: &Case<'_>, limit: &str, what: &str) -> Words {
+pub(super) fn words(case: &RuleMatch<'_>, limit: &str, what: &str) -> Words {
     let series = case.series(metric::LOG_FAILURES);
     let line = case.line(&series, "lines of the log that tell of it, per second");
     Words::new(
-        format!("{limit} ({})", place(case.subject)),
-        told(case, what),
+        format!("{limit} ({})", place(case.label_set)),
+        frequency(case, what),
     )
     .with(bounded(line, Some(0.0)))
 }

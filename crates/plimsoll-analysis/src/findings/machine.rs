@@ -7,7 +7,7 @@ use super::bounds::{NEARLY_FULL, THROTTLED_MAX};
 use super::host_cpu::handshakes_clause;
 use super::measure::{cpu_without_generator, of_generator, of_target, subject_of, sustained};
 use super::python;
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{View, bounded};
 
 /// Share of one CPU from which a thread has nothing to spare.
@@ -15,7 +15,7 @@ const THREAD_BUSY: f64 = 0.95;
 /// Mean busy share below which the machine has CPU to spare for other threads.
 const CPU_TO_SPARE: f64 = 0.70;
 /// How processes are called whose threads take turns at an interpreter (GIL, GVL).
-const ONE_AT_A_TIME: [&str; 7] = [
+const INTERPRETERS: [&str; 7] = [
     "celery", "gunicorn", "puma", "python", "ruby", "uvicorn", "uwsgi",
 ];
 /// CPUs that all threads of such a process use when it has no more to give: one, and what they do beside the interpreter.
@@ -27,9 +27,9 @@ const BY_OWN_RULES: [&str; 4] = ["postgres", "mariadbd", "mysqld", "mongod"];
 const BEHIND: [(&str, &str); 1] = [("process", metric::BEHIND)];
 
 /// C2.
-pub(super) fn quota_words(case: &Case<'_>) -> Words {
+pub(super) fn quota_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let cgroup = label(case.subject, "cgroup").unwrap_or("/");
+    let cgroup = label(case.label_set, "cgroup").unwrap_or("/");
     let periods = case.series(metric::CGROUP_CPU_PERIODS);
     let throttled = case.series(metric::CGROUP_CPU_THROTTLED);
     let share = |view: &View<'_>| {
@@ -42,13 +42,13 @@ pub(super) fn quota_words(case: &Case<'_>) -> Words {
         share(view).unwrap_or(0.0) * 100.0
     );
     if let Some(quota) = quota {
-        say(&mut sentence, format_args!("; it may use {quota:.2} CPUs"));
+        append_clause(&mut sentence, format_args!("; it may use {quota:.2} CPUs"));
     }
-    let generator = label(case.subject, "process") == Some(metric::GENERATOR);
+    let generator = label(case.label_set, "process") == Some(metric::GENERATOR);
     if generator {
         sentence.push_str("; it is the generator's own cgroup");
     }
-    let ratio = case.over.asked(
+    let ratio = case.over.evidence(
         (&throttled, "share of periods cut short by the quota", "1"),
         share,
     );
@@ -79,11 +79,11 @@ pub(super) fn thread(view: &View<'_>) -> Vec<Sign> {
     let mut lone = sustained("", busy(&of_target(metric::THREAD_BUSIEST)));
     if !lone.as_ref().is_some_and(|sign| sign.present) {
         let behind = metric::series(metric::THREAD_BUSIEST, &BEHIND);
-        let tells_more = busiest(view, metric::BEHIND)
+        let has_own_rules = busiest(view, metric::BEHIND)
             .and_then(|series| label(series, "comm"))
             .is_some_and(|name| BY_OWN_RULES.contains(&name));
         let sign = sustained(subject_of(&behind), busy(&behind));
-        lone = sign.filter(|sign| sign.present && !tells_more).or(lone);
+        lone = sign.filter(|sign| sign.present && !has_own_rules).or(lone);
     }
     if lone.as_ref().is_some_and(|sign| sign.present) {
         return lone.into_iter().collect();
@@ -99,13 +99,13 @@ fn interpreters(view: &View<'_>) -> Vec<Sign> {
     let Some(cpus) = view.mean(metric::CPU_COUNT) else {
         return Vec::new();
     };
-    let is_one = |series: &&str| {
+    let is_interpreter = |series: &&str| {
         let name = label(series, "comm").unwrap_or_default();
         label(series, "process") != Some(metric::GENERATOR)
             && label(series, "pid").is_some()
-            && ONE_AT_A_TIME.iter().any(|one| name.starts_with(one))
+            && INTERPRETERS.iter().any(|prefix| name.starts_with(prefix))
     };
-    let all = view.series_of(metric::PROCESS_CPU).filter(is_one);
+    let all = view.series_of(metric::PROCESS_CPU).filter(is_interpreter);
     all.filter_map(|series| {
         let share = view.share_of_seconds(|row| {
             let used = row.get(series)? * cpus;
@@ -117,9 +117,9 @@ fn interpreters(view: &View<'_>) -> Vec<Sign> {
 }
 
 /// The threads of an interpreter, which take turns.
-fn interpreter_words(case: &Case<'_>) -> Words {
+fn interpreter_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let field = |name| label(case.subject, name).unwrap_or("?");
+    let field = |name| label(case.label_set, name).unwrap_or("?");
     let series = case.series(metric::PROCESS_CPU);
     let cpus = view.mean(metric::CPU_COUNT).unwrap_or(1.0);
     let name = format!("the interpreter of {} ({})", field("comm"), field("pid"));
@@ -142,12 +142,12 @@ fn interpreter_words(case: &Case<'_>) -> Words {
         .advising("run more processes or workers, each with an interpreter of its own".to_owned())
 }
 
-pub(super) fn thread_words(case: &Case<'_>) -> Words {
-    if label(case.subject, "pid").is_some() {
+pub(super) fn thread_words(case: &RuleMatch<'_>) -> Words {
+    if label(case.label_set, "pid").is_some() {
         return interpreter_words(case);
     }
     let view = case.failing();
-    let process = label(case.subject, "process").unwrap_or(metric::TARGET);
+    let process = label(case.label_set, "process").unwrap_or(metric::TARGET);
     let group = [("process", process)];
     let share = metric::series(metric::THREAD_BUSIEST, &group);
     let name = busiest(view, process).map_or("one thread of the target".to_owned(), |series| {
@@ -161,7 +161,7 @@ pub(super) fn thread_words(case: &Case<'_>) -> Words {
         view.mean(metric::CPU_BUSY).unwrap_or(0.0) * 100.0
     );
     if let Some(cpus) = cpus {
-        say(&mut sentence, format_args!(" ({cpus:.0} CPUs)"));
+        append_clause(&mut sentence, format_args!(" ({cpus:.0} CPUs)"));
     }
     sentence.push_str(&python::clause(view));
     let handshakes = handshakes_clause(view).filter(|_| process == metric::TARGET);
@@ -205,7 +205,7 @@ pub(super) fn killed(view: &View<'_>) -> Vec<Sign> {
     let sign = |series: &str| {
         let per_second = view.mean(series)?;
         Some(Sign {
-            subject: subject_of(series).to_owned(),
+            label_set: subject_of(series).to_owned(),
             magnitude: per_second,
             present: per_second > 0.0,
         })
@@ -221,9 +221,9 @@ pub(super) fn killed(view: &View<'_>) -> Vec<Sign> {
     signs
 }
 
-pub(super) fn killed_words(case: &Case<'_>) -> Words {
+pub(super) fn killed_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let cgroup = label(case.subject, "cgroup");
+    let cgroup = label(case.label_set, "cgroup");
     let series = match cgroup {
         Some(_) => case.series(metric::CGROUP_OOM_KILLS),
         None => metric::OOM_KILLS.to_owned(),
@@ -245,7 +245,7 @@ pub(super) fn killed_words(case: &Case<'_>) -> Words {
     let mut sentence =
         format!("{times} processes of cgroup {cgroup} were killed for want of memory");
     if let Some(limit) = limit {
-        say(
+        append_clause(
             &mut sentence,
             format_args!("; its limit is {:.0} MiB", limit / f64::from(1 << 20)),
         );
@@ -264,14 +264,14 @@ pub(super) fn killed_words(case: &Case<'_>) -> Words {
 
 /// F1: the target's process nearest its limit of descriptors, or the machine's table of files.
 pub(super) fn files(view: &View<'_>) -> Vec<Sign> {
-    let fill = |subject: &str, level: &str, limit: &str| {
+    let fill = |label_set: &str, level: &str, limit: &str| {
         let share = view.rows().filter_map(|row| {
             let limit = row.get(limit).filter(|&limit| limit > 0.0)?;
             Some(row.get(level)? / limit)
         });
         let share = share.reduce(f64::max)?;
         Some(Sign {
-            subject: subject.to_owned(),
+            label_set: label_set.to_owned(),
             magnitude: share,
             present: share > NEARLY_FULL,
         })
@@ -289,9 +289,9 @@ pub(super) fn files(view: &View<'_>) -> Vec<Sign> {
         .collect()
 }
 
-pub(super) fn files_words(case: &Case<'_>) -> Words {
+pub(super) fn files_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let (level, limit) = if case.subject.is_empty() {
+    let (level, limit) = if case.label_set.is_empty() {
         (
             metric::FILES_OPEN.to_owned(),
             metric::FILES_LIMIT.to_owned(),
@@ -305,14 +305,14 @@ pub(super) fn files_words(case: &Case<'_>) -> Words {
     // The series that name a process: the one that was nearest its limit in the fullest second.
     let named = view
         .series_of(metric::PROCESS_FILES)
-        .filter(|series| label(series, "process") == label(case.subject, "process"))
+        .filter(|series| label(series, "process") == label(case.label_set, "process"))
         .filter(|series| label(series, "pid").is_some())
         .max_by(|a, b| {
             let max = |series| view.max(series).unwrap_or(0.0);
             max(a).total_cmp(&max(b))
         });
     let who = match named {
-        _ if case.subject.is_empty() => "this machine".to_owned(),
+        _ if case.label_set.is_empty() => "this machine".to_owned(),
         Some(series) => {
             let field = |name| label(series, name).unwrap_or("?");
             format!("process {} ({})", field("comm"), field("pid"))

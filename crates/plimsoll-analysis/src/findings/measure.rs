@@ -1,11 +1,11 @@
 //! Evaluates symptoms over one stretch.
 
-pub(super) use plimsoll_model::labels::subject as subject_of;
+pub(super) use plimsoll_model::labels::label_set as subject_of;
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use super::rule::{Sign, Symptom};
-use super::stretch::{Row, Stretch3, View};
+use super::stretch::{SecondValues, Stretch3, View};
 
 /// `S{p}`: a condition that holds in this share of the seconds is sustained.
 pub(super) const SUSTAINED: f64 = 0.20;
@@ -20,7 +20,7 @@ pub(super) fn of_generator(metric: &str) -> String {
 
 /// CPU in use that is not the generator's: on a shared machine the generator must not hide that the target leaves
 /// CPUs idle.
-pub(super) fn cpu_without_generator(row: Row<'_>) -> Option<f64> {
+pub(super) fn cpu_without_generator(row: SecondValues<'_>) -> Option<f64> {
     let generator = row.get(&of_generator(metric::PROCESS_CPU)).unwrap_or(0.0);
     Some((row.get(metric::CPU_BUSY)? - generator).max(0.0))
 }
@@ -33,7 +33,7 @@ pub(super) fn signs(symptom: &Symptom, view: &View<'_>) -> Vec<Sign> {
             .filter_map(|series| {
                 let per_second = view.mean(series)?;
                 Some(Sign {
-                    subject: subject_of(series).to_owned(),
+                    label_set: subject_of(series).to_owned(),
                     magnitude: per_second,
                     present: per_second > 0.0,
                 })
@@ -42,12 +42,12 @@ pub(super) fn signs(symptom: &Symptom, view: &View<'_>) -> Vec<Sign> {
         Symptom::Ratio { part, whole, above } => view
             .series_of(part)
             .filter_map(|series| {
-                let subject = subject_of(series);
-                let whole = view.mean(&format!("{whole}{subject}"))?;
+                let label_set = subject_of(series);
+                let whole = view.mean(&format!("{whole}{label_set}"))?;
                 // Nothing of the whole means nothing of the part either.
                 let ratio = view.mean(series)? / if whole > 0.0 { whole } else { 1.0 };
                 Some(Sign {
-                    subject: subject.to_owned(),
+                    label_set: label_set.to_owned(),
                     magnitude: ratio,
                     present: ratio > above,
                 })
@@ -70,14 +70,17 @@ pub(super) fn signs(symptom: &Symptom, view: &View<'_>) -> Vec<Sign> {
 }
 
 /// What was so before the failure: at low load, or else at the highest that passed; `None` where neither was measured.
-pub(super) fn before(over: &Stretch3<'_>, ask: impl Fn(&View<'_>) -> Option<f64>) -> Option<f64> {
-    ask(&over.base).or_else(|| ask(&over.passing))
+pub(super) fn before(
+    over: &Stretch3<'_>,
+    measure: impl Fn(&View<'_>) -> Option<f64>,
+) -> Option<f64> {
+    measure(&over.base).or_else(|| measure(&over.passing))
 }
 
 /// The highest share of its limit that a level reached.
 fn fill(view: &View<'_>, level: &str, limit: &str, above: f64) -> Option<Sign> {
-    let subject = subject_of(level);
-    let own_limit = format!("{limit}{subject}");
+    let label_set = subject_of(level);
+    let own_limit = format!("{limit}{label_set}");
     let share = view
         .rows()
         .filter_map(|row| {
@@ -86,16 +89,16 @@ fn fill(view: &View<'_>, level: &str, limit: &str, above: f64) -> Option<Sign> {
         })
         .reduce(f64::max)?;
     Some(Sign {
-        subject: subject.to_owned(),
+        label_set: label_set.to_owned(),
         magnitude: share,
         present: share > above,
     })
 }
 
 /// The sign of a condition that must hold in a fifth of the seconds; `None` when it cannot be told.
-pub(super) fn sustained(subject: &str, share: Option<f64>) -> Option<Sign> {
+pub(super) fn sustained(label_set: &str, share: Option<f64>) -> Option<Sign> {
     share.map(|share| Sign {
-        subject: subject.to_owned(),
+        label_set: label_set.to_owned(),
         magnitude: share,
         present: share >= SUSTAINED,
     })

@@ -4,17 +4,17 @@ use plimsoll_model::metric;
 
 use super::measure::{subject_of, sustained};
 use super::proxy::place;
-use super::rule::{Case, Sign, Words, say};
-use super::stretch::{Row, View, bounded};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
+use super::stretch::{SecondValues, View, bounded};
 
 const KINDS: [&str; 2] = ["read", "write"];
 
-fn of(metric: &str, subject: &str) -> String {
-    metric::series(metric, &[("at", place(subject))])
+fn of(metric: &str, label_set: &str) -> String {
+    metric::series(metric, &[("at", place(label_set))])
 }
 
-fn tickets_of(subject: &str, kind: &str) -> String {
-    let labels = [("at", place(subject)), ("kind", kind)];
+fn tickets_of(label_set: &str, kind: &str) -> String {
+    let labels = [("at", place(label_set)), ("kind", kind)];
     metric::series(metric::MONGO_TICKETS, &labels)
 }
 
@@ -22,23 +22,23 @@ fn tickets_of(subject: &str, kind: &str) -> String {
 pub(super) fn tickets(view: &View<'_>) -> Vec<Sign> {
     let servers = view.series_of(metric::MONGO_QUEUE);
     let signs = servers.filter_map(|queue| {
-        let subject = subject_of(queue);
-        let free = KINDS.map(|kind| tickets_of(subject, kind));
-        let is_used_up = |row: Row<'_>| {
+        let label_set = subject_of(queue);
+        let free = KINDS.map(|kind| tickets_of(label_set, kind));
+        let is_used_up = |row: SecondValues<'_>| {
             free.iter()
                 .any(|free| row.get(free).is_some_and(|free| free < 1.0))
         };
         let share = view.share_of_seconds(|row| Some(row.get(queue)? > 0.0 || is_used_up(row)));
-        sustained(subject, share)
+        sustained(label_set, share)
     });
     signs.collect()
 }
 
-pub(super) fn tickets_words(case: &Case<'_>) -> Words {
+pub(super) fn tickets_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let (at, subject) = (place(case.subject), case.subject);
-    let queue = of(metric::MONGO_QUEUE, subject);
-    let [read, write] = KINDS.map(|kind| tickets_of(subject, kind));
+    let (at, label_set) = (place(case.label_set), case.label_set);
+    let queue = of(metric::MONGO_QUEUE, label_set);
+    let [read, write] = KINDS.map(|kind| tickets_of(label_set, kind));
     let mut sentence = format!(
         "up to {:.0} operations waited in MongoDB for a lock or for one of its storage's tickets",
         view.max(&queue).unwrap_or(0.0)
@@ -48,7 +48,7 @@ pub(super) fn tickets_words(case: &Case<'_>) -> Words {
         Some(read?.min(write?) < 1.0)
     });
     if let Some(share) = used_up.filter(|&share| share > 0.0) {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(
                 ", of which none was left in {:.0} % of the seconds",
@@ -62,7 +62,7 @@ pub(super) fn tickets_words(case: &Case<'_>) -> Words {
         .with(bounded(case.line(&read, "tickets left for reading"), Some(0.0)))
         .with(bounded(case.line(&write, "tickets left for writing"), Some(0.0)))
         .with(case.line(&metric::series(metric::MONGO_OPERATIONS, &operations), "queries, per second"))
-        .with(case.line(&of(metric::MONGO_PAGES_READ, subject), "pages read from files, per second"))
+        .with(case.line(&of(metric::MONGO_PAGES_READ, label_set), "pages read from files, per second"))
         .advising(
             "see what its operations wait for: `db.currentOp({ waitingForLock: true })` and `db.currentOp({ secs_running: { $gte: 1 \
              } })`; a query that looks at many documents needs an index (`explain(\"executionStats\")`: `totalDocsExamined` far above \

@@ -4,9 +4,9 @@ use plimsoll_model::metric;
 
 use super::measure::sustained;
 use super::proxy::{place, written};
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::statements::{busiest, counted, counted_words, each, each_most, most};
-use super::stretch::{Row, View, bounded};
+use super::stretch::{SecondValues, View, bounded};
 use crate::statements::{Index, advised};
 
 /// Share of `max_connections` from which sessions are as good as used up.
@@ -31,32 +31,35 @@ const SORTING_MAX: f64 = 0.2;
 const READS_MAX: f64 = 0.01;
 const READS_MIN: f64 = 50.0;
 
-fn of(metric: &str, subject: &str) -> String {
-    metric::series(metric, &[("at", place(subject))])
+fn of(metric: &str, label_set: &str) -> String {
+    metric::series(metric, &[("at", place(label_set))])
 }
 
 /// Every server, as the subject of a rule.
 fn servers(view: &View<'_>) -> Vec<String> {
-    let all = view.series_of(metric::MYSQL_EYE_REFUSED);
+    let all = view.series_of(metric::MYSQL_COLLECTOR_REFUSED);
     all.map(|series| metric::series("", &[("at", place(series))]))
         .collect()
 }
 
 /// A condition on single seconds that must hold in a fifth of them.
-fn in_seconds(view: &View<'_>, holds: impl Fn(&str, Row<'_>) -> Option<bool>) -> Vec<Sign> {
-    let signs = servers(view).into_iter().filter_map(|subject| {
-        let share = view.share_of_seconds(|row| holds(&subject, row));
-        sustained(&subject, share)
+fn in_seconds(
+    view: &View<'_>,
+    holds: impl Fn(&str, SecondValues<'_>) -> Option<bool>,
+) -> Vec<Sign> {
+    let signs = servers(view).into_iter().filter_map(|label_set| {
+        let share = view.share_of_seconds(|row| holds(&label_set, row));
+        sustained(&label_set, share)
     });
     signs.collect()
 }
 
 /// A condition on the stretch: how much of it there is, and whether it holds.
-fn over_all(view: &View<'_>, ask: impl Fn(&str) -> Option<(f64, bool)>) -> Vec<Sign> {
-    let signs = servers(view).into_iter().filter_map(|subject| {
-        let (magnitude, present) = ask(&subject)?;
+fn over_all(view: &View<'_>, measure: impl Fn(&str) -> Option<(f64, bool)>) -> Vec<Sign> {
+    let signs = servers(view).into_iter().filter_map(|label_set| {
+        let (magnitude, present) = measure(&label_set)?;
         Some(Sign {
-            subject,
+            label_set,
             magnitude,
             present,
         })
@@ -65,8 +68,8 @@ fn over_all(view: &View<'_>, ask: impl Fn(&str) -> Option<(f64, bool)>) -> Vec<S
 }
 
 /// ` (now 151) in FILE`, as far as it is known, and how it is changed.
-fn now(case: &Case<'_>, name: &str, is_bytes: bool) -> String {
-    let setting = case.failing().setting(place(case.subject), name, "");
+fn now(case: &RuleMatch<'_>, name: &str, is_bytes: bool) -> String {
+    let setting = case.failing().setting(place(case.label_set), name, "");
     let known = setting.map(|(now, file)| {
         let now = if is_bytes {
             format!("{:.1} MiB", now / 1_048_576.0)
@@ -88,31 +91,37 @@ fn now(case: &Case<'_>, name: &str, is_bytes: bool) -> String {
 }
 
 /// Names the statement that most sessions have.
-fn say_statement(sentence: &mut String, case: &Case<'_>, metric: &'static str, what: &str) {
-    let at = place(case.subject);
+fn append_statement(sentence: &mut String, case: &RuleMatch<'_>, metric: &'static str, what: &str) {
+    let at = place(case.label_set);
     if let Some((statement, _)) = most(case.failing(), metric, at, "statement").first() {
-        say(sentence, format_args!("; {what}: `{statement}`"));
+        append_clause(sentence, format_args!("; {what}: `{statement}`"));
     }
 }
 
 /// Q1: connections are refused, or nearly.
 pub(super) fn connections(view: &View<'_>) -> Vec<Sign> {
-    in_seconds(view, |subject, row| {
-        let most = view.setting(place(subject), "max_connections", "");
+    in_seconds(view, |label_set, row| {
+        let most = view.setting(place(label_set), "max_connections", "");
         let is_full = most.is_some_and(|(most, _)| {
-            let all = row.get(&of(metric::MYSQL_SESSIONS, subject));
+            let all = row.get(&of(metric::MYSQL_SESSIONS, label_set));
             all.is_some_and(|all| all >= NEARLY_FULL * most)
         });
-        let refused = row.get(&of(metric::MYSQL_REFUSED, subject)).unwrap_or(0.0);
-        Some(row.get(&of(metric::MYSQL_EYE_REFUSED, subject))? > 0.0 || refused > 0.0 || is_full)
+        let refused = row
+            .get(&of(metric::MYSQL_REFUSED, label_set))
+            .unwrap_or(0.0);
+        Some(
+            row.get(&of(metric::MYSQL_COLLECTOR_REFUSED, label_set))? > 0.0
+                || refused > 0.0
+                || is_full,
+        )
     })
 }
 
-pub(super) fn connections_words(case: &Case<'_>) -> Words {
+pub(super) fn connections_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let [all, refused] =
-        [metric::MYSQL_SESSIONS, metric::MYSQL_REFUSED].map(|metric| of(metric, case.subject));
+        [metric::MYSQL_SESSIONS, metric::MYSQL_REFUSED].map(|metric| of(metric, case.label_set));
     let most = view
         .setting(at, "max_connections", "")
         .map(|(most, _)| most);
@@ -121,11 +130,11 @@ pub(super) fn connections_words(case: &Case<'_>) -> Words {
         view.max(&all).unwrap_or(0.0)
     );
     if let Some(most) = most {
-        say(&mut sentence, format_args!(" and takes {most:.0}"));
+        append_clause(&mut sentence, format_args!(" and takes {most:.0}"));
     }
     let per_second = view.mean(&refused).unwrap_or(0.0);
     if per_second > 0.0 {
-        say(
+        append_clause(
             &mut sentence,
             format_args!("; it refused {:.0} a second", per_second.max(1.0)),
         );
@@ -142,28 +151,28 @@ pub(super) fn connections_words(case: &Case<'_>) -> Words {
 
 /// Q2: more sessions run than the CPUs can carry, and the CPUs are busy.
 pub(super) fn cpu(view: &View<'_>) -> Vec<Sign> {
-    in_seconds(view, |subject, row| {
+    in_seconds(view, |label_set, row| {
         let local = row.get(metric::TARGET_IS_LOCAL)? > 0.0;
         // Who waits for a row counts as running.
-        let waiting = row.get(&of(metric::MYSQL_ROW_LOCKS_WAITED, subject));
-        let running = row.get(&of(metric::MYSQL_SESSIONS_RUNNING, subject))?;
+        let waiting = row.get(&of(metric::MYSQL_ROW_LOCKS_WAITED, label_set));
+        let running = row.get(&of(metric::MYSQL_SESSIONS_RUNNING, label_set))?;
         let running = running - waiting.unwrap_or(0.0) - OWN;
         let is_busy = row.get(metric::CPU_BUSY)? >= BUSY;
         Some(local && is_busy && running > RUNNING_PER_CPU * row.get(metric::CPU_COUNT)?)
     })
 }
 
-pub(super) fn cpu_words(case: &Case<'_>) -> Words {
+pub(super) fn cpu_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let running = of(metric::MYSQL_SESSIONS_RUNNING, case.subject);
+    let running = of(metric::MYSQL_SESSIONS_RUNNING, case.label_set);
     let cpus = view.max(metric::CPU_COUNT).unwrap_or(0.0);
     let mut sentence = format!(
         "{:.0} statements ran at once in MariaDB, on average, on {cpus:.0} CPUs",
         view.mean(&running).unwrap_or(0.0)
     );
-    say_statement(&mut sentence, case, metric::MYSQL_RUNNING, "most of all");
+    append_statement(&mut sentence, case, metric::MYSQL_RUNNING, "most of all");
     Words::new(
-        format!("CPU for MariaDB ({})", place(case.subject)),
+        format!("CPU for MariaDB ({})", place(case.label_set)),
         sentence,
     )
     .with(bounded(
@@ -175,8 +184,8 @@ pub(super) fn cpu_words(case: &Case<'_>) -> Words {
 
 /// Q3: what the server does is to read tables from the first row to the last.
 pub(super) fn scans(view: &View<'_>) -> Vec<Sign> {
-    over_all(view, |subject| {
-        let mean = |metric| view.mean(&of(metric, subject));
+    over_all(view, |label_set| {
+        let mean = |metric| view.mean(&of(metric, label_set));
         let running = mean(metric::MYSQL_SESSIONS_RUNNING)? - OWN;
         let (rows, scans) = (
             mean(metric::MYSQL_ROWS_SCANNED)?,
@@ -189,11 +198,11 @@ pub(super) fn scans(view: &View<'_>) -> Vec<Sign> {
     })
 }
 
-pub(super) fn scans_words(case: &Case<'_>) -> Words {
+pub(super) fn scans_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let [rows, scans] =
-        [metric::MYSQL_ROWS_SCANNED, metric::MYSQL_SCANS].map(|metric| of(metric, case.subject));
+        [metric::MYSQL_ROWS_SCANNED, metric::MYSQL_SCANS].map(|metric| of(metric, case.label_set));
     let per_second = view.mean(&rows).unwrap_or(0.0);
     let mut sentence = format!(
         "MariaDB read {per_second:.0} rows a second one behind the other, {:.0} for each statement that looks through a table",
@@ -202,12 +211,12 @@ pub(super) fn scans_words(case: &Case<'_>) -> Words {
     let counted = counted_words(view, at);
     if counted.is_empty() {
         let what = "what it carries out most";
-        say_statement(&mut sentence, case, metric::MYSQL_RUNNING, what);
+        append_statement(&mut sentence, case, metric::MYSQL_RUNNING, what);
     } else {
         sentence.push_str(&counted);
     }
     if let Some((_, rows)) = each_most(view, metric::STATEMENT_EXAMINED, at) {
-        say(&mut sentence, format_args!(", looking at {rows:.0} rows"));
+        append_clause(&mut sentence, format_args!(", looking at {rows:.0} rows"));
     }
     let index = busiest(view, metric::MYSQL_RUNNING, at).and_then(advised);
     let table = index.as_ref().map_or("…", |index| index.table.as_str());
@@ -226,36 +235,36 @@ pub(super) fn scans_words(case: &Case<'_>) -> Words {
 /// The statement for which most rows are sorted, where such statements take a share of the time that tells: rows of each.
 fn sorting<'a>(view: &View<'a>, at: &str) -> Option<(&'a str, f64)> {
     let counted = counted(view, at);
-    let all: f64 = counted.iter().map(|one| one.time).sum();
-    let sorted = counted.iter().filter_map(|one| {
-        let rows = each(view, metric::STATEMENT_SORTED, at, one)?;
-        (rows >= SORTED_MIN).then_some((one, rows))
+    let all: f64 = counted.iter().map(|entry| entry.time).sum();
+    let sorted = counted.iter().filter_map(|entry| {
+        let rows = each(view, metric::STATEMENT_SORTED, at, entry)?;
+        (rows >= SORTED_MIN).then_some((entry, rows))
     });
     let sorted: Vec<_> = sorted.collect();
-    let time: f64 = sorted.iter().map(|(one, _)| one.time).sum();
-    let first = sorted.first().map(|(one, rows)| (one.statement, *rows));
+    let time: f64 = sorted.iter().map(|(entry, _)| entry.time).sum();
+    let first = sorted.first().map(|(entry, rows)| (entry.statement, *rows));
     first.filter(|_| time > SORTING_MAX * all)
 }
 
 /// Q4: sorts do not fit into their buffer, or what the server does is to sort.
 pub(super) fn sorts(view: &View<'_>) -> Vec<Sign> {
-    over_all(view, |subject| {
-        let passes = view.mean(&of(metric::MYSQL_SORT_PASSES, subject))?;
+    over_all(view, |label_set| {
+        let passes = view.mean(&of(metric::MYSQL_SORT_PASSES, label_set))?;
         let running = view
-            .mean(&of(metric::MYSQL_SESSIONS_RUNNING, subject))
+            .mean(&of(metric::MYSQL_SESSIONS_RUNNING, label_set))
             .unwrap_or(0.0)
             - OWN;
-        if counted(view, place(subject)).is_empty() {
+        if counted(view, place(label_set)).is_empty() {
             return Some((passes, passes > 0.0));
         }
         // What sorts take is known, and a few that go through files are no limit.
-        let is_sorting = running >= RUNNING_MIN && sorting(view, place(subject)).is_some();
+        let is_sorting = running >= RUNNING_MIN && sorting(view, place(label_set)).is_some();
         Some((running.max(0.0), is_sorting))
     })
 }
 
-pub(super) fn sorts_words(case: &Case<'_>) -> Words {
-    let (view, at) = (case.failing(), place(case.subject));
+pub(super) fn sorts_words(case: &RuleMatch<'_>) -> Words {
+    let (view, at) = (case.failing(), place(case.label_set));
     let passes = case.series(metric::MYSQL_SORT_PASSES);
     let per_minute = view.mean(&passes).unwrap_or(0.0) * 60.0;
     let sorting = sorting(view, at);
@@ -281,13 +290,13 @@ pub(super) fn sorts_words(case: &Case<'_>) -> Words {
             index.columns()
         )
     });
-    say_statement(
+    append_statement(
         &mut sentence,
         case,
         metric::MYSQL_RUNNING,
         "what it carries out most",
     );
-    Words::new(format!("sort_buffer_size of MariaDB ({})", place(case.subject)), sentence)
+    Words::new(format!("sort_buffer_size of MariaDB ({})", place(case.label_set)), sentence)
         .with(bounded(case.line(&passes, "sorts from pieces, per second"), Some(0.0)))
         .advising(format!(
             "let an index give the order{index}, or raise `sort_buffer_size`{}; each sort of each session may take as much",
@@ -297,39 +306,39 @@ pub(super) fn sorts_words(case: &Case<'_>) -> Words {
 
 /// Q5: temporary tables do not fit into memory.
 pub(super) fn temporary(view: &View<'_>) -> Vec<Sign> {
-    over_all(view, |subject| {
-        let disk = view.mean(&of(metric::MYSQL_TEMPORARY_ON_DISK, subject))?;
-        let all = view.mean(&of(metric::MYSQL_TEMPORARY_TABLES, subject))?;
+    over_all(view, |label_set| {
+        let disk = view.mean(&of(metric::MYSQL_TEMPORARY_ON_DISK, label_set))?;
+        let all = view.mean(&of(metric::MYSQL_TEMPORARY_TABLES, label_set))?;
         Some((disk, disk >= ON_DISK_MIN && disk > ON_DISK_MAX * all))
     })
 }
 
-pub(super) fn temporary_words(case: &Case<'_>) -> Words {
+pub(super) fn temporary_words(case: &RuleMatch<'_>) -> Words {
     let [all, disk] = [
         metric::MYSQL_TEMPORARY_TABLES,
         metric::MYSQL_TEMPORARY_ON_DISK,
     ]
-    .map(|metric| of(metric, case.subject));
+    .map(|metric| of(metric, case.label_set));
     let view = case.failing();
-    let by = each_most(view, metric::STATEMENT_ON_DISK, place(case.subject));
+    let by = each_most(view, metric::STATEMENT_ON_DISK, place(case.label_set));
     let mut sentence = format!(
         "of {:.0} temporary tables a second, MariaDB wrote {:.0} to disk",
         view.mean(&all).unwrap_or(0.0),
         view.mean(&disk).unwrap_or(0.0)
     );
     if let Some((statement, each)) = by {
-        say(
+        append_clause(
             &mut sentence,
             format_args!("; `{statement}` makes {each:.1} each time"),
         );
     }
-    say_statement(
+    append_statement(
         &mut sentence,
         case,
         metric::MYSQL_RUNNING,
         "what it carries out most",
     );
-    Words::new(format!("tmp_table_size of MariaDB ({})", place(case.subject)), sentence)
+    Words::new(format!("tmp_table_size of MariaDB ({})", place(case.label_set)), sentence)
         .with(case.line(&disk, "temporary tables on disk, per second"))
         .with(case.line(&all, "temporary tables, per second"))
         .advising(format!(
@@ -342,25 +351,25 @@ pub(super) fn temporary_words(case: &Case<'_>) -> Words {
 
 /// Q6: sessions wait for rows.
 pub(super) fn row_locks(view: &View<'_>) -> Vec<Sign> {
-    let mut signs = in_seconds(view, |subject, row| {
-        Some(row.get(&of(metric::MYSQL_ROW_LOCKS_WAITED, subject))? >= 1.0)
+    let mut signs = in_seconds(view, |label_set, row| {
+        Some(row.get(&of(metric::MYSQL_ROW_LOCKS_WAITED, label_set))? >= 1.0)
     });
     for sign in &mut signs {
-        let waiting = view.mean(&of(metric::MYSQL_ROW_LOCKS_WAITED, &sign.subject));
+        let waiting = view.mean(&of(metric::MYSQL_ROW_LOCKS_WAITED, &sign.label_set));
         sign.magnitude = waiting.unwrap_or(0.0);
     }
     signs
 }
 
-pub(super) fn row_locks_words(case: &Case<'_>) -> Words {
+pub(super) fn row_locks_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let [waited, time] = [metric::MYSQL_ROW_LOCKS_WAITED, metric::MYSQL_ROW_LOCK_TIME]
-        .map(|metric| of(metric, case.subject));
+        .map(|metric| of(metric, case.label_set));
     let mut sentence = format!(
         "{:.0} sessions of MariaDB waited for a row that another had locked, on average",
         view.mean(&waited).unwrap_or(0.0).max(1.0)
     );
-    say_statement(
+    append_statement(
         &mut sentence,
         case,
         metric::MYSQL_RUNNING,
@@ -369,22 +378,22 @@ pub(super) fn row_locks_words(case: &Case<'_>) -> Words {
     let holders = most(
         view,
         metric::MYSQL_BLOCKING,
-        place(case.subject),
+        place(case.label_set),
         "statement",
     );
     match holders.first() {
-        Some(("nothing", _)) => say(
+        Some(("nothing", _)) => append_clause(
             &mut sentence,
             format_args!("; who holds it does nothing: its transaction is open and idle"),
         ),
-        Some((statement, _)) => say(
+        Some((statement, _)) => append_clause(
             &mut sentence,
             format_args!("; who holds it carries out `{statement}`"),
         ),
         None => {}
     }
     Words::new(
-        format!("row locks in MariaDB ({})", place(case.subject)),
+        format!("row locks in MariaDB ({})", place(case.label_set)),
         sentence,
     )
     .with(bounded(
@@ -396,23 +405,23 @@ pub(super) fn row_locks_words(case: &Case<'_>) -> Words {
 
 /// Q7: the buffer pool does not hold what is asked for.
 pub(super) fn pool(view: &View<'_>) -> Vec<Sign> {
-    over_all(view, |subject| {
-        let reads = view.mean(&of(metric::MYSQL_POOL_READS, subject))?;
-        let asked = view.mean(&of(metric::MYSQL_POOL_REQUESTS, subject))?;
+    over_all(view, |label_set| {
+        let reads = view.mean(&of(metric::MYSQL_POOL_READS, label_set))?;
+        let asked = view.mean(&of(metric::MYSQL_POOL_REQUESTS, label_set))?;
         Some((reads, reads >= READS_MIN && reads > READS_MAX * asked))
     })
 }
 
-pub(super) fn pool_words(case: &Case<'_>) -> Words {
+pub(super) fn pool_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let [reads, asked] = [metric::MYSQL_POOL_READS, metric::MYSQL_POOL_REQUESTS]
-        .map(|metric| of(metric, case.subject));
+        .map(|metric| of(metric, case.label_set));
     let (per_second, all) = (
         view.mean(&reads).unwrap_or(0.0),
         view.mean(&asked).unwrap_or(0.0),
     );
     Words::new(
-        format!("innodb_buffer_pool_size of MariaDB ({})", place(case.subject)),
+        format!("innodb_buffer_pool_size of MariaDB ({})", place(case.label_set)),
         format!(
             "MariaDB read {per_second:.0} pages a second from files, {:.0} % of those it needed, because its buffer pool does not \
              hold them",
@@ -429,10 +438,10 @@ pub(super) fn pool_words(case: &Case<'_>) -> Words {
 }
 
 /// Q8.
-pub(super) fn log_words(case: &Case<'_>) -> Words {
+pub(super) fn log_words(case: &RuleMatch<'_>) -> Words {
     let waits = case.series(metric::MYSQL_LOG_WAITS);
     Words::new(
-        format!("innodb_log_buffer_size of MariaDB ({})", place(case.subject)),
+        format!("innodb_log_buffer_size of MariaDB ({})", place(case.label_set)),
         format!(
             "sessions of MariaDB waited {:.0} times a minute because the buffer of its redo log was full",
             (case.failing().mean(&waits).unwrap_or(0.0) * 60.0).max(1.0)
@@ -446,10 +455,10 @@ pub(super) fn log_words(case: &Case<'_>) -> Words {
 }
 
 /// Q9.
-pub(super) fn flush_words(case: &Case<'_>) -> Words {
+pub(super) fn flush_words(case: &RuleMatch<'_>) -> Words {
     let waits = case.series(metric::MYSQL_POOL_WAITS);
     Words::new(
-        format!("free pages in MariaDB's buffer pool ({})", place(case.subject)),
+        format!("free pages in MariaDB's buffer pool ({})", place(case.label_set)),
         format!(
             "sessions of MariaDB waited {:.0} times a minute for a free page, because changed ones were not written fast enough",
             (case.failing().mean(&waits).unwrap_or(0.0) * 60.0).max(1.0)

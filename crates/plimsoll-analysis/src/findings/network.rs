@@ -4,7 +4,7 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use super::bounds::NEARLY_FULL;
-use super::rule::{Case, Words};
+use super::rule::{RuleMatch, Words};
 use super::stretch::{View, bounded};
 
 /// A queue at this share of its backlog in some second is the likely one to have overflowed.
@@ -33,7 +33,7 @@ fn fullest_listener<'a>(view: &View<'a>) -> Option<(&'a str, f64)> {
 }
 
 /// N1. The kernel counts overflows of all listeners together; the queues, read once a second, tell whose they were.
-pub(super) fn overflow_words(case: &Case<'_>) -> Words {
+pub(super) fn overflow_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let per_second = view.mean(metric::LISTEN_OVERFLOWS).unwrap_or(0.0);
     let times = if per_second >= 1.0 {
@@ -82,9 +82,9 @@ pub(super) fn overflow_words(case: &Case<'_>) -> Words {
 }
 
 /// N12.
-pub(super) fn upstream_ports_words(case: &Case<'_>) -> Words {
+pub(super) fn upstream_ports_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let upstream = label(case.subject, "destination").unwrap_or("an upstream");
+    let upstream = label(case.label_set, "destination").unwrap_or("an upstream");
     let used = case.series(metric::PORTS_USED);
     let waiting = case.series(metric::PORTS_TIME_WAIT);
     let limit = view.max(metric::PORTS_LIMIT);

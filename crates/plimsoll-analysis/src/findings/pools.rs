@@ -5,8 +5,8 @@ use plimsoll_model::reading::label;
 
 use super::measure::{SUSTAINED, subject_of, sustained};
 use super::proxy::place;
-use super::rule::{Case, Sign, Words, say};
-use super::stretch::{Row, View, bounded};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
+use super::stretch::{SecondValues, View, bounded};
 
 /// How long a task may wait for a thread of libuv's pool, s; and the share of the time from which the event loop is what is
 /// waited for.
@@ -21,19 +21,19 @@ const BEGUN_MIN: f64 = 5.0;
 const BEGUN_SHARE: f64 = 0.5;
 const BEGUN_COST: f64 = 0.25;
 
-fn of(metric: &str, subject: &str) -> String {
-    metric::series(metric, &[("at", place(subject))])
+fn of(metric: &str, label_set: &str) -> String {
+    metric::series(metric, &[("at", place(label_set))])
 }
 
 /// The same series of another metric.
-fn beside(metric: &str, subject: &str) -> String {
-    format!("{metric}{subject}")
+fn beside(metric: &str, label_set: &str) -> String {
+    format!("{metric}{label_set}")
 }
 
 /// Whether every place is used, as far as that is told.
-fn is_full(row: Row<'_>, subject: &str) -> bool {
-    let told = |metric| row.get(&beside(metric, subject));
-    match (told(metric::POOL_USED), told(metric::POOL_LIMIT)) {
+fn is_full(row: SecondValues<'_>, label_set: &str) -> bool {
+    let value = |metric| row.get(&beside(metric, label_set));
+    match (value(metric::POOL_USED), value(metric::POOL_LIMIT)) {
         (Some(used), Some(limit)) => used >= limit,
         _ => true,
     }
@@ -46,10 +46,10 @@ fn waited_for(view: &View<'_>, to: &str) -> Vec<Sign> {
     let pools = waiting.chain(waits);
     let own = pools.filter(|series| label(series, "to") == Some(to));
     let signs = own.filter_map(|series| {
-        let subject = subject_of(series);
+        let label_set = subject_of(series);
         let share =
-            view.share_of_seconds(|row| Some(row.get(series)? > 0.0 && is_full(row, subject)));
-        sustained(subject, share)
+            view.share_of_seconds(|row| Some(row.get(series)? > 0.0 && is_full(row, label_set)));
+        sustained(label_set, share)
     });
     signs.collect()
 }
@@ -81,19 +81,19 @@ pub(super) fn begun_per_request(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn begun_per_request_words(case: &Case<'_>) -> Words {
+pub(super) fn begun_per_request_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let series = case.series(metric::DATABASE_SESSIONS_BEGUN);
-    let cost = begun(view, &series).map_or(0.0, |told| told.1);
-    let at = place(case.subject);
+    let cost = begun(view, &series).map_or(0.0, |sessions| sessions.1);
+    let at = place(case.label_set);
     let start = case.series(metric::DATABASE_SESSION_START);
-    let told = case
+    let evidence = case
         .over
-        .asked((&series, "sessions begun by each request", "1"), |view| {
+        .evidence((&series, "sessions begun by each request", "1"), |view| {
             Some(begun(view, &series)?.0)
         });
     // Under the failing load some sessions were begun for requests that were never answered.
-    let per_request = told.passing.or(told.base).or(told.failing);
+    let per_request = evidence.passing.or(evidence.base).or(evidence.failing);
     Words::new(
         format!("sessions of the database {at}, which each request begins anew"),
         format!(
@@ -105,7 +105,7 @@ pub(super) fn begun_per_request_words(case: &Case<'_>) -> Words {
             cost * 100.0
         ),
     )
-    .with(bounded(told, Some(BEGUN_SHARE)))
+    .with(bounded(evidence, Some(BEGUN_SHARE)))
     .with(case.line(&series, "sessions begun, per second"))
     .with(case.line(&start, "time to begin one"))
 }
@@ -116,7 +116,7 @@ pub(super) fn to_http(view: &View<'_>) -> Vec<Sign> {
 }
 
 /// What both say, with what to do.
-fn words(case: &Case<'_>, what: &str, advice: &str) -> Words {
+fn words(case: &RuleMatch<'_>, what: &str, advice: &str) -> Words {
     let view = case.failing();
     let [used, limit, waiting, waits] = [
         metric::POOL_USED,
@@ -125,7 +125,7 @@ fn words(case: &Case<'_>, what: &str, advice: &str) -> Words {
         metric::POOL_WAITS,
     ]
     .map(|metric| case.series(metric));
-    let name = label(case.subject, "pool").filter(|name| !name.is_empty());
+    let name = label(case.label_set, "pool").filter(|name| !name.is_empty());
     let pool = name.map_or(what.to_owned(), |name| format!("{what} {name}"));
     let most = view.max(&limit);
     let mut sentence = match most {
@@ -134,18 +134,18 @@ fn words(case: &Case<'_>, what: &str, advice: &str) -> Words {
         None => format!("all connections of {pool} were used"),
     };
     match (view.max(&waiting), view.mean(&waits)) {
-        (Some(waiting), _) => say(
+        (Some(waiting), _) => append_clause(
             &mut sentence,
             format_args!(" while up to {waiting:.0} requests waited for one"),
         ),
-        (None, Some(waits)) => say(
+        (None, Some(waits)) => append_clause(
             &mut sentence,
             format_args!(", so that {waits:.0} requests a second had to wait for one"),
         ),
         (None, None) => {}
     }
     let now = most.map_or(String::new(), |most| format!(" (now {most:.0})"));
-    Words::new(format!("{pool} ({})", place(case.subject)), sentence)
+    Words::new(format!("{pool} ({})", place(case.label_set)), sentence)
         .with(bounded(case.line(&used, "connections that are used"), most))
         .with(bounded(
             case.line(&waiting, "requests that wait for a connection"),
@@ -161,7 +161,7 @@ fn words(case: &Case<'_>, what: &str, advice: &str) -> Words {
         .advising(advice.replace("{now}", &now))
 }
 
-pub(super) fn to_database_words(case: &Case<'_>) -> Words {
+pub(super) fn to_database_words(case: &RuleMatch<'_>) -> Words {
     words(
         case,
         "the pool of connections to the database",
@@ -171,7 +171,7 @@ pub(super) fn to_database_words(case: &Case<'_>) -> Words {
     )
 }
 
-pub(super) fn to_http_words(case: &Case<'_>) -> Words {
+pub(super) fn to_http_words(case: &RuleMatch<'_>) -> Words {
     words(
         case,
         "the HTTP client's pool of connections",
@@ -185,14 +185,14 @@ pub(super) fn to_http_words(case: &Case<'_>) -> Words {
 pub(super) fn libuv(view: &View<'_>) -> Vec<Sign> {
     let processes = view.series_of(metric::NODE_POOL_WAIT);
     let signs = processes.filter_map(|wait| {
-        let subject = subject_of(wait);
-        let active = of(metric::NODE_ACTIVE, subject);
+        let label_set = subject_of(wait);
+        let active = of(metric::NODE_ACTIVE, label_set);
         let share = view.share_of_seconds(|row| {
             let has_time = row.get(&active).is_none_or(|active| active <= LOOP_BUSY);
             Some(has_time && row.get(wait)? > TASK_WAIT_S)
         })?;
         Some(Sign {
-            subject: subject.to_owned(),
+            label_set: label_set.to_owned(),
             // Against low load, the time tells more than how often.
             magnitude: view.mean(wait)?,
             present: share >= SUSTAINED,
@@ -201,15 +201,15 @@ pub(super) fn libuv(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn libuv_words(case: &Case<'_>) -> Words {
+pub(super) fn libuv_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let [wait, threads, active] = [
         metric::NODE_POOL_WAIT,
         metric::NODE_POOL_THREADS,
         metric::NODE_ACTIVE,
     ]
-    .map(|metric| of(metric, case.subject));
+    .map(|metric| of(metric, case.label_set));
     let now = view.max(&threads).unwrap_or(4.0);
     let used = if now < 1.5 {
         "the only thread of libuv's pool in Node was used".to_owned()
@@ -241,7 +241,7 @@ pub(super) fn dotnet(view: &View<'_>) -> Vec<Sign> {
         let climb = threads.last()?.1 - threads.first()?.1;
         let waited = view.share_of_seconds(|row| Some(row.get(queue)? > 0.0))?;
         Some(Sign {
-            subject: subject_of(queue).to_owned(),
+            label_set: subject_of(queue).to_owned(),
             magnitude: view.mean(queue)?,
             present: waited >= SUSTAINED && climb >= CLIMB_MIN,
         })
@@ -249,11 +249,11 @@ pub(super) fn dotnet(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn dotnet_words(case: &Case<'_>) -> Words {
+pub(super) fn dotnet_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let [queue, threads] =
-        [metric::DOTNET_QUEUE, metric::DOTNET_THREADS].map(|metric| of(metric, case.subject));
+        [metric::DOTNET_QUEUE, metric::DOTNET_THREADS].map(|metric| of(metric, case.label_set));
     Words::new(
         format!("threads of .NET's pool ({at})"),
         format!(

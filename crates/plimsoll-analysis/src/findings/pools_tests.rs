@@ -4,7 +4,7 @@
 use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, TO_DATABASE, TO_HTTP, series};
 
-use super::parts_tests::{AT, at, found_in, found_over, only};
+use super::components_tests::{AT, at, found_in, found_over, only};
 
 fn pool(metric: &str, to: &str, name: &str) -> String {
     series(metric, &[("at", AT), ("to", to), ("pool", name)])
@@ -39,10 +39,10 @@ fn healthy() -> Vec<(String, f64)> {
 }
 
 #[track_caller]
-fn one(found: Vec<Finding>, rule: &str, says: [&str; 3]) -> Finding {
-    let one = only(found, rule, says);
-    assert!(!one.evidence.is_empty());
-    one
+fn expect_only(found: Vec<Finding>, rule: &str, expected: [&str; 3]) -> Finding {
+    let finding = only(found, rule, expected);
+    assert!(!finding.evidence.is_empty());
+    finding
 }
 
 fn found(failing: &[(String, f64)]) -> Vec<Finding> {
@@ -73,7 +73,7 @@ fn pools_of_connections() {
         pool(metric::POOL_WAITING, TO_DATABASE, "HikariPool-1"),
         31.0,
     )];
-    let told = one(
+    let waiting = expect_only(
         found(&waited),
         "J6",
         [
@@ -83,21 +83,21 @@ fn pools_of_connections() {
         ],
     );
     assert_eq!(
-        (told.tier, told.certainty),
+        (waiting.tier, waiting.certainty),
         (Some(Tier::Runtime), Certainty::Suspected)
     );
     let counted = [(pool(metric::POOL_WAITS, TO_DATABASE, "shop"), 80.0)];
-    let says = [
+    let expected = [
         "shop",
         "80 requests a second had to wait for one",
         "raise its size (",
     ];
-    one(found(&counted), "J6", says);
+    expect_only(found(&counted), "J6", expected);
     let client = [
         (pool(metric::POOL_USED, TO_HTTP, "http.Agent"), 2.0),
         (pool(metric::POOL_WAITING, TO_HTTP, "http.Agent"), 7.0),
     ];
-    one(
+    expect_only(
         found(&client),
         "J8",
         [
@@ -123,14 +123,14 @@ fn a_pool_that_waits_for_a_database_follows_from_it() {
     let found = found_in(&healthy, &failing);
     let ids: Vec<_> = found
         .iter()
-        .map(|one| (one.rule.as_str(), one.consequence_of.as_deref()))
+        .map(|finding| (finding.rule.as_str(), finding.consequence_of.as_deref()))
         .collect();
     assert_eq!(ids, [("K6", None), ("J6", Some("K6"))], "{found:#?}");
 }
 
 #[test]
 fn threads_of_pools() {
-    one(
+    expect_only(
         found(&[(at(metric::NODE_POOL_WAIT), 0.180)]),
         "J2",
         [
@@ -145,7 +145,7 @@ fn threads_of_pools() {
             (at(metric::DOTNET_THREADS), 12.0 + f64::from(nth)),
         ]
     });
-    one(
+    expect_only(
         starved,
         "R6",
         [
@@ -171,21 +171,25 @@ fn scripts_and_servers_that_are_slow() {
         (log(metric::LOG_FAILURES, &[]), 2.0),
         (log(metric::LOG_FAILURES_OF, &[("of", call)]), 1.5),
     ];
-    let says = "120 requests a minute took PHP-FPM longer than its `request_slowlog_timeout`; 75 % of them were in PDOStatement->execute() \
+    let expected = "120 requests a minute took PHP-FPM longer than its `request_slowlog_timeout`; 75 % of them were in PDOStatement->execute() \
         /srv/www/db.php:12";
-    one(found(&slow), "R4", [call, says, "time-out"]);
+    expect_only(found(&slow), "R4", [call, expected, "time-out"]);
     let answers = [(time("header"), 0.900), (time("request"), 0.950)];
-    let says = "took 900 ms to begin their answers (95th percentile), 30 ms at low load, and took connections within 1 ms";
-    one(
+    let expected = "took 900 ms to begin their answers (95th percentile), 30 ms at low load, and took connections within 1 ms";
+    expect_only(
         found(&answers),
         "X7",
-        ["servers behind nginx are slow", says, "look behind nginx"],
+        [
+            "servers behind nginx are slow",
+            expected,
+            "look behind nginx",
+        ],
     );
     let connects = [(time("header"), 0.300), (time("connect"), 0.250)];
-    let says = [
+    let expected = [
         "takes no connections",
         "nginx took 250 ms to connect to a server (95th percentile), and 1 ms at low load",
         "backlog",
     ];
-    one(found(&connects), "X3", says);
+    expect_only(found(&connects), "X3", expected);
 }

@@ -4,7 +4,7 @@ use plimsoll_model::metric;
 
 use super::measure::sustained;
 use super::proxy::{place, written};
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::statements::most;
 use super::stretch::{View, bounded};
 
@@ -23,28 +23,28 @@ const COMMIT_MAX: f64 = 0.15;
 const HIT_MIN: f64 = 0.95;
 
 /// What is waited for: labels of active sessions.
-pub(super) type Waits = &'static [(&'static str, &'static str)];
-pub(super) const LOCK: Waits = &[("wait", "lock")];
-const LIGHT_LOCK: Waits = &[("wait", "lwlock")];
-const READ: Waits = &[("event", "DataFileRead")];
-const COMMIT: Waits = &[("event", "WALSync"), ("event", "WALWrite")];
+pub(super) type WaitLabels = &'static [(&'static str, &'static str)];
+pub(super) const LOCK: WaitLabels = &[("wait", "lock")];
+const LIGHT_LOCK: WaitLabels = &[("wait", "lwlock")];
+const READ: WaitLabels = &[("event", "DataFileRead")];
+const COMMIT: WaitLabels = &[("event", "WALSync"), ("event", "WALWrite")];
 
-pub(super) fn sessions(subject: &str, state: &str) -> String {
+pub(super) fn sessions(label_set: &str, state: &str) -> String {
     metric::series(
         metric::POSTGRES_SESSIONS,
-        &[("at", place(subject)), ("state", state)],
+        &[("at", place(label_set)), ("state", state)],
     )
 }
 
-fn active(subject: &str, (name, value): (&str, &str)) -> String {
+fn active(label_set: &str, (name, value): (&str, &str)) -> String {
     metric::series(
         metric::POSTGRES_ACTIVE,
-        &[("at", place(subject)), (name, value)],
+        &[("at", place(label_set)), (name, value)],
     )
 }
 
-pub(super) fn of(metric: &str, subject: &str) -> String {
-    metric::series(metric, &[("at", place(subject))])
+pub(super) fn of(metric: &str, label_set: &str) -> String {
+    metric::series(metric, &[("at", place(label_set))])
 }
 
 /// Every server, as the subject of a rule.
@@ -55,20 +55,20 @@ pub(super) fn servers(view: &View<'_>) -> Vec<String> {
 }
 
 /// Share of the active sessions, over the stretch, that wait for one of these; `None` where there are too few.
-pub(super) fn share(view: &View<'_>, subject: &str, waits: Waits) -> Option<f64> {
-    let all = view.mean(&sessions(subject, "active"));
+pub(super) fn share(view: &View<'_>, label_set: &str, waits: WaitLabels) -> Option<f64> {
+    let all = view.mean(&sessions(label_set, "active"));
     let all = all.filter(|&all| all >= ACTIVE_MIN)?;
     let waiting = waits
         .iter()
-        .filter_map(|wait| view.mean(&active(subject, *wait)));
+        .filter_map(|wait| view.mean(&active(label_set, *wait)));
     Some(waiting.sum::<f64>() / all)
 }
 
-fn waits(view: &View<'_>, waits: Waits, above: f64) -> Vec<Sign> {
-    let signs = servers(view).into_iter().filter_map(|subject| {
-        let share = share(view, &subject, waits)?;
+fn waits(view: &View<'_>, waits: WaitLabels, above: f64) -> Vec<Sign> {
+    let signs = servers(view).into_iter().filter_map(|label_set| {
+        let share = share(view, &label_set, waits)?;
         Some(Sign {
-            subject,
+            label_set,
             magnitude: share,
             present: share > above,
         })
@@ -85,29 +85,29 @@ fn most_sessions(view: &View<'_>, at: &str) -> Option<f64> {
 
 /// P1: as many sessions as there may be, or nearly.
 pub(super) fn connections(view: &View<'_>) -> Vec<Sign> {
-    let signs = servers(view).into_iter().filter_map(|subject| {
-        let most = most_sessions(view, place(&subject)).unwrap_or(f64::INFINITY);
+    let signs = servers(view).into_iter().filter_map(|label_set| {
+        let most = most_sessions(view, place(&label_set)).unwrap_or(f64::INFINITY);
         let (all, refused) = (
-            sessions(&subject, "all"),
-            of(metric::POSTGRES_REFUSED, &subject),
+            sessions(&label_set, "all"),
+            of(metric::POSTGRES_REFUSED, &label_set),
         );
         let share = view.share_of_seconds(|row| {
             let is_full = row.get(&all).is_some_and(|all| all >= NEARLY_FULL * most);
             Some(row.get(&refused)? > 0.0 || is_full)
         });
-        sustained(&subject, share)
+        sustained(&label_set, share)
     });
     signs.collect()
 }
 
-pub(super) fn connections_words(case: &Case<'_>) -> Words {
+pub(super) fn connections_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let setting = view.setting(at, "max_connections", "");
     let most = most_sessions(view, at);
     let (all, idle) = (
-        sessions(case.subject, "all"),
-        sessions(case.subject, "idle"),
+        sessions(case.label_set, "all"),
+        sessions(case.label_set, "idle"),
     );
     let mut sentence = match (most, view.max(&all)) {
         (Some(most), Some(all)) => {
@@ -120,7 +120,7 @@ pub(super) fn connections_words(case: &Case<'_>) -> Words {
         }
     };
     if let Some(idle) = view.mean(&idle).filter(|&idle| idle >= 1.0) {
-        say(
+        append_clause(
             &mut sentence,
             format_args!("; {idle:.0} of them did nothing, on average"),
         );
@@ -131,7 +131,7 @@ pub(super) fn connections_words(case: &Case<'_>) -> Words {
             case.line(&all, "sessions of clients"),
             most.map(|most| NEARLY_FULL * most),
         ))
-        .with(case.line(&sessions(case.subject, "active"), "sessions that carry out a statement"))
+        .with(case.line(&sessions(case.label_set, "active"), "sessions that carry out a statement"))
         .with(case.line(&idle, "sessions that do nothing"))
         .advising(format!(
             "let clients share sessions: a smaller pool in each process, or pgbouncer in transaction mode; raising \
@@ -143,28 +143,28 @@ pub(super) fn connections_words(case: &Case<'_>) -> Words {
 /// P2: more sessions run than the CPUs can carry. Told only where the server's CPUs are known: those of the target's
 /// machine.
 pub(super) fn cpu(view: &View<'_>) -> Vec<Sign> {
-    let signs = servers(view).into_iter().filter_map(|subject| {
-        let running = active(&subject, ("wait", "none"));
+    let signs = servers(view).into_iter().filter_map(|label_set| {
+        let running = active(&label_set, ("wait", "none"));
         let share = view.share_of_seconds(|row| {
             let local = row.get(metric::TARGET_IS_LOCAL)? > 0.0;
             Some(local && row.get(&running)? > RUNNING_PER_CPU * row.get(metric::CPU_COUNT)?)
         });
-        sustained(&subject, share)
+        sustained(&label_set, share)
     });
     signs.collect()
 }
 
-pub(super) fn cpu_words(case: &Case<'_>) -> Words {
+pub(super) fn cpu_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let running = active(case.subject, ("wait", "none"));
+    let running = active(case.label_set, ("wait", "none"));
     let cpus = view.max(metric::CPU_COUNT).unwrap_or(0.0);
     let mut sentence = format!(
         "{:.0} statements ran at once in PostgreSQL, on average, on {cpus:.0} CPUs",
         view.mean(&running).unwrap_or(0.0)
     );
-    say_statement(&mut sentence, case, metric::POSTGRES_RUNNING, "most of all");
+    append_statement(&mut sentence, case, metric::POSTGRES_RUNNING, "most of all");
     Words::new(
-        format!("CPU for PostgreSQL ({})", place(case.subject)),
+        format!("CPU for PostgreSQL ({})", place(case.label_set)),
         sentence,
     )
     .with(bounded(
@@ -175,37 +175,43 @@ pub(super) fn cpu_words(case: &Case<'_>) -> Words {
 }
 
 /// Names the statement that most sessions have.
-pub(super) fn say_statement(
+pub(super) fn append_statement(
     sentence: &mut String,
-    case: &Case<'_>,
+    case: &RuleMatch<'_>,
     metric: &'static str,
     what: &str,
 ) {
-    let at = place(case.subject);
+    let at = place(case.label_set);
     if let Some((statement, _)) = most(case.failing(), metric, at, "statement").first() {
-        say(sentence, format_args!("; {what}: `{statement}`"));
+        append_clause(sentence, format_args!("; {what}: `{statement}`"));
     }
 }
 
 /// The words of a wait that takes a share of the active sessions.
-fn wait_words(case: &Case<'_>, limit: &str, what: &str, waits: Waits, above: f64) -> Words {
-    let subject = case.subject;
-    let first = active(subject, waits[0]);
-    let waiting = case.over.asked(
+fn wait_words(
+    case: &RuleMatch<'_>,
+    limit: &str,
+    what: &str,
+    waits: WaitLabels,
+    above: f64,
+) -> Words {
+    let label_set = case.label_set;
+    let first = active(label_set, waits[0]);
+    let waiting = case.over.evidence(
         (&first, "share of active sessions that wait for it", "1"),
-        |view| share(view, subject, waits),
+        |view| share(view, label_set, waits),
     );
     let sentence = format!(
         "{:.0} % of PostgreSQL's active sessions waited {what}",
         waiting.failing.unwrap_or(0.0) * 100.0
     );
     Words::new(
-        format!("{limit} in PostgreSQL ({})", place(subject)),
+        format!("{limit} in PostgreSQL ({})", place(label_set)),
         sentence,
     )
     .with(bounded(waiting, Some(above)))
     .with(case.line(
-        &sessions(subject, "active"),
+        &sessions(label_set, "active"),
         "sessions that carry out a statement",
     ))
 }
@@ -215,8 +221,8 @@ pub(super) fn locks(view: &View<'_>) -> Vec<Sign> {
     waits(view, LOCK, LOCK_MAX)
 }
 
-pub(super) fn locks_words(case: &Case<'_>) -> Words {
-    let waited = of(metric::POSTGRES_LOCKS_WAITED, case.subject);
+pub(super) fn locks_words(case: &RuleMatch<'_>) -> Words {
+    let waited = of(metric::POSTGRES_LOCKS_WAITED, case.label_set);
     let mut words = wait_words(
         case,
         "locks",
@@ -225,13 +231,13 @@ pub(super) fn locks_words(case: &Case<'_>) -> Words {
         LOCK_MAX,
     )
     .with(case.line(&waited, "locks that are waited for"));
-    say_statement(
+    append_statement(
         &mut words.sentence,
         case,
         metric::POSTGRES_WAITING,
         "most of them to carry out",
     );
-    say_statement(
+    append_statement(
         &mut words.sentence,
         case,
         metric::POSTGRES_BLOCKING,
@@ -245,7 +251,7 @@ pub(super) fn light_locks(view: &View<'_>) -> Vec<Sign> {
     waits(view, LIGHT_LOCK, LIGHT_LOCK_MAX)
 }
 
-pub(super) fn light_locks_words(case: &Case<'_>) -> Words {
+pub(super) fn light_locks_words(case: &RuleMatch<'_>) -> Words {
     let mut words = wait_words(
         case,
         "internal locks",
@@ -256,19 +262,19 @@ pub(super) fn light_locks_words(case: &Case<'_>) -> Words {
     let events = most(
         case.failing(),
         metric::POSTGRES_ACTIVE,
-        place(case.subject),
+        place(case.label_set),
         "event",
     );
     let internal = events.iter().find(|(event, _)| *event != "DataFileRead");
     if let Some((event, _)) = internal {
-        say(&mut words.sentence, format_args!(", most of all {event}"));
+        append_clause(&mut words.sentence, format_args!(", most of all {event}"));
     }
     words
 }
 
-fn hit_ratio(view: &View<'_>, subject: &str) -> Option<f64> {
-    let hit = view.mean(&of(metric::POSTGRES_BLOCKS_HIT, subject))?;
-    let read = view.mean(&of(metric::POSTGRES_BLOCKS_READ, subject))?;
+fn hit_ratio(view: &View<'_>, label_set: &str) -> Option<f64> {
+    let hit = view.mean(&of(metric::POSTGRES_BLOCKS_HIT, label_set))?;
+    let read = view.mean(&of(metric::POSTGRES_BLOCKS_READ, label_set))?;
     (hit + read > 0.0).then(|| hit / (hit + read))
 }
 
@@ -276,22 +282,24 @@ fn hit_ratio(view: &View<'_>, subject: &str) -> Option<f64> {
 pub(super) fn reads(view: &View<'_>) -> Vec<Sign> {
     let mut signs = waits(view, READ, READ_MAX);
     for sign in &mut signs {
-        sign.present &= hit_ratio(view, &sign.subject).is_some_and(|ratio| ratio < HIT_MIN);
+        sign.present &= hit_ratio(view, &sign.label_set).is_some_and(|ratio| ratio < HIT_MIN);
     }
     signs
 }
 
-pub(super) fn reads_words(case: &Case<'_>) -> Words {
-    let subject = case.subject;
-    let hits = case.over.asked(
+pub(super) fn reads_words(case: &RuleMatch<'_>) -> Words {
+    let label_set = case.label_set;
+    let hits = case.over.evidence(
         (
-            &of(metric::POSTGRES_BLOCKS_HIT, subject),
+            &of(metric::POSTGRES_BLOCKS_HIT, label_set),
             "share of blocks found in memory",
             "1",
         ),
-        |view| hit_ratio(view, subject),
+        |view| hit_ratio(view, label_set),
     );
-    let setting = case.failing().setting(place(subject), "shared_buffers", "");
+    let setting = case
+        .failing()
+        .setting(place(label_set), "shared_buffers", "");
     let now =
         setting.map(|(now, file)| format!(" (now {:.0} MiB){}", now / 1_048_576.0, written(file)));
     let mut words = wait_words(case, "buffers", "for blocks of files", READ, READ_MAX)
@@ -301,7 +309,7 @@ pub(super) fn reads_words(case: &Case<'_>) -> Words {
              RAM for the system's cache",
             now.unwrap_or_default()
         ));
-    say_statement(
+    append_statement(
         &mut words.sentence,
         case,
         metric::POSTGRES_RUNNING,
@@ -315,9 +323,9 @@ pub(super) fn commits(view: &View<'_>) -> Vec<Sign> {
     waits(view, COMMIT, COMMIT_MAX)
 }
 
-pub(super) fn commits_words(case: &Case<'_>) -> Words {
+pub(super) fn commits_words(case: &RuleMatch<'_>) -> Words {
     let [commits, wal] =
-        [metric::POSTGRES_COMMITS, metric::POSTGRES_WAL].map(|metric| of(metric, case.subject));
+        [metric::POSTGRES_COMMITS, metric::POSTGRES_WAL].map(|metric| of(metric, case.label_set));
     wait_words(
         case,
         "the write-ahead log",

@@ -3,9 +3,9 @@
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
-use super::postgres::{ACTIVE_MIN, LOCK, locks, of, say_statement, servers, sessions, share};
+use super::postgres::{ACTIVE_MIN, LOCK, append_statement, locks, of, servers, sessions, share};
 use super::proxy::{place, written};
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::statements::{busiest, counted_words, each_most, most};
 use super::stretch::{View, bounded};
 use crate::statements::{advised, chooses};
@@ -38,9 +38,9 @@ fn scanned<'a>(view: &View<'a>, at: &str) -> Option<(&'a str, f64, f64)> {
 
 /// P7: what the server does is to read a table from its first row to its last, again and again.
 pub(super) fn scans(view: &View<'_>) -> Vec<Sign> {
-    let signs = servers(view).into_iter().filter_map(|subject| {
-        let at = place(&subject).to_owned();
-        let active = view.mean(&sessions(&subject, "active"))?;
+    let signs = servers(view).into_iter().filter_map(|label_set| {
+        let at = place(&label_set).to_owned();
+        let active = view.mean(&sessions(&label_set, "active"))?;
         let (_, _, rows) = scanned(view, &at)?;
         let running = most(view, metric::POSTGRES_RUNNING, &at, "statement");
         // Roles that do not see statements see no share of one.
@@ -48,9 +48,9 @@ pub(super) fn scans(view: &View<'_>) -> Vec<Sign> {
         let may_be_spared = running
             .first()
             .is_none_or(|(statement, sessions)| *sessions > MOSTLY * active && chooses(statement));
-        let locked = share(view, &subject, LOCK).unwrap_or(0.0);
+        let locked = share(view, &label_set, LOCK).unwrap_or(0.0);
         Some(Sign {
-            subject,
+            label_set,
             magnitude: active,
             present: active >= ACTIVE_MIN && rows > ROWS_MAX && may_be_spared && locked < 0.5,
         })
@@ -58,9 +58,9 @@ pub(super) fn scans(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn scans_words(case: &Case<'_>) -> Words {
+pub(super) fn scans_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let (table, per_second, each) = scanned(view, at).unwrap_or_default();
     let mut sentence = format!(
         "PostgreSQL read {per_second:.0} rows a second of {table}, {each:.0} each time, because it reads it from the first \
@@ -69,7 +69,7 @@ pub(super) fn scans_words(case: &Case<'_>) -> Words {
     let counted = counted_words(view, at);
     if counted.is_empty() {
         let what = "what it carries out most";
-        say_statement(&mut sentence, case, metric::POSTGRES_RUNNING, what);
+        append_statement(&mut sentence, case, metric::POSTGRES_RUNNING, what);
     } else {
         sentence.push_str(&counted);
     }
@@ -83,7 +83,7 @@ pub(super) fn scans_words(case: &Case<'_>) -> Words {
     Words::new(format!("a missing index on {table} in PostgreSQL ({at})"), sentence)
         .with(case.line(&rows, "rows read by reading the whole table, per second"))
         .with(bounded(
-            case.line(&sessions(case.subject, "active"), "sessions that carry out a statement"),
+            case.line(&sessions(case.label_set, "active"), "sessions that carry out a statement"),
             Some(ACTIVE_MIN),
         ))
         .advising(format!(
@@ -96,12 +96,12 @@ pub(super) fn scans_words(case: &Case<'_>) -> Words {
 pub(super) fn idle(view: &View<'_>) -> Vec<Sign> {
     let mut signs = locks(view);
     for sign in &mut signs {
-        let idle = of(metric::POSTGRES_IDLE_IN_TRANSACTION, &sign.subject);
+        let idle = of(metric::POSTGRES_IDLE_IN_TRANSACTION, &sign.label_set);
         let idle_s = view.max(&idle).unwrap_or(0.0);
         let holds = most(
             view,
             metric::POSTGRES_BLOCKING,
-            place(&sign.subject),
+            place(&sign.label_set),
             "state",
         );
         // A role that sees all sees who holds what; another sees only that somebody is idle.
@@ -112,19 +112,19 @@ pub(super) fn idle(view: &View<'_>) -> Vec<Sign> {
     signs
 }
 
-pub(super) fn idle_words(case: &Case<'_>) -> Words {
-    let idle = of(metric::POSTGRES_IDLE_IN_TRANSACTION, case.subject);
+pub(super) fn idle_words(case: &RuleMatch<'_>) -> Words {
+    let idle = of(metric::POSTGRES_IDLE_IN_TRANSACTION, case.label_set);
     let mut sentence = format!(
         "a transaction had done nothing for {:.0} s while others waited for what it holds",
         case.failing().max(&idle).unwrap_or(0.0)
     );
-    say_statement(
+    append_statement(
         &mut sentence,
         case,
         metric::POSTGRES_BLOCKING,
         "its last statement",
     );
-    say_statement(
+    append_statement(
         &mut sentence,
         case,
         metric::POSTGRES_WAITING,
@@ -133,7 +133,7 @@ pub(super) fn idle_words(case: &Case<'_>) -> Words {
     Words::new(
         format!(
             "an idle transaction in PostgreSQL ({})",
-            place(case.subject)
+            place(case.label_set)
         ),
         sentence,
     )
@@ -142,15 +142,15 @@ pub(super) fn idle_words(case: &Case<'_>) -> Words {
         Some(IDLE_MAX_S),
     ))
     .with(case.line(
-        &sessions(case.subject, "idle in transaction"),
+        &sessions(case.label_set, "idle in transaction"),
         "sessions idle in a transaction",
     ))
 }
 
 /// P9: sorts and hashes go to files.
-pub(super) fn spills_words(case: &Case<'_>) -> Words {
+pub(super) fn spills_words(case: &RuleMatch<'_>) -> Words {
     let spilt = case.series(metric::POSTGRES_TEMPORARY);
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let setting = case.failing().setting(at, "work_mem", "");
     let now =
         setting.map(|(now, file)| format!(" (now {:.1} MiB){}", now / 1_048_576.0, written(file)));
@@ -158,14 +158,14 @@ pub(super) fn spills_words(case: &Case<'_>) -> Words {
         "sorts and hashes of PostgreSQL wrote {:.1} MiB a second to temporary files",
         case.failing().mean(&spilt).unwrap_or(0.0) / 1_048_576.0
     );
-    say_statement(
+    append_statement(
         &mut sentence,
         case,
         metric::POSTGRES_RUNNING,
         "what it carries out most",
     );
     if let Some((statement, each)) = each_most(case.failing(), metric::STATEMENT_SPILT, at) {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(
                 "; `{statement}` writes {:.1} MiB each time",
@@ -185,8 +185,8 @@ pub(super) fn spills_words(case: &Case<'_>) -> Words {
 /// P10: checkpoints come before they are due, or the log's buffers are full.
 pub(super) fn checkpoints(view: &View<'_>) -> Vec<Sign> {
     let seconds = view.rows().count() as f64;
-    let signs = servers(view).into_iter().filter_map(|subject| {
-        let mean = |metric| view.mean(&of(metric, &subject));
+    let signs = servers(view).into_iter().filter_map(|label_set| {
+        let mean = |metric| view.mean(&of(metric, &label_set));
         let requested = mean(metric::POSTGRES_CHECKPOINTS_REQUESTED)? * seconds;
         let timed = mean(metric::POSTGRES_CHECKPOINTS_TIMED)? * seconds;
         let full = mean(metric::POSTGRES_WAL_FULL).unwrap_or(0.0);
@@ -194,21 +194,21 @@ pub(super) fn checkpoints(view: &View<'_>) -> Vec<Sign> {
         Some(Sign {
             magnitude: requested + full,
             present: too_many || full > WAL_FULL_MAX,
-            subject,
+            label_set,
         })
     });
     signs.collect()
 }
 
-pub(super) fn checkpoints_words(case: &Case<'_>) -> Words {
+pub(super) fn checkpoints_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let [requested, full, wal] = [
         metric::POSTGRES_CHECKPOINTS_REQUESTED,
         metric::POSTGRES_WAL_FULL,
         metric::POSTGRES_WAL,
     ]
-    .map(|metric| of(metric, case.subject));
+    .map(|metric| of(metric, case.label_set));
     let now = |name: &str| {
         let setting = view.setting(at, name, "");
         let now = setting
@@ -235,21 +235,21 @@ pub(super) fn checkpoints_words(case: &Case<'_>) -> Words {
 }
 
 /// P12.
-pub(super) fn deadlocks_words(case: &Case<'_>) -> Words {
+pub(super) fn deadlocks_words(case: &RuleMatch<'_>) -> Words {
     let deadlocks = case.series(metric::POSTGRES_DEADLOCKS);
     let per_minute = case.failing().mean(&deadlocks).unwrap_or(0.0) * 60.0;
     let mut sentence = format!(
         "PostgreSQL broke {:.0} deadlocks a minute",
         per_minute.max(1.0)
     );
-    say_statement(
+    append_statement(
         &mut sentence,
         case,
         metric::POSTGRES_WAITING,
         "what waits most",
     );
     Words::new(
-        format!("deadlocks in PostgreSQL ({})", place(case.subject)),
+        format!("deadlocks in PostgreSQL ({})", place(case.label_set)),
         sentence,
     )
     .with(bounded(

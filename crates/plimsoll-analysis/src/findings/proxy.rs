@@ -4,8 +4,8 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use super::measure::{subject_of, sustained};
-use super::rule::{Case, Sign, Words, say};
-use super::stretch::{Row, View, bounded};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
+use super::stretch::{SecondValues, View, bounded};
 
 /// Share of nginx's places for connections from which it is as good as full.
 const NEARLY_FULL: f64 = 0.95;
@@ -16,8 +16,8 @@ const FRONTEND: &str = "FRONTEND";
 const BACKEND: &str = "BACKEND";
 
 /// Where the subject's part was asked.
-pub(super) fn place(subject: &str) -> &str {
-    label(subject, "at").unwrap_or("?")
+pub(super) fn place(label_set: &str) -> &str {
+    label(label_set, "at").unwrap_or("?")
 }
 
 /// `in FILE:LINE` where a file is known.
@@ -25,10 +25,10 @@ pub(super) fn written(file: Option<&str>) -> String {
     file.map(|file| format!(" in {file}")).unwrap_or_default()
 }
 
-fn active(subject: &str) -> String {
+fn active(label_set: &str) -> String {
     metric::series(
         metric::NGINX_CONNECTIONS,
-        &[("at", place(subject)), ("state", "active")],
+        &[("at", place(label_set)), ("state", "active")],
     )
 }
 
@@ -40,14 +40,14 @@ fn nginx_places(view: &View<'_>, at: &str) -> Option<f64> {
 }
 
 /// The words of a want of places, after a sentence that says how it was seen.
-pub(super) fn nginx_words(case: &Case<'_>, mut sentence: String) -> Words {
+pub(super) fn nginx_words(case: &RuleMatch<'_>, mut sentence: String) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let setting = view.setting(at, "worker_connections", "");
     let places = nginx_places(view, at);
     let remedy = match setting {
         Some((now, file)) => {
-            say(
+            append_clause(
                 &mut sentence,
                 format_args!("; `worker_connections` is {now:.0}"),
             );
@@ -71,7 +71,7 @@ pub(super) fn nginx_words(case: &Case<'_>, mut sentence: String) -> Words {
             Some(0.0),
         ))
         .with(bounded(
-            case.line(&active(case.subject), "connections of clients"),
+            case.line(&active(case.label_set), "connections of clients"),
             places,
         ))
         .with(case.line(
@@ -83,7 +83,7 @@ pub(super) fn nginx_words(case: &Case<'_>, mut sentence: String) -> Words {
 }
 
 /// X1: connections were accepted and closed at once.
-pub(super) fn nginx_dropped_words(case: &Case<'_>) -> Words {
+pub(super) fn nginx_dropped_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let dropped = case.series(metric::NGINX_DROPPED);
     let sentence = format!(
@@ -108,26 +108,30 @@ pub(super) fn nginx_nearly_full(view: &View<'_>) -> Vec<Sign> {
         .collect()
 }
 
-pub(super) fn nginx_nearly_full_words(case: &Case<'_>) -> Words {
+pub(super) fn nginx_nearly_full_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let places = nginx_places(view, place(case.subject)).unwrap_or(0.0);
+    let places = nginx_places(view, place(case.label_set)).unwrap_or(0.0);
     let sentence = format!(
         "nginx had up to {:.0} connections of clients and places for {places:.0}",
-        view.max(&active(case.subject)).unwrap_or(0.0)
+        view.max(&active(case.label_set)).unwrap_or(0.0)
     );
     nginx_words(case, sentence)
 }
 
 /// A proxy of HAProxy, or one of its servers.
-fn of(metric: &str, subject: &str, server: &str) -> String {
-    let proxy = label(subject, "proxy").unwrap_or("?");
-    let labels = [("at", place(subject)), ("proxy", proxy), ("server", server)];
+fn of(metric: &str, label_set: &str, server: &str) -> String {
+    let proxy = label(label_set, "proxy").unwrap_or("?");
+    let labels = [
+        ("at", place(label_set)),
+        ("proxy", proxy),
+        ("server", server),
+    ];
     metric::series(metric, &labels)
 }
 
 /// Servers with a limit of a backend.
-fn limited_servers<'a>(view: &View<'a>, subject: &str) -> Vec<&'a str> {
-    let (at, proxy) = (label(subject, "at"), label(subject, "proxy"));
+fn limited_servers<'a>(view: &View<'a>, label_set: &str) -> Vec<&'a str> {
+    let (at, proxy) = (label(label_set, "at"), label(label_set, "proxy"));
     let limits = view.series_of(metric::HAPROXY_SESSIONS_LIMIT);
     let own = limits.filter(|limit| label(limit, "at") == at && label(limit, "proxy") == proxy);
     own.filter_map(|limit| label(limit, "server"))
@@ -136,14 +140,14 @@ fn limited_servers<'a>(view: &View<'a>, subject: &str) -> Vec<&'a str> {
 }
 
 /// Whether a server has all its sessions in use.
-fn is_full(row: Row<'_>, subject: &str, server: &str) -> Option<bool> {
-    let sessions = row.get(&of(metric::HAPROXY_SESSIONS, subject, server))?;
-    Some(sessions >= row.get(&of(metric::HAPROXY_SESSIONS_LIMIT, subject, server))?)
+fn is_full(row: SecondValues<'_>, label_set: &str, server: &str) -> Option<bool> {
+    let sessions = row.get(&of(metric::HAPROXY_SESSIONS, label_set, server))?;
+    Some(sessions >= row.get(&of(metric::HAPROXY_SESSIONS_LIMIT, label_set, server))?)
 }
 
 /// Requests that wait for a backend, whichever server they wait for.
-fn waiting(row: Row<'_>, subject: &str, servers: &[&str]) -> Option<f64> {
-    let queue = |server: &str| row.get(&of(metric::HAPROXY_QUEUE, subject, server));
+fn waiting(row: SecondValues<'_>, label_set: &str, servers: &[&str]) -> Option<f64> {
+    let queue = |server: &str| row.get(&of(metric::HAPROXY_QUEUE, label_set, server));
     let own: f64 = servers.iter().filter_map(|server| queue(server)).sum();
     Some(queue(BACKEND)? + own)
 }
@@ -155,18 +159,18 @@ pub(super) fn server_queue(view: &View<'_>) -> Vec<Sign> {
     backends
         .filter_map(|series| {
             let proxy = label(series, "proxy")?;
-            let subject = metric::series("", &[("at", place(series)), ("proxy", proxy)]);
-            let servers = limited_servers(view, &subject);
+            let label_set = metric::series("", &[("at", place(series)), ("proxy", proxy)]);
+            let servers = limited_servers(view, &label_set);
             let share = view.share_of_seconds(|row| {
                 let full = servers
                     .iter()
-                    .filter_map(|server| is_full(row, &subject, server));
-                Some(waiting(row, &subject, &servers)? > 0.0 && full.max()?)
+                    .filter_map(|server| is_full(row, &label_set, server));
+                Some(waiting(row, &label_set, &servers)? > 0.0 && full.max()?)
             });
-            let sign = sustained(&subject, share)?;
+            let sign = sustained(&label_set, share)?;
             let lengths: Vec<f64> = view
                 .rows()
-                .filter_map(|row| waiting(row, &subject, &servers))
+                .filter_map(|row| waiting(row, &label_set, &servers))
                 .collect();
             Some(Sign {
                 magnitude: lengths.iter().sum::<f64>() / lengths.len().max(1) as f64,
@@ -176,30 +180,31 @@ pub(super) fn server_queue(view: &View<'_>) -> Vec<Sign> {
         .collect()
 }
 
-pub(super) fn server_queue_words(case: &Case<'_>) -> Words {
+pub(super) fn server_queue_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let (subject, at) = (case.subject, place(case.subject));
-    let backend = label(subject, "proxy").unwrap_or("?");
-    let servers = limited_servers(view, subject);
-    let fullness = |server: &str| view.share_of_seconds(|row| is_full(row, subject, server));
+    let (label_set, at) = (case.label_set, place(case.label_set));
+    let backend = label(label_set, "proxy").unwrap_or("?");
+    let servers = limited_servers(view, label_set);
+    let fullness = |server: &str| view.share_of_seconds(|row| is_full(row, label_set, server));
     let fullest = servers.iter().copied().max_by(|a, b| {
         let (a, b) = (fullness(a).unwrap_or(0.0), fullness(b).unwrap_or(0.0));
         a.total_cmp(&b)
     });
     let server = fullest.unwrap_or("?");
-    let limit = view.max(&of(metric::HAPROXY_SESSIONS_LIMIT, subject, server));
-    let queue = case.over.asked(
+    let limit = view.max(&of(metric::HAPROXY_SESSIONS_LIMIT, label_set, server));
+    let queue = case.over.evidence(
         (
-            &of(metric::HAPROXY_QUEUE, subject, BACKEND),
+            &of(metric::HAPROXY_QUEUE, label_set, BACKEND),
             "requests that wait for a server",
             "{request}",
         ),
         |view| {
             let lengths = view
                 .rows()
-                .filter_map(|row| waiting(row, subject, &servers));
-            let (sum, count) =
-                lengths.fold((0.0, 0.0), |(sum, count), one| (sum + one, count + 1.0));
+                .filter_map(|row| waiting(row, label_set, &servers));
+            let (sum, count) = lengths.fold((0.0, 0.0), |(sum, count), length| {
+                (sum + length, count + 1.0)
+            });
             (count > 0.0).then_some(sum / count)
         },
     );
@@ -211,7 +216,7 @@ pub(super) fn server_queue_words(case: &Case<'_>) -> Words {
         fullness(server).unwrap_or(0.0) * 100.0
     );
     let phase = |phase: &str| {
-        let proxy = label(subject, "proxy").unwrap_or("?");
+        let proxy = label(label_set, "proxy").unwrap_or("?");
         let labels = [
             ("at", at),
             ("proxy", proxy),
@@ -227,7 +232,7 @@ pub(super) fn server_queue_words(case: &Case<'_>) -> Words {
     .with(bounded(queue, Some(0.0)))
     .with(bounded(
         case.line(
-            &of(metric::HAPROXY_SESSIONS, subject, server),
+            &of(metric::HAPROXY_SESSIONS, label_set, server),
             "sessions with that server",
         ),
         limit,
@@ -237,8 +242,8 @@ pub(super) fn server_queue_words(case: &Case<'_>) -> Words {
     .advising(server_remedy(case, backend, server, limit))
 }
 
-fn server_remedy(case: &Case<'_>, backend: &str, server: &str, limit: Option<f64>) -> String {
-    let (view, at) = (case.failing(), place(case.subject));
+fn server_remedy(case: &RuleMatch<'_>, backend: &str, server: &str, limit: Option<f64>) -> String {
+    let (view, at) = (case.failing(), place(case.label_set));
     let known = [
         format!("{backend}/{server}"),
         format!("{backend}/default-server"),
@@ -262,7 +267,7 @@ pub(super) fn refused(view: &View<'_>) -> Vec<Sign> {
         .filter_map(|series| {
             let per_second = view.mean(series)?;
             Some(Sign {
-                subject: subject_of(series).to_owned(),
+                label_set: subject_of(series).to_owned(),
                 magnitude: per_second,
                 present: per_second > 0.0,
             })
@@ -270,11 +275,11 @@ pub(super) fn refused(view: &View<'_>) -> Vec<Sign> {
         .collect()
 }
 
-pub(super) fn refused_words(case: &Case<'_>) -> Words {
+pub(super) fn refused_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let errors = case.series(metric::HAPROXY_CONNECT_ERRORS);
-    let server = label(case.subject, "server").unwrap_or("?");
-    let backend = label(case.subject, "proxy").unwrap_or("?");
+    let server = label(case.label_set, "server").unwrap_or("?");
+    let backend = label(case.label_set, "proxy").unwrap_or("?");
     let per_minute = view.mean(&errors).unwrap_or(0.0) * 60.0;
     Words::new(
         format!("connections to server {server} of HAProxy's {backend}"),
@@ -307,21 +312,21 @@ pub(super) fn frontend_full(view: &View<'_>) -> Vec<Sign> {
         .chain(whole.map(|limit| (metric::HAPROXY_CONNECTIONS, limit)));
     pairs
         .filter_map(|(metric, limit)| {
-            let subject = subject_of(limit);
-            let level = format!("{metric}{subject}");
+            let label_set = subject_of(limit);
+            let level = format!("{metric}{label_set}");
             let share = view.share_of_seconds(|row| {
                 let limit = row.get(limit).filter(|&limit| limit > 0.0)?;
                 Some(row.get(&level)? >= limit)
             });
-            sustained(subject, share)
+            sustained(label_set, share)
         })
         .collect()
 }
 
-pub(super) fn frontend_full_words(case: &Case<'_>) -> Words {
+pub(super) fn frontend_full_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
-    let frontend = label(case.subject, "proxy");
+    let at = place(case.label_set);
+    let frontend = label(case.label_set, "proxy");
     let (level, limit) = match frontend {
         Some(_) => (metric::HAPROXY_SESSIONS, metric::HAPROXY_SESSIONS_LIMIT),
         None => (
@@ -369,10 +374,10 @@ pub(super) fn busy(view: &View<'_>) -> Vec<Sign> {
     .collect()
 }
 
-pub(super) fn busy_words(case: &Case<'_>) -> Words {
+pub(super) fn busy_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let idle = case.series(metric::HAPROXY_IDLE);
-    let at = place(case.subject);
+    let at = place(case.label_set);
     Words::new(
         format!("CPU of HAProxy ({at})"),
         format!(

@@ -51,7 +51,7 @@ pub(super) fn clause(view: &View<'_>) -> String {
 mod tests {
     use plimsoll_model::metric::series;
 
-    use super::super::parts_tests::{at, found_in};
+    use super::super::components_tests::{at, found_in};
     use super::*;
 
     #[test]
@@ -72,11 +72,11 @@ mod tests {
         ];
         let found = found_in(&healthy, &failing);
         assert_eq!(found[0].rule, "R2", "{found:#?}");
-        for says in [
+        for expected in [
             "Python was in rank (shop.py:41) in 75 % of the looks",
             "4.0 threads at a time wanted the interpreter's lock (GIL)",
         ] {
-            assert!(found[0].sentence.contains(says), "{found:#?}");
+            assert!(found[0].sentence.contains(expected), "{found:#?}");
         }
     }
 }

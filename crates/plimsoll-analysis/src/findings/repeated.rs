@@ -5,8 +5,8 @@ use plimsoll_model::reading::label;
 
 use super::proxy::place;
 use super::routes::repeating_route;
-use super::rule::{Case, Sign, Words};
-use super::statements::{Counted, counted};
+use super::rule::{RuleMatch, Sign, Words};
+use super::statements::{StatementCounts, counted};
 use super::stretch::{View, bounded};
 
 /// Times in one request from which a statement is repeated.
@@ -51,26 +51,28 @@ pub(super) fn statements(view: &View<'_>) -> Vec<Sign> {
     places.dedup();
     let signs = places.into_iter().flat_map(|at| {
         let counted = counted(view, at);
-        let all: f64 = counted.iter().map(|one| one.calls).sum();
-        let repeated = counted.into_iter().filter(|one| !is_frame(one.statement));
-        repeated.map(move |one: Counted<'_>| Sign {
-            subject: metric::series("", &[("at", at), ("statement", one.statement)]),
-            magnitude: one.calls,
-            present: one.calls >= PER_SECOND
-                && one.calls >= PER_REQUEST * requests
-                && one.calls > MOSTLY * all,
+        let all: f64 = counted.iter().map(|entry| entry.calls).sum();
+        let repeated = counted
+            .into_iter()
+            .filter(|entry| !is_frame(entry.statement));
+        repeated.map(move |entry: StatementCounts<'_>| Sign {
+            label_set: metric::series("", &[("at", at), ("statement", entry.statement)]),
+            magnitude: entry.calls,
+            present: entry.calls >= PER_SECOND
+                && entry.calls >= PER_REQUEST * requests
+                && entry.calls > MOSTLY * all,
         })
     });
     signs.collect()
 }
 
-pub(super) fn statements_words(case: &Case<'_>) -> Words {
-    let at = place(case.subject);
-    let statement = label(case.subject, "statement").unwrap_or("?");
+pub(super) fn statements_words(case: &RuleMatch<'_>) -> Words {
+    let at = place(case.label_set);
+    let statement = label(case.label_set, "statement").unwrap_or("?");
     let calls = case.series(metric::STATEMENT_CALLS);
     let per_request = case
         .over
-        .asked((&calls, "times in each request", "1"), |view| {
+        .evidence((&calls, "times in each request", "1"), |view| {
             Some(view.mean(&calls)? / requests(view)?)
         });
     // Under the failing load some requests were never carried out.
@@ -80,8 +82,8 @@ pub(super) fn statements_words(case: &Case<'_>) -> Words {
         .or(per_request.failing);
     let counted = counted(case.failing(), at)
         .into_iter()
-        .find(|one| one.statement == statement);
-    let each = counted.map_or_else(|| "0 µs".to_owned(), |one| one.each());
+        .find(|entry| entry.statement == statement);
+    let each = counted.map_or_else(|| "0 µs".to_owned(), |entry| entry.each());
     let route = repeating_route(case.failing(), statement);
     let route = route.map_or(String::new(), |route| format!(", as {route} does most"));
     Words::new(
@@ -90,7 +92,7 @@ pub(super) fn statements_words(case: &Case<'_>) -> Words {
             "each request carried out `{statement}` {:.0} times, {:.0} times a second in all, {each} each{route}: what it costs is \
              the number of them",
             times.unwrap_or(0.0),
-            counted.map_or(0.0, |one| one.calls)
+            counted.map_or(0.0, |entry| entry.calls)
         ),
     )
     .with(bounded(per_request, Some(PER_REQUEST)))

@@ -9,7 +9,7 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::Load;
 use plimsoll_model::reading::Readings;
 use plimsoll_model::run::Run;
-use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_model::window::Window;
 
 use super::find;
@@ -18,7 +18,7 @@ use crate::{summary, whole_run};
 /// Three seconds that pass, three in which half of everything fails; HAProxy has no place in the latter.
 fn run(steal: f64) -> Run {
     let mut run = summary::tests::run(Duration::from_secs(6));
-    let phase = |rate| Phase::constant(rate, Duration::from_secs(3));
+    let phase = |rate| LoadPhase::constant(rate, Duration::from_secs(3));
     run.header.plan.load = Load::Open {
         phases: vec![phase(10.0), phase(20.0)],
         spacing: Spacing::Even,
@@ -61,13 +61,13 @@ fn run(steal: f64) -> Run {
 fn what_a_part_counted_is_told_though_no_step_counts() {
     let calm = find(&run(0.0));
     let robbed = find(&run(0.3));
-    let said = |findings: &[super::Finding]| {
-        let told = findings.iter();
-        told.map(|finding| (finding.rule.clone(), finding.certainty))
+    let summaries = |findings: &[super::Finding]| {
+        let all = findings.iter();
+        all.map(|finding| (finding.rule.clone(), finding.certainty))
             .collect::<Vec<_>>()
     };
-    assert_eq!(said(&calm), [("H7".to_owned(), Certainty::Suspected)]);
-    assert_eq!(said(&robbed), [("H7".to_owned(), Certainty::Possible)]);
+    assert_eq!(summaries(&calm), [("H7".to_owned(), Certainty::Suspected)]);
+    assert_eq!(summaries(&robbed), [("H7".to_owned(), Certainty::Possible)]);
     assert!(!calm[0].sentence.contains("hypervisor"));
     assert!(
         robbed[0]

@@ -6,7 +6,7 @@ use crate::traces::{self, RouteUse};
 /// Routes of a stretch.
 pub(super) fn routes(view: &View<'_>) -> Vec<RouteUse> {
     let sum = |series: &str| -> f64 { view.rows().filter_map(|row| row.get(series)).sum() };
-    traces::told(|metric| view.series_of(metric).collect(), sum)
+    traces::collect_routes(|metric| view.series_of(metric).collect(), sum)
 }
 
 /// The route in whose requests a statement is repeated most, where spans tell.
@@ -14,8 +14,8 @@ pub(super) fn repeating_route(view: &View<'_>, statement: &str) -> Option<String
     let routes = routes(view).into_iter();
     let repeated = routes.flat_map(|route| {
         let own = route.repeated.clone().into_iter();
-        let own = own.filter(|one| one.statement == statement);
-        own.map(move |one| (one.calls, route.route.clone()))
+        let own = own.filter(|repeat| repeat.statement == statement);
+        own.map(move |repeat| (repeat.calls, route.route.clone()))
     });
     let most = repeated.max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(most.1)

@@ -8,7 +8,7 @@ use super::stretch::{Stretch3, View};
 
 /// One row of the table.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct FindingRule {
     /// Its name in reports, as in the table of rules.
     pub(super) id: &'static str,
     /// How strongly the symptom points to the limit.
@@ -18,7 +18,7 @@ pub(super) struct Rule {
     /// When it holds.
     pub(super) symptom: Symptom,
     /// Limit, sentence and evidence of a case that holds.
-    pub(super) words: fn(&Case<'_>) -> Words,
+    pub(super) words: fn(&RuleMatch<'_>) -> Words,
     /// What to do.
     pub(super) remedy: &'static str,
     /// Rules whose symptom this limit brings about, where both hold.
@@ -63,7 +63,7 @@ pub(super) enum Symptom {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sign {
     /// The labels that tell subjects apart, `{cgroup=/shop}`; empty when there is only one.
-    pub(super) subject: String,
+    pub(super) label_set: String,
     /// How much of it there is; comparable between stretches.
     pub(super) magnitude: f64,
     /// Whether the condition holds.
@@ -71,11 +71,11 @@ pub(super) struct Sign {
 }
 
 /// A rule that holds, for one subject.
-pub(super) struct Case<'a> {
+pub(super) struct RuleMatch<'a> {
     /// The three stretches.
     pub(super) over: &'a Stretch3<'a>,
     /// Labels of the subject.
-    pub(super) subject: &'a str,
+    pub(super) label_set: &'a str,
 }
 
 /// What a case says.
@@ -99,9 +99,9 @@ impl Sign {
         Self::of("", magnitude, present)
     }
 
-    pub(super) fn of(subject: &str, magnitude: f64, present: bool) -> Self {
+    pub(super) fn of(label_set: &str, magnitude: f64, present: bool) -> Self {
         Self {
-            subject: subject.to_owned(),
+            label_set: label_set.to_owned(),
             magnitude,
             present,
         }
@@ -143,7 +143,7 @@ impl Words {
     }
 }
 
-impl<'a> Case<'a> {
+impl<'a> RuleMatch<'a> {
     /// The failing stretch.
     pub(super) fn failing(&self) -> &View<'a> {
         &self.over.failing
@@ -151,7 +151,7 @@ impl<'a> Case<'a> {
 
     /// The name of the subject's series of a metric.
     pub(super) fn series(&self, metric: &str) -> String {
-        format!("{metric}{}", self.subject)
+        format!("{metric}{}", self.label_set)
     }
 
     /// Evidence: the mean of a series in the three stretches.
@@ -161,7 +161,7 @@ impl<'a> Case<'a> {
 }
 
 /// Adds a clause to a sentence.
-pub(super) fn say(sentence: &mut String, clause: fmt::Arguments<'_>) {
+pub(super) fn append_clause(sentence: &mut String, clause: fmt::Arguments<'_>) {
     sentence
         .write_fmt(clause)
         .expect("writing to a string does not fail");

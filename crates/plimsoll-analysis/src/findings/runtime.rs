@@ -5,9 +5,9 @@ use plimsoll_model::reading::label;
 
 use super::measure::{SUSTAINED, subject_of};
 use super::proxy::{place, written};
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::statements::most_of;
-use super::stretch::{Row, View, bounded};
+use super::stretch::{SecondValues, View, bounded};
 
 /// Share of the time from which an event loop has nothing to spare.
 const LOOP_BUSY: f64 = 0.95;
@@ -18,12 +18,12 @@ const LATE_SHARE: f64 = 0.25;
 /// What the slow log of PHP-FPM tells of.
 const SLOW: &str = "slow";
 
-fn of(metric: &str, subject: &str) -> String {
-    metric::series(metric, &[("at", place(subject))])
+fn of(metric: &str, label_set: &str) -> String {
+    metric::series(metric, &[("at", place(label_set))])
 }
 
-fn processes(subject: &str, state: &str) -> String {
-    let labels = [("at", place(subject)), ("state", state)];
+fn processes(label_set: &str, state: &str) -> String {
+    let labels = [("at", place(label_set)), ("state", state)];
     metric::series(metric::PHP_FPM_PROCESSES, &labels)
 }
 
@@ -32,10 +32,10 @@ fn processes(subject: &str, state: &str) -> String {
 pub(super) fn php_fpm(view: &View<'_>) -> Vec<Sign> {
     let pools = view.series_of(metric::PHP_FPM_SILENT);
     let signs = pools.filter_map(|silent| {
-        let subject = subject_of(silent);
+        let label_set = subject_of(silent);
         let (queue, idle) = (
-            of(metric::PHP_FPM_QUEUE, subject),
-            processes(subject, "idle"),
+            of(metric::PHP_FPM_QUEUE, label_set),
+            processes(label_set, "idle"),
         );
         let share = view.share_of_seconds(|row| {
             let is_full = row.get(&idle).is_some_and(|idle| idle < 1.0);
@@ -43,10 +43,10 @@ pub(super) fn php_fpm(view: &View<'_>) -> Vec<Sign> {
             Some(row.get(silent)? > 0.0 || is_full && is_waited)
         })?;
         let wanted = view
-            .mean(&of(metric::PHP_FPM_AT_LIMIT, subject))
+            .mean(&of(metric::PHP_FPM_AT_LIMIT, label_set))
             .unwrap_or(0.0);
         Some(Sign {
-            subject: subject.to_owned(),
+            label_set: label_set.to_owned(),
             magnitude: share,
             // With processes made on demand, the first time that more are wanted tells.
             present: share >= SUSTAINED || wanted > 0.0 && share > 0.0,
@@ -55,28 +55,28 @@ pub(super) fn php_fpm(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn php_fpm_words(case: &Case<'_>) -> Words {
+pub(super) fn php_fpm_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let (at, subject) = (place(case.subject), case.subject);
+    let (at, label_set) = (place(case.label_set), case.label_set);
     let setting = view.setting(at, "pm.max_children", "");
-    let silent = of(metric::PHP_FPM_SILENT, subject);
-    let queue = of(metric::PHP_FPM_QUEUE, subject);
+    let silent = of(metric::PHP_FPM_SILENT, label_set);
+    let queue = of(metric::PHP_FPM_QUEUE, label_set);
     let all = setting
         .map(|(now, _)| now)
-        .or(view.max(&processes(subject, "all")));
+        .or(view.max(&processes(label_set, "all")));
     let mut sentence = match all {
         Some(all) => format!("all {all:.0} processes of PHP-FPM were used"),
         None => "all processes of PHP-FPM were used".to_owned(),
     };
     if let Some(waiting) = view.max(&queue).filter(|&waiting| waiting > 0.0) {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(" while up to {waiting:.0} requests waited for one"),
         );
     }
     let share = view.mean(&silent).unwrap_or(0.0);
     if share > 0.0 {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(
                 "; in {:.0} % of the seconds none was left to answer about itself",
@@ -86,11 +86,11 @@ pub(super) fn php_fpm_words(case: &Case<'_>) -> Words {
     }
     let now = setting.map(|(now, file)| format!(" (now {now:.0}){}", written(file)));
     Words::new(format!("pm.max_children of PHP-FPM ({at})"), sentence)
-        .with(case.line(&processes(subject, "active"), "processes that carry out a request"))
+        .with(case.line(&processes(label_set, "active"), "processes that carry out a request"))
         .with(bounded(case.line(&queue, "requests that wait for a process"), Some(0.0)))
         .with(case.line(&silent, "share of the seconds in which none was left to answer"))
         .with(case.line(
-            &of(metric::PHP_FPM_AT_LIMIT, subject),
+            &of(metric::PHP_FPM_AT_LIMIT, label_set),
             "times that more were wanted than there may be, per second",
         ))
         .advising(format!(
@@ -118,16 +118,16 @@ pub(super) fn php_slow(view: &View<'_>) -> Vec<Sign> {
         .filter(|series| counted.is_empty() && label(series, "class") == Some(SLOW));
     let signs = written.chain(counted.iter().copied()).filter_map(|series| {
         let per_second = view.mean(series)?;
-        let subject = metric::series("", &[("at", place(series))]);
-        Some(Sign::of(&subject, per_second, per_second > 0.0))
+        let label_set = metric::series("", &[("at", place(series))]);
+        Some(Sign::of(&label_set, per_second, per_second > 0.0))
     });
     signs.collect()
 }
 
-pub(super) fn php_slow_words(case: &Case<'_>) -> Words {
+pub(super) fn php_slow_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
-    let counted = of(metric::PHP_FPM_SLOW, case.subject);
+    let at = place(case.label_set);
+    let counted = of(metric::PHP_FPM_SLOW, case.label_set);
     let written = metric::series(metric::LOG_FAILURES, &[("at", at), ("class", SLOW)]);
     let per_second = view.mean(&counted).or(view.mean(&written)).unwrap_or(0.0);
     let mut sentence = format!(
@@ -136,14 +136,14 @@ pub(super) fn php_slow_words(case: &Case<'_>) -> Words {
     );
     let call = slowest_call(view);
     match call {
-        Some((call, count)) => say(
+        Some((call, count)) => append_clause(
             &mut sentence,
             format_args!(
                 "; {:.0} % of them were in {call}",
                 (count * 100.0 / per_second.max(f64::MIN_POSITIVE)).min(100.0)
             ),
         ),
-        None => say(
+        None => append_clause(
             &mut sentence,
             format_args!("; its `slowlog` says where they were"),
         ),
@@ -171,14 +171,14 @@ pub(super) fn node(view: &View<'_>) -> Vec<Sign> {
     let late_s = LATE_MIN_S.max(LATE_SHARE * bound_s);
     let processes = view.series_of(metric::NODE_DELAY);
     let signs = processes.filter_map(|delay| {
-        let subject = subject_of(delay);
-        let active = of(metric::NODE_ACTIVE, subject);
+        let label_set = subject_of(delay);
+        let active = of(metric::NODE_ACTIVE, label_set);
         let share = view.share_of_seconds(|row| {
             let is_busy = row.get(&active).is_some_and(|active| active > LOOP_BUSY);
             Some(is_busy || row.get(delay)? > late_s)
         })?;
         Some(Sign {
-            subject: subject.to_owned(),
+            label_set: label_set.to_owned(),
             magnitude: share,
             present: share >= SUSTAINED,
         })
@@ -186,11 +186,11 @@ pub(super) fn node(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn node_words(case: &Case<'_>) -> Words {
+pub(super) fn node_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let [delay, active] =
-        [metric::NODE_DELAY, metric::NODE_ACTIVE].map(|metric| of(metric, case.subject));
-    let at = place(case.subject);
+        [metric::NODE_DELAY, metric::NODE_ACTIVE].map(|metric| of(metric, case.label_set));
+    let at = place(case.label_set);
     Words::new(
         format!("the event loop of Node ({at})"),
         format!(
@@ -208,7 +208,7 @@ const ALWAYS: f64 = 0.8;
 
 /// Requests that wait for Puma: those it has taken, and connections that it has not, which wait in the kernel where it is
 /// the target.
-fn waiting(row: Row<'_>, view: &View<'_>, backlog: &str) -> Option<f64> {
+fn waiting(row: SecondValues<'_>, view: &View<'_>, backlog: &str) -> Option<f64> {
     let listeners = view.series_of(metric::LISTEN_QUEUE);
     let own = listeners.filter(|series| label(series, "process") == Some(metric::TARGET));
     let in_kernel: f64 = own.filter_map(|series| row.get(series)).sum();
@@ -219,14 +219,14 @@ fn waiting(row: Row<'_>, view: &View<'_>, backlog: &str) -> Option<f64> {
 pub(super) fn puma(view: &View<'_>) -> Vec<Sign> {
     let servers = view.series_of(metric::PUMA_BACKLOG);
     let signs = servers.filter_map(|backlog| {
-        let subject = subject_of(backlog);
-        let capacity = of(metric::PUMA_CAPACITY, subject);
+        let label_set = subject_of(backlog);
+        let capacity = of(metric::PUMA_CAPACITY, label_set);
         let full = view.share_of_seconds(|row| Some(row.get(&capacity)? < 1.0))?;
         let waited = view.share_of_seconds(|row| {
             Some(row.get(&capacity)? < 1.0 && waiting(row, view, backlog)? > 0.0)
         })?;
         Some(Sign {
-            subject: subject.to_owned(),
+            label_set: label_set.to_owned(),
             magnitude: full,
             present: waited >= SUSTAINED || full >= ALWAYS,
         })
@@ -234,15 +234,15 @@ pub(super) fn puma(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn puma_words(case: &Case<'_>) -> Words {
+pub(super) fn puma_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let [backlog, capacity, requests] = [
         metric::PUMA_BACKLOG,
         metric::PUMA_CAPACITY,
         metric::PUMA_REQUESTS,
     ]
-    .map(|metric| of(metric, case.subject));
+    .map(|metric| of(metric, case.label_set));
     let threads = view.setting(at, "threads", "").map(|(threads, _)| threads);
     let workers = view
         .setting(at, "workers", "")
@@ -254,19 +254,19 @@ pub(super) fn puma_words(case: &Case<'_>) -> Words {
             .unwrap_or_default()
     );
     if workers > 1.0 {
-        say(&mut sentence, format_args!(", in {workers:.0} workers,"));
+        append_clause(&mut sentence, format_args!(", in {workers:.0} workers,"));
     }
     let most = view
         .rows()
         .filter_map(|row| waiting(row, view, &backlog))
         .fold(0.0, f64::max);
     if most > 0.0 {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(" while up to {most:.0} requests and connections waited for one"),
         );
     }
-    let waiting = case.over.asked(
+    let waiting = case.over.evidence(
         (
             &backlog,
             "requests and connections that wait for a thread",

@@ -5,7 +5,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{Trial, TrialKind};
 
-use super::rule::say;
+use super::rule::append_clause;
 use crate::stats::scalability::{POINTS_MIN, Scalability, fit, intervals};
 
 /// Share of requests that may fail in a trial that tells how much is done.
@@ -50,8 +50,8 @@ pub fn scaling(run: &Run) -> Option<Scaling> {
 }
 
 fn of(trials: &[Trial], seed: Seed) -> Option<Scaling> {
-    let telling: Vec<&Trial> = trials.iter().filter(|trial| tells(trial)).collect();
-    let points: Vec<(f64, f64)> = telling
+    let usable: Vec<&Trial> = trials.iter().filter(|trial| is_usable(trial)).collect();
+    let points: Vec<(f64, f64)> = usable
         .iter()
         .map(|trial| (trial.in_flight_mean, trial.throughput))
         .collect();
@@ -60,18 +60,18 @@ fn of(trials: &[Trial], seed: Seed) -> Option<Scaling> {
         .map(|point| point.0)
         .fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|point| point.0).fold(0.0, f64::max);
-    if loads(&telling) < POINTS_MIN || most < RANGE_END_MIN || most < RANGE_MIN * least {
+    if loads(&usable) < POINTS_MIN || most < RANGE_END_MIN || most < RANGE_MIN * least {
         return None;
     }
     let law = fit(&points)?;
-    let away = points
+    let deviations = points
         .iter()
         .map(|&(at_once, throughput)| (law.throughput(at_once) / throughput - 1.0).abs());
-    if away.sum::<f64>() > DISTANCE_MAX * points.len() as f64 {
+    if deviations.sum::<f64>() > DISTANCE_MAX * points.len() as f64 {
         return None;
     }
     let [contention, coherency] = intervals(&points, seed)?;
-    let passed = telling.iter().filter(|trial| trial.verdict.is_pass());
+    let passed = usable.iter().filter(|trial| trial.verdict.is_pass());
     let highest = passed.max_by(|a, b| a.throughput.total_cmp(&b.throughput))?;
     let in_flight = highest.in_flight_mean.max(1.0);
     let is_coherent = coherency.0 > 0.0;
@@ -94,16 +94,16 @@ fn of(trials: &[Trial], seed: Seed) -> Option<Scaling> {
     Some(scaling)
 }
 
-fn tells(trial: &Trial) -> bool {
+fn is_usable(trial: &Trial) -> bool {
     let kind = trial.spec.kind;
     let is_of_the_line = kind.counts_for_line()
         || matches!(
             kind,
             TrialKind::Anchor | TrialKind::Noise | TrialKind::Step | TrialKind::Single
         );
-    let is_judged = trial.verdict.is_pass() || trial.verdict.is_fail();
+    let is_decided = trial.verdict.is_pass() || trial.verdict.is_fail();
     is_of_the_line
-        && is_judged
+        && is_decided
         && trial.throughput > 0.0
         && trial.in_flight_mean >= IN_FLIGHT_MIN
         && trial.errors as f64 <= ERRORS_MAX * trial.requests as f64
@@ -148,7 +148,7 @@ fn basis(scaling: &Scaling) -> String {
     );
     if scaling.coherency.0 > 0.0 {
         let (low, high) = scaling.coherency;
-        say(
+        append_clause(
             &mut text,
             format_args!(", κ {:.6} ({low:.6} to {high:.6})", scaling.law.coherency),
         );
@@ -180,7 +180,7 @@ mod tests {
                 in_flight_cap: 1000,
             },
             start_second: 0,
-            judged: (0, 10),
+            measured: (0, 10),
             verdict: if passes {
                 TrialVerdict::Pass
             } else {
@@ -213,7 +213,7 @@ mod tests {
             .collect()
     }
 
-    const ONE_AT_A_TIME: Scalability = Scalability {
+    const HALF_SERIAL: Scalability = Scalability {
         alone: 50.0,
         contention: 0.5,
         coherency: 0.0,
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_queue_before_one_server() {
-        let trials = trials(ONE_AT_A_TIME, &[0.4, 0.8, 1.5, 3.0, 5.0, 9.0, 20.0, 40.0]);
+        let trials = trials(HALF_SERIAL, &[0.4, 0.8, 1.5, 3.0, 5.0, 9.0, 20.0, 40.0]);
         let scaling = of(&trials, Seed(3)).unwrap();
         assert!((scaling.law.contention - 0.5).abs() < 0.1, "{scaling:?}");
         assert_eq!((scaling.coherency.0, scaling.peak), (0.0, None));
@@ -231,8 +231,12 @@ mod tests {
         );
         // 9 at once: 1 : 0.5 · 8.
         assert!((scaling.shares[1] - 0.8).abs() < 0.04, "{scaling:?}");
-        let says = "with 9 requests in flight each spends 20 % of its time on work and 80 % behind what only one";
-        assert!(scaling.sentence.starts_with(says), "{}", scaling.sentence);
+        let expected = "with 9 requests in flight each spends 20 % of its time on work and 80 % behind what only one";
+        assert!(
+            scaling.sentence.starts_with(expected),
+            "{}",
+            scaling.sentence
+        );
     }
 
     #[test]
@@ -259,11 +263,11 @@ mod tests {
 
     #[test]
     fn too_little_tells_nothing() {
-        let few = trials(ONE_AT_A_TIME, &[0.4, 0.8, 1.5, 3.0, 9.0]);
+        let few = trials(HALF_SERIAL, &[0.4, 0.8, 1.5, 3.0, 9.0]);
         assert_eq!(of(&few, Seed(3)), None, "five loads");
-        let narrow = trials(ONE_AT_A_TIME, &[2.0, 2.2, 2.4, 2.6, 2.8, 3.0]);
+        let narrow = trials(HALF_SERIAL, &[2.0, 2.2, 2.4, 2.6, 2.8, 3.0]);
         assert_eq!(of(&narrow, Seed(3)), None, "all alike");
-        let mut failing = trials(ONE_AT_A_TIME, &[0.4, 0.8, 1.5, 3.0, 5.0, 9.0, 20.0]);
+        let mut failing = trials(HALF_SERIAL, &[0.4, 0.8, 1.5, 3.0, 5.0, 9.0, 20.0]);
         for trial in &mut failing[3..] {
             trial.errors = 200;
         }

@@ -3,7 +3,7 @@
 use plimsoll_model::finding::{Certainty, Finding, Strength, Tier};
 
 use super::measure::signs;
-use super::rule::{Case, Rule, Sign, Symptom};
+use super::rule::{FindingRule, RuleMatch, Sign, Symptom};
 use super::stretch::{Stretch3, View};
 use super::table_host::FOLLOWS;
 
@@ -26,20 +26,20 @@ const ALIKE: [(&str, &str); 7] = [
     ("X7", "R1"),
 ];
 /// Rules about the network whose symptom shows on the generator's machine.
-const SEEN_FROM_AFAR: [&str; 1] = ["N5"];
+const VISIBLE_REMOTELY: [&str; 1] = ["N5"];
 /// Rules that tell how a service fails, and not of what: they follow from the best finding that says that.
 const SHAPES: [&str; 3] = ["S1", "S3", "C5"];
 /// Of these, those that are told only beside a cause: alone they would stand where it is to be said that it is not known.
 const NEVER_ALONE: [&str; 2] = ["S1", "S3"];
 
 struct Scored<'a> {
-    rule: &'a Rule,
+    rule: &'a FindingRule,
     finding: Finding,
 }
 
 /// Evaluates all rules; best first.
 pub(super) fn findings(
-    rules: impl Iterator<Item = &'static Rule>,
+    rules: impl Iterator<Item = &'static FindingRule>,
     over: &Stretch3<'_>,
 ) -> Vec<Finding> {
     if !over.failing.is_measured() {
@@ -50,13 +50,14 @@ pub(super) fn findings(
         // Of a remote target only the generator's machine was read. Parts tell of themselves wherever they are.
         .filter(|rule| {
             let is_read_here = !matches!(rule.tier, Tier::Network | Tier::Machine);
-            local || is_read_here || SEEN_FROM_AFAR.contains(&rule.id)
+            local || is_read_here || VISIBLE_REMOTELY.contains(&rule.id)
         })
         .filter_map(|rule| best_of(rule, over))
         .collect();
     name_consequences(&mut scored);
-    scored
-        .retain(|one| !NEVER_ALONE.contains(&one.rule.id) || one.finding.consequence_of.is_some());
+    scored.retain(|candidate| {
+        !NEVER_ALONE.contains(&candidate.rule.id) || candidate.finding.consequence_of.is_some()
+    });
     scored.sort_by(|a, b| {
         let is_consequence = |scored: &Scored<'_>| scored.finding.consequence_of.is_some();
         is_consequence(a)
@@ -69,7 +70,7 @@ pub(super) fn findings(
 }
 
 /// The finding of a rule for the subject that scores highest.
-fn best_of<'a>(rule: &'a Rule, over: &Stretch3<'_>) -> Option<Scored<'a>> {
+fn best_of<'a>(rule: &'a FindingRule, over: &Stretch3<'_>) -> Option<Scored<'a>> {
     let (failing, passing, base) = match rule.symptom {
         Symptom::Change(compare) => (compare(over), Some(Vec::new()), Some(Vec::new())),
         ref symptom => (
@@ -88,11 +89,11 @@ fn best_of<'a>(rule: &'a Rule, over: &Stretch3<'_>) -> Option<Scored<'a>> {
         .max_by(|a, b| {
             a.0.total_cmp(&b.0)
                 .then(a.1.magnitude.total_cmp(&b.1.magnitude))
-                .then(b.1.subject.cmp(&a.1.subject))
+                .then(b.1.label_set.cmp(&a.1.label_set))
         })?;
-    let words = (rule.words)(&Case {
+    let words = (rule.words)(&RuleMatch {
         over,
-        subject: &sign.subject,
+        label_set: &sign.label_set,
     });
     let certainty = if score < SUSPECTED_MIN || words.doubtful {
         Certainty::Possible
@@ -119,7 +120,7 @@ fn best_of<'a>(rule: &'a Rule, over: &Stretch3<'_>) -> Option<Scored<'a>> {
 }
 
 /// Signs of a stretch; `None` when the stretch was not measured.
-fn measured(rule: &Rule, view: &View<'_>) -> Option<Vec<Sign>> {
+fn measured(rule: &FindingRule, view: &View<'_>) -> Option<Vec<Sign>> {
     view.is_measured().then(|| signs(&rule.symptom, view))
 }
 
@@ -139,7 +140,9 @@ fn strength(strength: Strength) -> f64 {
 fn onset(failing: &Sign, passing: Option<&[Sign]>, base: Option<&[Sign]>) -> f64 {
     let same = |signs: Option<&[Sign]>| {
         // A subject that did not exist yet had no symptom.
-        let sign = signs?.iter().find(|sign| sign.subject == failing.subject);
+        let sign = signs?
+            .iter()
+            .find(|sign| sign.label_set == failing.label_set);
         Some(
             sign.filter(|sign| sign.present)
                 .map_or(0.0, |sign| sign.magnitude),
@@ -157,12 +160,12 @@ fn onset(failing: &Sign, passing: Option<&[Sign]>, base: Option<&[Sign]>) -> f64
 }
 
 fn name_consequences(scored: &mut [Scored<'_>]) {
-    let sure = scored.iter().filter(|one| {
-        !SHAPES.contains(&one.rule.id) && one.finding.certainty >= Certainty::Suspected
+    let sure = scored.iter().filter(|candidate| {
+        !SHAPES.contains(&candidate.rule.id) && candidate.finding.certainty >= Certainty::Suspected
     });
     let behind_shapes = sure
         .max_by(|a, b| a.finding.score.total_cmp(&b.finding.score))
-        .map(|one| one.finding.rule.clone());
+        .map(|best| best.finding.rule.clone());
     let causes: Vec<(&'static str, f64, bool, &'static [&'static str])> = scored
         .iter()
         .map(|cause| {

@@ -9,7 +9,7 @@ use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::{TrialVerdict, VoidReason};
 
 use super::stretch::Stretch3;
-use super::{Context, Span, Stretches};
+use super::{Context, SecondRange, Stretches};
 use super::{service, unexplained};
 use crate::summary::Summary;
 use crate::whole_run;
@@ -86,30 +86,30 @@ fn of_trials(trials: &[Trial]) -> Vec<Stretches> {
             .partial_cmp(&b.spec.rate)
             .unwrap_or(Ordering::Equal)
     };
-    let tells =
+    let is_usable =
         |trial: &&Trial| trial.spec.kind.counts_for_line() || trial.spec.kind == TrialKind::Step;
     let passed = || {
         trials
             .iter()
-            .filter(tells)
+            .filter(is_usable)
             .filter(|trial| trial.verdict.is_pass())
     };
     let failed = || {
         trials
             .iter()
-            .filter(tells)
+            .filter(is_usable)
             .filter(|trial| trial.verdict.is_fail())
     };
     let highest = passed().max_by(by_rate);
-    let base: Vec<Span> = trials
+    let base: Vec<SecondRange> = trials
         .iter()
         .filter(|trial| matches!(trial.spec.kind, TrialKind::Anchor | TrialKind::Noise))
         .filter(|trial| !trial.verdict.is_fail())
-        .map(|trial| trial.judged)
+        .map(|trial| trial.measured)
         .collect();
     let stretches = |failing: Option<&Trial>, passing: Option<&Trial>| Stretches {
         base: base.clone(),
-        passing: passing.map(|trial| trial.judged),
+        passing: passing.map(|trial| trial.measured),
         failing: failing.map(first_seconds),
     };
     let above = |trial: &&Trial| highest.is_none_or(|passed| trial.spec.rate > passed.spec.rate);
@@ -121,8 +121,8 @@ fn of_trials(trials: &[Trial]) -> Vec<Stretches> {
     failing.dedup_by(|a, b| by_rate(a, b).is_eq());
     if failing.is_empty() {
         // Nothing failed, but the instrument did: only it can be told about.
-        let fault = trials.iter().find(|trial| is_generators_fault(trial));
-        return vec![stretches(fault, highest)];
+        let void_trial = trials.iter().find(|trial| is_voided_by_generator(trial));
+        return vec![stretches(void_trial, highest)];
     }
     let below = |failing: &Trial| {
         passed()
@@ -136,7 +136,7 @@ fn of_trials(trials: &[Trial]) -> Vec<Stretches> {
         .collect()
 }
 
-fn is_generators_fault(trial: &Trial) -> bool {
+fn is_voided_by_generator(trial: &Trial) -> bool {
     let TrialVerdict::Void { reasons } = &trial.verdict else {
         return false;
     };
@@ -152,9 +152,9 @@ fn is_generators_fault(trial: &Trial) -> bool {
 }
 
 /// The first seconds at the full rate, warm-up included: a queue may overflow at once and never again.
-pub(super) fn first_seconds(trial: &Trial) -> Span {
+pub(super) fn first_seconds(trial: &Trial) -> SecondRange {
     let from = trial.start_second.saturating_add(trial.spec.ramp_s);
-    let to = trial.judged.1.max(from.saturating_add(1));
+    let to = trial.measured.1.max(from.saturating_add(1));
     (from, to.min(from.saturating_add(FAILING_S)))
 }
 
@@ -179,7 +179,7 @@ fn of_plain(run: &Run) -> Stretches {
         return Stretches::default();
     }
     let tenth = (span.1 - span.0) / 10;
-    let offered = |(from, to): Span| -> f64 {
+    let offered = |(from, to): SecondRange| -> f64 {
         let windows = run.windows_between(from, to);
         let sum: u64 = windows.iter().map(|window| window.offered).sum();
         sum as f64 / f64::from(to.saturating_sub(from).max(1))

@@ -6,18 +6,18 @@ use plimsoll_model::reading::label;
 use super::measure::{SUSTAINED, subject_of, sustained};
 use super::proxy::{place, written};
 use super::python;
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{View, bounded};
 
 /// The name of the subject's pool.
-fn pool(subject: &str) -> &str {
-    label(subject, "pool").unwrap_or("?")
+fn pool(label_set: &str) -> &str {
+    label(label_set, "pool").unwrap_or("?")
 }
 
-fn of_pool(metric: &str, subject: &str, state: &str) -> String {
+fn of_pool(metric: &str, label_set: &str, state: &str) -> String {
     let labels = [
-        ("at", place(subject)),
-        ("pool", pool(subject)),
+        ("at", place(label_set)),
+        ("pool", pool(label_set)),
         ("state", state),
     ];
     metric::series(metric, &labels[..if state.is_empty() { 2 } else { 3 }])
@@ -30,26 +30,26 @@ pub(super) fn pooler(view: &View<'_>) -> Vec<Sign> {
         .filter(|series| label(series, "state") == Some("waiting"));
     let signs = waiting.filter_map(|waiting| {
         let labels = [("at", place(waiting)), ("pool", pool(waiting))];
-        let subject = metric::series("", &labels);
-        let idle = of_pool(metric::PGBOUNCER_SESSIONS, &subject, "idle");
+        let label_set = metric::series("", &labels);
+        let idle = of_pool(metric::PGBOUNCER_SESSIONS, &label_set, "idle");
         let share = view.share_of_seconds(|row| {
             let is_waited = row.get(waiting)? > 0.0;
             Some(is_waited && row.get(&idle).is_none_or(|idle| idle < 1.0))
         });
-        sustained(&subject, share)
+        sustained(&label_set, share)
     });
     signs.collect()
 }
 
-pub(super) fn pooler_words(case: &Case<'_>) -> Words {
+pub(super) fn pooler_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let (at, subject) = (place(case.subject), case.subject);
+    let (at, label_set) = (place(case.label_set), case.label_set);
     let [clients, used] = [
-        of_pool(metric::PGBOUNCER_CLIENTS, subject, "waiting"),
-        of_pool(metric::PGBOUNCER_SESSIONS, subject, "active"),
+        of_pool(metric::PGBOUNCER_CLIENTS, label_set, "waiting"),
+        of_pool(metric::PGBOUNCER_SESSIONS, label_set, "active"),
     ];
-    let wait = of_pool(metric::PGBOUNCER_WAIT, subject, "");
-    let database = pool(subject).split('/').next().unwrap_or_default();
+    let wait = of_pool(metric::PGBOUNCER_WAIT, label_set, "");
+    let database = pool(label_set).split('/').next().unwrap_or_default();
     let own = view.setting(at, "pool_size", database);
     let general = view.setting(at, "default_pool_size", "");
     let file = own
@@ -59,17 +59,17 @@ pub(super) fn pooler_words(case: &Case<'_>) -> Words {
     let mut sentence = format!(
         "all {:.0} sessions of pgbouncer's pool {} were used while up to {:.0} clients waited for one",
         size.or(view.max(&used)).unwrap_or(0.0),
-        pool(subject),
+        pool(label_set),
         view.max(&clients).unwrap_or(0.0)
     );
     if let Some(longest) = view.max(&wait).filter(|&longest| longest > 0.0) {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(", the longest for {:.0} ms", longest * 1e3),
         );
     }
     let now = size.map(|now| format!(" (now {now:.0}){}", written(file)));
-    Words::new(format!("pool {} of pgbouncer ({at})", pool(subject)), sentence)
+    Words::new(format!("pool {} of pgbouncer ({at})", pool(label_set)), sentence)
         .with(bounded(case.line(&clients, "clients that wait for a session"), Some(0.0)))
         .with(bounded(case.line(&used, "sessions that are used"), size))
         .with(case.line(&wait, "longest wait of a client"))
@@ -81,10 +81,10 @@ pub(super) fn pooler_words(case: &Case<'_>) -> Words {
         ))
 }
 
-fn workers(subject: &str, state: &str) -> String {
+fn workers(label_set: &str, state: &str) -> String {
     metric::series(
         metric::APACHE_WORKERS,
-        &[("at", place(subject)), ("state", state)],
+        &[("at", place(label_set)), ("state", state)],
     )
 }
 
@@ -92,9 +92,9 @@ fn workers(subject: &str, state: &str) -> String {
 pub(super) fn apache(view: &View<'_>) -> Vec<Sign> {
     let servers = view.series_of(metric::APACHE_SILENT);
     let signs = servers.filter_map(|silent| {
-        let subject = subject_of(silent);
-        let [busy, idle] = ["busy", "idle"].map(|state| workers(subject, state));
-        let most = view.setting(place(subject), "MaxRequestWorkers", "");
+        let label_set = subject_of(silent);
+        let [busy, idle] = ["busy", "idle"].map(|state| workers(label_set, state));
+        let most = view.setting(place(label_set), "MaxRequestWorkers", "");
         let share = view.share_of_seconds(|row| {
             let is_full = row.get(&idle).is_some_and(|idle| idle < 1.0);
             // It may still start some: then the next second has idle ones. The one that answers is counted as neither.
@@ -103,7 +103,7 @@ pub(super) fn apache(view: &View<'_>) -> Vec<Sign> {
             Some(row.get(silent)? > 0.0 || is_full && is_most)
         })?;
         Some(Sign {
-            subject: subject.to_owned(),
+            label_set: label_set.to_owned(),
             magnitude: share,
             present: share >= SUSTAINED,
         })
@@ -111,11 +111,11 @@ pub(super) fn apache(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn apache_words(case: &Case<'_>) -> Words {
+pub(super) fn apache_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let (at, subject) = (place(case.subject), case.subject);
+    let (at, label_set) = (place(case.label_set), case.label_set);
     let most = view.setting(at, "MaxRequestWorkers", "");
-    let [busy, idle] = ["busy", "idle"].map(|state| workers(subject, state));
+    let [busy, idle] = ["busy", "idle"].map(|state| workers(label_set, state));
     let silent = case.series(metric::APACHE_SILENT);
     let all = most
         .map(|(most, _)| most)
@@ -126,7 +126,7 @@ pub(super) fn apache_words(case: &Case<'_>) -> Words {
     };
     let share = view.mean(&silent).unwrap_or(0.0);
     if share > 0.0 {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(
                 "; in {:.0} % of the seconds none was left to answer about itself",
@@ -152,8 +152,8 @@ pub(super) fn apache_words(case: &Case<'_>) -> Words {
 pub(super) fn gunicorn(view: &View<'_>) -> Vec<Sign> {
     let servers = view.series_of(metric::GUNICORN_WAITING);
     let signs = servers.filter_map(|waiting| {
-        let subject = subject_of(waiting);
-        let at = [("at", place(subject))];
+        let label_set = subject_of(waiting);
+        let at = [("at", place(label_set))];
         let [taken, places] = [metric::GUNICORN_TAKEN, metric::GUNICORN_PLACES]
             .map(|metric| metric::series(metric, &at));
         let share = view.share_of_seconds(|row| {
@@ -164,14 +164,14 @@ pub(super) fn gunicorn(view: &View<'_>) -> Vec<Sign> {
             };
             Some(row.get(waiting)? > 0.0 && is_full)
         });
-        sustained(subject, share)
+        sustained(label_set, share)
     });
     signs.collect()
 }
 
-pub(super) fn gunicorn_words(case: &Case<'_>) -> Words {
+pub(super) fn gunicorn_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let [waiting, taken, places] = [
         metric::GUNICORN_WAITING,
         metric::GUNICORN_TAKEN,
@@ -189,12 +189,12 @@ pub(super) fn gunicorn_words(case: &Case<'_>) -> Words {
         None => "all workers of gunicorn were used".to_owned(),
     };
     if threads > 1.0 {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(", each with {threads:.0} threads,"),
         );
     }
-    say(
+    append_clause(
         &mut sentence,
         format_args!(
             " while up to {:.0} connections waited until one took them",

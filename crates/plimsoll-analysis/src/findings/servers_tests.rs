@@ -7,7 +7,7 @@ use plimsoll_model::metric::{self, series};
 use plimsoll_model::reading::{Readings, SeriesTable};
 use plimsoll_model::window::Window;
 
-use super::parts_tests::{AT, at, found_in, only, setting};
+use super::components_tests::{AT, at, found_in, only, setting};
 use super::{Context, Stretches, find_in};
 
 const POINT: &str = "SELECT n FROM items WHERE id = ?";
@@ -46,7 +46,7 @@ fn healthy() -> Vec<(String, f64)> {
         (at(metric::GUNICORN_TAKEN), 2.0),
         (at(metric::GUNICORN_WAITING), 0.0),
         (setting("workers", ""), 2.0),
-        (at(metric::MYSQL_EYE_REFUSED), 0.0),
+        (at(metric::MYSQL_COLLECTOR_REFUSED), 0.0),
         (at(metric::MYSQL_SESSIONS_RUNNING), 1.0),
         (at(metric::MYSQL_SORT_PASSES), 3.0),
         (of_statement(metric::STATEMENT_CALLS, SORT), 20.0),
@@ -59,8 +59,8 @@ fn healthy() -> Vec<(String, f64)> {
 }
 
 #[track_caller]
-fn one(failing: &[(String, f64)], rule: &str, says: [&str; 3]) -> Finding {
-    only(found_in(&healthy(), failing), rule, says)
+fn expect_only(failing: &[(String, f64)], rule: &str, expected: [&str; 3]) -> Finding {
+    only(found_in(&healthy(), failing), rule, expected)
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn servers_with_room_are_silent() {
 
 #[test]
 fn servers_at_their_limit() {
-    let found = one(
+    let found = expect_only(
         &[
             (pool(metric::PGBOUNCER_CLIENTS, "waiting"), 38.0),
             (pool(metric::PGBOUNCER_WAIT, ""), 1.25),
@@ -86,7 +86,7 @@ fn servers_at_their_limit() {
         (found.tier, found.certainty),
         (Some(Tier::Store), Certainty::Suspected)
     );
-    let found = one(
+    let found = expect_only(
         &[(workers("idle"), 0.0)],
         "A0",
         [
@@ -96,7 +96,7 @@ fn servers_at_their_limit() {
         ],
     );
     assert_eq!(found.certainty, Certainty::Explicit);
-    one(
+    expect_only(
         &[(at(metric::APACHE_SILENT), 1.0)],
         "A0",
         [
@@ -105,7 +105,7 @@ fn servers_at_their_limit() {
             "event MPM",
         ],
     );
-    one(
+    expect_only(
         &[(at(metric::GUNICORN_WAITING), 57.0)],
         "R2",
         [
@@ -140,7 +140,7 @@ fn workers_that_are_not_all_used_are_no_limit() {
 
 #[test]
 fn sorts_are_named_with_their_statement_and_the_index_that_spares_them() {
-    let found = one(
+    let found = expect_only(
         &[(at(metric::MYSQL_SESSIONS_RUNNING), 7.0)],
         "Q4",
         [
@@ -204,8 +204,8 @@ fn a_statement_that_each_request_repeats() {
         (found.rule.as_str(), found.certainty),
         ("N+1", Certainty::Suspected)
     );
-    let says = "each request carried out `SELECT n FROM items WHERE id = ?` 60 times, 6000 times a second in all, 0.10 ms each";
-    assert!(found.sentence.contains(says), "{found:#?}");
+    let expected = "each request carried out `SELECT n FROM items WHERE id = ?` 60 times, 6000 times a second in all, 0.10 ms each";
+    assert!(found.sentence.contains(expected), "{found:#?}");
     assert!(found.remedy.contains("= ANY"), "{found:#?}");
     // Few in each request, or few in all.
     assert_eq!(repeated([100, 2000], [300.0, 6000.0]), []);

@@ -11,7 +11,7 @@ use plimsoll_model::window::Window;
 
 use super::measure::subject_of;
 use super::proxy::place;
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{Stretch3, View, bounded};
 use crate::stats::trend::autocorrelation;
 
@@ -45,35 +45,35 @@ fn good(view: &View<'_>) -> Option<f64> {
     per_second(view, |window| window.outcomes.get(Outcome::Ok))
 }
 
-fn asked(view: &View<'_>) -> Option<f64> {
+fn offered(view: &View<'_>) -> Option<f64> {
     per_second(view, |window| window.offered.max(window.sent))
 }
 
 /// S1: more was asked for than at the load that passed, and clearly less was answered.
 pub(super) fn collapse(over: &Stretch3<'_>) -> Vec<Sign> {
-    let told = || {
+    let sign = || {
         let (now, before) = (good(&over.failing)?, good(&over.passing)?);
-        let is_more = asked(&over.failing)? > asked(&over.passing)?;
+        let is_more = offered(&over.failing)? > offered(&over.passing)?;
         let fall = 1.0 - now / before.max(f64::MIN_POSITIVE);
         Some(Sign::lone(fall, is_more && before >= OFTEN && fall >= FALL))
     };
-    told().into_iter().collect()
+    sign().into_iter().collect()
 }
 
-pub(super) fn collapse_words(case: &Case<'_>) -> Words {
+pub(super) fn collapse_words(case: &RuleMatch<'_>) -> Words {
     let (failing, passing) = (case.failing(), &case.over.passing);
     let of = |value: Option<f64>| value.unwrap_or(0.0);
     let mut sentence = format!(
         "of {:.0} requests a second only {:.0} were answered well; at the load that passed it were {:.0} of {:.0}: beyond the line \
          the service does less than at it",
-        of(asked(failing)),
+        of(offered(failing)),
         of(good(failing)),
         of(good(passing)),
-        of(asked(passing))
+        of(offered(passing))
     );
     let again = of(per_second(failing, |window| window.retries));
-    if again > RETRIES_MAX * of(asked(failing)) {
-        say(
+    if again > RETRIES_MAX * of(offered(failing)) {
+        append_clause(
             &mut sentence,
             format_args!("; {again:.0} a second were requests that were sent again"),
         );
@@ -81,11 +81,11 @@ pub(super) fn collapse_words(case: &Case<'_>) -> Words {
     Words::new("what the service does under too much load", sentence)
         .with(
             case.over
-                .asked(("answers", "good answers, per second", "{request}"), good),
+                .evidence(("answers", "good answers, per second", "{request}"), good),
         )
-        .with(case.over.asked(
+        .with(case.over.evidence(
             ("offered", "requests that were due, per second", "{request}"),
-            asked,
+            offered,
         ))
 }
 
@@ -97,12 +97,12 @@ pub(super) fn retries(view: &View<'_>) -> Vec<Sign> {
     });
     servers
         .filter_map(|series| {
-            let subject = subject_of(series);
+            let label_set = subject_of(series);
             let again = view.mean(series)?;
-            let begun = view.mean(&format!("{}{subject}", metric::HAPROXY_SESSIONS_BEGUN))?;
+            let begun = view.mean(&format!("{}{label_set}", metric::HAPROXY_SESSIONS_BEGUN))?;
             let share = again / begun.max(1.0);
             Some(Sign::of(
-                subject,
+                label_set,
                 share,
                 again >= OFTEN && share > RETRIES_MAX,
             ))
@@ -110,17 +110,17 @@ pub(super) fn retries(view: &View<'_>) -> Vec<Sign> {
         .collect()
 }
 
-pub(super) fn retries_words(case: &Case<'_>) -> Words {
+pub(super) fn retries_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let again = case.series(metric::HAPROXY_RETRIES);
     let begun = case.series(metric::HAPROXY_SESSIONS_BEGUN);
-    let field = |name| label(case.subject, name).unwrap_or("?");
+    let field = |name| label(case.label_set, name).unwrap_or("?");
     Words::new(
         format!(
             "retries towards {} in {} ({})",
             field("server"),
             field("proxy"),
-            place(case.subject)
+            place(case.label_set)
         ),
         format!(
             "HAProxy tried {:.0} connections a second to {} again, for {:.0} sessions that began: retries are load as well",
@@ -147,7 +147,7 @@ fn timely(view: &View<'_>) -> Option<[f64; 3]> {
 
 /// S3: as much is answered as before, and half of it too late.
 pub(super) fn late(over: &Stretch3<'_>) -> Vec<Sign> {
-    let told = || {
+    let sign = || {
         let [answered, in_time, gone] = timely(&over.failing)?;
         let [answered_before, in_time_before, _] = timely(&over.passing)?;
         let share = (answered - in_time + gone) / (answered + gone).max(f64::MIN_POSITIVE);
@@ -158,10 +158,10 @@ pub(super) fn late(over: &Stretch3<'_>) -> Vec<Sign> {
             is_as_much && is_late && answered_before >= OFTEN,
         ))
     };
-    told().into_iter().collect()
+    sign().into_iter().collect()
 }
 
-pub(super) fn late_words(case: &Case<'_>) -> Words {
+pub(super) fn late_words(case: &RuleMatch<'_>) -> Words {
     let [answered, in_time, gone] = timely(case.failing()).unwrap_or_default();
     let bound_ms = case.failing().context.bound_us.unwrap_or(0) as f64 / 1e3;
     Words::new(
@@ -171,11 +171,11 @@ pub(super) fn late_words(case: &Case<'_>) -> Words {
              {bound_ms:.0} ms, and {gone:.0} more were given up: the work went into answers that came too late"
         ),
     )
-    .with(case.over.asked(
+    .with(case.over.evidence(
         ("answers", "good answers in time, per second", "{request}"),
         |view| Some(timely(view)?[1]),
     ))
-    .with(case.over.asked(
+    .with(case.over.evidence(
         ("answers", "good answers, per second", "{request}"),
         |view| Some(timely(view)?[0]),
     ))
@@ -185,15 +185,15 @@ pub(super) fn late_words(case: &Case<'_>) -> Words {
 /// second, who waited in it was answered in the next that had answers, and that is what it took.
 fn response_times(view: &View<'_>) -> Option<Vec<f64>> {
     let windows = view.windows().iter();
-    let told: Vec<Option<f64>> = windows
+    let means: Vec<Option<f64>> = windows
         .map(|window| Some(window.response.mean()? / 1e6))
         .collect();
-    let silent = told.iter().filter(|second| second.is_none()).count();
-    if 2 * silent > told.len() {
+    let silent = means.iter().filter(|second| second.is_none()).count();
+    if 2 * silent > means.len() {
         return None;
     }
-    let mut later = told.iter().rev().find_map(|second| *second)?;
-    let mut times: Vec<f64> = told
+    let mut later = means.iter().rev().find_map(|second| *second)?;
+    let mut times: Vec<f64> = means
         .iter()
         .rev()
         .map(|second| {
@@ -248,7 +248,9 @@ fn companion<'a>(view: &View<'a>, times: &[f64]) -> Option<&'a str> {
     ];
     /// Correlation from which two series go together.
     const TOGETHER: f64 = 0.7;
-    let all = CANDIDATES.into_iter().flat_map(|one| view.series_of(one));
+    let all = CANDIDATES
+        .into_iter()
+        .flat_map(|metric| view.series_of(metric));
     let together = all.filter_map(|series| {
         let values: Vec<f64> = view
             .points(series)
@@ -272,7 +274,7 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
     if whole > 0.0 { shared / whole } else { 0.0 }
 }
 
-pub(super) fn periodic_words(case: &Case<'_>) -> Words {
+pub(super) fn periodic_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let times = response_times(view).unwrap_or_default();
     let (period, _) = rhythm(&times).unwrap_or_default();
@@ -285,12 +287,12 @@ pub(super) fn periodic_words(case: &Case<'_>) -> Words {
     );
     let companion = companion(view, &times);
     if let Some(series) = companion {
-        say(&mut sentence, format_args!("; {series} rises with them"));
+        append_clause(&mut sentence, format_args!("; {series} rises with them"));
     }
     let words = Words::new(format!("something that runs every {period} s"), sentence);
     let words = words.with(
         case.over
-            .asked(("response", "mean response time", "s"), |view| {
+            .evidence(("response", "mean response time", "s"), |view| {
                 let times = response_times(view)?;
                 Some(times.iter().sum::<f64>() / times.len().max(1) as f64)
             }),
@@ -311,11 +313,11 @@ fn demands(view: &View<'_>) -> BTreeMap<u32, (f64, u64)> {
             own.1 += step.outcomes.total();
         }
     }
-    let told = all.into_iter().filter_map(|(id, (response, count))| {
+    let totals = all.into_iter().filter_map(|(id, (response, count))| {
         let mean_s = response.mean()? / 1e6;
         Some((id, (mean_s * count as f64, count)))
     });
-    told.collect()
+    totals.collect()
 }
 
 /// Shares of the time and of the requests that each step has. At low load, where they are there: time in queues, which
@@ -338,7 +340,7 @@ fn shares(over: &Stretch3<'_>) -> Vec<(u32, f64, f64)> {
     demands.into_iter().map(share).collect()
 }
 
-fn subject_of_step(id: u32) -> String {
+fn label_set_of_step(id: u32) -> String {
     format!("{{step={id}}}")
 }
 
@@ -347,14 +349,14 @@ pub(super) fn expensive(over: &Stretch3<'_>) -> Vec<Sign> {
     let all = shares(over).into_iter();
     all.map(|(id, of_time, of_requests)| {
         let is_dear = of_time > TIME_SHARE && of_requests < REQUEST_SHARE;
-        Sign::of(&subject_of_step(id), of_time, is_dear)
+        Sign::of(&label_set_of_step(id), of_time, is_dear)
     })
     .collect()
 }
 
-pub(super) fn expensive_words(case: &Case<'_>) -> Words {
+pub(super) fn expensive_words(case: &RuleMatch<'_>) -> Words {
     let own = shares(case.over).into_iter();
-    let mut own = own.filter(|share| subject_of_step(share.0) == case.subject);
+    let mut own = own.filter(|share| label_set_of_step(share.0) == case.label_set);
     let Some((id, of_time, of_requests)) = own.next() else {
         return Words::new("one step of the users", String::new());
     };
@@ -375,6 +377,6 @@ pub(super) fn expensive_words(case: &Case<'_>) -> Words {
     )
     .with(
         case.over
-            .asked(("response", "mean response time of the step", "s"), mean),
+            .evidence(("response", "mean response time of the step", "s"), mean),
     )
 }

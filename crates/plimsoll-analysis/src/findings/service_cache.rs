@@ -4,7 +4,7 @@ use plimsoll_model::{labels, metric};
 
 use super::measure::{before, subject_of};
 use super::proxy::place;
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{Stretch3, View, bounded};
 use crate::stats::order::median;
 
@@ -82,7 +82,10 @@ fn slower(view: &View<'_>, seconds: &[f64]) -> Option<f64> {
     let mean = |inside: bool| {
         let own = view.windows().iter().filter(|window| {
             let second = f64::from(window.second);
-            seconds.iter().any(|one| (one - second).abs() < 0.5) == inside
+            seconds
+                .iter()
+                .any(|candidate| (candidate - second).abs() < 0.5)
+                == inside
         });
         let times: Vec<f64> = own.filter_map(|window| window.response.mean()).collect();
         (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
@@ -101,9 +104,9 @@ pub(super) fn stampede(view: &View<'_>) -> Vec<Sign> {
     .collect()
 }
 
-pub(super) fn stampede_words(case: &Case<'_>) -> Words {
+pub(super) fn stampede_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let misses = case.subject;
+    let misses = case.label_set;
     let (seconds, middle) = bursts(view, misses).unwrap_or_default();
     let slower = slower(view, &seconds).unwrap_or(1.0);
     let name = name_of(misses);
@@ -128,7 +131,7 @@ fn ratio(view: &View<'_>, misses: &str) -> Option<f64> {
 }
 
 /// Copies that Varnish threw away to make room, per second. What Redis and memcached throw away are rules of their own.
-fn thrown_away(view: &View<'_>, misses: &str) -> f64 {
+fn evictions(view: &View<'_>, misses: &str) -> f64 {
     let series = format!("{}{}", metric::VARNISH_NUKED, subject_of(misses));
     let is_varnish = labels::metric(misses) == metric::VARNISH_MISSES;
     let thrown = is_varnish.then(|| view.mean(&series)).flatten();
@@ -141,41 +144,41 @@ pub(super) fn missing(over: &Stretch3<'_>) -> Vec<Sign> {
     all.filter_map(|misses| {
         let now = ratio(&over.failing, misses)?;
         let was = before(over, |view| ratio(view, misses)).unwrap_or(now);
-        let is_full = thrown_away(&over.failing, misses) >= THROWN_MIN && now < 1.0 - MISSES_MIN;
+        let is_full = evictions(&over.failing, misses) >= THROWN_MIN && now < 1.0 - MISSES_MIN;
         let present = is_full || now < was - HIT_RATIO_FALL;
         Some(Sign::of(misses, (was - now).max(1.0 - now), present))
     })
     .collect()
 }
 
-pub(super) fn missing_words(case: &Case<'_>) -> Words {
-    let misses = case.subject;
+pub(super) fn missing_words(case: &RuleMatch<'_>) -> Words {
+    let misses = case.label_set;
     let name = name_of(misses);
     let was = before(case.over, |view| ratio(view, misses));
-    let told = case.over.asked(
+    let evidence = case.over.evidence(
         (misses, "share of look-ups that found something", "1"),
         |view| ratio(view, misses),
     );
-    let thrown = thrown_away(case.failing(), misses);
+    let thrown = evictions(case.failing(), misses);
     let mut sentence = format!(
         "{:.0} % of the look-ups in {name} found what they asked for",
-        told.failing.unwrap_or(0.0) * 100.0,
+        evidence.failing.unwrap_or(0.0) * 100.0,
     );
-    if let Some(was) = was.filter(|&was| told.failing.is_some_and(|now| now < was)) {
-        say(
+    if let Some(was) = was.filter(|&was| evidence.failing.is_some_and(|now| now < was)) {
+        append_clause(
             &mut sentence,
             format_args!(", and {:.0} % did at a lower load", was * 100.0),
         );
     }
     if thrown >= THROWN_MIN {
-        say(
+        append_clause(
             &mut sentence,
             format_args!("; it threw away {thrown:.0} copies a second because its memory is full"),
         );
     }
     let bound = was.map(|was| was - HIT_RATIO_FALL);
     Words::new(format!("what {name} holds"), sentence)
-        .with(bounded(told, bound))
+        .with(bounded(evidence, bound))
         .with(case.line(misses, "look-ups that found nothing, per second"))
         .with(case.line(
             &format!("{}{}", metric::VARNISH_NUKED, subject_of(misses)),

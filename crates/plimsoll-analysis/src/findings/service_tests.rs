@@ -9,7 +9,7 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_model::reading::{Readings, SeriesTable};
 use plimsoll_model::window::{StepWindow, Window};
 
-use super::parts_tests::{AT, at, found_in, found_over_gaps};
+use super::components_tests::{AT, at, found_in, found_over_gaps};
 use super::stretch::Stretch3;
 use super::{Context, Stretches, score, table};
 
@@ -17,12 +17,12 @@ const SECONDS: u32 = 24;
 
 /// P and F of a run: windows and readings, second by second from 0 in each.
 #[derive(Default)]
-struct Run {
+struct TwoStretchRun {
     windows: Vec<Window>,
     readings: SeriesTable,
 }
 
-impl Run {
+impl TwoStretchRun {
     /// 100 requests a second that are carried out in 20 ms each, in P; `failing` says what differs in F.
     fn new(
         failing: impl Fn(u32, &mut Window),
@@ -85,21 +85,22 @@ fn nothing(_: bool, _: u32) -> Vec<(String, f64)> {
 }
 
 fn rules(found: &[Finding]) -> Vec<(&str, Option<&str>)> {
-    let told = found.iter();
-    told.map(|one| (one.rule.as_str(), one.consequence_of.as_deref()))
+    let findings = found.iter();
+    findings
+        .map(|finding| (finding.rule.as_str(), finding.consequence_of.as_deref()))
         .collect()
 }
 
 #[track_caller]
-fn one(run: &Run, rule: &str, says: &[&str]) -> Finding {
+fn expect_only(run: &TwoStretchRun, rule: &str, expected: &[&str]) -> Finding {
     let found = run.find();
     assert_eq!(rules(&found), [(rule, None)], "{found:#?}");
-    for says in says {
-        let told = format!(
+    for expected in expected {
+        let text = format!(
             "{} {} {}",
             found[0].limit, found[0].sentence, found[0].remedy
         );
-        assert!(told.contains(says), "`{says}` is not in {told}");
+        assert!(text.contains(expected), "`{expected}` is not in {text}");
     }
     assert!(!found[0].evidence.is_empty());
     found[0].clone()
@@ -121,24 +122,24 @@ fn full_server(failing: bool) -> Vec<(String, f64)> {
 
 #[test]
 fn as_many_answers_as_before_are_no_shape() {
-    let more = Run::new(|_, window| answered(window, 150, 100, 400), nothing);
+    let more = TwoStretchRun::new(|_, window| answered(window, 150, 100, 400), nothing);
     assert_eq!(more.find(), []);
 }
 
 #[test]
 fn less_is_done_beyond_the_line_because_of_something() {
     let fewer = |_: u32, window: &mut Window| answered(window, 150, 60, 400);
-    let run = Run::new(fewer, |failing, _| full_server(failing));
+    let run = TwoStretchRun::new(fewer, |failing, _| full_server(failing));
     let found = run.find();
     assert_eq!(
         rules(&found),
         [("H1", None), ("S1", Some("H1"))],
         "{found:#?}"
     );
-    let says = "of 150 requests a second only 60 were answered well; at the load that passed it were 100 of 100";
-    assert!(found[1].sentence.contains(says), "{found:#?}");
+    let expected = "of 150 requests a second only 60 were answered well; at the load that passed it were 100 of 100";
+    assert!(found[1].sentence.contains(expected), "{found:#?}");
     // Without a cause it is not what set the line: that is not known.
-    assert_eq!(Run::new(fewer, nothing).find(), []);
+    assert_eq!(TwoStretchRun::new(fewer, nothing).find(), []);
 }
 
 #[test]
@@ -149,14 +150,14 @@ fn answers_that_come_too_late() {
         window.response.record(900_000, 90);
         window.outcomes.add_many(Outcome::Timeout, 40);
     };
-    let found = Run::new(late, |failing, _| full_server(failing)).find();
+    let found = TwoStretchRun::new(late, |failing, _| full_server(failing)).find();
     assert_eq!(
         rules(&found),
         [("H1", None), ("S3", Some("H1"))],
         "{found:#?}"
     );
-    let says = "only 10 of them within 500 ms, and 40 more were given up";
-    assert!(found[1].sentence.contains(says), "{found:#?}");
+    let expected = "only 10 of them within 500 ms, and 40 more were given up";
+    assert!(found[1].sentence.contains(expected), "{found:#?}");
 }
 
 #[test]
@@ -171,8 +172,8 @@ fn connections_that_are_tried_again_and_again() {
     let found = found_in(&healthy, &[(of(metric::HAPROXY_RETRIES), 60.0)]);
     assert_eq!(rules(&found), [("S2", None)], "{found:#?}");
     assert_eq!(found[0].certainty, Certainty::Explicit);
-    let says = "HAProxy tried 60 connections a second to s1 again, for 100 sessions";
-    assert!(found[0].sentence.contains(says), "{found:#?}");
+    let expected = "HAProxy tried 60 connections a second to s1 again, for 100 sessions";
+    assert!(found[0].sentence.contains(expected), "{found:#?}");
     // A server that refuses is the cause.
     let refused = (of(metric::HAPROXY_CONNECT_ERRORS), 20.0);
     let found = found_in(&healthy, &[(of(metric::HAPROXY_RETRIES), 60.0), refused]);
@@ -193,16 +194,16 @@ fn cache(hits: f64, misses: f64) -> Vec<(String, f64)> {
 #[test]
 fn copies_that_end_all_at_once() {
     let bursts = |nth: u32| nth % 8 == 7;
-    let run = Run::new(
+    let run = TwoStretchRun::new(
         |nth, window| answered(window, 120, 100, if bursts(nth) { 90 } else { 30 }),
         |failing, nth| cache(400.0, if failing && bursts(nth) { 150.0 } else { 4.0 }),
     );
     let found = run.find();
     assert_eq!(found[0].rule, "S4", "{found:#?}");
-    let says = "in 3 seconds up to 150 look-ups a second found nothing in Redis (10.0.0.7:1), and 4 in the others; answers then took 3.0";
-    assert!(found[0].sentence.contains(says), "{found:#?}");
+    let expected = "in 3 seconds up to 150 look-ups a second found nothing in Redis (10.0.0.7:1), and 4 in the others; answers then took 3.0";
+    assert!(found[0].sentence.contains(expected), "{found:#?}");
     // The same bursts, and nobody feels them.
-    let unfelt = Run::new(
+    let unfelt = TwoStretchRun::new(
         |_, window| answered(window, 120, 100, 30),
         |failing, nth| cache(400.0, if failing && bursts(nth) { 150.0 } else { 4.0 }),
     );
@@ -212,7 +213,7 @@ fn copies_that_end_all_at_once() {
 #[test]
 fn a_cache_without_room() {
     let varnish = |thrown: f64| {
-        Run::new(
+        TwoStretchRun::new(
             |_, window| answered(window, 120, 100, 30),
             move |failing, _| {
                 vec![
@@ -226,7 +227,7 @@ fn a_cache_without_room() {
             },
         )
     };
-    one(
+    expect_only(
         &varnish(20.0),
         "S5",
         &[
@@ -239,7 +240,7 @@ fn a_cache_without_room() {
 #[test]
 fn sessions_begun_in_each_request() {
     let beginning = |count: f64, each_s: f64| {
-        Run::new(
+        TwoStretchRun::new(
             |_, window| answered(window, 120, 100, 30),
             move |failing, _| {
                 vec![
@@ -253,7 +254,7 @@ fn sessions_begun_in_each_request() {
             },
         )
     };
-    one(
+    expect_only(
         &beginning(120.0, 0.006),
         "J11",
         &[
@@ -266,7 +267,7 @@ fn sessions_begun_in_each_request() {
 
 #[test]
 fn a_cache_that_finds_less() {
-    let run = Run::new(
+    let run = TwoStretchRun::new(
         |_, window| answered(window, 120, 100, 30),
         |failing, _| {
             if failing {
@@ -276,12 +277,12 @@ fn a_cache_that_finds_less() {
             }
         },
     );
-    one(
+    expect_only(
         &run,
         "S5",
         &["60 % of the look-ups in Redis (10.0.0.7:1) found what they asked for, and 90 % did"],
     );
-    let few = Run::new(
+    let few = TwoStretchRun::new(
         |_, window| answered(window, 120, 100, 30),
         |failing, _| {
             if failing {
@@ -298,17 +299,17 @@ fn a_cache_that_finds_less() {
 fn something_that_runs_in_a_rhythm() {
     let disk = series(metric::DISK_UTILIZATION, &[("system.device", "vda")]);
     let peak = |nth: u32| nth % 6 == 5;
-    let run = Run::new(
+    let run = TwoStretchRun::new(
         |nth, window| answered(window, 120, 100, if peak(nth) { 600 } else { 40 }),
         |_, nth| vec![(disk.clone(), if peak(nth) { 0.8 } else { 0.1 })],
     );
-    let says = [
+    let expected = [
         "response times rose every 6 s, from 40 ms to",
         "plimsoll.disk.utilization{system.device=vda} rises with them",
     ];
-    one(&run, "S6", &says);
+    expect_only(&run, "S6", &expected);
     // What stands still for a whole second answers nobody in it.
-    let still = Run::new(
+    let still = TwoStretchRun::new(
         |nth, window| match nth % 6 {
             3 | 4 => window.offered = 120,
             5 => answered(window, 120, 340, 1200),
@@ -316,14 +317,14 @@ fn something_that_runs_in_a_rhythm() {
         },
         nothing,
     );
-    one(&still, "S6", &["response times rose every 6 s"]);
+    expect_only(&still, "S6", &["response times rose every 6 s"]);
     // Slower and slower, as before every full queue, is no rhythm.
-    let growing = Run::new(
+    let growing = TwoStretchRun::new(
         |nth, window| answered(window, 120, 100, 20 + 40 * u64::from(nth)),
         nothing,
     );
     assert_eq!(growing.find(), []);
-    let noisy = Run::new(
+    let noisy = TwoStretchRun::new(
         |nth, window| answered(window, 120, 100, 20 + u64::from(nth * nth * 7919 % 97)),
         nothing,
     );
@@ -343,15 +344,15 @@ fn one_step_that_takes_most_of_the_time() {
             }
         }
     };
-    let run = Run::new(steps(300, 10), nothing);
-    one(
+    let run = TwoStretchRun::new(steps(300, 10), nothing);
+    expect_only(
         &run,
         "S8",
         &["POST /report is 10 % of the requests and takes 77 % of the time"],
     );
-    assert_eq!(Run::new(steps(40, 10), nothing).find(), []);
+    assert_eq!(TwoStretchRun::new(steps(40, 10), nothing).find(), []);
     // Half of all requests may take most of the time.
-    assert_eq!(Run::new(steps(300, 50), nothing).find(), []);
+    assert_eq!(TwoStretchRun::new(steps(300, 50), nothing).find(), []);
 }
 
 fn servers(times: [f64; 3], begun: [f64; 3]) -> Vec<(String, f64)> {
@@ -375,19 +376,19 @@ fn servers_that_are_unequal() {
     assert_eq!(found_in(&healthy, &[]), []);
     let found = found_in(&healthy, &servers([0.03; 3], [80.0, 20.0, 23.0]));
     assert_eq!(rules(&found), [("H11", None)], "{found:#?}");
-    let says =
+    let expected =
         "server s1 of app was given 2.0 times as many requests as the 3 servers have on average";
-    assert!(found[0].sentence.contains(says), "{found:#?}");
+    assert!(found[0].sentence.contains(expected), "{found:#?}");
     let found = found_in(&healthy, &servers([0.03, 0.2, 0.04], [40.0, 42.0, 41.0]));
-    let says = "server s2 of app took 5.7 times as long to answer";
-    assert!(found[0].sentence.contains(says), "{found:#?}");
+    let expected = "server s2 of app took 5.7 times as long to answer";
+    assert!(found[0].sentence.contains(expected), "{found:#?}");
     // A server with twice the weight is to have twice as much.
     let mut weighed = servers([0.03; 3], [80.0, 41.0, 40.0]);
     let heavy = series(
         metric::HAPROXY_WEIGHT,
         &[("at", AT), ("proxy", "app"), ("server", "s1")],
     );
-    weighed.retain(|one| one.0 != heavy);
+    weighed.retain(|value| value.0 != heavy);
     weighed.push((heavy, 2.0));
     assert_eq!(found_in(&weighed, &[]), []);
 }
@@ -402,11 +403,11 @@ fn a_server_that_is_new_and_slow() {
             servers([0.03, 0.03, time_s], [40.0, 40.0, begun])
         }
     };
-    let run = |warm| Run::new(|_, window| answered(window, 120, 100, 30), values(warm));
+    let run = |warm| TwoStretchRun::new(|_, window| answered(window, 120, 100, 30), values(warm));
     let found = run(0.9).find();
     assert_eq!(found[0].rule, "S7", "{found:#?}");
-    let says = "server s3 was new and took 900 ms for an answer in 10 of its first seconds, 30.0 times as long";
-    assert!(found[0].sentence.contains(says), "{found:#?}");
+    let expected = "server s3 was new and took 900 ms for an answer in 10 of its first seconds, 30.0 times as long";
+    assert!(found[0].sentence.contains(expected), "{found:#?}");
     assert!(!run(0.03).find().iter().any(|found| found.rule == "S7"));
 }
 
@@ -421,8 +422,8 @@ fn a_proxy_without_sockets_of_its_own() {
     assert_eq!(found_in(&healthy, &[]), []);
     let found = found_in(&healthy, &[(of("PC"), 2.0)]);
     assert_eq!(rules(&found), [("H8", None)], "{found:#?}");
-    let says = "HAProxy had no socket, port or memory left (PC, RC), 120 times a minute";
-    assert!(found[0].sentence.contains(says), "{found:#?}");
+    let expected = "HAProxy had no socket, port or memory left (PC, RC), 120 times a minute";
+    assert!(found[0].sentence.contains(expected), "{found:#?}");
 }
 
 #[test]
@@ -441,8 +442,8 @@ fn a_command_that_holds_redis() {
     ];
     let found = found_in(&healthy, &often);
     assert_eq!(rules(&found), [("K3", None)], "{found:#?}");
-    let says = "KEYS took 14.0 ms on average and held Redis' one thread 70 % of the time";
-    assert!(found[0].sentence.contains(says), "{found:#?}");
+    let expected = "KEYS took 14.0 ms on average and held Redis' one thread 70 % of the time";
+    assert!(found[0].sentence.contains(expected), "{found:#?}");
     assert!(
         found[0].remedy.contains("use SCAN in its place"),
         "{found:#?}"
@@ -461,8 +462,8 @@ fn a_command_that_holds_redis() {
         [("K3", None), ("K1", Some("K3"))],
         "{swamped:#?}"
     );
-    let says = "KEYS took 10.0 ms on average at the load below";
-    assert!(swamped[0].sentence.contains(says), "{swamped:#?}");
+    let expected = "KEYS took 10.0 ms on average at the load below";
+    assert!(swamped[0].sentence.contains(expected), "{swamped:#?}");
     // Many calls that are quick each are K1's concern.
     let quick = [
         (of(metric::REDIS_COMMAND_CALLS), 5000.0),

@@ -39,14 +39,14 @@ pub(super) fn most_of<'a>(
 
 /// What was counted of a statement in a stretch, per second.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Counted<'a> {
+pub(super) struct StatementCounts<'a> {
     pub(super) statement: &'a str,
     pub(super) calls: f64,
     /// Time of all calls together, s.
     pub(super) time: f64,
 }
 
-impl Counted<'_> {
+impl StatementCounts<'_> {
     /// Time of each call, with its unit.
     pub(super) fn each(&self) -> String {
         let us = self.time / self.calls.max(f64::MIN_POSITIVE) * 1e6;
@@ -63,14 +63,14 @@ fn series_of(metric: &str, at: &str, statement: &str) -> String {
 }
 
 /// Statements that were counted, with those that took most time first. Empty where the database does not count them.
-pub(super) fn counted<'a>(view: &View<'a>, at: &str) -> Vec<Counted<'a>> {
+pub(super) fn counted<'a>(view: &View<'a>, at: &str) -> Vec<StatementCounts<'a>> {
     let calls = view
         .series_of(metric::STATEMENT_CALLS)
         .filter(|series| place(series) == at);
     let calls: Vec<&'a str> = calls.collect();
     let counted = calls.into_iter().filter_map(|series| {
         let statement = label(series, "statement")?;
-        Some(Counted {
+        Some(StatementCounts {
             statement,
             calls: view.mean(series)?,
             time: view
@@ -78,13 +78,18 @@ pub(super) fn counted<'a>(view: &View<'a>, at: &str) -> Vec<Counted<'a>> {
                 .unwrap_or(0.0),
         })
     });
-    let mut counted: Vec<Counted<'a>> = counted.collect();
+    let mut counted: Vec<StatementCounts<'a>> = counted.collect();
     counted.sort_by(|a, b| b.time.total_cmp(&a.time));
     counted
 }
 
 /// How much of a metric comes from each call of a statement.
-pub(super) fn each(view: &View<'_>, metric: &str, at: &str, counted: &Counted<'_>) -> Option<f64> {
+pub(super) fn each(
+    view: &View<'_>,
+    metric: &str,
+    at: &str,
+    counted: &StatementCounts<'_>,
+) -> Option<f64> {
     let all = view.mean(&series_of(metric, at, counted.statement))?;
     (counted.calls > 0.0).then_some(all / counted.calls)
 }
@@ -105,7 +110,7 @@ pub(super) fn busiest<'a>(view: &View<'a>, running: &'a str, at: &str) -> Option
 /// What was counted of the statement that took most time, as a clause; empty where nothing was.
 pub(super) fn counted_words(view: &View<'_>, at: &str) -> String {
     let counted = counted(view, at);
-    let all: f64 = counted.iter().map(|one| one.time).sum();
+    let all: f64 = counted.iter().map(|entry| entry.time).sum();
     let Some(first) = counted.first().filter(|_| all > 0.0) else {
         return String::new();
     };
@@ -126,9 +131,9 @@ pub(super) fn counted_words(view: &View<'_>, at: &str) -> String {
 /// The statement from which most of a metric comes, and how much from each call.
 pub(super) fn each_most<'a>(view: &View<'a>, metric: &str, at: &str) -> Option<(&'a str, f64)> {
     let counted = counted(view, at).into_iter();
-    let all = counted.filter_map(|one| {
-        let each = each(view, metric, at, &one)?;
-        (each > 0.0).then_some((one.statement, each, each * one.calls))
+    let all = counted.filter_map(|entry| {
+        let each = each(view, metric, at, &entry)?;
+        (each > 0.0).then_some((entry.statement, each, each * entry.calls))
     });
     let most = all.max_by(|a, b| a.2.total_cmp(&b.2))?;
     Some((most.0, most.1))

@@ -5,7 +5,7 @@ use plimsoll_model::reading::label;
 
 use super::measure::{before, subject_of, sustained};
 use super::proxy::{place, written};
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{Stretch3, View, bounded};
 
 /// Share of one CPU from which the thread that carries out commands has nothing to spare.
@@ -24,9 +24,9 @@ pub(super) fn redis_thread(view: &View<'_>) -> Vec<Sign> {
         .collect()
 }
 
-pub(super) fn redis_thread_words(case: &Case<'_>) -> Words {
+pub(super) fn redis_thread_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let thread = case.series(metric::REDIS_MAIN_THREAD);
     let commands = case.series(metric::REDIS_COMMANDS);
     let mut sentence = format!(
@@ -34,11 +34,11 @@ pub(super) fn redis_thread_words(case: &Case<'_>) -> Words {
         view.mean(&thread).unwrap_or(0.0) * 100.0
     );
     match view.mean(&commands) {
-        Some(commands) => say(
+        Some(commands) => append_clause(
             &mut sentence,
             format_args!(" at {commands:.0} commands a second"),
         ),
-        None => say(
+        None => append_clause(
             &mut sentence,
             format_args!(", and it had no time to answer about itself"),
         ),
@@ -57,7 +57,7 @@ fn ratio(view: &View<'_>, hits: &str, misses: &str) -> Option<f64> {
 }
 
 /// Whether look-ups found less while the load failed than before; `None` where nothing was looked up.
-fn has_fallen(case: &Case<'_>, hits: &str, misses: &str) -> Option<bool> {
+fn has_fallen(case: &RuleMatch<'_>, hits: &str, misses: &str) -> Option<bool> {
     let failing = ratio(&case.over.failing, hits, misses)?;
     let before = ratio(&case.over.passing, hits, misses).or(ratio(&case.over.base, hits, misses));
     Some(before.is_none_or(|before| failing < before - HIT_RATIO_FALL))
@@ -65,7 +65,7 @@ fn has_fallen(case: &Case<'_>, hits: &str, misses: &str) -> Option<bool> {
 
 /// What a store that throws away says, and its evidence.
 fn evicted(
-    case: &Case<'_>,
+    case: &RuleMatch<'_>,
     words: (String, String),
     evictions: &str,
     [hits, misses]: [&str; 2],
@@ -73,7 +73,7 @@ fn evicted(
     let (limit, mut sentence) = words;
     let fallen = has_fallen(case, hits, misses);
     if let Some(ratio) = ratio(case.failing(), hits, misses) {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(
                 "; {:.0} % of the look-ups found what they asked for",
@@ -81,7 +81,7 @@ fn evicted(
             ),
         );
     }
-    let found = case.over.asked(
+    let found = case.over.evidence(
         (hits, "share of look-ups that found something", "1"),
         |view| ratio(view, hits, misses),
     );
@@ -96,9 +96,9 @@ fn evicted(
 }
 
 /// K2: Redis throws keys away because its memory is full.
-pub(super) fn redis_evicted_words(case: &Case<'_>) -> Words {
+pub(super) fn redis_evicted_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let evictions = case.series(metric::REDIS_EVICTED);
     let memory = case.series(metric::REDIS_MEMORY);
     let setting = view.setting(at, "maxmemory", "");
@@ -108,7 +108,7 @@ pub(super) fn redis_evicted_words(case: &Case<'_>) -> Words {
         view.mean(&evictions).unwrap_or(0.0).max(1.0)
     );
     if let Some(most) = most {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(" because its `maxmemory` of {} is full", mebibytes(most)),
         );
@@ -120,8 +120,11 @@ pub(super) fn redis_evicted_words(case: &Case<'_>) -> Words {
         .advising(memory_remedy(case))
 }
 
-fn memory_remedy(case: &Case<'_>) -> String {
-    match case.failing().setting(place(case.subject), "maxmemory", "") {
+fn memory_remedy(case: &RuleMatch<'_>) -> String {
+    match case
+        .failing()
+        .setting(place(case.label_set), "maxmemory", "")
+    {
         Some((now, file)) => format!(
             "raise `maxmemory` (now {}){} or by `redis-cli CONFIG SET maxmemory {:.0}`, give keys a shorter time to live, or \
              store less in each",
@@ -135,9 +138,9 @@ fn memory_remedy(case: &Case<'_>) -> String {
 }
 
 /// K2, where nothing may be thrown away: Redis refuses to write.
-pub(super) fn redis_refused_words(case: &Case<'_>) -> Words {
+pub(super) fn redis_refused_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let refused = case.series(metric::REDIS_OUT_OF_MEMORY);
     let memory = case.series(metric::REDIS_MEMORY);
     let policies = view.series_of(metric::SETTING);
@@ -167,9 +170,9 @@ pub(super) fn redis_refused_words(case: &Case<'_>) -> Words {
 }
 
 /// K4: Redis refuses connections.
-pub(super) fn redis_rejected_words(case: &Case<'_>) -> Words {
+pub(super) fn redis_rejected_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let rejected = case.series(metric::REDIS_REJECTED);
     let clients = case.series(metric::REDIS_CLIENTS);
     let setting = view.setting(at, "maxclients", "");
@@ -179,7 +182,7 @@ pub(super) fn redis_rejected_words(case: &Case<'_>) -> Words {
         view.mean(&rejected).unwrap_or(0.0).max(1.0)
     );
     if let Some(most) = most {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(" because all {most:.0} clients that it takes were there"),
         );
@@ -200,9 +203,9 @@ pub(super) fn redis_rejected_words(case: &Case<'_>) -> Words {
 }
 
 /// K5: writes wait for the disk.
-pub(super) fn redis_fsync_words(case: &Case<'_>) -> Words {
+pub(super) fn redis_fsync_words(case: &RuleMatch<'_>) -> Words {
     let delayed = case.series(metric::REDIS_FSYNC_DELAYED);
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let per_minute = case.failing().mean(&delayed).unwrap_or(0.0) * 60.0;
     Words::new(
         format!("append-only file of Redis ({at})"),
@@ -218,9 +221,9 @@ pub(super) fn redis_fsync_words(case: &Case<'_>) -> Words {
 }
 
 /// K6: memcached refuses connections because its connections are used up.
-pub(super) fn memcached_connections_words(case: &Case<'_>) -> Words {
+pub(super) fn memcached_connections_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let refused = case.series(metric::MEMCACHED_REFUSED);
     let most = view
         .setting(at, "max_connections", "")
@@ -251,9 +254,9 @@ pub(super) fn memcached_connections_words(case: &Case<'_>) -> Words {
 }
 
 /// K6: memcached throws items away because its memory is full.
-pub(super) fn memcached_evictions_words(case: &Case<'_>) -> Words {
+pub(super) fn memcached_evictions_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let evictions = case.series(metric::MEMCACHED_EVICTIONS);
     let most = view.setting(at, "limit_maxbytes", "").map(|(most, _)| most);
     let now = most
@@ -287,16 +290,16 @@ const MOSTLY: f64 = 0.5;
 const COMMAND_SHARE_MAX: f64 = 0.05;
 
 /// Mean time of a command, s.
-fn time_of_command(view: &View<'_>, subject: &str) -> Option<f64> {
-    let time = view.mean(&format!("{}{subject}", metric::REDIS_COMMAND_TIME))?;
-    let calls = view.mean(&format!("{}{subject}", metric::REDIS_COMMAND_CALLS))?;
+fn time_of_command(view: &View<'_>, label_set: &str) -> Option<f64> {
+    let time = view.mean(&format!("{}{label_set}", metric::REDIS_COMMAND_TIME))?;
+    let calls = view.mean(&format!("{}{label_set}", metric::REDIS_COMMAND_CALLS))?;
     (calls > 0.0).then(|| time / calls)
 }
 
 /// The stretch that tells of Redis' commands, and whether it is another than the failing one: where its thread was used up
 /// it may answer nobody in time, and the load below tells what it was used up by.
-fn telling<'v, 'a>(over: &'v Stretch3<'a>, at: &str) -> (&'v View<'a>, bool) {
-    let tells = |view: &View<'_>| {
+fn view_with_commands<'v, 'a>(over: &'v Stretch3<'a>, at: &str) -> (&'v View<'a>, bool) {
+    let has_commands = |view: &View<'_>| {
         let mut own = view.series_of(metric::REDIS_COMMAND_TIME);
         own.any(|series| place(series) == at && view.mean(series).is_some())
     };
@@ -305,7 +308,7 @@ fn telling<'v, 'a>(over: &'v Stretch3<'a>, at: &str) -> (&'v View<'a>, bool) {
         .failing
         .mean(&thread)
         .is_some_and(|used| used >= THREAD_BUSY);
-    if tells(&over.failing) || !is_used_up {
+    if has_commands(&over.failing) || !is_used_up {
         (&over.failing, false)
     } else if over.passing.is_measured() {
         (&over.passing, true)
@@ -319,21 +322,21 @@ fn telling<'v, 'a>(over: &'v Stretch3<'a>, at: &str) -> (&'v View<'a>, bool) {
 pub(super) fn redis_slow(over: &Stretch3<'_>) -> Vec<Sign> {
     let commands = over.failing.series_of(metric::REDIS_COMMAND_TIME);
     let signs = commands.filter_map(|series| {
-        let subject = subject_of(series);
-        let (view, is_below) = telling(over, place(subject));
+        let label_set = subject_of(series);
+        let (view, is_below) = view_with_commands(over, place(label_set));
         let share = view.mean(series)?;
-        let each = time_of_command(view, subject)?;
+        let each = time_of_command(view, label_set)?;
         let is_much = share >= COMMAND_SHARE_MAX || is_below && is_dearest(view, series, share);
         let low = before(over, |view| view.mean(series)).unwrap_or(0.0);
         // Of a thread that is used up, few looks tell, and those from its beginning.
-        let thread = metric::series(metric::REDIS_MAIN_THREAD, &[("at", place(subject))]);
+        let thread = metric::series(metric::REDIS_MAIN_THREAD, &[("at", place(label_set))]);
         let is_used = over.failing.mean(&thread).is_some_and(|used| used > MOSTLY);
         let grew = is_below
             || share >= GROWN * low
             || share > MOSTLY
             || is_used && is_dearest(view, series, share);
         Some(Sign::of(
-            subject,
+            label_set,
             share,
             each >= COMMAND_SLOW_S && is_much && grew,
         ))
@@ -347,15 +350,17 @@ fn is_dearest(view: &View<'_>, series: &str, share: f64) -> bool {
     all.all(|other| place(other) != place(series) || view.mean(other).unwrap_or(0.0) <= share)
 }
 
-pub(super) fn redis_slow_words(case: &Case<'_>) -> Words {
-    let at = place(case.subject);
-    let (view, is_below) = telling(case.over, at);
-    let command = label(case.subject, "command").unwrap_or("?").to_uppercase();
+pub(super) fn redis_slow_words(case: &RuleMatch<'_>) -> Words {
+    let at = place(case.label_set);
+    let (view, is_below) = view_with_commands(case.over, at);
+    let command = label(case.label_set, "command")
+        .unwrap_or("?")
+        .to_uppercase();
     let time = case.series(metric::REDIS_COMMAND_TIME);
     let each = case
         .over
-        .asked((&time, "mean time of the command", "s"), |view| {
-            time_of_command(view, case.subject)
+        .evidence((&time, "mean time of the command", "s"), |view| {
+            time_of_command(view, case.label_set)
         });
     let remedy = match command.as_str() {
         "KEYS" => {
@@ -368,7 +373,7 @@ pub(super) fn redis_slow_words(case: &Case<'_>) -> Words {
         "DEL" | "FLUSHALL" | "FLUSHDB" => "use UNLINK, or ASYNC: another thread frees the memory",
         _ => "ask for less at once",
     };
-    let each_ms = time_of_command(view, case.subject).unwrap_or(0.0) * 1e3;
+    let each_ms = time_of_command(view, case.label_set).unwrap_or(0.0) * 1e3;
     let sentence = if is_below {
         format!(
             "{command} took {each_ms:.1} ms on average at the load below; at this one Redis' one thread was used up and did not answer \

@@ -7,7 +7,7 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
 use plimsoll_model::window::{GeneratorUse, Window};
 
-use super::{Context, Span, Stretches};
+use super::{Context, SecondRange, Stretches};
 
 /// B, P and F.
 pub(super) struct Stretch3<'a> {
@@ -29,12 +29,12 @@ pub(super) struct View<'a> {
 
 /// Values of one second.
 #[derive(Clone, Copy)]
-pub(super) struct Row<'a> {
+pub(super) struct SecondValues<'a> {
     readings: &'a SeriesTable,
     row: usize,
 }
 
-impl Row<'_> {
+impl SecondValues<'_> {
     /// The value of a series, where it was read.
     pub(super) fn get(self, series: &str) -> Option<f64> {
         let value = *self.readings.values(series)?.get(self.row)?;
@@ -49,7 +49,7 @@ impl<'a> Stretch3<'a> {
         stretches: &Stretches,
         context: &'a Context,
     ) -> Self {
-        let view = |spans: &[Span]| View::new(readings, windows, spans, context);
+        let view = |spans: &[SecondRange]| View::new(readings, windows, spans, context);
         Self {
             base: view(&stretches.base),
             passing: view(stretches.passing.as_slice()),
@@ -78,18 +78,18 @@ impl<'a> Stretch3<'a> {
     }
 
     /// Evidence from the windows: a question put to each stretch.
-    pub(super) fn asked(
+    pub(super) fn evidence(
         &self,
         (series, label, unit): (&str, &str, &str),
-        ask: impl Fn(&View<'_>) -> Option<f64>,
+        measure: impl Fn(&View<'_>) -> Option<f64>,
     ) -> Evidence {
         Evidence {
             series: series.to_owned(),
             label: label.to_owned(),
             unit: unit.to_owned(),
-            base: ask(&self.base),
-            passing: ask(&self.passing),
-            failing: ask(&self.failing),
+            base: measure(&self.base),
+            passing: measure(&self.passing),
+            failing: measure(&self.failing),
             bound: None,
         }
     }
@@ -105,7 +105,7 @@ impl<'a> View<'a> {
     fn new(
         readings: &'a SeriesTable,
         windows: &'a [Window],
-        spans: &[Span],
+        spans: &[SecondRange],
         context: &'a Context,
     ) -> Self {
         let inside = |second: u32| spans.iter().any(|&(from, to)| (from..to).contains(&second));
@@ -139,9 +139,11 @@ impl<'a> View<'a> {
         &self.windows
     }
 
-    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'a>> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = SecondValues<'a>> {
         let readings = self.readings;
-        self.rows.iter().map(move |&row| Row { readings, row })
+        self.rows
+            .iter()
+            .map(move |&row| SecondValues { readings, row })
     }
 
     /// Series of a metric.
@@ -196,10 +198,13 @@ impl<'a> View<'a> {
 
     /// Share of the seconds with readings in which `holds` is true: `S{p}` asks for 0.2. Seconds in which `holds`
     /// cannot tell are left out; `None` when it never can.
-    pub(super) fn share_of_seconds(&self, holds: impl Fn(Row<'_>) -> Option<bool>) -> Option<f64> {
-        let told: Vec<bool> = self.rows().filter_map(holds).collect();
-        let true_ones = told.iter().filter(|&&held| held).count();
-        (!told.is_empty()).then(|| true_ones as f64 / told.len() as f64)
+    pub(super) fn share_of_seconds(
+        &self,
+        holds: impl Fn(SecondValues<'_>) -> Option<bool>,
+    ) -> Option<f64> {
+        let decided: Vec<bool> = self.rows().filter_map(holds).collect();
+        let true_ones = decided.iter().filter(|&&held| held).count();
+        (!decided.is_empty()).then(|| true_ones as f64 / decided.len() as f64)
     }
 
     /// Sum over the windows; `None` without windows.

@@ -4,14 +4,14 @@ use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 
 use super::bounds::{NEARLY_FULL, THROTTLED_MAX};
-use super::rule::{Rule, Symptom};
+use super::rule::{FindingRule, Symptom};
 use super::{
     cpu, generator, machine, network, proxy, store, table_databases, table_engines, table_host,
     table_logs, table_pools, table_servers, table_service, table_traces,
 };
 
 /// Every rule.
-pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
+pub(super) fn all() -> impl Iterator<Item = &'static FindingRule> {
     RULES
         .iter()
         .chain(table_databases::RULES)
@@ -24,8 +24,8 @@ pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
         .chain(table_service::RULES)
 }
 
-const RULES: &[Rule] = &[
-    Rule {
+const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "G1",
         strength: Strength::Explicit,
         tier: Tier::Generator,
@@ -35,7 +35,7 @@ const RULES: &[Rule] = &[
                  says nothing about the target",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "G2",
         strength: Strength::Explicit,
         tier: Tier::Generator,
@@ -45,7 +45,7 @@ const RULES: &[Rule] = &[
                  net.ipv4.ip_local_port_range; a port rests 60 s in TIME_WAIT before it is used again",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "G3",
         strength: Strength::Explicit,
         tier: Tier::Generator,
@@ -54,7 +54,7 @@ const RULES: &[Rule] = &[
         remedy: "raise the generator's limit of open files (ulimit -n) or lower --max-connections",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "N1",
         strength: Strength::Explicit,
         tier: Tier::Network,
@@ -66,7 +66,7 @@ const RULES: &[Rule] = &[
                  accept faster or run more workers; keep connections alive",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "N12",
         strength: Strength::Explicit,
         tier: Tier::Network,
@@ -81,7 +81,7 @@ const RULES: &[Rule] = &[
                  net.ipv4.ip_local_port_range",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "C1",
         strength: Strength::Queue,
         tier: Tier::Machine,
@@ -92,7 +92,7 @@ const RULES: &[Rule] = &[
             "N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0", "P11", "J2",
         ],
     },
-    Rule {
+    FindingRule {
         id: "C2",
         strength: Strength::Explicit,
         tier: Tier::Machine,
@@ -108,7 +108,7 @@ const RULES: &[Rule] = &[
             "N1", "C3", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0", "P11", "J2",
         ],
     },
-    Rule {
+    FindingRule {
         id: "C3",
         strength: Strength::Utilisation,
         tier: Tier::Machine,
@@ -118,7 +118,7 @@ const RULES: &[Rule] = &[
                  worker)",
         explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
     },
-    Rule {
+    FindingRule {
         id: "M2",
         strength: Strength::Explicit,
         tier: Tier::Machine,
@@ -127,7 +127,7 @@ const RULES: &[Rule] = &[
         remedy: "raise the memory limit, run fewer workers, or find what grows",
         explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
     },
-    Rule {
+    FindingRule {
         id: "F1",
         strength: Strength::Explicit,
         tier: Tier::Machine,
@@ -137,7 +137,7 @@ const RULES: &[Rule] = &[
                  close them",
         explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
     },
-    Rule {
+    FindingRule {
         id: "X1",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -148,7 +148,7 @@ const RULES: &[Rule] = &[
         remedy: "raise `worker_connections`",
         explains: &["N1"],
     },
-    Rule {
+    FindingRule {
         id: "X2",
         strength: Strength::Utilisation,
         tier: Tier::Proxy,
@@ -157,7 +157,7 @@ const RULES: &[Rule] = &[
         remedy: "raise `worker_connections`",
         explains: &["N1"],
     },
-    Rule {
+    FindingRule {
         id: "H1",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -166,7 +166,7 @@ const RULES: &[Rule] = &[
         remedy: "raise the server's `maxconn`",
         explains: &["N1", "X1", "X2", "H7"],
     },
-    Rule {
+    FindingRule {
         id: "H2",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -176,7 +176,7 @@ const RULES: &[Rule] = &[
                  net.core.somaxconn); start or add servers",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "H7",
         strength: Strength::Queue,
         tier: Tier::Proxy,
@@ -185,7 +185,7 @@ const RULES: &[Rule] = &[
         remedy: "raise `maxconn`",
         explains: &["N1", "X1", "X2"],
     },
-    Rule {
+    FindingRule {
         id: "H10",
         strength: Strength::Utilisation,
         tier: Tier::Proxy,
@@ -195,7 +195,7 @@ const RULES: &[Rule] = &[
                  alive",
         explains: &["N1"],
     },
-    Rule {
+    FindingRule {
         id: "K1",
         strength: Strength::Utilisation,
         tier: Tier::Store,
@@ -205,7 +205,7 @@ const RULES: &[Rule] = &[
                  over several instances, or set `io-threads`",
         explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
     },
-    Rule {
+    FindingRule {
         id: "K2",
         strength: Strength::Explicit,
         tier: Tier::Store,
@@ -216,7 +216,7 @@ const RULES: &[Rule] = &[
         remedy: "raise `maxmemory`",
         explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
     },
-    Rule {
+    FindingRule {
         id: "K2",
         strength: Strength::Explicit,
         tier: Tier::Store,
@@ -227,7 +227,7 @@ const RULES: &[Rule] = &[
         remedy: "raise `maxmemory`",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "K4",
         strength: Strength::Explicit,
         tier: Tier::Store,
@@ -238,7 +238,7 @@ const RULES: &[Rule] = &[
         remedy: "raise `maxclients`",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "K5",
         strength: Strength::Queue,
         tier: Tier::Store,
@@ -249,7 +249,7 @@ const RULES: &[Rule] = &[
         remedy: "let a replica keep the append-only file, set `appendfsync no`, or give it a faster disk",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "K6",
         strength: Strength::Explicit,
         tier: Tier::Store,
@@ -260,7 +260,7 @@ const RULES: &[Rule] = &[
         remedy: "raise memcached's connections (-c)",
         explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
     },
-    Rule {
+    FindingRule {
         id: "K6",
         strength: Strength::Explicit,
         tier: Tier::Store,

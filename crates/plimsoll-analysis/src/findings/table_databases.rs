@@ -4,11 +4,11 @@
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 
-use super::rule::{Rule, Symptom};
+use super::rule::{FindingRule, Symptom};
 use super::{mysql, postgres, postgres_work, runtime};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "J1",
         strength: Strength::Queue,
         tier: Tier::Runtime,
@@ -18,7 +18,7 @@ pub(super) const RULES: &[Rule] = &[
                  process for each CPU (`node:cluster`, `pm2 -i max`), or keep copies of what is computed",
         explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "C3"],
     },
-    Rule {
+    FindingRule {
         id: "R1",
         strength: Strength::Queue,
         tier: Tier::Runtime,
@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "give Puma more threads or workers",
         explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4"],
     },
-    Rule {
+    FindingRule {
         id: "R3",
         strength: Strength::Explicit,
         tier: Tier::Runtime,
@@ -36,7 +36,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "raise `pm.max_children`",
         explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4"],
     },
-    Rule {
+    FindingRule {
         id: "P1",
         strength: Strength::Explicit,
         tier: Tier::Store,
@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
         ],
     },
-    Rule {
+    FindingRule {
         id: "P2",
         strength: Strength::Queue,
         tier: Tier::Store,
@@ -59,7 +59,7 @@ pub(super) const RULES: &[Rule] = &[
             "P1", "P4", "C1",
         ],
     },
-    Rule {
+    FindingRule {
         id: "P3",
         strength: Strength::Queue,
         tier: Tier::Store,
@@ -71,7 +71,7 @@ pub(super) const RULES: &[Rule] = &[
             "P1", "P4",
         ],
     },
-    Rule {
+    FindingRule {
         id: "P4",
         strength: Strength::Queue,
         tier: Tier::Store,
@@ -83,7 +83,7 @@ pub(super) const RULES: &[Rule] = &[
             "P1",
         ],
     },
-    Rule {
+    FindingRule {
         id: "P5",
         strength: Strength::Queue,
         tier: Tier::Store,
@@ -95,7 +95,7 @@ pub(super) const RULES: &[Rule] = &[
             "P1", "P4",
         ],
     },
-    Rule {
+    FindingRule {
         id: "P6",
         strength: Strength::Queue,
         tier: Tier::Store,
@@ -107,7 +107,7 @@ pub(super) const RULES: &[Rule] = &[
             "P1", "P4",
         ],
     },
-    Rule {
+    FindingRule {
         id: "P7",
         strength: Strength::Queue,
         tier: Tier::Store,
@@ -119,7 +119,7 @@ pub(super) const RULES: &[Rule] = &[
             "P1", "P2", "P4", "P5", "C1",
         ],
     },
-    Rule {
+    FindingRule {
         id: "P8",
         strength: Strength::Queue,
         tier: Tier::Store,
@@ -131,7 +131,7 @@ pub(super) const RULES: &[Rule] = &[
             "P1", "P3",
         ],
     },
-    Rule {
+    FindingRule {
         id: "P9",
         strength: Strength::Queue,
         tier: Tier::Store,
@@ -144,7 +144,7 @@ pub(super) const RULES: &[Rule] = &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
         ],
     },
-    Rule {
+    FindingRule {
         id: "P10",
         strength: Strength::Queue,
         tier: Tier::Store,
@@ -155,7 +155,7 @@ pub(super) const RULES: &[Rule] = &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
         ],
     },
-    Rule {
+    FindingRule {
         id: "P12",
         strength: Strength::Explicit,
         tier: Tier::Store,
@@ -166,7 +166,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "let all transactions take their locks in one order",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "Q1",
         strength: Strength::Explicit,
         tier: Tier::Store,
@@ -177,7 +177,7 @@ pub(super) const RULES: &[Rule] = &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0",
         ],
     },
-    Rule {
+    FindingRule {
         id: "Q2",
         strength: Strength::Queue,
         tier: Tier::Store,
@@ -189,7 +189,7 @@ pub(super) const RULES: &[Rule] = &[
             "C1",
         ],
     },
-    Rule {
+    FindingRule {
         id: "Q3",
         strength: Strength::Queue,
         tier: Tier::Store,
@@ -201,7 +201,7 @@ pub(super) const RULES: &[Rule] = &[
             "Q2", "Q7", "C1",
         ],
     },
-    Rule {
+    FindingRule {
         id: "Q4",
         strength: Strength::Decomposition,
         tier: Tier::Store,
@@ -213,7 +213,7 @@ pub(super) const RULES: &[Rule] = &[
             "Q2", "C1",
         ],
     },
-    Rule {
+    FindingRule {
         id: "Q5",
         strength: Strength::Decomposition,
         tier: Tier::Store,
@@ -225,7 +225,7 @@ pub(super) const RULES: &[Rule] = &[
             "Q2", "C1",
         ],
     },
-    Rule {
+    FindingRule {
         id: "Q6",
         strength: Strength::Queue,
         tier: Tier::Store,
@@ -237,7 +237,7 @@ pub(super) const RULES: &[Rule] = &[
             "Q2",
         ],
     },
-    Rule {
+    FindingRule {
         id: "Q7",
         strength: Strength::Utilisation,
         tier: Tier::Store,
@@ -248,7 +248,7 @@ pub(super) const RULES: &[Rule] = &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
         ],
     },
-    Rule {
+    FindingRule {
         id: "Q8",
         strength: Strength::Explicit,
         tier: Tier::Store,
@@ -259,7 +259,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "give the redo log more room",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "Q9",
         strength: Strength::Explicit,
         tier: Tier::Store,

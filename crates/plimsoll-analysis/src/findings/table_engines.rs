@@ -3,11 +3,11 @@
 
 use plimsoll_model::finding::{Strength, Tier};
 
-use super::rule::{Rule, Symptom};
+use super::rule::{FindingRule, Symptom};
 use super::{engines, mongo};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "J4",
         strength: Strength::Queue,
         tier: Tier::Runtime,
@@ -19,7 +19,7 @@ pub(super) const RULES: &[Rule] = &[
         ],
     },
     // What takes a third of the time is why none is left; what takes a tenth of it is not.
-    Rule {
+    FindingRule {
         id: "J3",
         strength: Strength::Queue,
         tier: Tier::Runtime,
@@ -30,7 +30,7 @@ pub(super) const RULES: &[Rule] = &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0", "J5", "C1", "C3",
         ],
     },
-    Rule {
+    FindingRule {
         id: "J3",
         strength: Strength::Queue,
         tier: Tier::Runtime,
@@ -39,7 +39,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "give the JVM a larger heap",
         explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0"],
     },
-    Rule {
+    FindingRule {
         id: "J5",
         strength: Strength::Queue,
         tier: Tier::Runtime,
@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "give the pool more threads",
         explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0"],
     },
-    Rule {
+    FindingRule {
         id: "R2",
         strength: Strength::Queue,
         tier: Tier::Runtime,
@@ -57,7 +57,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "give uWSGI more workers",
         explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0"],
     },
-    Rule {
+    FindingRule {
         id: "R5",
         strength: Strength::Queue,
         tier: Tier::Runtime,
@@ -70,7 +70,7 @@ pub(super) const RULES: &[Rule] = &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0", "C1", "C3",
         ],
     },
-    Rule {
+    FindingRule {
         id: "R5",
         strength: Strength::Queue,
         tier: Tier::Runtime,
@@ -81,7 +81,7 @@ pub(super) const RULES: &[Rule] = &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0", "C3",
         ],
     },
-    Rule {
+    FindingRule {
         id: "V1",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -90,7 +90,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "raise `thread_pool_max`",
         explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4"],
     },
-    Rule {
+    FindingRule {
         id: "K7",
         strength: Strength::Queue,
         tier: Tier::Store,

@@ -4,7 +4,7 @@
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 
-use super::rule::{Rule, Symptom};
+use super::rule::{FindingRule, Symptom};
 use super::{host_cpu, host_disk, host_memory, host_network};
 
 /// Queues and workers that fill up when the machine is at its limit.
@@ -48,8 +48,8 @@ macro_rules! sysctl {
     };
 }
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "N2",
         strength: Strength::Explicit,
         tier: Tier::Network,
@@ -61,7 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         ),
         explains: &["N4", "N5"],
     },
-    Rule {
+    FindingRule {
         id: "N3",
         strength: Strength::Explicit,
         tier: Tier::Network,
@@ -73,7 +73,7 @@ pub(super) const RULES: &[Rule] = &[
         ),
         explains: &["N2", "N4", "N5"],
     },
-    Rule {
+    FindingRule {
         id: "N4",
         strength: Strength::Queue,
         tier: Tier::Network,
@@ -83,7 +83,7 @@ pub(super) const RULES: &[Rule] = &[
                  `net.ipv4.tcp_congestion_control=bbr` in /etc/sysctl.d/), or take a faster one",
         explains: &["N5"],
     },
-    Rule {
+    FindingRule {
         id: "N5",
         strength: Strength::Queue,
         tier: Tier::Network,
@@ -93,7 +93,7 @@ pub(super) const RULES: &[Rule] = &[
                  keeping connections alive asks less of all of them",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "N6",
         strength: Strength::Explicit,
         tier: Tier::Network,
@@ -102,7 +102,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "raise `net.netfilter.nf_conntrack_max`",
         explains: &["N2", "N4", "N5"],
     },
-    Rule {
+    FindingRule {
         id: "N7",
         strength: Strength::Explicit,
         tier: Tier::Network,
@@ -114,7 +114,7 @@ pub(super) const RULES: &[Rule] = &[
         ),
         explains: &["N4", "N5"],
     },
-    Rule {
+    FindingRule {
         id: "N8",
         strength: Strength::Utilisation,
         tier: Tier::Network,
@@ -124,7 +124,7 @@ pub(super) const RULES: &[Rule] = &[
                  /proc/irq/*/smp_affinity, or RPS (/sys/class/net/*/queues/rx-*/rps_cpus)",
         explains: &["N4", "N7"],
     },
-    Rule {
+    FindingRule {
         id: "N9",
         strength: Strength::Utilisation,
         tier: Tier::Network,
@@ -135,7 +135,7 @@ pub(super) const RULES: &[Rule] = &[
                  machine holds back; a provider's bounds stand with its instance types)",
         explains: &["N3", "N4", "N5"],
     },
-    Rule {
+    FindingRule {
         id: "N10",
         strength: Strength::Explicit,
         tier: Tier::Network,
@@ -147,7 +147,7 @@ pub(super) const RULES: &[Rule] = &[
         ),
         explains: &["N2", "N4"],
     },
-    Rule {
+    FindingRule {
         id: "N11",
         strength: Strength::Decomposition,
         tier: Tier::Network,
@@ -158,7 +158,7 @@ pub(super) const RULES: &[Rule] = &[
         ),
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "N13",
         strength: Strength::Utilisation,
         tier: Tier::Network,
@@ -167,7 +167,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: host_cpu::FEWER_HANDSHAKES,
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "C4",
         strength: Strength::Utilisation,
         tier: Tier::Machine,
@@ -177,7 +177,7 @@ pub(super) const RULES: &[Rule] = &[
                  whether they are used up",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "C5",
         strength: Strength::Decomposition,
         tier: Tier::Runtime,
@@ -186,7 +186,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "find the lock (`perf lock`, `offcputime`, a thread dump), hold it for less, or give each thread or shard its own",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "C6",
         strength: Strength::Utilisation,
         tier: Tier::Machine,
@@ -196,7 +196,7 @@ pub(super) const RULES: &[Rule] = &[
                  `strace -c -f -p PID` tells which calls they are",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "C7",
         strength: Strength::Utilisation,
         tier: Tier::Machine,
@@ -206,7 +206,7 @@ pub(super) const RULES: &[Rule] = &[
                  stands in /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "M1",
         strength: Strength::Queue,
         tier: Tier::Machine,
@@ -218,7 +218,7 @@ pub(super) const RULES: &[Rule] = &[
             "D3",
         ],
     },
-    Rule {
+    FindingRule {
         id: "M3",
         strength: Strength::Queue,
         tier: Tier::Machine,
@@ -231,7 +231,7 @@ pub(super) const RULES: &[Rule] = &[
             "D2", "D3",
         ],
     },
-    Rule {
+    FindingRule {
         id: "M4",
         strength: Strength::Decomposition,
         tier: Tier::Runtime,
@@ -241,7 +241,7 @@ pub(super) const RULES: &[Rule] = &[
                  (`pm.max_requests`, `--max-requests`)",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "M5",
         strength: Strength::Explicit,
         tier: Tier::Machine,
@@ -254,7 +254,7 @@ pub(super) const RULES: &[Rule] = &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0", "P11", "M1", "M3",
         ],
     },
-    Rule {
+    FindingRule {
         id: "D1",
         strength: Strength::Queue,
         tier: Tier::Machine,
@@ -264,7 +264,7 @@ pub(super) const RULES: &[Rule] = &[
                  `iotop -o` tells who uses it; or take a faster disk",
         explains: FRONT,
     },
-    Rule {
+    FindingRule {
         id: "D2",
         strength: Strength::Utilisation,
         tier: Tier::Machine,
@@ -273,7 +273,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "see what the volume may do (operations and bytes a second, credits) and raise it; or `io.max` of a cgroup",
         explains: &["D1", "D3"],
     },
-    Rule {
+    FindingRule {
         id: "D3",
         strength: Strength::Queue,
         tier: Tier::Machine,
@@ -283,16 +283,16 @@ pub(super) const RULES: &[Rule] = &[
                  `appendfsync everysec`: the last second may be lost), or put the log on a device of its own, or a faster one",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "D4",
         strength: Strength::Explicit,
         tier: Tier::Machine,
-        symptom: Symptom::Signs(host_disk::room),
-        words: host_disk::room_words,
+        symptom: Symptom::Signs(host_disk::file_system_full),
+        words: host_disk::file_system_full_words,
         remedy: "make room",
         explains: FRONT,
     },
-    Rule {
+    FindingRule {
         id: "F2",
         strength: Strength::Explicit,
         tier: Tier::Machine,

@@ -2,11 +2,11 @@
 
 use plimsoll_model::finding::{Strength, Tier};
 
-use super::rule::{Rule, Symptom};
+use super::rule::{FindingRule, Symptom};
 use super::{log, proxy};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "X1",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -14,13 +14,13 @@ pub(super) const RULES: &[Rule] = &[
         words: |case| {
             proxy::nginx_words(
                 case,
-                log::told(case, "nginx had no place for a connection, as its log says"),
+                log::frequency(case, "nginx had no place for a connection, as its log says"),
             )
         },
         remedy: "raise `worker_connections`",
         explains: &["N1"],
     },
-    Rule {
+    FindingRule {
         id: "X3",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -35,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "see why the upstream takes no connections: it is down, or its accept queue is full (its backlog and net.core.somaxconn); more workers there, and `keepalive` in its `upstream { … }`",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "X4",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -50,7 +50,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "more processes behind the socket (PHP-FPM: `pm.max_children`), or a longer queue (`listen.backlog`, with net.core.somaxconn)",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "X5",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -65,7 +65,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "see why they failed; then `max_fails` and `fail_timeout` of the `server` lines",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "X6",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -80,7 +80,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "if that is not intended, raise `rate` and `burst` of its `limit_req`, or `limit_conn`",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "X8",
         strength: Strength::Decomposition,
         tier: Tier::Proxy,
@@ -95,7 +95,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "raise `proxy_buffers` (or `fastcgi_buffers`, `client_body_buffer_size`), or let answers through (`proxy_buffering off`)",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "H1",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -110,7 +110,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "raise the server's `maxconn` if the server is idle; else look behind it",
         explains: &["H9"],
     },
-    Rule {
+    FindingRule {
         id: "H2",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -125,7 +125,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "start or add servers; see their backlog",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "H3",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -140,7 +140,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "see the accept queue of the server and the way to it",
         explains: &["H9"],
     },
-    Rule {
+    FindingRule {
         id: "H4",
         strength: Strength::Queue,
         tier: Tier::Proxy,
@@ -155,7 +155,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "look behind it: the server or its database is at a limit; a longer time-out mends nothing",
         explains: &["H9"],
     },
-    Rule {
+    FindingRule {
         id: "H5",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -170,7 +170,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "see the server's log: it crashed, was killed for want of memory, or recycles its workers",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "H6",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -185,7 +185,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "see the server's log and the network; time-outs of what is idle",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "H8",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -200,7 +200,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "raise `maxconn` and the limit of open files, and give it more source addresses",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "H9",
         strength: Strength::Decomposition,
         tier: Tier::Proxy,

@@ -3,12 +3,12 @@
 
 use plimsoll_model::finding::{Strength, Tier};
 
-use super::rule::{Rule, Symptom};
+use super::rule::{FindingRule, Symptom};
 use super::table_traces::BEFORE;
 use super::{pools, runtime, upstream};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "J2",
         strength: Strength::Queue,
         tier: Tier::Runtime,
@@ -19,7 +19,7 @@ pub(super) const RULES: &[Rule] = &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0", "C3",
         ],
     },
-    Rule {
+    FindingRule {
         id: "J6",
         strength: Strength::Queue,
         tier: Tier::Runtime,
@@ -28,7 +28,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "raise the pool's size",
         explains: BEFORE,
     },
-    Rule {
+    FindingRule {
         id: "J11",
         strength: Strength::Decomposition,
         tier: Tier::Store,
@@ -41,7 +41,7 @@ pub(super) const RULES: &[Rule] = &[
             "Q2", "C1", "C3",
         ],
     },
-    Rule {
+    FindingRule {
         id: "J8",
         strength: Strength::Queue,
         tier: Tier::Runtime,
@@ -50,7 +50,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "raise the pool's size",
         explains: BEFORE,
     },
-    Rule {
+    FindingRule {
         id: "R4",
         strength: Strength::Decomposition,
         tier: Tier::Runtime,
@@ -59,7 +59,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "mend the call that is slow",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "R6",
         strength: Strength::Queue,
         tier: Tier::Runtime,
@@ -70,7 +70,7 @@ pub(super) const RULES: &[Rule] = &[
                  `ThreadPool.SetMinThreads` lets it begin with more",
         explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0"],
     },
-    Rule {
+    FindingRule {
         id: "X3",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -80,7 +80,7 @@ pub(super) const RULES: &[Rule] = &[
                  it has too few workers; and keep connections to it, `keepalive` in its `upstream { … }`",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "X7",
         strength: Strength::Decomposition,
         tier: Tier::Proxy,

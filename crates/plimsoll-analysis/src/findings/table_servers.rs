@@ -3,11 +3,11 @@
 
 use plimsoll_model::finding::{Strength, Tier};
 
-use super::rule::{Rule, Symptom};
+use super::rule::{FindingRule, Symptom};
 use super::{repeated, servers};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "P11",
         strength: Strength::Queue,
         tier: Tier::Store,
@@ -18,7 +18,7 @@ pub(super) const RULES: &[Rule] = &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0",
         ],
     },
-    Rule {
+    FindingRule {
         id: "A0",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "raise `MaxRequestWorkers`",
         explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4"],
     },
-    Rule {
+    FindingRule {
         id: "R2",
         strength: Strength::Queue,
         tier: Tier::Runtime,
@@ -36,7 +36,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "give gunicorn more workers",
         explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0"],
     },
-    Rule {
+    FindingRule {
         id: "N+1",
         strength: Strength::Decomposition,
         tier: Tier::Store,

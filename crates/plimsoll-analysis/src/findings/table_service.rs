@@ -3,11 +3,11 @@
 
 use plimsoll_model::finding::{Strength, Tier};
 
-use super::rule::{Rule, Symptom};
+use super::rule::{FindingRule, Symptom};
 use super::{balance, service, service_cache, store};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "H11",
         strength: Strength::Decomposition,
         tier: Tier::Proxy,
@@ -17,7 +17,7 @@ pub(super) const RULES: &[Rule] = &[
                  slower: its machine, its neighbours, its version",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "K3",
         strength: Strength::Explicit,
         tier: Tier::Store,
@@ -28,7 +28,7 @@ pub(super) const RULES: &[Rule] = &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0",
         ],
     },
-    Rule {
+    FindingRule {
         id: "S1",
         strength: Strength::Decomposition,
         tier: Tier::Proxy,
@@ -38,7 +38,7 @@ pub(super) const RULES: &[Rule] = &[
                  `limit_conn` in nginx, `plimsoll edge` with its adaptive limit), and bound retries",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "S2",
         strength: Strength::Explicit,
         tier: Tier::Proxy,
@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
                  in HAProxy, `proxy_next_upstream_tries` in nginx)",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "S3",
         strength: Strength::Decomposition,
         tier: Tier::Proxy,
@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
                  in HAProxy, `listen.backlog` of PHP-FPM)",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "S4",
         strength: Strength::Queue,
         tier: Tier::Store,
@@ -68,7 +68,7 @@ pub(super) const RULES: &[Rule] = &[
                  stale copy meanwhile (`proxy_cache_use_stale updating`), and let copies end at different times",
         explains: &["P2", "Q2"],
     },
-    Rule {
+    FindingRule {
         id: "S5",
         strength: Strength::Decomposition,
         tier: Tier::Store,
@@ -78,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
                  keep out what is asked for once",
         explains: &["V1"],
     },
-    Rule {
+    FindingRule {
         id: "S6",
         strength: Strength::Decomposition,
         tier: Tier::Runtime,
@@ -88,7 +88,7 @@ pub(super) const RULES: &[Rule] = &[
                  quieter time",
         explains: &[],
     },
-    Rule {
+    FindingRule {
         id: "S7",
         strength: Strength::Decomposition,
         tier: Tier::Proxy,
@@ -98,7 +98,7 @@ pub(super) const RULES: &[Rule] = &[
                  asked (caches, just-in-time compilation, pools)",
         explains: &["H11"],
     },
-    Rule {
+    FindingRule {
         id: "S8",
         strength: Strength::Decomposition,
         tier: Tier::Runtime,

@@ -2,7 +2,7 @@
 
 use plimsoll_model::finding::{Strength, Tier};
 
-use super::rule::{Rule, Symptom};
+use super::rule::{FindingRule, Symptom};
 use super::{traces, waits};
 
 /// What is full in front of a service that waits.
@@ -14,8 +14,8 @@ const BEFORE_CALL: &[&str] = &[
     "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "J8",
 ];
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "N+1",
         strength: Strength::Decomposition,
         tier: Tier::Store,
@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
             "P1", "P2", "P4", "P11", "Q1", "Q2", "C1", "C3", "J9",
         ],
     },
-    Rule {
+    FindingRule {
         id: "J7",
         strength: Strength::Decomposition,
         tier: Tier::Runtime,
@@ -36,7 +36,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "release connections before another service is called",
         explains: BEFORE,
     },
-    Rule {
+    FindingRule {
         id: "J9",
         strength: Strength::Decomposition,
         tier: Tier::Runtime,
@@ -45,7 +45,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "keep its answers, ask for several at once, or side by side",
         explains: BEFORE_CALL,
     },
-    Rule {
+    FindingRule {
         id: "J9",
         strength: Strength::Decomposition,
         tier: Tier::Runtime,
@@ -54,7 +54,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "see what limits it",
         explains: BEFORE_CALL,
     },
-    Rule {
+    FindingRule {
         id: "J10",
         strength: Strength::Explicit,
         tier: Tier::Runtime,

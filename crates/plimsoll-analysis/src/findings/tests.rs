@@ -12,11 +12,11 @@ use super::{Context, Stretches, find_in};
 /// Seconds of each stretch; B, P and F begin at 0, 100 and 200.
 pub(super) const SECONDS: u32 = 10;
 
-pub(super) type Values = Vec<(String, f64)>;
+pub(super) type SeriesValues = Vec<(String, f64)>;
 
 /// A run in which nothing is at its limit, to be disturbed.
-pub(super) struct Scene {
-    stretches: [Values; 3],
+pub(super) struct SyntheticRun {
+    stretches: [SeriesValues; 3],
     pub(super) windows: Vec<Window>,
     open: bool,
 }
@@ -47,9 +47,9 @@ pub(super) fn cpu_stall() -> String {
     series(metric::PRESSURE, &[("resource", "cpu"), ("stall", "some")])
 }
 
-impl Scene {
+impl SyntheticRun {
     pub(super) fn healthy() -> Self {
-        let rest: Values = vec![
+        let rest: SeriesValues = vec![
             (metric::TARGET_IS_LOCAL.to_owned(), 1.0),
             (metric::LISTEN_OVERFLOWS.to_owned(), 0.0),
             (listener(metric::LISTEN_QUEUE), 2.0),
@@ -155,8 +155,14 @@ impl Scene {
 
 /// The only finding must be of this rule, with this certainty and score, and say this.
 #[track_caller]
-pub(super) fn check(scene: &Scene, rule: &str, certainty: Certainty, score: f64, says: &str) {
-    let findings = scene.find();
+pub(super) fn check(
+    run: &SyntheticRun,
+    rule: &str,
+    certainty: Certainty,
+    score: f64,
+    expected: &str,
+) {
+    let findings = run.find();
     let rules: Vec<&str> = findings
         .iter()
         .map(|finding| finding.rule.as_str())
@@ -165,7 +171,7 @@ pub(super) fn check(scene: &Scene, rule: &str, certainty: Certainty, score: f64,
     let finding = &findings[0];
     assert_eq!(finding.certainty, certainty, "{finding:#?}");
     assert!((finding.score - score).abs() < 1e-9, "{finding:#?}");
-    assert!(finding.sentence.contains(says), "{}", finding.sentence);
+    assert!(finding.sentence.contains(expected), "{}", finding.sentence);
     assert!(!finding.evidence.is_empty() && !finding.remedy.is_empty());
     for line in &finding.evidence {
         assert!(
@@ -177,19 +183,19 @@ pub(super) fn check(scene: &Scene, rule: &str, certainty: Certainty, score: f64,
 
 #[test]
 fn a_healthy_run_is_silent() {
-    assert_eq!(Scene::healthy().find(), []);
+    assert_eq!(SyntheticRun::healthy().find(), []);
 }
 
 #[test]
 fn g1_a_generator_that_is_late() {
-    let scene = Scene::healthy().failing_windows(|window| window.lag.record(30_000, 100));
-    let says = "took up arrivals 30.0 ms late (p99; 5.0 ms is valid)";
-    check(&scene, "G1", Certainty::Explicit, 1.0, says);
+    let run = SyntheticRun::healthy().failing_windows(|window| window.lag.record(30_000, 100));
+    let expected = "took up arrivals 30.0 ms late (p99; 5.0 ms is valid)";
+    check(&run, "G1", Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
 fn g1_a_generator_without_cpu_that_does_not_send_what_is_due() {
-    let starved = Scene::healthy().failing_windows(|window| {
+    let starved = SyntheticRun::healthy().failing_windows(|window| {
         window.sent = 900;
         window.generator.loop_cpu_us_max = 980_000;
     });
@@ -201,20 +207,20 @@ fn g1_a_generator_without_cpu_that_does_not_send_what_is_due() {
         "event loop at 98 % of a core",
     );
     // A closed loop sends when it can: it is never late.
-    let closed = Scene {
+    let closed = SyntheticRun {
         open: false,
         ..starved
     };
     assert_eq!(closed.find(), []);
     // CPU to spare: what is not sent waits for the target.
-    let waiting = Scene::healthy().failing_windows(|window| window.sent = 900);
+    let waiting = SyntheticRun::healthy().failing_windows(|window| window.sent = 900);
     assert_eq!(waiting.find(), []);
 }
 
 #[test]
 fn g2_a_generator_without_ports() {
     let used = ports(metric::PORTS_USED, "127.0.0.1:8080", metric::GENERATOR);
-    let full = Scene::healthy().set(&used, [500.0, 9000.0, 27_900.0]);
+    let full = SyntheticRun::healthy().set(&used, [500.0, 9000.0, 27_900.0]);
     check(
         &full,
         "G2",
@@ -222,7 +228,8 @@ fn g2_a_generator_without_ports() {
         1.0,
         "27900 of 28232 ports were in use",
     );
-    let refused = Scene::healthy().failing_windows(|window| window.generator.ports_exhausted = 40);
+    let refused =
+        SyntheticRun::healthy().failing_windows(|window| window.generator.ports_exhausted = 40);
     check(
         &refused,
         "G2",
@@ -235,21 +242,21 @@ fn g2_a_generator_without_ports() {
 #[test]
 fn g3_a_generator_without_descriptors() {
     let limit = of(metric::PROCESS_FILES_LIMIT, metric::GENERATOR);
-    let scene = Scene::healthy()
+    let run = SyntheticRun::healthy()
         .set(&limit, [256.0; 3])
         .failing_windows(|window| window.generator.descriptors_exhausted = 7);
-    let says = "7 connections a second failed for it; its limit is 256";
-    check(&scene, "G3", Certainty::Explicit, 1.0, says);
+    let expected = "7 connections a second failed for it; its limit is 256";
+    check(&run, "G3", Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
 fn n1_an_accept_queue_that_overflows() {
-    let scene = Scene::healthy()
+    let run = SyntheticRun::healthy()
         .set(metric::LISTEN_OVERFLOWS, [0.0, 0.0, 132.0])
         .set(&listener(metric::LISTEN_QUEUE), [0.0, 3.0, 17.0]);
-    let says =
+    let expected =
         "the accept queue of 127.0.0.1:8080 overflowed 132 times a second; its backlog is 16";
-    check(&scene, "N1", Certainty::Explicit, 1.0, says);
+    check(&run, "N1", Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
@@ -260,35 +267,36 @@ fn n1_names_the_queue_that_is_full_when_it_is_not_the_targets() {
             &[("listener", "127.0.0.1:9000"), ("process", "other")],
         )
     };
-    let scene = Scene::healthy()
+    let run = SyntheticRun::healthy()
         .set(metric::LISTEN_OVERFLOWS, [0.0, 0.0, 0.25])
         .set(&other(metric::LISTEN_QUEUE), [0.0, 3.0, 6.0])
         .set(&other(metric::LISTEN_BACKLOG), [5.0; 3]);
-    let says = "127.0.0.1:9000 overflowed 15 times a minute; its backlog is 5";
-    check(&scene, "N1", Certainty::Explicit, 1.0, says);
+    let expected = "127.0.0.1:9000 overflowed 15 times a minute; its backlog is 5";
+    check(&run, "N1", Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
 fn n12_no_ports_left_towards_an_upstream() {
     let used = ports(metric::PORTS_USED, "10.0.0.7:5432", "other");
     let waiting = ports(metric::PORTS_TIME_WAIT, "10.0.0.7:5432", "other");
-    let scene = Scene::healthy()
+    let run = SyntheticRun::healthy()
         .set(&used, [90.0, 12_000.0, 28_000.0])
         .set(&waiting, [0.0, 11_000.0, 27_500.0]);
-    let says =
+    let expected =
         "28000 of 28232 local ports were in use towards 10.0.0.7:5432, 27500 of them in TIME_WAIT";
-    check(&scene, "N12", Certainty::Explicit, 1.0, says);
+    check(&run, "N12", Certainty::Explicit, 1.0, expected);
 }
 
 #[test]
 fn m2_a_process_killed_for_want_of_memory() {
     // The machine's counter counts the kill of the cgroup too: one kill, one finding.
-    let scene = Scene::healthy()
+    let run = SyntheticRun::healthy()
         .set(&cgroup(metric::CGROUP_OOM_KILLS), [0.0, 0.0, 0.1])
         .set(metric::OOM_KILLS, [0.0, 0.0, 0.1]);
-    let says = "1 processes of cgroup /shop were killed for want of memory; its limit is 64 MiB";
-    check(&scene, "M2", Certainty::Explicit, 1.0, says);
-    let machine = Scene::healthy().set(metric::OOM_KILLS, [0.0, 0.0, 0.3]);
+    let expected =
+        "1 processes of cgroup /shop were killed for want of memory; its limit is 64 MiB";
+    check(&run, "M2", Certainty::Explicit, 1.0, expected);
+    let machine = SyntheticRun::healthy().set(metric::OOM_KILLS, [0.0, 0.0, 0.3]);
     check(
         &machine,
         "M2",
@@ -305,7 +313,7 @@ fn f1_a_target_without_descriptors() {
         ("pid", "42"),
         ("comm", "nginx"),
     ];
-    let scene = Scene::healthy()
+    let run = SyntheticRun::healthy()
         .set(
             &of(metric::PROCESS_FILES, metric::TARGET),
             [90.0, 700.0, 1010.0],
@@ -314,9 +322,9 @@ fn f1_a_target_without_descriptors() {
             &series(metric::PROCESS_FILES, &named),
             [90.0, 700.0, 1010.0],
         );
-    let says = "process nginx (42) held 1010 of at most 1024 file descriptors";
-    check(&scene, "F1", Certainty::Explicit, 1.0, says);
-    let machine = Scene::healthy().set(metric::FILES_OPEN, [1e3, 1e5, 9.5e5]);
+    let expected = "process nginx (42) held 1010 of at most 1024 file descriptors";
+    check(&run, "F1", Certainty::Explicit, 1.0, expected);
+    let machine = SyntheticRun::healthy().set(metric::FILES_OPEN, [1e3, 1e5, 9.5e5]);
     check(
         &machine,
         "F1",
@@ -328,7 +336,7 @@ fn f1_a_target_without_descriptors() {
 
 #[test]
 fn onset_weighs_what_was_there_before() {
-    let overflows = |values| Scene::healthy().set(metric::LISTEN_OVERFLOWS, values);
+    let overflows = |values| SyntheticRun::healthy().set(metric::LISTEN_OVERFLOWS, values);
     for (values, score) in [
         ([0.0, 0.0, 9.0], 1.0),
         ([0.0, 4.0, 9.0], 0.7),
@@ -350,29 +358,29 @@ fn onset_weighs_what_was_there_before() {
 
 #[test]
 fn without_a_passing_load_the_base_stands_for_it() {
-    let scene = Scene::healthy().set(metric::LISTEN_OVERFLOWS, [0.0, 0.0, 9.0]);
+    let run = SyntheticRun::healthy().set(metric::LISTEN_OVERFLOWS, [0.0, 0.0, 9.0]);
     let mut stretches = Stretches {
         base: vec![(0, SECONDS)],
         passing: None,
         failing: Some((200, 200 + SECONDS)),
     };
-    assert!((scene.find_over(&stretches)[0].score - 1.0).abs() < 1e-9);
+    assert!((run.find_over(&stretches)[0].score - 1.0).abs() < 1e-9);
     stretches.base.clear();
-    assert!((scene.find_over(&stretches)[0].score - 0.7).abs() < 1e-9);
+    assert!((run.find_over(&stretches)[0].score - 0.7).abs() < 1e-9);
     stretches.failing = None;
-    assert_eq!(scene.find_over(&stretches), []);
+    assert_eq!(run.find_over(&stretches), []);
 }
 
 #[test]
 fn a_full_queue_before_a_busy_thread_is_its_consequence() {
-    let scene = Scene::healthy()
+    let run = SyntheticRun::healthy()
         .set(metric::LISTEN_OVERFLOWS, [0.0, 0.0, 50.0])
         .set(&listener(metric::LISTEN_QUEUE), [0.0, 3.0, 17.0])
         .set(
             &of(metric::THREAD_BUSIEST, metric::TARGET),
             [0.2, 0.9, 0.99],
         );
-    let findings = scene.find();
+    let findings = run.find();
     let order: Vec<(&str, Option<&str>)> = findings
         .iter()
         .map(|finding| (finding.rule.as_str(), finding.consequence_of.as_deref()))
@@ -382,11 +390,11 @@ fn a_full_queue_before_a_busy_thread_is_its_consequence() {
 
 #[test]
 fn of_a_target_elsewhere_only_the_generator_is_judged() {
-    let scene = Scene::healthy()
+    let run = SyntheticRun::healthy()
         .set(metric::TARGET_IS_LOCAL, [0.0; 3])
         .set(metric::LISTEN_OVERFLOWS, [0.0, 0.0, 50.0])
         .failing_windows(|window| window.generator.descriptors_exhausted = 1);
-    let findings = scene.find();
+    let findings = run.find();
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0].rule, "G3");
 }

@@ -6,9 +6,9 @@ use plimsoll_model::reading::label;
 use super::proxy::place;
 use super::repeated;
 use super::routes::routes;
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{View, bounded};
-use crate::traces::{PartUse, RouteUse};
+use crate::traces::{ComponentUse, RouteUse};
 
 /// Times in one request from which a statement is repeated.
 const PER_REQUEST: f64 = 10.0;
@@ -30,16 +30,19 @@ fn seconds(view: &View<'_>) -> f64 {
 }
 
 fn share_of(route: &RouteUse, kind: &str) -> f64 {
-    let parts = route.parts.iter().filter(|part| part.kind == kind);
-    parts.map(|part| part.share).sum()
+    let components = route
+        .components
+        .iter()
+        .filter(|component| component.kind == kind);
+    components.map(|component| component.share).sum()
 }
 
 /// A route by its labels.
-fn route_of<'a>(routes: &'a [RouteUse], subject: &str) -> Option<&'a RouteUse> {
+fn route_of<'a>(routes: &'a [RouteUse], label_set: &str) -> Option<&'a RouteUse> {
     routes.iter().find(|route| {
-        label(subject, "at") == Some(route.at.as_str())
-            && label(subject, "service") == Some(route.service.as_str())
-            && label(subject, "route") == Some(route.route.as_str())
+        label(label_set, "at") == Some(route.at.as_str())
+            && label(label_set, "service") == Some(route.service.as_str())
+            && label(label_set, "route") == Some(route.route.as_str())
     })
 }
 
@@ -61,34 +64,34 @@ pub(super) fn repeated(view: &View<'_>) -> Vec<Sign> {
             route.share >= COUNTS && for_database(&route) >= IN_DATABASE && busy >= SESSIONS;
         let labels = (route.at, route.service, route.route);
         let requests = route.requests;
-        route.repeated.into_iter().map(move |one| {
+        route.repeated.into_iter().map(move |repeat| {
             let labels = [
                 ("at", labels.0.as_str()),
                 ("service", labels.1.as_str()),
                 ("route", labels.2.as_str()),
-                ("statement", one.statement.as_str()),
+                ("statement", repeat.statement.as_str()),
             ];
             Sign {
-                subject: metric::series("", &labels),
-                magnitude: one.calls * requests / seconds,
-                present: is_work && one.calls >= PER_REQUEST,
+                label_set: metric::series("", &labels),
+                magnitude: repeat.calls * requests / seconds,
+                present: is_work && repeat.calls >= PER_REQUEST,
             }
         })
     });
     signs.collect()
 }
 
-pub(super) fn repeated_words(case: &Case<'_>) -> Words {
-    let statement = label(case.subject, "statement").unwrap_or("?");
+pub(super) fn repeated_words(case: &RuleMatch<'_>) -> Words {
+    let statement = label(case.label_set, "statement").unwrap_or("?");
     let all = routes(case.failing());
-    let Some(route) = route_of(&all, case.subject) else {
+    let Some(route) = route_of(&all, case.label_set) else {
         return Words::new("one statement many times in each request", String::new());
     };
     let calls = |view: &View<'_>| {
         let routes = routes(view);
-        let own = route_of(&routes, case.subject)?.repeated.iter();
-        let own = own.filter(|one| one.statement == statement);
-        own.map(|one| one.calls).reduce(f64::max)
+        let own = route_of(&routes, case.label_set)?.repeated.iter();
+        let own = own.filter(|repeat| repeat.statement == statement);
+        own.map(|repeat| repeat.calls).reduce(f64::max)
     };
     let times = calls(case.failing()).unwrap_or(0.0);
     let sentence = format!(
@@ -109,7 +112,7 @@ pub(super) fn repeated_words(case: &Case<'_>) -> Words {
     let series = case.series(metric::TRACE_REPEATED);
     let line = case
         .over
-        .asked((&series, "times in each request", "1"), calls);
+        .evidence((&series, "times in each request", "1"), calls);
     Words::new(
         format!("one statement {times:.0} times in each {}", route.route),
         sentence,
@@ -142,17 +145,17 @@ struct Callee {
 fn callees(routes: &[RouteUse]) -> Vec<String> {
     let named = routes.iter().flat_map(|route| {
         let called = route
-            .parts
+            .components
             .iter()
-            .filter(|part| !matches!(part.kind.as_str(), "itself" | "step"));
-        called.map(move |part| {
+            .filter(|component| !matches!(component.kind.as_str(), "itself" | "step"));
+        called.map(move |component| {
             metric::series(
                 "",
                 &[
                     ("at", &route.at),
                     ("service", &route.service),
-                    ("kind", &part.kind),
-                    ("component", &part.component),
+                    ("kind", &component.kind),
+                    ("component", &component.component),
                 ],
             )
         })
@@ -164,25 +167,25 @@ fn callees(routes: &[RouteUse]) -> Vec<String> {
 }
 
 /// What a service's requests spend with one that it calls; `None` where nothing came of that service.
-fn callee(routes: &[RouteUse], subject: &str) -> Option<Callee> {
+fn callee(routes: &[RouteUse], label_set: &str) -> Option<Callee> {
     let own = |route: &&RouteUse| {
-        label(subject, "at") == Some(route.at.as_str())
-            && label(subject, "service") == Some(route.service.as_str())
+        label(label_set, "at") == Some(route.at.as_str())
+            && label(label_set, "service") == Some(route.service.as_str())
     };
-    let is_it = |part: &&PartUse| {
-        label(subject, "kind") == Some(part.kind.as_str())
-            && label(subject, "component") == Some(part.component.as_str())
+    let is_it = |component: &&ComponentUse| {
+        label(label_set, "kind") == Some(component.kind.as_str())
+            && label(label_set, "component") == Some(component.component.as_str())
     };
     let (mut requests, mut time_ms, mut found) = (0.0, 0.0, Callee::default());
     for route in routes.iter().filter(own) {
         requests += route.requests;
         time_ms += route.requests * route.each_ms;
-        for part in route.parts.iter().filter(is_it) {
-            let calls = part.calls * route.requests;
-            found.each_ms += part.share * route.each_ms * route.requests;
+        for component in route.components.iter().filter(is_it) {
+            let calls = component.calls * route.requests;
+            found.each_ms += component.share * route.each_ms * route.requests;
             found.calls += calls;
-            found.too_many += part.too_many * calls;
-            found.unavailable += part.unavailable * calls;
+            found.too_many += component.too_many * calls;
+            found.unavailable += component.unavailable * calls;
         }
     }
     if requests <= 0.0 || found.calls <= 0.0 {
@@ -214,36 +217,36 @@ fn is_watched(view: &View<'_>, component: &str) -> bool {
 pub(super) fn dependency(view: &View<'_>) -> Vec<Sign> {
     let routes = routes(view);
     let has_time = view.mean(metric::CPU_BUSY).is_none_or(|busy| busy < MOSTLY);
-    let signs = callees(&routes).into_iter().filter_map(|subject| {
-        let called = callee(&routes, &subject)?;
-        let component = label(&subject, "component").unwrap_or_default();
+    let signs = callees(&routes).into_iter().filter_map(|label_set| {
+        let called = callee(&routes, &label_set)?;
+        let component = label(&label_set, "component").unwrap_or_default();
         let is_store = matches!(
-            label(&subject, "kind"),
+            label(&label_set, "kind"),
             Some("database" | "cache" | "connecting")
         );
-        let is_told = is_store && is_watched(view, component);
+        let is_covered = is_store && is_watched(view, component);
         Some(Sign {
             magnitude: called.each_ms,
-            present: called.share > MOSTLY && has_time && !is_told,
-            subject,
+            present: called.share > MOSTLY && has_time && !is_covered,
+            label_set,
         })
     });
     signs.collect()
 }
 
-pub(super) fn dependency_words(case: &Case<'_>) -> Words {
-    let component = label(case.subject, "component").unwrap_or("?");
-    let asking = service(label(case.subject, "service").unwrap_or_default());
-    let called = callee(&routes(case.failing()), case.subject).unwrap_or_default();
+pub(super) fn dependency_words(case: &RuleMatch<'_>) -> Words {
+    let component = label(case.label_set, "component").unwrap_or("?");
+    let client = service(label(case.label_set, "service").unwrap_or_default());
+    let called = callee(&routes(case.failing()), case.label_set).unwrap_or_default();
     let mut sentence = format!(
-        "of the {:.0} ms of each request of {asking}, {:.0} ms ({:.0} %) went into {} of {component}",
+        "of the {:.0} ms of each request of {client}, {:.0} ms ({:.0} %) went into {} of {component}",
         called.request_ms,
         called.each_ms,
         called.share * 100.0,
         calls_of(called.calls)
     );
     if let Some(busy) = case.failing().mean(metric::CPU_BUSY) {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(", while the CPUs here were {:.0} % busy", busy * 100.0),
         );
@@ -251,15 +254,15 @@ pub(super) fn dependency_words(case: &Case<'_>) -> Words {
     let series = case.series(metric::TRACE_SHARED_TIME);
     let line = case
         .over
-        .asked((&series, "time with it in each request", "ms"), |view| {
-            Some(callee(&routes(view), case.subject)?.each_ms)
+        .evidence((&series, "time with it in each request", "ms"), |view| {
+            Some(callee(&routes(view), case.label_set)?.each_ms)
         });
     let request = case
         .over
-        .asked((metric::TRACE_TIME, "time of each request", "ms"), |view| {
-            Some(callee(&routes(view), case.subject)?.request_ms)
+        .evidence((metric::TRACE_TIME, "time of each request", "ms"), |view| {
+            Some(callee(&routes(view), case.label_set)?.request_ms)
         });
-    Words::new(format!("{component}, which {asking} waits for"), sentence)
+    Words::new(format!("{component}, which {client} waits for"), sentence)
         .with(line)
         .with(request)
         .advising(format!(
@@ -287,11 +290,11 @@ fn times(calls: f64) -> String {
 /// J10: another service refuses calls for now.
 pub(super) fn refused(view: &View<'_>) -> Vec<Sign> {
     let routes = routes(view);
-    let signs = callees(&routes).into_iter().filter_map(|subject| {
-        let called = callee(&routes, &subject)?;
+    let signs = callees(&routes).into_iter().filter_map(|label_set| {
+        let called = callee(&routes, &label_set)?;
         let share = called.too_many + called.unavailable;
         Some(Sign {
-            subject,
+            label_set,
             magnitude: share,
             present: share > REFUSED,
         })
@@ -299,10 +302,10 @@ pub(super) fn refused(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn refused_words(case: &Case<'_>) -> Words {
-    let component = label(case.subject, "component").unwrap_or("?");
-    let asking = service(label(case.subject, "service").unwrap_or_default());
-    let called = callee(&routes(case.failing()), case.subject).unwrap_or_default();
+pub(super) fn refused_words(case: &RuleMatch<'_>) -> Words {
+    let component = label(case.label_set, "component").unwrap_or("?");
+    let client = service(label(case.label_set, "service").unwrap_or_default());
+    let called = callee(&routes(case.failing()), case.label_set).unwrap_or_default();
     let is_quota = called.too_many > REFUSED;
     let status = if is_quota { "429" } else { "503" };
     let share = if is_quota {
@@ -316,15 +319,15 @@ pub(super) fn refused_words(case: &Case<'_>) -> Words {
         format!("{component}, which is not available at times")
     };
     let sentence = format!(
-        "{component} answered {status} to {:.0} % of the calls of {asking}, {} in each request",
+        "{component} answered {status} to {:.0} % of the calls of {client}, {} in each request",
         share * 100.0,
         times(called.calls)
     );
     let series = case.series(metric::TRACE_REFUSED);
     let line = case
         .over
-        .asked((&series, "share of the calls refused", "1"), |view| {
-            let called = callee(&routes(view), case.subject)?;
+        .evidence((&series, "share of the calls refused", "1"), |view| {
+            let called = callee(&routes(view), case.label_set)?;
             Some(called.too_many + called.unavailable)
         });
     let remedy = if is_quota {
@@ -350,7 +353,7 @@ pub(super) fn held(view: &View<'_>) -> Vec<Sign> {
         Sign {
             magnitude: connecting * route.each_ms,
             present: connecting > CONNECTING && route.held_remote_ms > MOSTLY * route.held_ms,
-            subject: metric::series(
+            label_set: metric::series(
                 "",
                 &[
                     ("at", &route.at),
@@ -363,24 +366,24 @@ pub(super) fn held(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn held_words(case: &Case<'_>) -> Words {
+pub(super) fn held_words(case: &RuleMatch<'_>) -> Words {
     let all = routes(case.failing());
-    let Some(route) = route_of(&all, case.subject) else {
+    let Some(route) = route_of(&all, case.label_set) else {
         return Words::new("connections that are held", String::new());
     };
     let mut remote = route
-        .parts
+        .components
         .iter()
-        .filter(|part| matches!(part.kind.as_str(), "http" | "rpc" | "messaging"));
-    let remote = remote.next().map_or("another service", PartUse::name);
+        .filter(|component| matches!(component.kind.as_str(), "http" | "rpc" | "messaging"));
+    let remote = remote.next().map_or("another service", ComponentUse::name);
     let wait = |view: &View<'_>| {
         let routes = routes(view);
-        let route = route_of(&routes, case.subject)?;
+        let route = route_of(&routes, case.label_set)?;
         Some(share_of(route, "connecting") * route.each_ms)
     };
     let hold = |view: &View<'_>| {
         let routes = routes(view);
-        Some(route_of(&routes, case.subject)?.held_ms)
+        Some(route_of(&routes, case.label_set)?.held_ms)
     };
     let sentence = format!(
         "each {} waited {:.0} ms for a connection to the database; one that it has stays in a transaction for {:.0} ms, and {:.0} \
@@ -401,12 +404,12 @@ pub(super) fn held_words(case: &Case<'_>) -> Words {
     Words::new(
         format!(
             "connections to the database that are held during calls of {remote} ({})",
-            place(case.subject)
+            place(case.label_set)
         ),
         sentence,
     )
-    .with(case.over.asked(waited, wait))
-    .with(case.over.asked(open, hold))
+    .with(case.over.evidence(waited, wait))
+    .with(case.over.evidence(open, hold))
     .advising(format!(
         "call {remote} before the transaction begins or after it has ended; then the same connections carry more requests"
     ))

@@ -3,7 +3,7 @@
 use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, series};
 
-use super::parts_tests::{AT, found_in, only};
+use super::components_tests::{AT, found_in, only};
 
 const SELECT: &str = "SELECT name FROM items WHERE id = ?";
 const DATABASE: [(&str, &str); 2] = [("kind", "database"), ("component", "postgresql db:5432")];
@@ -53,8 +53,8 @@ fn refused(status: &str) -> String {
 
 /// The only finding, with words of its limit, its sentence and its remedy.
 #[track_caller]
-fn one(failing: &[(String, f64)], rule: &str, says: [&str; 3]) -> Finding {
-    only(found_in(&healthy(), failing), rule, says)
+fn expect_only(failing: &[(String, f64)], rule: &str, expected: [&str; 3]) -> Finding {
+    only(found_in(&healthy(), failing), rule, expected)
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_service_that_is_waited_for() {
         (with(metric::TRACE_TIME, &[]), 10.0),
         (with(metric::TRACE_SHARED_TIME, &RATES), 8.0),
     ];
-    let found = one(
+    let found = expect_only(
         &slow,
         "J9",
         [
@@ -99,7 +99,7 @@ fn a_store_with_an_eye_of_its_own_is_left_to_that() {
         (with(metric::TRACE_SHARED_TIME, &DATABASE), 8.0),
         (with(metric::TRACE_REPEATED, &[("statement", SELECT)]), 20.0),
     ];
-    one(
+    expect_only(
         &slow,
         "J9",
         [
@@ -118,7 +118,7 @@ fn a_store_with_an_eye_of_its_own_is_left_to_that() {
 
 #[test]
 fn a_service_that_refuses() {
-    let found = one(
+    let found = expect_only(
         &[(refused("429"), 4.0)],
         "J10",
         [
@@ -128,7 +128,7 @@ fn a_service_that_refuses() {
         ],
     );
     assert_eq!(found.certainty, Certainty::Explicit);
-    let found = one(
+    let found = expect_only(
         &[(refused("503"), 4.0)],
         "J10",
         ["not available at times", "answered 503", "what limits"],
@@ -146,7 +146,7 @@ fn a_transaction_that_is_open_during_a_call() {
         (with(metric::TRACE_HELD, &[]), 5.0),
         (with(metric::TRACE_HELD_REMOTE, &[]), 4.0),
     ];
-    one(
+    expect_only(
         &waiting,
         "J7",
         [
@@ -167,7 +167,7 @@ fn a_statement_that_a_route_repeats() {
         (with(metric::TRACE_TIME, &[]), 10.0),
         (with(metric::TRACE_SHARED_TIME, &DATABASE), 4.5),
     ];
-    let found = one(
+    let found = expect_only(
         &waiting,
         "N+1",
         [

@@ -12,7 +12,7 @@ use super::waits;
 /// What is watched tells too little when this share of the time, or more, is spent outside of it.
 const SHARE_MIN: f64 = 0.2;
 /// What is known of it that is told.
-const PARTS_MAX: usize = 4;
+const KNOWN_MAX: usize = 4;
 /// Where connections wait for whoever listens, and the share of the time there from which on its workers are too few.
 const ACCEPT_QUEUES: &str = "in accept queues";
 const CROWDED_MIN: f64 = 0.4;
@@ -41,15 +41,15 @@ pub(super) fn time(view: &View<'_>) -> Option<String> {
     known.sort_by(|a, b| b.1.total_cmp(&a.1));
     let explained: f64 = known.iter().map(|(_, time_s)| time_s).sum();
     let left_s = whole_s - explained;
-    let parts: Vec<String> = known
+    let shares: Vec<String> = known
         .iter()
-        .take(PARTS_MAX)
+        .take(KNOWN_MAX)
         .map(|(name, time_s)| format!("{} {name}", millis(*time_s)))
         .collect();
     let crowded = crowded(&known, whole_s);
     if left_s < TIME_MIN || left_s < SHARE_MIN * whole_s {
-        let (whole, parts) = (millis(whole_s), parts.join(", "));
-        return Some(format!("of the {whole} of each request, {parts}{crowded}"));
+        let (whole, shares) = (millis(whole_s), shares.join(", "));
+        return Some(format!("of the {whole} of each request, {shares}{crowded}"));
     }
     let threads: Vec<String> = waits::otherwise(view)
         .into_iter()
@@ -69,10 +69,10 @@ pub(super) fn time(view: &View<'_>) -> Option<String> {
             threads.join(", ")
         )
     };
-    let rest = if parts.is_empty() {
+    let rest = if shares.is_empty() {
         "nothing that is watched had to do with it".to_owned()
     } else {
-        format!("of the rest, {}", parts.join(", "))
+        format!("of the rest, {}", shares.join(", "))
     };
     Some(format!(
         "{} of the {} of each request are spent waiting outside anything watched: a lock, a sleep, a remote call ({rest}{threads}{goroutines}){crowded}",
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     /// Ten seconds of 100 answers, each after 80 ms.
-    fn told(values: &[(String, f64)]) -> Option<String> {
+    fn explain(values: &[(String, f64)]) -> Option<String> {
         let mut readings = SeriesTable::default();
         let mut windows = Vec::new();
         for second in 0..10 {
@@ -202,19 +202,19 @@ mod tests {
             (target(metric::PROCESS_CPU_WAIT), 0.0),
             sessions(0.8),
         ];
-        let said = told(&values).unwrap();
+        let sentence = explain(&values).unwrap();
         assert!(
-            said.starts_with(
+            sentence.starts_with(
                 "62 ms of the 80 ms of each request are spent waiting outside anything watched"
             ),
-            "{said}"
+            "{sentence}"
         );
         assert!(
-            said.contains("of the rest, 10 ms CPU of the target, 8.0 ms in PostgreSQL"),
-            "{said}"
+            sentence.contains("of the rest, 10 ms CPU of the target, 8.0 ms in PostgreSQL"),
+            "{sentence}"
         );
-        let said = told(&[]).unwrap();
-        assert!(said.starts_with("80 ms of the 80 ms"), "{said}");
+        let sentence = explain(&[]).unwrap();
+        assert!(sentence.starts_with("80 ms of the 80 ms"), "{sentence}");
     }
 
     #[test]
@@ -228,30 +228,33 @@ mod tests {
             waits("sleep", 2.0),
             waits("accept", 9.0),
         ];
-        let said = told(&values).unwrap();
-        for part in [
+        let sentence = explain(&values).unwrap();
+        for expected in [
             "30 ms of the 80 ms of each request",
             "50 ms waiting for 10.0.0.3:9200",
             "of the target's threads were on average 2.0 asleep)",
         ] {
-            assert!(said.contains(part), "{said}");
+            assert!(sentence.contains(expected), "{sentence}");
         }
     }
 
     #[test]
     fn what_is_explained_is_not_waiting() {
-        let said = told(&[sessions(7.5)]).unwrap();
-        assert_eq!(said, "of the 80 ms of each request, 75 ms in PostgreSQL");
+        let sentence = explain(&[sessions(7.5)]).unwrap();
+        assert_eq!(
+            sentence,
+            "of the 80 ms of each request, 75 ms in PostgreSQL"
+        );
     }
 
     #[test]
     fn who_waits_to_be_taken_waits_for_workers() {
         let labels = [("listener", "127.0.0.1:80"), ("process", metric::TARGET)];
         let queue = |length| (metric::series(metric::LISTEN_QUEUE, &labels), length);
-        let says = "; connections wait long for somebody to take them";
-        let said = told(&[queue(5.0)]).unwrap();
-        assert!(said.contains(says), "{said}");
-        let said = told(&[queue(1.0)]).unwrap();
-        assert!(!said.contains(says), "{said}");
+        let expected = "; connections wait long for somebody to take them";
+        let sentence = explain(&[queue(5.0)]).unwrap();
+        assert!(sentence.contains(expected), "{sentence}");
+        let sentence = explain(&[queue(1.0)]).unwrap();
+        assert!(!sentence.contains(expected), "{sentence}");
     }
 }

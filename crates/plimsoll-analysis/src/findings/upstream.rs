@@ -5,7 +5,7 @@ use plimsoll_model::reading::label;
 
 use super::measure::before;
 use super::proxy::place;
-use super::rule::{Case, Sign, Words, say};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{Stretch3, View, bounded};
 
 /// An answer's head that takes this long is slow, s; or this share of the tightest bound.
@@ -40,9 +40,9 @@ pub(super) fn slow(over: &Stretch3<'_>) -> Vec<Sign> {
         let now = view.mean(&header)?;
         let grew = before(over, |view| view.mean(&header)).is_none_or(|low| now >= SLOWER * low);
         let connect = view.mean(&time(at, "connect")).unwrap_or(0.0);
-        let subject = metric::series("", &[("at", at)]);
+        let label_set = metric::series("", &[("at", at)]);
         Some(Sign::of(
-            &subject,
+            &label_set,
             now,
             now > slow_s && grew && connect <= CONNECT_SHARE * now,
         ))
@@ -50,9 +50,9 @@ pub(super) fn slow(over: &Stretch3<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn slow_words(case: &Case<'_>) -> Words {
+pub(super) fn slow_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let [header, connect, whole] = ["header", "connect", "request"].map(|phase| time(at, phase));
     let ms = |series: &str| view.mean(series).map(|seconds| seconds * 1e3);
     let mut sentence = format!(
@@ -60,13 +60,13 @@ pub(super) fn slow_words(case: &Case<'_>) -> Words {
         ms(&header).unwrap_or(0.0)
     );
     if let Some(low) = before(case.over, |view| view.mean(&header)) {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(", {:.0} ms at low load", low * 1e3),
         );
     }
     if let Some(connect) = ms(&connect) {
-        say(
+        append_clause(
             &mut sentence,
             format_args!(", and took connections within {connect:.0} ms: they are slow, not full"),
         );
@@ -87,9 +87,9 @@ pub(super) fn slow_to_connect(over: &Stretch3<'_>) -> Vec<Sign> {
         let connect = time(at, "connect");
         let now = view.mean(&connect)?;
         let low = before(over, |view| view.mean(&connect))?;
-        let subject = metric::series("", &[("at", at)]);
+        let label_set = metric::series("", &[("at", at)]);
         Some(Sign::of(
-            &subject,
+            &label_set,
             now,
             now > CONNECT_MIN_S && now >= CONNECT_SLOWER * low,
         ))
@@ -97,9 +97,9 @@ pub(super) fn slow_to_connect(over: &Stretch3<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn slow_to_connect_words(case: &Case<'_>) -> Words {
+pub(super) fn slow_to_connect_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
-    let at = place(case.subject);
+    let at = place(case.label_set);
     let connect = time(at, "connect");
     let low = before(case.over, |view| view.mean(&connect)).unwrap_or(0.0);
     let sentence = format!(

@@ -4,8 +4,8 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use super::measure::subject_of;
-use super::rule::{Case, Sign, Words, say};
-use super::stretch::{Row, Stretch3, View};
+use super::rule::{RuleMatch, Sign, Words, append_clause};
+use super::stretch::{SecondValues, Stretch3, View};
 
 /// Share of the time from which something takes most of it.
 const MOSTLY: f64 = 0.5;
@@ -28,9 +28,9 @@ fn on(series: &str) -> &str {
 /// Whether a part that is watched is what is waited for: by its address, or by PostgreSQL's socket of the same port.
 fn is_watched(view: &View<'_>, server: &str) -> bool {
     let port = server.rsplit([':', '.']).next();
-    let mut parts = view.series_of(metric::PROBE_ANSWER_TIME);
-    parts.any(|part| {
-        let at = label(part, "at").unwrap_or_default();
+    let mut components = view.series_of(metric::PROBE_ANSWER_TIME);
+    components.any(|component| {
+        let at = label(component, "at").unwrap_or_default();
         let is_other_end = at.contains(".s.PGSQL.") || server.contains(".s.PGSQL.");
         at.contains(server) || is_other_end && at.rsplit([':', '.']).next() == port
     })
@@ -63,25 +63,25 @@ pub(super) fn otherwise(view: &View<'_>) -> Vec<(&'static str, f64)> {
 
 /// Thread-seconds that were seen, and requests that ended meanwhile. A wait has a series from the first look that saw it:
 /// where threads were looked at before, it was not there.
-fn looks(view: &View<'_>, series: &str) -> Option<(f64, f64)> {
+fn observed_waits(view: &View<'_>, series: &str) -> Option<(f64, f64)> {
     let all: Vec<&str> = view.series_of(metric::THREAD_WAITS).collect();
-    let looked = |row: &Row<'_>| all.iter().any(|series| row.get(series).is_some());
-    let seen = view.rows().filter(looked);
-    let seen: Vec<f64> = seen.map(|row| row.get(series).unwrap_or(0.0)).collect();
+    let was_sampled = |row: &SecondValues<'_>| all.iter().any(|series| row.get(series).is_some());
+    let sampled = view.rows().filter(was_sampled);
+    let observed: Vec<f64> = sampled.map(|row| row.get(series).unwrap_or(0.0)).collect();
     let requests = view.sum(plimsoll_model::window::Window::completed)?;
-    (!seen.is_empty()).then(|| (seen.iter().sum(), requests as f64))
+    (!observed.is_empty()).then(|| (observed.iter().sum(), requests as f64))
 }
 
 /// Whether each request waits longer than at a lower load, by more than so few looks differ by chance: what was seen there
 /// against what the failing load's wait for each request, shorter by [`GREW`], would have shown.
 fn grew(over: &Stretch3<'_>, series: &str) -> bool {
-    let told = |low: &View<'_>| {
-        let (seen, requests) = looks(&over.failing, series)?;
-        let (seen_low, requests_low) = looks(low, series)?;
-        let expected = seen / requests.max(1.0) / GREW * requests_low;
-        Some(seen_low < expected - SURE * expected.sqrt())
+    let is_more = |low: &View<'_>| {
+        let (observed, requests) = observed_waits(&over.failing, series)?;
+        let (observed_low, requests_low) = observed_waits(low, series)?;
+        let expected = observed / requests.max(1.0) / GREW * requests_low;
+        Some(observed_low < expected - SURE * expected.sqrt())
     };
-    told(&over.base).or_else(|| told(&over.passing)) == Some(true)
+    is_more(&over.base).or_else(|| is_more(&over.passing)) == Some(true)
 }
 
 /// J9: most of the threads that are at work wait for one server that nothing watches, and longer than at low load, while
@@ -97,7 +97,7 @@ pub(super) fn dependency(over: &Stretch3<'_>) -> Vec<Sign> {
         let waiting = view.mean(series)?;
         let is_most = waiting >= 1.0 && waiting > MOSTLY * working;
         Some(Sign {
-            subject: subject_of(series).to_owned(),
+            label_set: subject_of(series).to_owned(),
             magnitude: waiting,
             present: is_most && has_time && grew(over, series),
         })
@@ -105,12 +105,12 @@ pub(super) fn dependency(over: &Stretch3<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-pub(super) fn dependency_words(case: &Case<'_>) -> Words {
+pub(super) fn dependency_words(case: &RuleMatch<'_>) -> Words {
     let series = case.series(metric::THREAD_WAITS);
-    let server = on(case.subject);
+    let server = on(case.label_set);
     let each_ms = |view: &View<'_>| {
-        let (seen, requests) = looks(view, &series)?;
-        (requests > 0.0).then(|| seen * 1e3 / requests)
+        let (observed, requests) = observed_waits(view, &series)?;
+        (requests > 0.0).then(|| observed * 1e3 / requests)
     };
     let view = case.failing();
     let mut sentence = format!(
@@ -119,9 +119,9 @@ pub(super) fn dependency_words(case: &Case<'_>) -> Words {
         each_ms(view).unwrap_or(0.0)
     );
     if let Some(low) = each_ms(&case.over.base).or_else(|| each_ms(&case.over.passing)) {
-        say(&mut sentence, format_args!(" and {low:.0} ms at low load"));
+        append_clause(&mut sentence, format_args!(" and {low:.0} ms at low load"));
     }
-    say(&mut sentence, format_args!("; nothing there is watched"));
+    append_clause(&mut sentence, format_args!("; nothing there is watched"));
     let asked = (
         series.as_str(),
         "wait for each request, by looks once a second",
@@ -129,7 +129,7 @@ pub(super) fn dependency_words(case: &Case<'_>) -> Words {
     );
     Words::new(format!("{server}, which the target waits for"), sentence)
         .with(case.line(&series, "threads that wait for it"))
-        .with(case.over.asked(asked, each_ms))
+        .with(case.over.evidence(asked, each_ms))
         .advising(format!(
             "see what limits {server}: watch it too. Here: keep its answers for a while, ask for several at once or side by side, \
              and give each call a time-out that fits into the request's"

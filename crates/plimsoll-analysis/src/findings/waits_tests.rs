@@ -78,8 +78,8 @@ fn a_server_that_nobody_was_seen_to_wait_for_before_is_named() {
     let words = "about 80 ms for each request and 0 ms at low load";
     assert!(named[0].sentence.contains(words), "{}", named[0].sentence);
     // Threads were not looked at then: nothing to compare with.
-    let unseen = found((100, &[]), (150, &failing));
-    assert_eq!(unseen, []);
+    let unsampled = found((100, &[]), (150, &failing));
+    assert_eq!(unsampled, []);
 }
 
 #[test]

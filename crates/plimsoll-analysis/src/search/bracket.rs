@@ -6,10 +6,10 @@ use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::VoidReason;
 
 use super::alone::missed_at_once;
-use super::ceiling::Reach;
-use super::known::{Known, is_plain, rounded, self_test};
+use super::ceiling::CeilingCheck;
+use super::known::{SearchState, is_plain, rounded, self_test};
 use super::refine::Refine;
-use super::{Ask, Phase};
+use super::{PhaseAction, SearchPhase};
 
 /// Share of the saturation forecast by the utilisation law to jump to.
 const JUMP: f64 = 0.7;
@@ -51,9 +51,9 @@ impl Bracket {
         }
     }
 
-    pub(super) fn next(&mut self, known: &mut Known) -> Ask {
+    pub(super) fn next(&mut self, known: &mut SearchState) -> PhaseAction {
         if let Some((passed, failed)) = self.highest_passed.zip(self.lowest_failed) {
-            return Ask::Enter(Phase::Refine(Refine::new(known, passed, failed)));
+            return PhaseAction::Enter(SearchPhase::Refine(Refine::new(known, passed, failed)));
         }
         let unit = known.policy.unit();
         let least = if unit == LoadUnit::Users {
@@ -62,30 +62,32 @@ impl Bracket {
             RATE_MIN
         };
         if self.rate < least {
-            return Ask::End(missed(known));
+            return PhaseAction::End(missed(known));
         }
         self.rate = rounded(self.rate, unit);
         if let Some(failed) = self.lowest_failed
             && let Some(alone) = known.alone
             && failed * known.per_unit() * alone.mean_s < IDLE_SHARE
         {
-            return Ask::End(missed_at_once(alone));
+            return PhaseAction::End(missed_at_once(alone));
         }
-        if let Some(ask) = self.keep_within_reach(known) {
-            return ask;
+        if let Some(action) = self.keep_within_reach(known) {
+            return action;
         }
         let measure_s = known.measure_s_at(self.rate, known.policy.bracket_s);
-        Ask::Trial(known.spec(TrialKind::Bracket, self.rate, measure_s))
+        PhaseAction::Trial(known.spec(TrialKind::Bracket, self.rate, measure_s))
     }
 
     /// Lowers the rate to what the generator can offer validly, or says why there is nothing left to try.
-    fn keep_within_reach(&mut self, known: &Known) -> Option<Ask> {
+    fn keep_within_reach(&mut self, known: &SearchState) -> Option<PhaseAction> {
         let most = known.policy.rate_max.unwrap_or(f64::INFINITY);
         self.rate = self.rate.min(most);
         match known.reach(self.rate) {
-            Reach::Proven => {}
-            Reach::Ask(rate) => return Some(Ask::Trial(self_test(known, rate))),
-            Reach::Beyond => self.rate = known.reachable(),
+            CeilingCheck::Proven => {}
+            CeilingCheck::SelfTest(rate) => {
+                return Some(PhaseAction::Trial(self_test(known, rate)));
+            }
+            CeilingCheck::Beyond => self.rate = known.reachable(),
         }
         let passed = self.highest_passed?;
         if known.void_from.is_finite() {
@@ -94,7 +96,7 @@ impl Bracket {
         if self.rate / passed >= STEP_MIN || (self.passes + self.fails > 0) {
             return None;
         }
-        Some(Ask::End(match self.void.clone() {
+        Some(PhaseAction::End(match self.void.clone() {
             Some(reason) => NoLine::Void {
                 reason,
                 void_trials: 0,
@@ -106,7 +108,7 @@ impl Bracket {
     }
 
     /// A first failure must repeat, two of three, before it ends the phase; in a short search not when it is plain.
-    pub(super) fn record(&mut self, known: &mut Known, trial: &Trial) {
+    pub(super) fn record(&mut self, known: &mut SearchState, trial: &Trial) {
         if trial.verdict.is_fail() {
             // The repetition and the recovery after it cost a short search as much as two trials of the refinement, which
             // mends a wrong start.
@@ -129,7 +131,7 @@ impl Bracket {
     /// Gives the reason back when no rate passed yet.
     pub(super) fn lower(
         &mut self,
-        known: &mut Known,
+        known: &mut SearchState,
         reason: VoidReason,
     ) -> Result<(), VoidReason> {
         if self.highest_passed.is_none() {
@@ -152,7 +154,7 @@ impl Bracket {
     }
 }
 
-fn missed(known: &Known) -> NoLine {
+fn missed(known: &SearchState) -> NoLine {
     let unknown = NoLine::MissedAtOnce {
         alone_us: None,
         errors: 0.0,
@@ -162,7 +164,7 @@ fn missed(known: &Known) -> NoLine {
 
 /// The next higher rate: double, or by the utilisation law 0.7 of the rate at which the CPU would be busy all the
 /// time, when that is further and was read at this load.
-fn next_up(known: &Known, rate: f64) -> f64 {
+fn next_up(known: &SearchState, rate: f64) -> f64 {
     let double = 2.0 * rate;
     let Some(&(read_at, busy)) = known.utilisation.last() else {
         return double;

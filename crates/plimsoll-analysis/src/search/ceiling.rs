@@ -25,11 +25,11 @@ pub(super) struct Ceiling {
 
 /// Whether a rate may be offered.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Reach {
+pub(super) enum CeilingCheck {
     /// Twice the rate was proven.
     Proven,
     /// A self-test at this rate must tell.
-    Ask(f64),
+    SelfTest(f64),
     /// Twice the rate is out of reach.
     Beyond,
 }
@@ -47,17 +47,17 @@ impl Default for Ceiling {
 
 impl Ceiling {
     /// Whether `rate` may be offered.
-    pub(super) fn reach(&self, rate: f64) -> Reach {
+    pub(super) fn reach(&self, rate: f64) -> CeilingCheck {
         let needed = MARGIN * rate;
         let ahead = (AHEAD * rate).max(RATE_MIN);
         if self.proven >= needed {
-            Reach::Proven
+            CeilingCheck::Proven
         } else if ahead < self.refused {
-            Reach::Ask(ahead)
+            CeilingCheck::SelfTest(ahead)
         } else if 1.05 * needed < self.refused {
-            Reach::Ask(1.05 * needed)
+            CeilingCheck::SelfTest(1.05 * needed)
         } else {
-            Reach::Beyond
+            CeilingCheck::Beyond
         }
     }
 

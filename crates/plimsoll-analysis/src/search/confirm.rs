@@ -3,8 +3,8 @@
 use plimsoll_model::load_line::{Estimate, LoadLine, NoLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind};
 
-use super::Ask;
-use super::known::{Known, cost, interval};
+use super::PhaseAction;
+use super::known::{SearchState, cost, interval};
 use super::statement::rate as in_words;
 use crate::stats::exact::clopper_pearson_low;
 
@@ -13,8 +13,8 @@ const ROUNDS_MAX: u32 = 4;
 /// A new lower edge lies at least this far below one that was not confirmed.
 const LOWER: f64 = 0.98;
 /// Probability of a pass that a verified rate should have by the posterior: at first, and in the last round.
-const PASS_WANTED: f64 = 0.78;
-const PASS_WANTED_AGAIN: f64 = 0.9;
+const PASS_TARGET: f64 = 0.78;
+const PASS_TARGET_LAST: f64 = 0.9;
 /// After fewer full trials than this the posterior knows its lower end badly: the only round is made a whole width of the
 /// interval below the median.
 const TRIALS_FEW: usize = 8;
@@ -38,11 +38,11 @@ pub(super) struct Confirm {
 impl Confirm {
     /// Fresh trials at the lower end of the interval, or lower where single trials scatter so much that they
     /// would often fail there: a rate is worth printing as verified only when it mostly holds.
-    pub(super) fn new(known: &Known) -> Self {
-        let first = Self::at(known, PASS_WANTED);
+    pub(super) fn new(known: &SearchState) -> Self {
+        let first = Self::at(known, PASS_TARGET);
         // The only round there is time for must not be wasted.
         if first.is_last_in_time(known) {
-            let only = Self::at(known, PASS_WANTED_AGAIN);
+            let only = Self::at(known, PASS_TARGET_LAST);
             let (low, median, high) = interval(known);
             let full = known.evidence.iter();
             let full = full.filter(|evidence| evidence.measure_s >= known.policy.measure_s);
@@ -59,7 +59,7 @@ impl Confirm {
         first
     }
 
-    fn at(known: &Known, wanted: f64) -> Self {
+    fn at(known: &SearchState, wanted: f64) -> Self {
         let (low, median, _) = interval(known);
         let allowed = known.allowed(median, known.measure_s);
         let posterior = known.posterior.as_ref();
@@ -72,16 +72,16 @@ impl Confirm {
         }
     }
 
-    pub(super) fn next(&mut self, known: &mut Known) -> Ask {
+    pub(super) fn next(&mut self, known: &mut SearchState) -> PhaseAction {
         let (trials, passes) = known.policy.confirm;
         if self.trials >= trials && self.passes >= passes {
-            return Ask::Line(self.line(known));
+            return PhaseAction::Line(self.line(known));
         }
         if self.trials - self.passes > trials - passes {
             if self.round >= ROUNDS_MAX {
-                return Ask::End(self.not_confirmed(known));
+                return PhaseAction::End(self.not_confirmed(known));
             }
-            let next = Self::at(known, PASS_WANTED_AGAIN);
+            let next = Self::at(known, PASS_TARGET_LAST);
             let lower = next.rate.min(self.lower(known));
             known.remarks.push(Remark::Note {
                 text: format!(
@@ -99,18 +99,18 @@ impl Confirm {
                 ..next
             };
         }
-        Ask::Trial(known.spec(TrialKind::Confirm, self.rate, known.measure_s))
+        PhaseAction::Trial(known.spec(TrialKind::Confirm, self.rate, known.measure_s))
     }
 
     /// Whether there is no time for another round after one at this rate.
-    fn is_last_in_time(&self, known: &Known) -> bool {
+    fn is_last_in_time(&self, known: &SearchState) -> bool {
         let trial = cost(&known.spec(TrialKind::Confirm, self.rate, known.measure_s));
         known.elapsed + 2 * known.policy.confirm.0 * trial > known.budget()
     }
 
     /// Where to try again, at most. A round without one pass, and the last there is time for, tell that trials differ
     /// more than the posterior's picture of them: the step is a whole width of the interval.
-    fn lower(&self, known: &Known) -> f64 {
+    fn lower(&self, known: &SearchState) -> f64 {
         let (low, _, high) = interval(known);
         if self.passes == 0 || self.is_last_in_time(known) {
             self.rate * LOWER.min(low / high)
@@ -126,7 +126,7 @@ impl Confirm {
     }
 
     /// The time ran out: what was confirmed so far is a line when three of four passed, with its own k of n.
-    pub(super) fn out_of_time(&self, known: &mut Known) -> Result<LoadLine, NoLine> {
+    pub(super) fn out_of_time(&self, known: &mut SearchState) -> Result<LoadLine, NoLine> {
         let mostly = 4 * self.passes >= 3 * self.trials;
         if self.trials >= TRIALS_MIN && mostly {
             known.remarks.push(Remark::Note {
@@ -147,7 +147,7 @@ impl Confirm {
     }
 
     /// The fresh trials failed where most should pass, so the estimate reaches down to them.
-    fn not_confirmed(&self, known: &Known) -> NoLine {
+    fn not_confirmed(&self, known: &SearchState) -> NoLine {
         let (low, median, high) = interval(known);
         NoLine::NotConfirmed {
             rate: self.rate,
@@ -162,7 +162,7 @@ impl Confirm {
     }
 
     /// The printed lower end is never above the rate that was verified.
-    fn line(&self, known: &Known) -> LoadLine {
+    fn line(&self, known: &SearchState) -> LoadLine {
         let (low, median, high) = interval(known);
         LoadLine {
             unit: known.policy.unit(),
@@ -184,7 +184,7 @@ impl Confirm {
 }
 
 /// The lowest rate from the line on at which a trial failed, with all trials at about that rate.
-fn broken(known: &Known, line: f64) -> Option<(f64, u32, u32)> {
+fn broken(known: &SearchState, line: f64) -> Option<(f64, u32, u32)> {
     // What a robbed trial tells of was never offered.
     let offered = || known.evidence.iter().filter(|evidence| evidence.calm);
     let failed = offered().filter(|evidence| evidence.failed && evidence.rate >= line);

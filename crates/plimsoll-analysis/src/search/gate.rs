@@ -6,11 +6,11 @@ use plimsoll_model::load_line::GateResult;
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::VoidReason;
 
-use super::Stage;
-use super::ceiling::Reach;
+use super::SearchStage;
+use super::ceiling::CeilingCheck;
 use super::guard::Guard;
-use super::known::{Known, self_test};
-use super::policy::Policy;
+use super::known::{SearchState, self_test};
+use super::policy::SearchPolicy;
 use super::users::Stayed;
 use super::voids::{Again, Voids};
 use crate::stats::sequential::{Decision, Sprt};
@@ -31,9 +31,9 @@ pub enum GateStep {
 
 /// A CI gate: trials at one rate, H₀ they pass with probability 0.5, H₁ 0.9, both errors 5 %.
 #[derive(Debug)]
-pub struct Gate {
+pub struct CiGate {
     rate: f64,
-    known: Known,
+    known: SearchState,
     guard: Guard,
     voids: Voids,
     test: Sprt,
@@ -43,10 +43,10 @@ pub struct Gate {
     void: Option<VoidReason>,
 }
 
-impl Gate {
+impl CiGate {
     /// A gate at `rate` requests per second.
-    pub fn new(rate: f64, policy: Policy) -> Self {
-        let mut known = Known::new(policy);
+    pub fn new(rate: f64, policy: SearchPolicy) -> Self {
+        let mut known = SearchState::new(policy);
         known.measure_s = known.measure_s_at(rate, known.policy.measure_s);
         Self {
             rate,
@@ -88,9 +88,9 @@ impl Gate {
             return GateStep::Done(self.result());
         }
         let spec = match self.known.reach(self.rate) {
-            Reach::Proven => self.trial(),
-            Reach::Ask(rate) => self_test(&self.known, rate),
-            Reach::Beyond => {
+            CeilingCheck::Proven => self.trial(),
+            CeilingCheck::SelfTest(rate) => self_test(&self.known, rate),
+            CeilingCheck::Beyond => {
                 return GateStep::Void(VoidReason::SelfTest {
                     reached: self.known.ceiling.reached,
                     needed: 2.0 * self.known.hoped(self.rate),
@@ -174,8 +174,8 @@ impl Gate {
     }
 
     /// Where the gate stands.
-    pub fn stage(&self) -> Stage {
-        Stage {
+    pub fn stage(&self) -> SearchStage {
+        SearchStage {
             name: "gate",
             text: format!(
                 "{} of {} trials at {} passed",

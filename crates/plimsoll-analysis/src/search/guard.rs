@@ -3,7 +3,7 @@
 use plimsoll_model::load_line::{NoLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 
-use super::known::Known;
+use super::known::SearchState;
 use crate::stats::trend::{mann_kendall, theil_sen};
 
 /// Failures to recover, one after the other, that end the search.
@@ -29,7 +29,11 @@ pub(super) struct Guard {
 
 impl Guard {
     /// What must follow a failed trial: low load until the target is well again.
-    pub(super) fn after_failure(&mut self, known: &Known, trial: &Trial) -> Option<TrialSpec> {
+    pub(super) fn after_failure(
+        &mut self,
+        known: &SearchState,
+        trial: &Trial,
+    ) -> Option<TrialSpec> {
         self.overload = Some(trial.spec.rate);
         recovery(known)
     }
@@ -37,14 +41,14 @@ impl Guard {
     /// Takes a recovery in: another one to follow, nothing, or the end of the search.
     pub(super) fn recovered(
         &mut self,
-        known: &mut Known,
+        known: &mut SearchState,
         trial: &Trial,
     ) -> Result<Option<TrialSpec>, NoLine> {
         let Some(rate) = self.overload else {
             return Ok(None);
         };
         if trial.verdict.is_pass() {
-            let seconds = trial.judged.0.saturating_sub(trial.start_second);
+            let seconds = trial.measured.0.saturating_sub(trial.start_second);
             known.remarks.push(Remark::Recovery {
                 rate,
                 seconds: Some(seconds),
@@ -72,7 +76,7 @@ impl Guard {
     }
 
     /// Takes an anchor in: a drift is said once, and outdates what was measured before.
-    pub(super) fn anchored(&mut self, known: &mut Known, trial: &Trial) {
+    pub(super) fn anchored(&mut self, known: &mut SearchState, trial: &Trial) {
         if trial.requests == 0 || trial.spec.rate <= 0.0 {
             return;
         }
@@ -95,7 +99,7 @@ impl Guard {
             if let Some(change) = drift(values) {
                 let what = what.to_owned();
                 known.remarks.retain(
-                    |remark| !matches!(remark, Remark::Drift { what: said, .. } if *said == what),
+                    |remark| !matches!(remark, Remark::Drift { what: remarked, .. } if *remarked == what),
                 );
                 known.remarks.push(Remark::Drift { what, change });
                 self.drifted = true;
@@ -110,7 +114,7 @@ impl Guard {
 }
 
 /// Low load until the target is well again.
-fn recovery(known: &Known) -> Option<TrialSpec> {
+fn recovery(known: &SearchState) -> Option<TrialSpec> {
     let rate = known.anchor_rate()?;
     let mut spec = known.spec(TrialKind::Recovery, rate, known.policy.recovery_s);
     (spec.ramp_s, spec.warmup_s, spec.stop_early) = (0, 0, true);

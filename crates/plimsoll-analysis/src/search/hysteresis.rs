@@ -3,8 +3,8 @@
 use plimsoll_model::load_line::{LoadLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind};
 
-use super::Ask;
-use super::known::Known;
+use super::PhaseAction;
+use super::known::SearchState;
 
 /// Once from above: a trial at the upper edge, then at once one at the lower.
 #[derive(Debug)]
@@ -18,16 +18,16 @@ impl Hysteresis {
         Self { line, done: 0 }
     }
 
-    pub(super) fn next(&self, known: &Known) -> Ask {
+    pub(super) fn next(&self, known: &SearchState) -> PhaseAction {
         let rate = match self.done {
             0 => self.line.high.min(known.reachable()),
             1 => self.line.verified,
-            _ => return Ask::Approached(self.line.clone()),
+            _ => return PhaseAction::Approached(self.line.clone()),
         };
-        Ask::Trial(known.spec(TrialKind::Hysteresis, rate, known.measure_s))
+        PhaseAction::Trial(known.spec(TrialKind::Hysteresis, rate, known.measure_s))
     }
 
-    pub(super) fn record(&mut self, known: &mut Known, trial: &Trial) {
+    pub(super) fn record(&mut self, known: &mut SearchState, trial: &Trial) {
         self.done += 1;
         if self.done < 2 {
             return;

@@ -8,11 +8,11 @@ use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::{FailReason, TrialVerdict};
 
 use super::alone::Alone;
-use super::ceiling::{Ceiling, Reach};
-use super::policy::Policy;
+use super::ceiling::{Ceiling, CeilingCheck};
+use super::policy::SearchPolicy;
 use super::posterior::{Observation, Posterior};
 use super::users::Stayed;
-use crate::judge::early::may_stop_early;
+use crate::verdict::early::may_stop_early;
 
 /// Seconds that a trial costs beside its own: closing, judging, the drain of a healthy target.
 const OVERHEAD_S: u64 = 2;
@@ -72,8 +72,8 @@ pub(super) struct Evidence {
 
 /// What is known.
 #[derive(Debug)]
-pub(super) struct Known {
-    pub(super) policy: Policy,
+pub(super) struct SearchState {
+    pub(super) policy: SearchPolicy,
     pub(super) elapsed: Duration,
     /// Time in which users came, all trials together; `elapsed` is without it.
     came_in: Duration,
@@ -101,8 +101,8 @@ pub(super) struct Known {
     pub(super) stayed: Stayed,
 }
 
-impl Known {
-    pub(super) fn new(policy: Policy) -> Self {
+impl SearchState {
+    pub(super) fn new(policy: SearchPolicy) -> Self {
         Self {
             measure_s: policy.measure_s,
             warmup_s: policy.warmup_s,
@@ -166,7 +166,7 @@ impl Known {
         let Some(population) = self.policy.population else {
             return seconds;
         };
-        let least = self.policy.iterations * population.judged_s(rate, self.alone_s());
+        let least = self.policy.iterations * population.measured_s(rate, self.alone_s());
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -190,8 +190,8 @@ impl Known {
 
     /// Requests per second of a load. What a user asks for is not known before one was seen: the time of an answer bounds it.
     pub(super) fn hoped(&self, rate: f64) -> f64 {
-        let is_unseen = self.alone.is_none() && self.policy.unit() == LoadUnit::Users;
-        let most = if is_unseen {
+        let is_unmeasured = self.alone.is_none() && self.policy.unit() == LoadUnit::Users;
+        let most = if is_unmeasured {
             HOPED_PER_USER
         } else {
             f64::INFINITY
@@ -200,7 +200,7 @@ impl Known {
     }
 
     /// Whether the generator can offer a load.
-    pub(super) fn reach(&self, rate: f64) -> Reach {
+    pub(super) fn reach(&self, rate: f64) -> CeilingCheck {
         self.ceiling.reach(self.hoped(rate))
     }
 
@@ -277,7 +277,7 @@ impl Known {
         }
         self.theft.observe(trial);
         let evidence = Evidence {
-            rate: rate_told(trial),
+            rate: decided_rate(trial),
             failed: trial.verdict.is_fail(),
             measure_s: trial.spec.measure_s,
             in_flight_mean: trial.in_flight_mean,
@@ -315,14 +315,14 @@ impl Known {
         let [bound] = self.policy.objective.latency.as_slice() else {
             return None;
         };
-        if self.policy.has_parts {
+        if self.policy.has_thresholds {
             return None;
         }
         if trial.verdict.is_fail() && !is_calm(trial) {
             return None;
         }
         let ratio = trial.bad as f64 / bound.bad_allowed(trial.requests as f64);
-        let stopped = trial.judged.1 - trial.judged.0 < trial.spec.measure_s;
+        let stopped = trial.measured.1 - trial.measured.0 < trial.spec.measure_s;
         match trial.verdict {
             TrialVerdict::Pass => Some(ratio),
             TrialVerdict::Fail {
@@ -437,7 +437,7 @@ impl Known {
 
 /// The load of which a verdict tells. A trial that failed while the hypervisor took a share of the CPU says that the line
 /// lies below the load which that share would have carried too.
-fn rate_told(trial: &Trial) -> f64 {
+fn decided_rate(trial: &Trial) -> f64 {
     if trial.verdict.is_fail() {
         trial.spec.rate / (1.0 - trial.stolen_share)
     } else {
@@ -455,7 +455,7 @@ pub(super) fn is_plain(trial: &Trial) -> bool {
 }
 
 /// Specification of a self-test at `rate`.
-pub(super) fn self_test(known: &Known, rate: f64) -> TrialSpec {
+pub(super) fn self_test(known: &SearchState, rate: f64) -> TrialSpec {
     TrialSpec {
         ramp_s: 1,
         warmup_s: 0,
@@ -464,7 +464,7 @@ pub(super) fn self_test(known: &Known, rate: f64) -> TrialSpec {
 }
 
 /// The load line as the posterior has it: low, median and high, 1/s or users.
-pub(super) fn interval(known: &Known) -> (f64, f64, f64) {
+pub(super) fn interval(known: &SearchState) -> (f64, f64, f64) {
     known
         .posterior
         .as_ref()

@@ -13,7 +13,7 @@ use super::users::Population;
     clippy::struct_excessive_bools,
     reason = "each switches one part of the search on its own"
 )]
-pub struct Policy {
+pub struct SearchPolicy {
     /// What counts as good.
     pub objective: Objective,
     /// Wall time of the whole search at most.
@@ -22,7 +22,7 @@ pub struct Policy {
     pub population: Option<Population>,
     /// Whether objectives of parts of the load decide too: then how far a trial was from the objective of the whole says
     /// little.
-    pub has_parts: bool,
+    pub has_thresholds: bool,
     /// Load of the first bracket trial, in the unit of the search; `None` derives it from the response time of one client.
     pub first_rate: Option<f64>,
     /// Highest load to try, in the unit of the search; `None` for as high as the generator goes.
@@ -65,7 +65,7 @@ pub struct Policy {
     pub soak_s: u32,
 }
 
-impl Policy {
+impl SearchPolicy {
     /// At most 4 minutes: short trials, a wide interval, no anchors.
     pub fn quick(objective: Objective) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Policy {
             objective,
             budget: Duration::from_secs(870),
             population: None,
-            has_parts: false,
+            has_thresholds: false,
             first_rate: None,
             rate_max: None,
             in_flight_cap: 10_000,

@@ -12,8 +12,8 @@
 
 use std::sync::OnceLock;
 
-use crate::judge::early::FAR;
 use crate::stats::exact::normal_cdf;
+use crate::verdict::early::FAR;
 
 /// Cells of the grid over ln m.
 const CELLS: usize = 361;
@@ -24,7 +24,7 @@ const CLUSTERING: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0];
 /// Probabilities that a trial fails by noise at any load.
 const FALSE_ALARM: [f64; 3] = [0.01, 0.05, 0.15];
 /// Share of the false alarms in which even the median request was bad.
-const PLAIN_ALARMS: f64 = 0.1;
+const PLAIN_FALSE_ALARMS: f64 = 0.1;
 /// Scatter of a full trial's verdict in ln λ up to which it is believed readily. The science reference allows 0.08; a
 /// queue with exponential service and forty requests a second has 0.15.
 const SCATTER_USUAL: f64 = 0.2;
@@ -252,16 +252,16 @@ impl Posterior {
                 .collect();
             for clustering in CLUSTERING {
                 let scatter = 1.0 / clustering.sqrt();
-                for (index, part) in inside.iter_mut().enumerate() {
+                for (index, share) in inside.iter_mut().enumerate() {
                     let root3 = thrice[index] * scatter;
                     let [low, high] = &bounds;
                     let between = high.below(curve, index, root3) - low.below(curve, index, root3);
-                    *part = between.max(0.0);
+                    *share = between.max(0.0);
                 }
-                for alarm in FALSE_ALARM {
+                for false_alarm in FALSE_ALARM {
                     take(
                         rows.next().expect("a row for every parameter"),
-                        alarm,
+                        false_alarm,
                         &inside,
                     );
                 }
@@ -282,15 +282,15 @@ impl Posterior {
         let side = observation.bin().2;
         let mut weights = Vec::with_capacity(self.weights.len());
         let mut highest = 0.0_f64;
-        self.each_row(observation, |row, alarm, shares| {
+        self.each_row(observation, |row, false_alarm, shares| {
             let disturbed = side
                 * match (observation.failed, observation.plain) {
-                    (true, true) => PLAIN_ALARMS * alarm,
-                    (true, false) => alarm,
+                    (true, true) => PLAIN_FALSE_ALARMS * false_alarm,
+                    (true, false) => false_alarm,
                     (false, _) => SPURIOUS_PASS,
                 };
             for (weight, share) in row.iter().zip(shares) {
-                let likelihood = disturbed + (1.0 - alarm - SPURIOUS_PASS) * share;
+                let likelihood = disturbed + (1.0 - false_alarm - SPURIOUS_PASS) * share;
                 let weight = weight * raised(likelihood, observation.power);
                 highest = highest.max(weight);
                 weights.push(weight);

@@ -6,9 +6,9 @@ use plimsoll_model::verdict::VoidReason;
 
 use super::alone::{Alone, missed_at_once};
 use super::bracket::Bracket;
-use super::ceiling::Reach;
-use super::known::{Known, self_test};
-use super::{Ask, Phase};
+use super::ceiling::CeilingCheck;
+use super::known::{SearchState, self_test};
+use super::{PhaseAction, SearchPhase};
 use crate::stats::order::{median, robust_variation};
 
 /// Judged seconds of the first look with one client.
@@ -27,15 +27,15 @@ const FIRST_SHARE: f64 = 0.25;
 pub(super) struct SelfTest;
 
 impl SelfTest {
-    pub(super) fn next(known: &Known) -> Ask {
+    pub(super) fn next(known: &SearchState) -> PhaseAction {
         let hoped = known
             .policy
             .first_rate
             .map_or(HOPED, |rate| known.hoped(rate));
         match known.ceiling.reach(hoped) {
-            Reach::Proven => Ask::Enter(Phase::Single(Single::default())),
-            Reach::Ask(rate) => Ask::Trial(self_test(known, rate)),
-            Reach::Beyond => Ask::End(NoLine::Void {
+            CeilingCheck::Proven => PhaseAction::Enter(SearchPhase::Single(Single::default())),
+            CeilingCheck::SelfTest(rate) => PhaseAction::Trial(self_test(known, rate)),
+            CeilingCheck::Beyond => PhaseAction::End(NoLine::Void {
                 reason: VoidReason::SelfTest {
                     reached: known.ceiling.reached,
                     needed: 2.0 * hoped,
@@ -53,13 +53,13 @@ pub(super) struct Single {
 }
 
 impl Single {
-    pub(super) fn next(&self, known: &Known) -> Ask {
+    pub(super) fn next(&self, known: &SearchState) -> PhaseAction {
         if let Some(alone) = known.alone {
             if self.misses >= 2 {
-                return Ask::End(missed_at_once(alone));
+                return PhaseAction::End(missed_at_once(alone));
             }
             if self.misses == 0 {
-                return Ask::Enter(Phase::Noise(Noise::default()));
+                return PhaseAction::Enter(SearchPhase::Noise(Noise::default()));
             }
         }
         // The second look is longer: a miss must not be chance.
@@ -74,7 +74,7 @@ impl Single {
         } else {
             0
         };
-        Ask::Trial(TrialSpec {
+        PhaseAction::Trial(TrialSpec {
             rate: 0.0,
             ramp_s: 0,
             warmup_s,
@@ -82,7 +82,7 @@ impl Single {
         })
     }
 
-    pub(super) fn record(&mut self, known: &mut Known, trial: &Trial) {
+    pub(super) fn record(&mut self, known: &mut SearchState, trial: &Trial) {
         let requests = (trial.requests as f64).max(1.0);
         known.alone = Some(Alone {
             mean_s: trial.response_us.mean / 1e6,
@@ -108,13 +108,13 @@ pub(super) struct Noise {
 }
 
 impl Noise {
-    pub(super) fn next(&self, known: &mut Known) -> Ask {
+    pub(super) fn next(&self, known: &mut SearchState) -> PhaseAction {
         let (trials, measure_s) = known.policy.noise;
         let done = u32::try_from(self.medians.len()).unwrap_or(u32::MAX);
         let rate = first_rate(known);
         if done + self.skipped >= trials {
             self.conclude(known);
-            return Ask::Enter(Phase::Bracket(Bracket::new(rate)));
+            return PhaseAction::Enter(SearchPhase::Bracket(Bracket::new(rate)));
         }
         let mut spec = known.spec(TrialKind::Noise, rate, known.at_least_s(measure_s, rate));
         spec.ramp_s = spec.ramp_s.min(1);
@@ -122,7 +122,7 @@ impl Noise {
             // The load goes on at the same rate: nothing to warm up.
             (spec.ramp_s, spec.warmup_s) = (0, 1);
         }
-        Ask::Trial(spec)
+        PhaseAction::Trial(spec)
     }
 
     pub(super) fn record(&mut self, trial: &Trial) {
@@ -145,7 +145,7 @@ impl Noise {
     }
 
     /// The machine is noisy when medians differ by more than 5 % beyond what their sample sizes explain.
-    fn conclude(&self, known: &mut Known) {
+    fn conclude(&self, known: &mut SearchState) {
         let Some(variation) = robust_variation(&self.medians) else {
             return;
         };
@@ -159,7 +159,7 @@ impl Noise {
 }
 
 /// Load of the first bracket trial.
-fn first_rate(known: &Known) -> f64 {
+fn first_rate(known: &SearchState) -> f64 {
     let policy = &known.policy;
     let alone = known
         .alone

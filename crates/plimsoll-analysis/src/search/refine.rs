@@ -6,8 +6,8 @@ use plimsoll_model::load_line::{NoLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 
 use super::confirm::Confirm;
-use super::known::{Known, cost, interval};
-use super::{Ask, Phase};
+use super::known::{SearchState, cost, interval};
+use super::{PhaseAction, SearchPhase};
 
 /// Quantiles of the posterior at which trials are made, in turn.
 const QUANTILES: [f64; 3] = [0.5, 0.3, 0.7];
@@ -33,7 +33,7 @@ pub(super) struct Refine {
 }
 
 impl Refine {
-    pub(super) fn new(known: &mut Known, passed: f64, failed: f64) -> Self {
+    pub(super) fn new(known: &mut SearchState, passed: f64, failed: f64) -> Self {
         let base_s = known.policy.measure_s * if known.noisy.is_some() { 2 } else { 1 };
         known.measure_s = known.full_measure_s((passed * failed).sqrt(), base_s);
         known.open_posterior(passed, failed);
@@ -44,15 +44,15 @@ impl Refine {
         }
     }
 
-    pub(super) fn next(&mut self, known: &mut Known) -> Ask {
+    pub(super) fn next(&mut self, known: &mut SearchState) -> PhaseAction {
         self.lengthen(known);
         let (low, median, high) = interval(known);
         let narrow = high / low <= 1.0 + known.width();
         if narrow && self.trials >= known.policy.refine.0 && is_enclosed(known, low, high) {
-            return Ask::Enter(Phase::Confirm(Confirm::new(known)));
+            return PhaseAction::Enter(SearchPhase::Confirm(Confirm::new(known)));
         }
         if let Some(anchor) = self.anchor(known) {
-            return Ask::Trial(anchor);
+            return PhaseAction::Trial(anchor);
         }
         let quantile = QUANTILES[self.trials as usize % QUANTILES.len()];
         let rate = known
@@ -75,7 +75,7 @@ impl Refine {
             needed
         };
         if self.trials < known.policy.refine.1 && needed <= left {
-            return Ask::Trial(spec);
+            return PhaseAction::Trial(spec);
         }
         let because = if self.trials >= known.policy.refine.1 {
             format!("{} trials did not suffice", self.trials)
@@ -88,7 +88,7 @@ impl Refine {
     /// A busy queue remembers for longer than a short trial lasts: it starts empty, and the overload it would see
     /// later is missed. Where bad requests come in clusters so large that a trial holds hardly one, and time is left, trials get twice
     /// the time, once, and a warm-up of a quarter of it; what the short ones said counts less.
-    fn lengthen(&mut self, known: &mut Known) {
+    fn lengthen(&mut self, known: &mut SearchState) {
         if self.lengthened || self.trials < LENGTHEN_FROM {
             return;
         }
@@ -112,11 +112,11 @@ impl Refine {
     }
 
     /// The interval is wider than asked for: still a line when it is enclosed and not absurd, and it is said.
-    fn stop_wide(known: &mut Known, because: String) -> Ask {
+    fn stop_wide(known: &mut SearchState, because: String) -> PhaseAction {
         let (low, median, high) = interval(known);
         let failed = known.evidence.iter().any(|evidence| evidence.failed);
         if !failed || high / low > 1.0 + WIDTH_MAX {
-            return Ask::End(NoLine::GaveUp {
+            return PhaseAction::End(NoLine::GaveUp {
                 low,
                 median,
                 high,
@@ -129,10 +129,10 @@ impl Refine {
             100.0 * known.width()
         );
         known.remarks.push(Remark::Note { text });
-        Ask::Enter(Phase::Confirm(Confirm::new(known)))
+        PhaseAction::Enter(SearchPhase::Confirm(Confirm::new(known)))
     }
 
-    fn anchor(&mut self, known: &Known) -> Option<TrialSpec> {
+    fn anchor(&mut self, known: &SearchState) -> Option<TrialSpec> {
         let due = self.trials.is_multiple_of(ANCHOR_EVERY) && self.trials > self.anchored_at;
         if known.policy.anchor_s == 0 || !due {
             return None;
@@ -155,13 +155,13 @@ impl Refine {
 }
 
 /// Time to keep back: a round of fresh trials, with one that fails and its recovery, and the soak.
-fn confirm_cost(known: &Known, spec: &TrialSpec) -> Duration {
+fn confirm_cost(known: &SearchState, spec: &TrialSpec) -> Duration {
     let recovery_and_soak = known.policy.ramp_s + 7 + known.policy.soak_s;
     cost(spec) * known.policy.confirm.0 + Duration::from_secs(u64::from(recovery_and_soak))
 }
 
 /// At least two failures in [L, 1.1 U] and two passes in [0.95 L, U].
-fn is_enclosed(known: &Known, low: f64, high: f64) -> bool {
+fn is_enclosed(known: &SearchState, low: f64, high: f64) -> bool {
     let count = |failed: bool, from: f64, to: f64| {
         let inside = known
             .evidence

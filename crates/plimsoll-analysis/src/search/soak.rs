@@ -3,8 +3,8 @@
 use plimsoll_model::load_line::{LoadLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind};
 
-use super::Ask;
-use super::known::Known;
+use super::PhaseAction;
+use super::known::SearchState;
 
 /// The soak's load as a share of the verified one.
 const SHARE: f64 = 0.9;
@@ -21,19 +21,19 @@ impl Soak {
         Self { line, done: false }
     }
 
-    pub(super) fn next(&self, known: &Known) -> Ask {
+    pub(super) fn next(&self, known: &SearchState) -> PhaseAction {
         if self.done {
-            return Ask::Over(self.line.clone());
+            return PhaseAction::Over(self.line.clone());
         }
         let rate = SHARE * self.line.verified;
-        Ask::Trial(known.spec(TrialKind::Soak, rate, known.policy.soak_s))
+        PhaseAction::Trial(known.spec(TrialKind::Soak, rate, known.policy.soak_s))
     }
 
     /// The line stays; what the soak saw is said beside it.
-    pub(super) fn record(&mut self, known: &mut Known, trial: &Trial) {
+    pub(super) fn record(&mut self, known: &mut SearchState, trial: &Trial) {
         self.done = true;
         let load = known.text(trial.spec.rate);
-        let minutes = (trial.judged.1 - trial.judged.0) / 60;
+        let minutes = (trial.measured.1 - trial.measured.0) / 60;
         let text = if trial.verdict.is_fail() {
             format!(
                 "a soak of {minutes} minutes at {load} failed, more than one minute in ten broke the objective or the \
@@ -46,7 +46,7 @@ impl Soak {
     }
 
     /// A soak that never became valid says nothing, and that is said.
-    pub(super) fn skip(&mut self, known: &mut Known) {
+    pub(super) fn skip(&mut self, known: &mut SearchState) {
         self.done = true;
         known.remarks.push(Remark::Note {
             text: "the soak was void: how the line holds for longer than a trial is not known"

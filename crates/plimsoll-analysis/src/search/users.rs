@@ -72,7 +72,7 @@ impl Population {
 
     /// What a trial of `rate` must judge to see an iteration as a whole, s. Users who came one after the other for as
     /// long as an iteration lasts, or longer, are spread over all its steps at any time: then half of it will do.
-    pub fn judged_s(&self, rate: f64, response_s: f64) -> f64 {
+    pub fn measured_s(&self, rate: f64, response_s: f64) -> f64 {
         let iteration_s = self.iteration_s(response_s);
         let are_spread = self.unit == LoadUnit::Users && rate >= self.pace * iteration_s;
         if are_spread {
@@ -163,9 +163,9 @@ impl Cycle {
                     cycle.add(Self::of(otherwise), 0.5);
                 }
                 Step::Group { steps, .. } => cycle.add(Self::of(steps), 1.0),
-                Step::Say(say) => cycle.requests += f64::from(say.awaited.is_some()),
+                Step::Send(send) => cycle.requests += f64::from(send.awaited.is_some()),
                 Step::Subscribe(subscribe) => {
-                    cycle.requests += f64::from(subscribe.say.awaited.is_some());
+                    cycle.requests += f64::from(subscribe.send.awaited.is_some());
                 }
                 Step::Every {
                     interval,
@@ -203,7 +203,9 @@ fn mean_s(pause: Pause) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::journey::{Body, Choice, Condition, Operator, RequestStep, Text, Times};
+    use plimsoll_model::journey::{
+        Choice, Condition, Operator, RepeatRange, RequestBody, RequestStep, TextTemplate,
+    };
 
     use super::*;
 
@@ -219,9 +221,9 @@ mod tests {
         Step::Request(Box::new(RequestStep {
             id: 0,
             method: "GET".to_owned(),
-            url: Text::default(),
+            url: TextTemplate::default(),
             headers: Vec::new(),
-            body: Body::Empty,
+            body: RequestBody::Empty,
             follow: 0,
             timeout: None,
             captures: Vec::new(),
@@ -236,7 +238,7 @@ mod tests {
     #[test]
     fn an_iteration_is_added_up_over_all_its_ways() {
         let repeated = Step::Repeat {
-            times: Times { min: 2, max: 4 },
+            times: RepeatRange { min: 2, max: 4 },
             steps: vec![get(), think(2)],
         };
         let chosen = Step::Choose(vec![
@@ -251,9 +253,9 @@ mod tests {
         ]);
         let decided = Step::If {
             condition: Condition {
-                left: Text::default(),
+                left: TextTemplate::default(),
                 operator: Operator::Truthy,
-                right: Text::default(),
+                right: TextTemplate::default(),
                 negated: false,
             },
             then: vec![get()],

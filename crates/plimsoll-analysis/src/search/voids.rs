@@ -3,8 +3,8 @@
 use plimsoll_model::trial::{Trial, TrialSpec};
 use plimsoll_model::verdict::{TrialVerdict, VoidReason};
 
-use super::known::Known;
-use crate::judge::only_unsteady;
+use super::known::SearchState;
+use crate::verdict::only_unsteady;
 
 /// Repetitions of a void trial.
 const REPEATS_MAX: u32 = 3;
@@ -44,7 +44,7 @@ pub(super) struct Voids {
 
 impl Voids {
     /// Decides whether a trial is made again. One without a steady state gets twice the time first.
-    pub(super) fn again(&mut self, trial: &Trial, known: &Known) -> Again {
+    pub(super) fn again(&mut self, trial: &Trial, known: &SearchState) -> Again {
         let TrialVerdict::Void { reasons } = &trial.verdict else {
             (self.repeats, self.extended) = (0, false);
             return Again::Valid;
@@ -71,11 +71,11 @@ impl Voids {
             return Again::Repeat(trial.spec);
         }
         (self.repeats, self.extended) = (0, false);
-        Again::Enough(self.most_seen().unwrap_or(VoidReason::Interrupted))
+        Again::Enough(self.most_frequent().unwrap_or(VoidReason::Interrupted))
     }
 
     /// The kind of reason seen most, with its latest numbers.
-    pub(super) fn most_seen(&self) -> Option<VoidReason> {
+    pub(super) fn most_frequent(&self) -> Option<VoidReason> {
         let kind = std::mem::discriminant::<VoidReason>;
         let count = |reason: &VoidReason| {
             let same = self

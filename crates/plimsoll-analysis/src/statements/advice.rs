@@ -67,9 +67,9 @@ pub struct Advice {
 
 /// What could be done about these statements, what saves most first.
 pub fn advice(uses: &[StatementUse]) -> Vec<Advice> {
-    let reads = uses.iter().filter(|seen| is_plain_read(seen));
+    let reads = uses.iter().filter(|usage| is_plain_read(usage));
     let mut all: Vec<Advice> = reads
-        .filter_map(|seen| worked_out(seen).or_else(|| alike(seen)))
+        .filter_map(|usage| worked_out(usage).or_else(|| alike(usage)))
         .collect();
     all.extend(overhead(uses));
     all.retain(|advice| advice.saves_ms >= WORTH_MS);
@@ -78,8 +78,8 @@ pub fn advice(uses: &[StatementUse]) -> Vec<Advice> {
 }
 
 /// The database's time in each request, ms.
-fn per_request_ms(seen: &StatementUse) -> f64 {
-    seen.calls_per_request.unwrap_or(0.0) * seen.each_ms
+fn per_request_ms(usage: &StatementUse) -> f64 {
+    usage.calls_per_request.unwrap_or(0.0) * usage.each_ms
 }
 
 fn first_word(statement: &str) -> &str {
@@ -87,32 +87,32 @@ fn first_word(statement: &str) -> &str {
 }
 
 /// It reads, with the same values whenever it is carried out: without a place for one.
-fn is_plain_read(seen: &StatementUse) -> bool {
-    let has_values = seen.statement.contains(['?', '$']) || seen.statement.contains("/*");
-    first_word(&seen.statement).eq_ignore_ascii_case("select") && !has_values && !is_idle(seen)
+fn is_plain_read(usage: &StatementUse) -> bool {
+    let has_values = usage.statement.contains(['?', '$']) || usage.statement.contains("/*");
+    first_word(&usage.statement).eq_ignore_ascii_case("select") && !has_values && !is_idle(usage)
 }
 
 /// It does nothing for the request by itself.
-fn is_idle(seen: &StatementUse) -> bool {
-    let lower = seen
+fn is_idle(usage: &StatementUse) -> bool {
+    let lower = usage
         .statement
         .trim_end_matches(';')
         .trim()
         .to_ascii_lowercase();
-    let first = first_word(&seen.statement);
+    let first = first_word(&usage.statement);
     FRAMES.iter().any(|frame| first.eq_ignore_ascii_case(frame))
         || CHECKS.contains(&lower.as_str())
         || CATALOGS.iter().any(|catalog| lower.contains(catalog))
 }
 
 /// What every request asks for in the same words: its answer is the same for all until somebody writes.
-fn alike(seen: &StatementUse) -> Option<Advice> {
-    let calls = seen.calls_per_request.filter(|&calls| calls >= EVERY)?;
-    let saves_ms = per_request_ms(seen);
+fn alike(usage: &StatementUse) -> Option<Advice> {
+    let calls = usage.calls_per_request.filter(|&calls| calls >= EVERY)?;
+    let saves_ms = per_request_ms(usage);
     Some(Advice {
         reason: format!(
             "`{}` is carried out {calls:.1} times in each request, and in the same words by all of them",
-            seen.statement
+            usage.statement
         ),
         remedy: format!(
             "keep its answer in the application for a while, or until what it reads is written: that would save {saves_ms:.1} ms of \
@@ -123,19 +123,19 @@ fn alike(seen: &StatementUse) -> Option<Advice> {
 }
 
 /// What is worked out anew each time from many rows, and could be kept.
-fn worked_out(seen: &StatementUse) -> Option<Advice> {
-    let lower = seen.statement.to_ascii_lowercase();
+fn worked_out(usage: &StatementUse) -> Option<Advice> {
+    let lower = usage.statement.to_ascii_lowercase();
     let gathers =
         GATHERING.iter().any(|word| lower.contains(word)) || lower.matches(" join ").count() > 1;
     // Shares of one second of one session, now and when it is renewed now and then.
     let (now, renewed) = (
-        seen.calls * seen.each_ms / 1e3,
-        seen.each_ms / 1e3 / RENEWED_S,
+        usage.calls * usage.each_ms / 1e3,
+        usage.each_ms / 1e3 / RENEWED_S,
     );
-    if !gathers || seen.each_ms < DEAR_MS || renewed > PAYS * now {
+    if !gathers || usage.each_ms < DEAR_MS || renewed > PAYS * now {
         return None;
     }
-    let how = if seen.without_index.is_some() {
+    let how = if usage.without_index.is_some() {
         // Counted by MariaDB and MySQL, which know none.
         "keep its rows in a table that an EVENT renews (`CREATE EVENT … ON SCHEDULE EVERY 10 SECOND`)"
     } else {
@@ -145,7 +145,7 @@ fn worked_out(seen: &StatementUse) -> Option<Advice> {
     Some(Advice {
         reason: format!(
             "`{}` works out the same {:.0} rows {:.1} times a second, {:.1} ms each",
-            seen.statement, seen.rows, seen.calls, seen.each_ms
+            usage.statement, usage.rows, usage.calls, usage.each_ms
         ),
         remedy: format!(
             "{how}: renewed every {RENEWED_S:.0} s that takes about {:.1} % of a CPU in place of {:.0} %; readers see what is up to \
@@ -153,23 +153,23 @@ fn worked_out(seen: &StatementUse) -> Option<Advice> {
             renewed * 100.0,
             now * 100.0
         ),
-        saves_ms: per_request_ms(seen) * (1.0 - renewed / now),
+        saves_ms: per_request_ms(usage) * (1.0 - renewed / now),
     })
 }
 
 /// What drivers, pools and mappers add to the work of requests.
 fn overhead(uses: &[StatementUse]) -> Option<Advice> {
-    let idle: Vec<&StatementUse> = uses.iter().filter(|seen| is_idle(seen)).collect();
-    let calls = |seen: &StatementUse| seen.calls_per_request.unwrap_or(0.0);
-    let of_idle: f64 = idle.iter().map(|seen| calls(seen)).sum();
+    let idle: Vec<&StatementUse> = uses.iter().filter(|usage| is_idle(usage)).collect();
+    let calls = |usage: &StatementUse| usage.calls_per_request.unwrap_or(0.0);
+    let of_idle: f64 = idle.iter().map(|usage| calls(usage)).sum();
     let of_all: f64 = uses.iter().map(calls).sum();
-    let saves_ms: f64 = idle.iter().map(|seen| per_request_ms(seen)).sum();
+    let saves_ms: f64 = idle.iter().map(|usage| per_request_ms(usage)).sum();
     let mut most = idle;
     most.sort_by(|a, b| calls(b).total_cmp(&calls(a)));
     let named: Vec<String> = most
         .iter()
         .take(3)
-        .map(|seen| format!("`{}` {:.1}", seen.statement, calls(seen)))
+        .map(|usage| format!("`{}` {:.1}", usage.statement, calls(usage)))
         .collect();
     (of_idle >= IDLE_MIN).then(|| Advice {
         reason: format!(
@@ -190,7 +190,7 @@ fn overhead(uses: &[StatementUse]) -> Option<Advice> {
 mod tests {
     use super::*;
 
-    fn seen(statement: &str, calls_per_request: f64, each_ms: f64) -> StatementUse {
+    fn usage(statement: &str, calls_per_request: f64, each_ms: f64) -> StatementUse {
         StatementUse {
             at: "db:5432".to_owned(),
             statement: statement.to_owned(),
@@ -213,36 +213,36 @@ mod tests {
     #[test]
     fn what_all_requests_ask_for_alike() {
         let uses = [
-            seen("SELECT name, value FROM settings", 1.0, 0.4),
-            seen("SELECT name FROM users WHERE id = $1", 1.0, 0.4),
-            seen("SELECT body FROM news", 0.2, 0.4),
-            seen("UPDATE counters SET n = n + 1", 1.0, 0.4),
+            usage("SELECT name, value FROM settings", 1.0, 0.4),
+            usage("SELECT name FROM users WHERE id = $1", 1.0, 0.4),
+            usage("SELECT body FROM news", 0.2, 0.4),
+            usage("UPDATE counters SET n = n + 1", 1.0, 0.4),
         ];
-        let told = advice(&uses);
-        assert_eq!(told.len(), 1, "{told:#?}");
+        let advised = advice(&uses);
+        assert_eq!(advised.len(), 1, "{advised:#?}");
         assert!(
-            told[0]
+            advised[0]
                 .reason
                 .starts_with("`SELECT name, value FROM settings` is carried out 1.0 times")
         );
-        assert!(told[0].remedy.contains("save 0.4 ms"), "{told:#?}");
+        assert!(advised[0].remedy.contains("save 0.4 ms"), "{advised:#?}");
     }
 
     #[test]
     fn what_is_worked_out_again_and_again() {
-        let mut dear = seen(
+        let mut dear = usage(
             "SELECT topic, count(*) FROM articles GROUP BY topic",
             1.0,
             40.0,
         );
-        let told = advice(std::slice::from_ref(&dear));
+        let advised = advice(std::slice::from_ref(&dear));
         assert!(
-            told[0].remedy.contains("CREATE MATERIALIZED VIEW"),
-            "{told:#?}"
+            advised[0].remedy.contains("CREATE MATERIALIZED VIEW"),
+            "{advised:#?}"
         );
         // 50 times 40 ms a second, or once in ten seconds.
-        let says = "takes about 0.4 % of a CPU in place of 200 %";
-        assert!(told[0].remedy.contains(says), "{told:#?}");
+        let expected = "takes about 0.4 % of a CPU in place of 200 %";
+        assert!(advised[0].remedy.contains(expected), "{advised:#?}");
         dear.without_index = Some(0.0);
         assert!(advice(&[dear.clone()])[0].remedy.contains("CREATE EVENT"));
         // Asked for so seldom that keeping it costs as much.
@@ -254,17 +254,17 @@ mod tests {
     #[test]
     fn what_drivers_add() {
         let uses = [
-            seen("SELECT $1", 1.0, 0.02),
-            seen("BEGIN", 1.0, 0.01),
-            seen("COMMIT", 1.0, 0.03),
-            seen("SELECT t.oid FROM pg_type t WHERE t.typname = $1", 0.5, 0.2),
-            seen("SELECT name FROM users WHERE id = $1", 2.5, 0.4),
+            usage("SELECT $1", 1.0, 0.02),
+            usage("BEGIN", 1.0, 0.01),
+            usage("COMMIT", 1.0, 0.03),
+            usage("SELECT t.oid FROM pg_type t WHERE t.typname = $1", 0.5, 0.2),
+            usage("SELECT name FROM users WHERE id = $1", 2.5, 0.4),
         ];
-        let told = advice(&uses);
-        assert_eq!(told.len(), 1, "{told:#?}");
-        let says =
+        let advised = advice(&uses);
+        assert_eq!(advised.len(), 1, "{advised:#?}");
+        let expected =
             "3.5 of 6.0 statements of each request do no work of their own (`SELECT $1` 1.0, ";
-        assert!(told[0].reason.starts_with(says), "{told:#?}");
+        assert!(advised[0].reason.starts_with(expected), "{advised:#?}");
         assert_eq!(advice(&uses[1..3]).len(), 1);
         assert_eq!(advice(&uses[1..2]), []);
     }

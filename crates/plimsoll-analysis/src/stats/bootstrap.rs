@@ -92,10 +92,10 @@ impl CountsBySecond {
 fn quantile_of(values: &[u64], counts: &[u64], quantile: f64) -> u64 {
     let total: u64 = counts.iter().sum();
     let rank = (quantile * total as f64).ceil();
-    let mut seen = 0;
+    let mut cumulative = 0;
     for (value, count) in values.iter().zip(counts) {
-        seen += count;
-        if seen as f64 >= rank && seen > 0 {
+        cumulative += count;
+        if cumulative as f64 >= rank && cumulative > 0 {
             return *value;
         }
     }

@@ -13,7 +13,7 @@ pub fn change_points(values: &[f64]) -> Vec<usize> {
     if n < 4 || variance <= 0.0 {
         return Vec::new();
     }
-    let sums = Sums::of(values);
+    let sums = PrefixSums::of(values);
     let penalty = 2.0 * (n as f64).ln();
     let mut best = vec![0.0; n + 1];
     best[0] = -penalty;
@@ -51,12 +51,12 @@ fn noise_variance(values: &[f64]) -> f64 {
 }
 
 /// Prefix sums for the squared error of any stretch in constant time.
-struct Sums {
+struct PrefixSums {
     values: Vec<f64>,
     squares: Vec<f64>,
 }
 
-impl Sums {
+impl PrefixSums {
     fn of(values: &[f64]) -> Self {
         let mut sums = Self {
             values: vec![0.0],
@@ -104,9 +104,9 @@ mod tests {
 
     #[test]
     fn a_steady_series_has_none() {
-        let alarms = (0..200)
+        let false_alarms = (0..200)
             .filter(|&seed| !change_points(&steps(&[(40, 5.0)], seed)).is_empty())
             .count();
-        assert!(alarms < 40, "{alarms} of 200");
+        assert!(false_alarms < 40, "{false_alarms} of 200");
     }
 }

@@ -43,25 +43,25 @@ pub fn fisher_greater(hits: u64, drawn: u64, marked: u64, all: u64) -> f64 {
 ///
 /// # Panics
 /// When there are not as many parts as wholes.
-pub fn chi_square_homogeneity(parts: &[u64], wholes: &[u64]) -> Option<f64> {
-    assert_eq!(parts.len(), wholes.len(), "a part for each whole");
-    let groups: Vec<(f64, f64)> = parts
+pub fn chi_square_homogeneity(counts: &[u64], wholes: &[u64]) -> Option<f64> {
+    assert_eq!(counts.len(), wholes.len(), "a part for each whole");
+    let groups: Vec<(f64, f64)> = counts
         .iter()
         .zip(wholes)
         .filter(|(_, whole)| **whole > 0)
-        .map(|(&part, &whole)| (part as f64, whole as f64))
+        .map(|(&count, &whole)| (count as f64, whole as f64))
         .collect();
-    let part: f64 = groups.iter().map(|group| group.0).sum();
+    let total: f64 = groups.iter().map(|group| group.0).sum();
     let whole: f64 = groups.iter().map(|group| group.1).sum();
-    let share = part / whole.max(1.0);
+    let share = total / whole.max(1.0);
     if groups.len() < 2 || share <= 0.0 || share >= 1.0 {
         return None;
     }
     let statistic: f64 = groups
         .iter()
-        .map(|(part, whole)| {
+        .map(|(count, whole)| {
             let expected = share * whole;
-            (part - expected).powi(2) / (expected * (1.0 - share))
+            (count - expected).powi(2) / (expected * (1.0 - share))
         })
         .sum();
     let freedom = groups.len() as f64 - 1.0;

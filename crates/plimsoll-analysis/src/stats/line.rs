@@ -4,7 +4,7 @@ use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 /// y = intercept + slope · x by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
+pub struct RegressionLine {
     /// y at x = 0.
     pub intercept: f64,
     /// Increase of y for each x.
@@ -20,7 +20,7 @@ pub struct Line {
 }
 
 /// The line through points; `None` for fewer than three, or where all have one x.
-pub fn line_through(points: &[(f64, f64)]) -> Option<Line> {
+pub fn line_through(points: &[(f64, f64)]) -> Option<RegressionLine> {
     let count = points.len() as f64;
     if points.len() < 3 {
         return None;
@@ -42,7 +42,7 @@ pub fn line_through(points: &[(f64, f64)]) -> Option<Line> {
         .map(|point| (point.1 - intercept - slope * point.0).powi(2))
         .sum();
     let residual = (left / (count - 2.0)).sqrt();
-    Some(Line {
+    Some(RegressionLine {
         intercept,
         slope,
         slope_error: residual / spread_x.sqrt(),
@@ -53,7 +53,7 @@ pub fn line_through(points: &[(f64, f64)]) -> Option<Line> {
     })
 }
 
-impl Line {
+impl RegressionLine {
     /// Where a line that ascends reaches a height, with its two-sided interval of this `confidence` by the delta method:
     /// the standard error of x is (s / slope) · √(1/n + (x − mean x)² / Σ (x − mean x)²), with Student's t of n − 2
     /// degrees of freedom. `None` for a line that does not ascend.
@@ -69,8 +69,8 @@ impl Line {
             return None;
         }
         let x = (height - self.intercept) / self.slope;
-        let away = (x - self.mean_x).powi(2) / self.spread_x;
-        let error = self.residual / self.slope * (1.0 / self.count + away).sqrt();
+        let leverage = (x - self.mean_x).powi(2) / self.spread_x;
+        let error = self.residual / self.slope * (1.0 / self.count + leverage).sqrt();
         let student = StudentsT::new(0.0, 1.0, self.count - 2.0).ok()?;
         let half = student.inverse_cdf(f64::midpoint(1.0, confidence)) * error;
         Some((x - half, x, x + half))

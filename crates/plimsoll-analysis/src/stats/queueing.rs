@@ -289,10 +289,10 @@ mod tests {
                 })
                 .sum()
         };
-        let one = mean(1, 60.0);
+        let single = mean(1, 60.0);
         assert!(
-            (one / (0.6 * 0.01 / (2.0 * 0.4)) - 1.0).abs() < 1e-3,
-            "{one}"
+            (single / (0.6 * 0.01 / (2.0 * 0.4)) - 1.0).abs() < 1e-3,
+            "{single}"
         );
         let two = mean(2, 160.0);
         let correction = 1.0

@@ -116,7 +116,7 @@ fn is_sound(law: &Scalability) -> bool {
 
 /// The linear form.
 fn linear(points: &[(f64, f64)], free: [bool; 2]) -> Option<Scalability> {
-    let mut sums = Sums::new(free);
+    let mut sums = NormalEquations::new(free);
     for &(at_once, throughput) in points {
         let of = [1.0, at_once - 1.0, at_once * (at_once - 1.0)];
         let weight = throughput.powi(4) / (at_once * at_once);
@@ -134,7 +134,7 @@ fn linear(points: &[(f64, f64)], free: [bool; 2]) -> Option<Scalability> {
 /// Steps that make the squares of X smaller, as long as they do and stay within bounds.
 fn polished(points: &[(f64, f64)], mut law: Scalability, free: [bool; 2]) -> Scalability {
     for _ in 0..STEPS_MAX {
-        let mut sums = Sums::new(free);
+        let mut sums = NormalEquations::new(free);
         for &(at_once, throughput) in points {
             let stretch = law.stretch(at_once);
             let fall = -law.alone * at_once * (at_once - 1.0) / (stretch * stretch);
@@ -162,12 +162,12 @@ fn polished(points: &[(f64, f64)], mut law: Scalability, free: [bool; 2]) -> Sca
 }
 
 /// Normal equations of three unknowns, of which the last two may be held at 0.
-struct Sums {
+struct NormalEquations {
     matrix: [[f64; 4]; 3],
     free: [bool; 3],
 }
 
-impl Sums {
+impl NormalEquations {
     fn new([second, third]: [bool; 2]) -> Self {
         Self {
             matrix: [[0.0; 4]; 3],

@@ -17,7 +17,7 @@ use plimsoll_model::window::{StepWindow, Window};
 use super::processes::ProcessSummary;
 use super::users::UsersSummary;
 use super::websockets::WebSocketSummary;
-use super::{ObjectiveResult, Span, percentiles, share};
+use super::{MeasuredSpan, ObjectiveResult, percentiles, share};
 
 /// A run by its parts.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub struct Breakdown {
 
 /// The numbers of a part of the load.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PartSummary {
+pub struct ScopeMetrics {
     /// Requests that ended, the drain included.
     pub samples: u64,
     /// The same by outcome.
@@ -65,7 +65,7 @@ pub struct StepSummary {
     /// The steps.
     pub ids: Vec<StepId>,
     /// The numbers.
-    pub part: PartSummary,
+    pub metrics: ScopeMetrics,
 }
 
 /// The numbers of one kind of user.
@@ -76,7 +76,7 @@ pub struct JourneySummary {
     /// Iterations, failed ones included; `None` where a log of an older version has one count for several journeys.
     pub iterations: Option<u64>,
     /// The numbers of its requests and pages, those of `once` left out.
-    pub part: PartSummary,
+    pub metrics: ScopeMetrics,
 }
 
 /// The numbers of a group: the time from its first step to its last, without thinking.
@@ -87,7 +87,7 @@ pub struct GroupSummary {
     /// Name of the journey.
     pub journey: String,
     /// The numbers; a sample is one way through the group.
-    pub part: PartSummary,
+    pub metrics: ScopeMetrics,
 }
 
 /// An objective of a part of the load, judged.
@@ -103,7 +103,7 @@ pub struct ThresholdResult {
 
 /// One bound of a threshold, judged.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BoundJudged {
+pub struct ThresholdBound {
     /// The bound alone, as an objective: it writes itself as people do.
     pub bound: Objective,
     /// What was measured.
@@ -132,35 +132,38 @@ impl ThresholdResult {
     }
 
     /// Each of its bounds.
-    pub fn bounds(&self) -> Vec<BoundJudged> {
-        let judged = |holds: bool| (self.samples > 0).then_some(holds);
-        let times = self.result.latency.iter().map(|result| BoundJudged {
+    pub fn bounds(&self) -> Vec<ThresholdBound> {
+        let verdict = |holds: bool| (self.samples > 0).then_some(holds);
+        let times = self.result.latency.iter().map(|result| ThresholdBound {
             bound: Objective {
                 latency: vec![result.bound],
                 errors_max: None,
                 ..Objective::default()
             },
             measured: Measured::TimeUs(result.measured_us),
-            met: judged(result.holds),
+            met: verdict(result.holds),
         });
-        let errors = self.result.errors.map(|(max, share, holds)| BoundJudged {
-            bound: Objective {
-                latency: Vec::new(),
-                errors_max: Some(max),
-                ..Objective::default()
-            },
-            measured: Measured::Share((self.samples > 0).then_some(share)),
-            met: judged(holds),
-        });
-        let mean = self.result.mean.map(|(max, mean, holds)| BoundJudged {
+        let errors = self
+            .result
+            .errors
+            .map(|(max, share, holds)| ThresholdBound {
+                bound: Objective {
+                    latency: Vec::new(),
+                    errors_max: Some(max),
+                    ..Objective::default()
+                },
+                measured: Measured::Share((self.samples > 0).then_some(share)),
+                met: verdict(holds),
+            });
+        let mean = self.result.mean.map(|(max, mean, holds)| ThresholdBound {
             bound: Objective {
                 mean_us_max: Some(max),
                 ..Objective::default()
             },
             measured: Measured::MeanUs(mean),
-            met: judged(holds),
+            met: verdict(holds),
         });
-        let broadcasts = self.result.broadcast.iter().map(|result| BoundJudged {
+        let broadcasts = self.result.broadcast.iter().map(|result| ThresholdBound {
             bound: Objective {
                 broadcast: vec![result.bound],
                 ..Objective::default()
@@ -168,7 +171,7 @@ impl ThresholdResult {
             measured: Measured::TimeUs(result.measured_us),
             met: result.measured_us.map(|_| result.holds),
         });
-        let reach = self.result.reach.map(|(min, reach, holds)| BoundJudged {
+        let reach = self.result.reach.map(|(min, reach, holds)| ThresholdBound {
             bound: Objective {
                 reach_min: Some(min),
                 ..Objective::default()
@@ -181,7 +184,7 @@ impl ThresholdResult {
     }
 }
 
-impl PartSummary {
+impl ScopeMetrics {
     /// Share of requests that failed, 0 to 1; 0 without requests.
     pub fn error_share(&self) -> f64 {
         share(self.outcomes.failed(), self.samples)
@@ -217,8 +220,8 @@ impl StepTotal {
         (self.window.outcomes.total(), us)
     }
 
-    fn part(&self, seconds: f64) -> PartSummary {
-        PartSummary {
+    fn metrics(&self, seconds: f64) -> ScopeMetrics {
+        ScopeMetrics {
             samples: self.window.outcomes.total(),
             outcomes: self.window.outcomes,
             response_us: percentiles(&self.window.response),
@@ -250,7 +253,7 @@ pub(super) struct StepTotals {
 }
 
 impl StepTotals {
-    fn of(run: &Run, scenario: &Scenario, spans: &[Span]) -> Self {
+    fn of(run: &Run, scenario: &Scenario, spans: &[MeasuredSpan]) -> Self {
         let mut by_id: BTreeMap<StepId, StepTotal> = BTreeMap::new();
         let mut add = |windows: &[Window], due_until: u32, once: bool| {
             for window in windows {
@@ -283,9 +286,9 @@ impl StepTotals {
         sum
     }
 
-    fn part(&self, ids: &[StepId], once: bool) -> PartSummary {
+    fn metrics(&self, ids: &[StepId], once: bool) -> ScopeMetrics {
         let seconds = if once { self.whole_s } else { self.seconds };
-        self.sum(ids).part(seconds)
+        self.sum(ids).metrics(seconds)
     }
 }
 
@@ -297,7 +300,7 @@ impl Breakdown {
     /// The parts of `run` over its judged stretches; `None` for a run without a scenario.
     pub(super) fn of(
         run: &Run,
-        spans: &[Span],
+        spans: &[MeasuredSpan],
         is_search: bool,
         websocket: Option<&WebSocketSummary>,
     ) -> Option<Self> {
@@ -321,11 +324,11 @@ impl Breakdown {
 
     /// What the thresholds make of the run: `Some(false)` when one is missed, `None` when one could not be judged.
     pub fn met(&self) -> Option<bool> {
-        let judged = || self.thresholds.iter().map(ThresholdResult::met);
-        if judged().any(|met| met == Some(false)) {
+        let verdicts = || self.thresholds.iter().map(ThresholdResult::met);
+        if verdicts().any(|met| met == Some(false)) {
             Some(false)
         } else {
-            judged().all(|met| met.is_some()).then_some(true)
+            verdicts().all(|met| met.is_some()).then_some(true)
         }
     }
 }
@@ -361,7 +364,7 @@ fn steps(scenario: &Scenario, totals: &StepTotals, groups: &BTreeSet<StepId>) ->
             journey: journey_name(scenario, info.journey),
             once: info.once,
             expects: ids.iter().any(|id| expecting.contains(id)),
-            part: totals.part(&ids, info.once),
+            metrics: totals.metrics(&ids, info.once),
             ids,
         })
         .collect()
@@ -377,7 +380,7 @@ fn groups(
         .map(|(info, ids)| GroupSummary {
             name: info.label.clone(),
             journey: journey_name(scenario, info.journey),
-            part: totals.part(&ids, info.once),
+            metrics: totals.metrics(&ids, info.once),
         })
         .collect()
 }
@@ -386,7 +389,7 @@ fn journeys(
     run: &Run,
     scenario: &Scenario,
     totals: &StepTotals,
-    spans: &[Span],
+    spans: &[MeasuredSpan],
 ) -> Vec<JourneySummary> {
     let alone = scenario.journeys.len() == 1;
     let windows = || spans.iter().flat_map(|span| span.windows(run));
@@ -408,7 +411,7 @@ fn journeys(
         .map(|(index, journey)| JourneySummary {
             name: journey.name.clone(),
             iterations: iterations(index),
-            part: totals.part(&scenario.steps_in(&Scope::Journey(index)), false),
+            metrics: totals.metrics(&scenario.steps_in(&Scope::Journey(index)), false),
         })
         .collect()
 }
@@ -418,7 +421,7 @@ fn thresholds(
     totals: &StepTotals,
     websocket: Option<&WebSocketSummary>,
 ) -> Vec<ThresholdResult> {
-    let judged = scenario.thresholds.iter().map(|threshold| {
+    let results = scenario.thresholds.iter().map(|threshold| {
         let total = totals.sum(&scenario.steps_in(&threshold.scope)).window;
         let answers = Answers {
             good: &total.response,
@@ -430,5 +433,5 @@ fn thresholds(
             result: ObjectiveResult::of_broadcasts(&threshold.objective, answers, websocket),
         }
     });
-    judged.collect()
+    results.collect()
 }

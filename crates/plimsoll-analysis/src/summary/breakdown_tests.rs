@@ -148,7 +148,12 @@ fn steps_of_one_label_share_a_row_and_groups_have_their_own() {
         .iter()
         .map(|step| {
             let journey = step.journey.as_str();
-            (step.label.as_str(), journey, step.once, step.part.samples)
+            (
+                step.label.as_str(),
+                journey,
+                step.once,
+                step.metrics.samples,
+            )
         })
         .collect();
     assert_eq!(
@@ -160,17 +165,17 @@ fn steps_of_one_label_share_a_row_and_groups_have_their_own() {
             ("GET /home", "reader", false, 6),
         ]
     );
-    let home = &breakdown.steps[1].part;
+    let home = &breakdown.steps[1].metrics;
     // Merged, not averaged: half of them took 10 ms and half 30 ms.
     let times = home.response_us.unwrap();
     assert_eq!((times.p50, times.p75), (bucket(10_000), bucket(30_000)));
     assert!((times.mean - 20_000.0).abs() < 300.0, "{}", times.mean);
     assert!((home.throughput - 8.0).abs() < 1e-9, "without the drain");
     assert_eq!(home.bytes, 2600);
-    assert!((breakdown.steps[2].part.error_share() - 4.0 / 17.0).abs() < 1e-9);
+    assert!((breakdown.steps[2].metrics.error_share() - 4.0 / 17.0).abs() < 1e-9);
     assert_eq!(breakdown.groups.len(), 1);
     assert_eq!(breakdown.groups[0].name, "work");
-    assert_eq!(breakdown.groups[0].part.samples, 13);
+    assert_eq!(breakdown.groups[0].metrics.samples, 13);
 }
 
 fn bucket(us: u64) -> u64 {
@@ -184,7 +189,7 @@ fn a_journey_holds_its_requests_and_nothing_twice() {
     let samples: Vec<u64> = breakdown
         .journeys
         .iter()
-        .map(|journey| journey.part.samples)
+        .map(|journey| journey.metrics.samples)
         .collect();
     assert_eq!(samples, [43, 6]);
     assert_eq!(samples.iter().sum::<u64>(), Summary::of(&run).requests);
@@ -209,7 +214,7 @@ fn users_and_requests_belong_together() {
     assert!((little.ratio.unwrap() - 1.0).abs() < 0.1, "{little:?}");
 }
 
-fn judged(thresholds: &[(Scope, Objective)]) -> (Verdict, Vec<Option<bool>>) {
+fn threshold_verdicts(thresholds: &[(Scope, Objective)]) -> (Verdict, Vec<Option<bool>>) {
     let mut run = users_run();
     let scenario = run.header.plan.scenario.as_mut().unwrap();
     scenario.thresholds = thresholds
@@ -221,14 +226,14 @@ fn judged(thresholds: &[(Scope, Objective)]) -> (Verdict, Vec<Option<bool>>) {
         .collect();
     let results = breakdown(&run).thresholds;
     let met = results.iter().map(ThresholdResult::met).collect();
-    (whole_run::judge(&run).verdict, met)
+    (whole_run::evaluate(&run).verdict, met)
 }
 
 #[test]
 fn a_threshold_is_judged_by_its_part_of_the_load() {
     let step = |label: &str| Scope::Step(label.to_owned());
     assert_eq!(
-        judged(&[
+        threshold_verdicts(&[
             (Scope::Everything, p90(100)),
             (Scope::Journey(1), p90(6)),
             (step("GET /home"), p90(31)),
@@ -239,7 +244,7 @@ fn a_threshold_is_judged_by_its_part_of_the_load() {
         (Verdict::Met, vec![Some(true); 5])
     );
     assert_eq!(
-        judged(&[
+        threshold_verdicts(&[
             (Scope::Group("work".to_owned()), p90(100)),
             (Scope::Everything, p90(100)),
         ]),
@@ -247,7 +252,7 @@ fn a_threshold_is_judged_by_its_part_of_the_load() {
         "4 of the 30 requests in the group failed"
     );
     assert_eq!(
-        judged(&[(step("GET /never"), p90(1)), (Scope::Everything, p90(100))]),
+        threshold_verdicts(&[(step("GET /never"), p90(1)), (Scope::Everything, p90(100))]),
         (Verdict::Undecided, vec![None, Some(true)])
     );
 }
@@ -259,7 +264,7 @@ fn an_abort_that_was_hit_misses_the_objective() {
         objective: p90(1),
         over: Duration::from_secs(2),
     }];
-    assert_eq!(whole_run::judge(&run).verdict, Verdict::Missed);
+    assert_eq!(whole_run::evaluate(&run).verdict, Verdict::Missed);
     assert_eq!(crate::aborts::first_hit(&run).unwrap().second, 2);
 }
 
@@ -272,7 +277,7 @@ fn a_login_that_keeps_everybody_out_is_no_success() {
         window.users_lost = 5;
         window.steps.insert(LOGIN, step(&[], 5));
     }
-    assert_eq!(whole_run::judge(&run).verdict, Verdict::Missed);
+    assert_eq!(whole_run::evaluate(&run).verdict, Verdict::Missed);
     for step in run
         .windows
         .iter_mut()
@@ -281,7 +286,7 @@ fn a_login_that_keeps_everybody_out_is_no_success() {
         step.outcomes = plimsoll_model::outcome::OutcomeCounts::default();
         step.outcomes.add_many(Outcome::ConnectRefused, 5);
     }
-    assert_eq!(whole_run::judge(&run).verdict, Verdict::Unreachable);
+    assert_eq!(whole_run::evaluate(&run).verdict, Verdict::Unreachable);
 }
 
 #[test]
@@ -292,7 +297,7 @@ fn users_who_hardly_pause_have_no_moments_to_be_late_for() {
             window.sent = sent;
             window.lag.record(50_000, 10);
         }
-        whole_run::judge(&run).verdict
+        whole_run::evaluate(&run).verdict
     };
     assert_eq!(verdict(999), Verdict::Void);
     assert_ne!(verdict(2_000), Verdict::Void);

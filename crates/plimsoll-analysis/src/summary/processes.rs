@@ -5,7 +5,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::trial::Percentiles;
 use plimsoll_model::window::ProcessWindow;
 
-use super::{Span, percentiles};
+use super::{MeasuredSpan, percentiles};
 
 /// The processes of one journey, over the judged seconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,12 +21,12 @@ pub struct ProcessSummary {
     /// How long users waited for them at each step, µs; `None` without steps.
     pub wait_us: Option<Percentiles>,
     /// Answers that were of no use or did not come in time, and processes that were lost, over the whole run.
-    pub faults: u64,
+    pub errors: u64,
 }
 
 impl ProcessSummary {
     /// One for each journey that is said by processes.
-    pub(super) fn all(run: &Run, scenario: &Scenario, spans: &[Span]) -> Vec<Self> {
+    pub(super) fn all(run: &Run, scenario: &Scenario, spans: &[MeasuredSpan]) -> Vec<Self> {
         let journeys = (0..).zip(&scenario.journeys);
         let with = journeys.filter_map(|(index, journey)| {
             let process = journey.process.as_ref()?;
@@ -35,12 +35,12 @@ impl ProcessSummary {
         with.map(|(index, name, command)| {
             let mut total = ProcessWindow::default();
             for window in spans.iter().flat_map(|span| span.windows(run)) {
-                if let Some(seen) = window.processes.get(&index) {
-                    total.merge(seen);
+                if let Some(process_window) = window.processes.get(&index) {
+                    total.merge(process_window);
                 }
             }
             let all = run.windows.iter();
-            let faults = all.filter_map(|window| window.processes.get(&index));
+            let process_windows = all.filter_map(|window| window.processes.get(&index));
             Self {
                 journey: name.clone(),
                 command,
@@ -48,7 +48,9 @@ impl ProcessSummary {
                 cpu_us_per_step: (total.steps > 0)
                     .then(|| total.cpu_us as f64 / total.steps as f64),
                 wait_us: percentiles(&total.wait),
-                faults: faults.map(|seen| seen.faults).sum(),
+                errors: process_windows
+                    .map(|process_window| process_window.errors)
+                    .sum(),
             }
         })
         .collect()

@@ -4,8 +4,8 @@ use plimsoll_model::event::{FORMAT_MAJOR, FORMAT_MINOR, Header};
 use plimsoll_model::plan::{
     Facts, GoodStatus, Load, LoadUnit, PathOrder, RequestPlan, Target, Transport,
 };
-use plimsoll_model::run::Ending;
-use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::run::RunEnding;
+use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::TrialSpec;
 use plimsoll_model::verdict::{FailReason, TrialVerdict};
@@ -46,7 +46,7 @@ pub(super) fn plan(lasting: Duration) -> Plan {
             http2: None,
         },
         load: Load::Open {
-            phases: vec![Phase::constant(10.0, lasting)],
+            phases: vec![LoadPhase::constant(10.0, lasting)],
             spacing: Spacing::Even,
         },
         objective: Some(Objective {
@@ -190,7 +190,7 @@ fn cpu_is_shared_out_over_every_request_of_the_run() {
     let mut run = run(Duration::from_secs(2));
     run.header.plan.warmup = Duration::from_secs(1);
     run.windows = vec![window(0, &[100; 10], &[]), window(1, &[100; 10], &[])];
-    run.ending = Some(Ending {
+    run.ending = Some(RunEnding {
         verdict: Verdict::Met,
         void: vec![VoidReason::NotSteady],
         process_cpu_us: 500,
@@ -201,7 +201,7 @@ fn cpu_is_shared_out_over_every_request_of_the_run() {
     assert_eq!(summary.void, [VoidReason::NotSteady]);
 }
 
-fn trial(index: u32, judged: (u32, u32), verdict: TrialVerdict) -> Trial {
+fn trial(index: u32, measured: (u32, u32), verdict: TrialVerdict) -> Trial {
     Trial {
         index,
         spec: TrialSpec {
@@ -211,12 +211,12 @@ fn trial(index: u32, judged: (u32, u32), verdict: TrialVerdict) -> Trial {
             per_unit: 1.0,
             ramp_s: 0,
             warmup_s: 0,
-            measure_s: judged.1 - judged.0,
+            measure_s: measured.1 - measured.0,
             stop_early: true,
             in_flight_cap: 100,
         },
-        start_second: judged.0,
-        judged,
+        start_second: measured.0,
+        measured,
         verdict,
         requests: 10,
         bad: 0,

@@ -43,12 +43,12 @@ pub struct Point {
     /// CPU of the event loops in cores: mean.
     pub generator_cores: f64,
     /// What WebSockets did; `None` without them.
-    pub talk: Option<TalkPoint>,
+    pub websocket: Option<WebSocketPoint>,
 }
 
 /// `step_s` seconds of WebSockets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TalkPoint {
+pub struct WebSocketPoint {
     /// Connections open: highest end of a second.
     pub open_max: u64,
     /// Messages that came, per second.
@@ -59,23 +59,29 @@ pub struct TalkPoint {
     pub broadcast_us: Option<Percentiles>,
 }
 
-impl TalkPoint {
+impl WebSocketPoint {
     fn of(windows: &[&Window]) -> Option<Self> {
-        let seen = || {
+        let websockets = || {
             let windows = windows.iter();
             windows.filter_map(|window| window.websocket.as_deref())
         };
-        seen().next()?;
+        websockets().next()?;
         let mut broadcast = Histogram::new();
-        for heard in seen().flat_map(|seen| seen.channels.values()) {
-            broadcast.merge(&heard.latency);
+        for channel in websockets().flat_map(|websocket| websocket.channels.values()) {
+            broadcast.merge(&channel.latency);
         }
         let seconds = windows.len() as f64;
         let open = windows.iter().map(|window| window.connections);
         Some(Self {
             open_max: open.max().unwrap_or(0),
-            messages_in: seen().map(|seen| seen.messages_in).sum::<u64>() as f64 / seconds,
-            messages_out: seen().map(|seen| seen.messages_out).sum::<u64>() as f64 / seconds,
+            messages_in: websockets()
+                .map(|websocket| websocket.messages_in)
+                .sum::<u64>() as f64
+                / seconds,
+            messages_out: websockets()
+                .map(|websocket| websocket.messages_out)
+                .sum::<u64>() as f64
+                / seconds,
             broadcast_us: percentiles(&broadcast),
         })
     }
@@ -213,7 +219,7 @@ impl Point {
                 .unwrap_or(0),
             users_max: windows.iter().map(|window| window.users).max().unwrap_or(0),
             generator_cores: per_second(|window| window.generator.loop_cpu_us) / 1e6,
-            talk: TalkPoint::of(windows),
+            websocket: WebSocketPoint::of(windows),
         }
     }
 }

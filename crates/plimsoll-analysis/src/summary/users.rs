@@ -4,7 +4,7 @@ use plimsoll_model::journey::{Scenario, Scope, StepId};
 use plimsoll_model::run::Run;
 use plimsoll_model::window::Window;
 
-use super::Span;
+use super::MeasuredSpan;
 use super::breakdown::StepTotals;
 
 /// The users of a run.
@@ -55,7 +55,7 @@ impl UsersSummary {
         run: &Run,
         scenario: &Scenario,
         totals: &StepTotals,
-        spans: &[Span],
+        spans: &[MeasuredSpan],
         is_search: bool,
     ) -> Option<Self> {
         let all = run.windows.iter();
@@ -64,13 +64,13 @@ impl UsersSummary {
         if max == 0 && lost == 0 {
             return None;
         }
-        let judged = || spans.iter().flat_map(|span| span.windows(run));
+        let measured = || spans.iter().flat_map(|span| span.windows(run));
         let due = || spans.iter().flat_map(|span| span.due_windows(run));
         Some(Self {
             max,
             mean: mean(due(), |window| window.users as f64),
             lost,
-            iterations: judged().map(|window| window.iterations).sum(),
+            iterations: measured().map(|window| window.iterations).sum(),
             little: if is_search {
                 None
             } else {
@@ -87,7 +87,12 @@ fn mean<'a>(windows: impl Iterator<Item = &'a Window>, pick: fn(&Window) -> f64)
     sum / f64::from(count.max(1))
 }
 
-fn little(run: &Run, scenario: &Scenario, totals: &StepTotals, spans: &[Span]) -> Option<Little> {
+fn little(
+    run: &Run,
+    scenario: &Scenario,
+    totals: &StepTotals,
+    spans: &[MeasuredSpan],
+) -> Option<Little> {
     let resources = scenario.resource_ids();
     let waited_for: Vec<StepId> = scenario
         .steps_in(&Scope::Everything)
@@ -104,11 +109,11 @@ fn little(run: &Run, scenario: &Scenario, totals: &StepTotals, spans: &[Span]) -
     let (throughput, response_us) = (ended as f64 / seconds, waited_us / ended as f64);
     let in_flight = mean(due(), |window| window.in_flight_mean);
     let has_pages = scenario.journeys.iter().any(|journey| {
-        let mut seen = false;
+        let mut found = false;
         journey.each_step(&mut |step| {
-            seen |= matches!(step, plimsoll_model::journey::Step::Page { .. });
+            found |= matches!(step, plimsoll_model::journey::Step::Page { .. });
         });
-        seen
+        found
     });
     let waiting = throughput * response_us / 1e6;
     Some(Little {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_model::broadcast::{BroadcastWindow, Reach, Reached};
+use plimsoll_model::broadcast::{BroadcastReach, BroadcastWindow, Reached};
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::plan::Plan;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::Percentiles;
 use plimsoll_model::websocket::WebSocketWindow;
 
-use super::{Span, percentiles};
+use super::{MeasuredSpan, percentiles};
 
 /// The WebSockets of a run. Times are of the judged seconds, all else is of the whole run: whether a message reached
 /// everybody is not known before the last has ceased to listen.
@@ -22,7 +22,7 @@ pub struct WebSocketSummary {
     /// Open ones that the target ended, by close code.
     pub close_codes: BTreeMap<u16, u64>,
     /// Open ones that were given up, by what the target did wrong.
-    pub faults: BTreeMap<String, u64>,
+    pub protocol_errors: BTreeMap<String, u64>,
     /// From being due until a handshake was answered, µs.
     pub handshake_us: Option<Percentiles>,
     /// From a message's being due to its answer, µs.
@@ -89,35 +89,38 @@ pub struct ChannelSummary {
 
 impl WebSocketSummary {
     /// `None` for another kind of load.
-    pub(super) fn of(run: &Run, spans: &[Span]) -> Option<Self> {
+    pub(super) fn of(run: &Run, spans: &[MeasuredSpan]) -> Option<Self> {
         let plan = &run.header.plan;
         if !plan.opens_websockets() {
             return None;
         }
-        let mut reaches = BTreeMap::<u32, Reach>::new();
+        let mut reaches = BTreeMap::<u32, BroadcastReach>::new();
         let mut total = WebSocketWindow::default();
-        for seen in run
+        for websocket in run
             .windows
             .iter()
             .filter_map(|window| window.websocket.as_deref())
         {
-            for (&channel, heard) in &seen.channels {
-                reaches.entry(channel).or_default().add(heard);
+            for (&channel, broadcast) in &websocket.channels {
+                reaches.entry(channel).or_default().add(broadcast);
             }
-            total.merge(&counts(seen));
+            total.merge(&counts(websocket));
         }
-        let mut judged = WebSocketWindow::default();
+        let mut measured = WebSocketWindow::default();
         let windows = spans.iter().flat_map(|span| span.windows(run));
-        for seen in windows.filter_map(|window| window.websocket.as_deref()) {
-            judged.merge(&times(seen));
+        for websocket in windows.filter_map(|window| window.websocket.as_deref()) {
+            measured.merge(&times(websocket));
         }
         let (mut all, mut channels) = (BroadcastSummary::default(), Vec::new());
         let mut latency = Histogram::new();
         for (channel, reach) in &reaches {
-            let heard = total.channels.get(channel);
-            let broadcasts = BroadcastSummary::of(reach, heard);
+            let broadcast = total.channels.get(channel);
+            let broadcasts = BroadcastSummary::of(reach, broadcast);
             all.add(&broadcasts);
-            let own = judged.channels.get(channel).map(|heard| &heard.latency);
+            let own = measured
+                .channels
+                .get(channel)
+                .map(|broadcast| &broadcast.latency);
             if let Some(own) = own {
                 latency.merge(own);
             }
@@ -131,9 +134,9 @@ impl WebSocketSummary {
             connected: total.connected,
             failures: total.failed,
             close_codes: total.closed,
-            faults: total.faults,
-            handshake_us: percentiles(&judged.handshake),
-            request_us: percentiles(&judged.request),
+            protocol_errors: total.protocol_errors,
+            handshake_us: percentiles(&measured.handshake),
+            request_us: percentiles(&measured.request),
             broadcast_us: percentiles(&latency),
             broadcast_latency: latency,
             reconnected: total.reconnected,
@@ -165,13 +168,13 @@ impl WebSocketSummary {
 }
 
 impl BroadcastSummary {
-    fn of(reach: &Reach, heard: Option<&BroadcastWindow>) -> Self {
+    fn of(reach: &BroadcastReach, broadcast: Option<&BroadcastWindow>) -> Self {
         Self {
             messages: reach.messages(),
             reached: reach.result(),
-            gaps: heard.map_or(0, |heard| heard.gaps),
-            duplicates: heard.map_or(0, |heard| heard.duplicates),
-            reordered: heard.map_or(0, |heard| heard.reordered),
+            gaps: broadcast.map_or(0, |broadcast| broadcast.gaps),
+            duplicates: broadcast.map_or(0, |broadcast| broadcast.duplicates),
+            reordered: broadcast.map_or(0, |broadcast| broadcast.reordered),
         }
     }
 
@@ -185,35 +188,35 @@ impl BroadcastSummary {
 }
 
 /// A window without what [`Reach`] takes in, which would be copied in vain.
-fn counts(seen: &WebSocketWindow) -> WebSocketWindow {
-    let channels = seen.channels.iter().map(|(&channel, heard)| {
+fn counts(window: &WebSocketWindow) -> WebSocketWindow {
+    let channels = window.channels.iter().map(|(&channel, broadcast)| {
         let counted = BroadcastWindow {
-            duplicates: heard.duplicates,
-            reordered: heard.reordered,
-            gaps: heard.gaps,
+            duplicates: broadcast.duplicates,
+            reordered: broadcast.reordered,
+            gaps: broadcast.gaps,
             ..BroadcastWindow::default()
         };
         (channel, counted)
     });
     WebSocketWindow {
-        connected: seen.connected,
-        failed: seen.failed.clone(),
-        closed: seen.closed.clone(),
-        faults: seen.faults.clone(),
-        request: seen.request.clone(),
-        unanswered: seen.unanswered,
-        messages_in: seen.messages_in,
-        messages_out: seen.messages_out,
-        bytes_in: seen.bytes_in,
-        bytes_out: seen.bytes_out,
-        ahead: seen.ahead,
-        ahead_us_max: seen.ahead_us_max,
+        connected: window.connected,
+        failed: window.failed.clone(),
+        closed: window.closed.clone(),
+        protocol_errors: window.protocol_errors.clone(),
+        request: window.request.clone(),
+        unanswered: window.unanswered,
+        messages_in: window.messages_in,
+        messages_out: window.messages_out,
+        bytes_in: window.bytes_in,
+        bytes_out: window.bytes_out,
+        ahead: window.ahead,
+        ahead_us_max: window.ahead_us_max,
         channels: channels.collect(),
-        channel_names: seen.channel_names.clone(),
-        reconnected: seen.reconnected,
-        reconnects_failed: seen.reconnects_failed,
-        reconnect: seen.reconnect.clone(),
-        unsent: seen.unsent,
+        channel_names: window.channel_names.clone(),
+        reconnected: window.reconnected,
+        reconnects_failed: window.reconnects_failed,
+        reconnect: window.reconnect.clone(),
+        unsent: window.unsent,
         ..WebSocketWindow::default()
     }
 }
@@ -230,17 +233,17 @@ fn channel_name(plan: &Plan, total: &WebSocketWindow, channel: u32) -> String {
 }
 
 /// The histograms of a window.
-fn times(seen: &WebSocketWindow) -> WebSocketWindow {
-    let channels = seen.channels.iter().map(|(&channel, heard)| {
+fn times(window: &WebSocketWindow) -> WebSocketWindow {
+    let channels = window.channels.iter().map(|(&channel, broadcast)| {
         let timed = BroadcastWindow {
-            latency: heard.latency.clone(),
+            latency: broadcast.latency.clone(),
             ..BroadcastWindow::default()
         };
         (channel, timed)
     });
     WebSocketWindow {
-        handshake: seen.handshake.clone(),
-        request: seen.request.clone(),
+        handshake: window.handshake.clone(),
+        request: window.request.clone(),
         channels: channels.collect(),
         ..WebSocketWindow::default()
     }

@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 
 use crate::OVERHEAD;
-use crate::traces::Request;
+use crate::traces::PageRequest;
 
 /// Whoever decides what stays.
-pub(crate) trait Policy {
+pub(crate) trait EvictionPolicy {
     /// Whether the page was there; if not, it is offered.
-    fn ask(&mut self, request: Request) -> bool;
+    fn access(&mut self, request: PageRequest) -> bool;
 }
 
 const NONE: usize = usize::MAX;
 
 /// A page in a list.
-struct Node {
+struct ListNode {
     hash: u64,
     bytes: usize,
     newer: usize,
@@ -25,7 +25,7 @@ struct Node {
 /// Pages in one list, the newest first, found by hash.
 struct List {
     map: HashMap<u64, usize>,
-    nodes: Vec<Node>,
+    nodes: Vec<ListNode>,
     free: Vec<usize>,
     newest: usize,
     oldest: usize,
@@ -45,7 +45,7 @@ impl List {
     }
 
     fn push(&mut self, hash: u64, bytes: usize) {
-        let node = Node {
+        let node = ListNode {
             hash,
             bytes,
             newer: NONE,
@@ -117,8 +117,8 @@ impl Lru {
     }
 }
 
-impl Policy for Lru {
-    fn ask(&mut self, request: Request) -> bool {
+impl EvictionPolicy for Lru {
+    fn access(&mut self, request: PageRequest) -> bool {
         if let Some(index) = self.list.map.get(&request.hash).copied() {
             self.list.touch(index);
             return true;
@@ -150,8 +150,8 @@ impl Sieve {
     }
 }
 
-impl Policy for Sieve {
-    fn ask(&mut self, request: Request) -> bool {
+impl EvictionPolicy for Sieve {
+    fn access(&mut self, request: PageRequest) -> bool {
         if let Some(index) = self.list.map.get(&request.hash).copied() {
             self.list.nodes[index].visited = true;
             return true;
@@ -214,8 +214,8 @@ impl TinyLfu {
     }
 }
 
-impl Policy for TinyLfu {
-    fn ask(&mut self, request: Request) -> bool {
+impl EvictionPolicy for TinyLfu {
+    fn access(&mut self, request: PageRequest) -> bool {
         self.sketch.count(request.hash);
         for list in [&mut self.window, &mut self.main] {
             if let Some(index) = list.map.get(&request.hash).copied() {

@@ -12,9 +12,9 @@ mod traces;
 
 use std::time::Instant;
 
-use self::baselines::{Lru, Policy, Sieve, TinyLfu};
-use self::stores::{Own, Quick};
-use self::traces::Trace;
+use self::baselines::{EvictionPolicy, Lru, Sieve, TinyLfu};
+use self::stores::{PlimsollStore, Quick};
+use self::traces::CacheTrace;
 
 /// What each page costs besides its bytes, for those who do not count it themselves: key, header block, places.
 pub(crate) const OVERHEAD: usize = 400;
@@ -22,15 +22,15 @@ pub(crate) const OVERHEAD: usize = 400;
 const SEED: u64 = 141;
 
 fn main() {
-    let part = std::env::args().nth(1);
-    let wanted = |name: &str| part.as_deref().is_none_or(|part| part == name);
-    if wanted("ratios") {
+    let section = std::env::args().nth(1);
+    let is_selected = |name: &str| section.as_deref().is_none_or(|section| section == name);
+    if is_selected("ratios") {
         ratios();
     }
-    if wanted("cost") {
+    if is_selected("cost") {
         stores::cost();
     }
-    if wanted("million") {
+    if is_selected("million") {
         million::print();
     }
 }
@@ -58,17 +58,17 @@ fn ratios() {
                 &trace,
                 &mut Quick::new(budget, stores::items_of(13_000)),
             );
-            replay("store", &trace, &mut Own::new(budget));
+            replay("store", &trace, &mut PlimsollStore::new(budget));
         }
     }
 }
 
-fn replay(name: &str, trace: &Trace, policy: &mut dyn Policy) {
+fn replay(name: &str, trace: &CacheTrace, policy: &mut dyn EvictionPolicy) {
     let (mut hits, mut hit_bytes, mut bytes) = (0_u64, 0_u64, 0_u64);
     let begun = now();
     for request in &trace.requests {
         bytes += u64::from(request.bytes);
-        if policy.ask(*request) {
+        if policy.access(*request) {
             hits += 1;
             hit_bytes += u64::from(request.bytes);
         }

@@ -8,7 +8,7 @@ use plimsoll_cache::store::{How, Weigh, allocated};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::now;
-use crate::stores::{self, Own, Quick, Shared};
+use crate::stores::{self, ConcurrentCache, PlimsollStore, Quick};
 use crate::traces::mixed;
 
 const PAGES: u64 = 1_000_000;
@@ -17,12 +17,12 @@ const PAGES: u64 = 1_000_000;
 const BUDGET: usize = 1_700_000_000;
 
 /// A page of 1 kB with a header block, as an edge holds it.
-pub(crate) struct Page {
+pub(crate) struct ReplayPage {
     head: Box<[u8]>,
     body: Box<[u8]>,
 }
 
-impl Page {
+impl ReplayPage {
     fn new() -> Self {
         Self {
             head: vec![1; 200].into(),
@@ -31,7 +31,7 @@ impl Page {
     }
 }
 
-impl Weigh for Page {
+impl Weigh for ReplayPage {
     fn heap_bytes(&self) -> usize {
         allocated(self.head.len()) + allocated(self.body.len())
     }
@@ -93,13 +93,13 @@ pub(crate) fn print() {
             before,
         );
     } else {
-        let own = Own::new(BUDGET);
+        let own = PlimsollStore::new(BUDGET);
         fill("store", &own, before);
         purge(&own);
     }
 }
 
-fn fill<S: Shared<Page> + Sync>(name: &str, store: &S, resident_before: usize) {
+fn fill<S: ConcurrentCache<ReplayPage> + Sync>(name: &str, store: &S, resident_before: usize) {
     let filled = AtomicBool::new(false);
     println!(" {name}");
     std::thread::scope(|scope| {
@@ -120,9 +120,9 @@ fn fill<S: Shared<Page> + Sync>(name: &str, store: &S, resident_before: usize) {
     });
 }
 
-fn purge(own: &Own<Page>) {
+fn purge(own: &PlimsollStore<ReplayPage>) {
     let filled = AtomicBool::new(false);
-    let counted = own.store.figures();
+    let counted = own.store.metrics();
     println!(
         "  {} objects of {} B as counted",
         counted.objects,
@@ -145,16 +145,16 @@ fn purge(own: &Own<Page>) {
             .expect("the reader ends")
             .print("get, beside purges");
     });
-    println!("  {} objects are left", own.store.figures().objects);
+    println!("  {} objects are left", own.store.metrics().objects);
 }
 
-fn put<S: Shared<Page>>(store: &S, page: u64, spent: &mut Spent) {
+fn put<S: ConcurrentCache<ReplayPage>>(store: &S, page: u64, spent: &mut Spent) {
     let name = name(page);
-    let value = Page::new();
+    let value = ReplayPage::new();
     spent.time(|| store.put(mixed(page), name.as_bytes(), value));
 }
 
-fn read_until<S: Shared<Page>>(store: &S, filled: &AtomicBool) -> Spent {
+fn read_until<S: ConcurrentCache<ReplayPage>>(store: &S, filled: &AtomicBool) -> Spent {
     let mut spent = Spent::default();
     let mut page = 0;
     while !filled.load(Ordering::Acquire) {

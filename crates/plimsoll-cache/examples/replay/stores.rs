@@ -3,16 +3,16 @@
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 
-use plimsoll_cache::store::{Limits, Named, Store, Weigh, allocated};
+use plimsoll_cache::store::{RawKey, Store, StoreLimits, Weigh, allocated};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{Equivalent, OptionsBuilder, Weighter};
 
-use crate::baselines::Policy;
-use crate::traces::{self, Request};
+use crate::baselines::EvictionPolicy;
+use crate::traces::{self, PageRequest};
 use crate::{OVERHEAD, now};
 
 /// What both can do for any thread.
-pub(crate) trait Shared<V> {
+pub(crate) trait ConcurrentCache<V> {
     fn has(&self, hash: u64, key: &[u8]) -> bool;
     fn put(&self, hash: u64, key: &[u8], value: V);
 }
@@ -27,7 +27,7 @@ impl Weigh for Weight {
 }
 
 /// A page that is asked for by hash; both stores count about 200 bytes for key and places besides.
-fn ask<S: Shared<Weight>>(store: &S, request: Request) -> bool {
+fn get_or_put<S: ConcurrentCache<Weight>>(store: &S, request: PageRequest) -> bool {
     let key = request.hash.to_ne_bytes();
     let has = store.has(request.hash, &key);
     if !has {
@@ -41,27 +41,27 @@ fn ask<S: Shared<Weight>>(store: &S, request: Request) -> bool {
 }
 
 /// The store of this crate.
-pub(crate) struct Own<V> {
+pub(crate) struct PlimsollStore<V> {
     pub(crate) store: Store<V, ()>,
 }
 
-impl<V: Weigh> Own<V> {
+impl<V: Weigh> PlimsollStore<V> {
     pub(crate) fn new(budget: usize) -> Self {
         Self {
-            store: Store::new(Limits::of_bytes(budget)),
+            store: Store::new(StoreLimits::of_bytes(budget)),
         }
     }
 }
 
-impl<V: Weigh> Shared<V> for Own<V> {
+impl<V: Weigh> ConcurrentCache<V> for PlimsollStore<V> {
     fn has(&self, hash: u64, key: &[u8]) -> bool {
-        self.store.get(&Named { hash, key }, |_| true).is_some()
+        self.store.get(&RawKey { hash, key }, |_| true).is_some()
     }
 
     fn put(&self, hash: u64, key: &[u8], value: V) {
         self.store.put(
-            &Named { hash, key },
-            self.store.asked(),
+            &RawKey { hash, key },
+            self.store.purge_epoch(),
             &[],
             |_| true,
             value,
@@ -69,38 +69,38 @@ impl<V: Weigh> Shared<V> for Own<V> {
     }
 }
 
-impl Policy for Own<Weight> {
-    fn ask(&mut self, request: Request) -> bool {
-        ask(self, request)
+impl EvictionPolicy for PlimsollStore<Weight> {
+    fn access(&mut self, request: PageRequest) -> bool {
+        get_or_put(self, request)
     }
 }
 
 /// A key as `quick_cache` would hold it.
 #[derive(PartialEq, Eq)]
-struct Key {
+struct QuickCacheKey {
     hash: u64,
     key: Box<[u8]>,
 }
 
-impl Hash for Key {
+impl Hash for QuickCacheKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
 }
 
-struct KeyRef<'a> {
+struct QuickCacheKeyRef<'a> {
     hash: u64,
     key: &'a [u8],
 }
 
-impl Hash for KeyRef<'_> {
+impl Hash for QuickCacheKeyRef<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
 }
 
-impl Equivalent<Key> for KeyRef<'_> {
-    fn equivalent(&self, key: &Key) -> bool {
+impl Equivalent<QuickCacheKey> for QuickCacheKeyRef<'_> {
+    fn equivalent(&self, key: &QuickCacheKey) -> bool {
         *key.key == *self.key
     }
 }
@@ -124,8 +124,8 @@ impl Hasher for Ready {
 #[derive(Clone)]
 struct ByWeight;
 
-impl<V: Weigh> Weighter<Key, Arc<V>> for ByWeight {
-    fn weight(&self, key: &Key, value: &Arc<V>) -> u64 {
+impl<V: Weigh> Weighter<QuickCacheKey, Arc<V>> for ByWeight {
+    fn weight(&self, key: &QuickCacheKey, value: &Arc<V>) -> u64 {
         // Entry of the slab, half as much for its growth, table, ghost and the counts of the `Arc`.
         (value.heap_bytes() + allocated(size_of::<V>() + 16) + allocated(key.key.len()) + 120)
             as u64
@@ -134,7 +134,7 @@ impl<V: Weigh> Weighter<Key, Arc<V>> for ByWeight {
 
 /// `quick_cache` with as many shards as it takes by itself.
 pub(crate) struct Quick<V: Weigh> {
-    cache: Cache<Key, Arc<V>, ByWeight, BuildHasherDefault<Ready>>,
+    cache: Cache<QuickCacheKey, Arc<V>, ByWeight, BuildHasherDefault<Ready>>,
 }
 
 /// How many bytes a page of the traces is on average.
@@ -156,13 +156,13 @@ impl<V: Weigh> Quick<V> {
     }
 }
 
-impl<V: Weigh> Shared<V> for Quick<V> {
+impl<V: Weigh> ConcurrentCache<V> for Quick<V> {
     fn has(&self, hash: u64, key: &[u8]) -> bool {
-        self.cache.get(&KeyRef { hash, key }).is_some()
+        self.cache.get(&QuickCacheKeyRef { hash, key }).is_some()
     }
 
     fn put(&self, hash: u64, key: &[u8], value: V) {
-        let key = Key {
+        let key = QuickCacheKey {
             hash,
             key: key.into(),
         };
@@ -170,49 +170,53 @@ impl<V: Weigh> Shared<V> for Quick<V> {
     }
 }
 
-impl Policy for Quick<Weight> {
-    fn ask(&mut self, request: Request) -> bool {
-        ask(self, request)
+impl EvictionPolicy for Quick<Weight> {
+    fn access(&mut self, request: PageRequest) -> bool {
+        get_or_put(self, request)
     }
 }
 
 /// Nanoseconds per request with everything in memory, on one and on two threads, over many pages and over one.
 pub(crate) fn cost() {
     println!("\nns per hit on each thread: over 20,000 pages, over one page");
-    let many: Vec<Request> = traces::feed(1)
+    let many: Vec<PageRequest> = traces::feed(1)
         .requests
         .into_iter()
         .take(1_000_000)
         .collect();
-    let one = vec![many[0]; many.len()];
-    let own = Own::new(1 << 30);
+    let single = vec![many[0]; many.len()];
+    let own = PlimsollStore::new(1 << 30);
     let quick = Quick::new(1 << 30, items_of(13_000));
     for threads in [1, 2] {
-        for (name, ask) in [
+        for (name, access) in [
             (
                 "store",
-                &(|request| ask(&own, request)) as &(dyn Fn(Request) -> bool + Sync),
+                &(|request| get_or_put(&own, request)) as &(dyn Fn(PageRequest) -> bool + Sync),
             ),
-            ("quick_cache", &|request| ask(&quick, request)),
+            ("quick_cache", &|request| get_or_put(&quick, request)),
         ] {
-            let [many_ns, one_ns] = [&many, &one].map(|requests| {
+            let [many_ns, single_ns] = [&many, &single].map(|requests| {
                 for request in requests {
-                    ask(*request);
+                    access(*request);
                 }
-                per_hit(requests, threads, ask)
+                per_hit(requests, threads, access)
             });
-            println!("  {name:12} {threads} threads {many_ns:6.0} {one_ns:6.0}");
+            println!("  {name:12} {threads} threads {many_ns:6.0} {single_ns:6.0}");
         }
     }
 }
 
-fn per_hit(requests: &[Request], threads: usize, ask: &(dyn Fn(Request) -> bool + Sync)) -> f64 {
+fn per_hit(
+    requests: &[PageRequest],
+    threads: usize,
+    access: &(dyn Fn(PageRequest) -> bool + Sync),
+) -> f64 {
     let begun = now();
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 for request in requests {
-                    assert!(ask(*request), "everything is in memory");
+                    assert!(access(*request), "everything is in memory");
                 }
             });
         }

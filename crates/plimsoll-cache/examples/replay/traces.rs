@@ -8,32 +8,32 @@ pub(crate) const REQUESTS: usize = 4_000_000;
 
 /// One request: whose, and how many bytes the page is.
 #[derive(Clone, Copy)]
-pub(crate) struct Request {
+pub(crate) struct PageRequest {
     pub(crate) hash: u64,
     pub(crate) bytes: u32,
 }
 
 /// A named row of requests.
-pub(crate) struct Trace {
+pub(crate) struct CacheTrace {
     pub(crate) name: &'static str,
-    pub(crate) requests: Vec<Request>,
+    pub(crate) requests: Vec<PageRequest>,
 }
 
 /// The traces of decision 0141.
-pub(crate) fn all(seed: u64) -> Vec<Trace> {
+pub(crate) fn all(seed: u64) -> Vec<CacheTrace> {
     vec![newspaper(seed), scan(seed), wonders(seed), feed(seed)]
 }
 
 /// A news site: a quarter asks for the front and section pages, the rest for articles whose popularity is Zipf's over a
 /// list that a new article enters every 2,000 requests: near the top when it is breaking news, else somewhere below.
-fn newspaper(seed: u64) -> Trace {
+fn newspaper(seed: u64) -> CacheTrace {
     const ARTICLES: usize = 200_000;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let sections = Zipf::new(200, 1.2);
     let by_rank = Zipf::new(ARTICLES, 0.9);
     let mut ranked: Vec<u64> = (1_000..).take(ARTICLES).collect();
     let mut next = 10_000_000;
-    let ask = |count: usize| {
+    let page_at = |count: usize| {
         if count.is_multiple_of(2_000) {
             let breaking = random.random_range(0..20) == 0;
             let rank = if breaking {
@@ -51,15 +51,15 @@ fn newspaper(seed: u64) -> Trace {
             ranked[by_rank.draw(&mut random)]
         }
     };
-    trace("newspaper", (0..REQUESTS).map(ask))
+    trace("newspaper", (0..REQUESTS).map(page_at))
 }
 
 /// A hot set, and a crawler that reads the archive from end to end in bursts, three requests of ten in all.
-fn scan(seed: u64) -> Trace {
+fn scan(seed: u64) -> CacheTrace {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 1);
     let hot = Zipf::new(20_000, 0.9);
     let mut crawled = 1_000_000;
-    let ask = |count: usize| {
+    let page_at = |count: usize| {
         if count % 100_000 < 30_000 {
             crawled += 1;
             crawled
@@ -67,46 +67,46 @@ fn scan(seed: u64) -> Trace {
             hot.draw(&mut random) as u64
         }
     };
-    trace("scan", (0..REQUESTS).map(ask))
+    trace("scan", (0..REQUESTS).map(page_at))
 }
 
 /// Every second request is for a page nobody asks for again: made-up queries, a flood of keys.
-fn wonders(seed: u64) -> Trace {
+fn wonders(seed: u64) -> CacheTrace {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 2);
     let hot = Zipf::new(50_000, 0.8);
-    let ask = |count: usize| {
+    let page_at = |count: usize| {
         if random.random_range(0..2) == 0 {
             1_000_000 + count as u64
         } else {
             hot.draw(&mut random) as u64
         }
     };
-    trace("one-hit wonders", (0..REQUESTS).map(ask))
+    trace("one-hit wonders", (0..REQUESTS).map(page_at))
 }
 
 /// The newspaper's own stress test: 10,000 articles round and round, and its readers besides.
-pub(crate) fn feed(seed: u64) -> Trace {
+pub(crate) fn feed(seed: u64) -> CacheTrace {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 3);
     let readers = Zipf::new(10_000, 0.9);
-    let ask = |count: usize| {
+    let page_at = |count: usize| {
         if random.random_range(0..2) == 0 {
             (count as u64 / 2) % 10_000
         } else {
             20_000 + readers.draw(&mut random) as u64
         }
     };
-    trace("circular feed", (0..REQUESTS).map(ask))
+    trace("circular feed", (0..REQUESTS).map(page_at))
 }
 
-fn trace(name: &'static str, pages: impl Iterator<Item = u64>) -> Trace {
+fn trace(name: &'static str, pages: impl Iterator<Item = u64>) -> CacheTrace {
     let request = |page: u64| {
         let hash = mixed(page);
-        Request {
+        PageRequest {
             hash,
             bytes: size(hash),
         }
     };
-    Trace {
+    CacheTrace {
         name,
         requests: pages.map(request).collect(),
     }

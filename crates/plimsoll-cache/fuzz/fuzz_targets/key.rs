@@ -2,6 +2,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_cache::properties::keys_tell_targets_apart;
+use plimsoll_cache::properties::keys_distinguish_targets;
 
-fuzz_target!(|input: (&str, &str, &str)| keys_tell_targets_apart(input.0, input.1, input.2));
+fuzz_target!(|input: (&str, &str, &str)| keys_distinguish_targets(input.0, input.1, input.2));

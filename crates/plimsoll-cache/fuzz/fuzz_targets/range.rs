@@ -2,10 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_cache::properties::part_lies_within;
+use plimsoll_cache::properties::range_lies_within;
 
 fuzz_target!(|input: (&[u8], u64)| {
     let (range, len) = input;
-    part_lies_within(range, len);
-    part_lies_within(&[b"bytes=", range].concat(), len);
+    range_lies_within(range, len);
+    range_lies_within(&[b"bytes=", range].concat(), len);
 });

@@ -116,7 +116,7 @@ fn a_targeted_field_counts_alone_when_it_is_valid() {
 
 #[test]
 fn wishes_are_read_and_what_is_not_valid_is_not_wished() {
-    let wishes = |lines: &[(&str, &str)]| {
+    let directives = |lines: &[(&str, &str)]| {
         let headers: Vec<_> = lines
             .iter()
             .map(|(name, value)| Header {
@@ -124,9 +124,9 @@ fn wishes_are_read_and_what_is_not_valid_is_not_wished() {
                 value: value.as_bytes(),
             })
             .collect();
-        Wishes::of(&headers)
+        RequestDirectives::of(&headers)
     };
-    let all = wishes(&[(
+    let all = directives(&[(
         "Cache-Control",
         "no-cache, no-store, only-if-cached, max-age=1, min-fresh=2, max-stale=3",
     )]);
@@ -135,10 +135,10 @@ fn wishes_are_read_and_what_is_not_valid_is_not_wished() {
         (all.max_age, all.min_fresh, all.max_stale),
         (Some(1), Some(2), Some(3))
     );
-    let any = wishes(&[("Cache-Control", "max-stale, max-age=x")]);
+    let any = directives(&[("Cache-Control", "max-stale, max-age=x")]);
     assert_eq!((any.max_stale, any.max_age), (Some(u32::MAX), None));
-    assert!(wishes(&[("Pragma", "no-cache")]).no_cache);
-    assert!(!wishes(&[("Pragma", "no-cache"), ("Cache-Control", "x")]).no_cache);
+    assert!(directives(&[("Pragma", "no-cache")]).no_cache);
+    assert!(!directives(&[("Pragma", "no-cache"), ("Cache-Control", "x")]).no_cache);
 }
 
 proptest! {
@@ -170,6 +170,6 @@ proptest! {
         for name in ["cache-control", "cdn-cache-control"] {
             let _ = Directives::of(&[Header { name, value: &value }]);
         }
-        let _ = Wishes::of(&[Header { name: "cache-control", value: &value }]);
+        let _ = RequestDirectives::of(&[Header { name: "cache-control", value: &value }]);
     }
 }

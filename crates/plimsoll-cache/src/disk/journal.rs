@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use twox_hash::XxHash3_64;
 
-use super::{Damage, Fields, put_bytes};
+use super::{ByteCursor, Damage, put_bytes};
 use crate::key::Seed;
 use crate::moment::Moment;
 use crate::store::How;
@@ -215,7 +215,7 @@ impl Journal {
         if start[..8] != MAGIC {
             return Err(Damage::Magic);
         }
-        let mut fields = Fields(&start[8..]);
+        let mut fields = ByteCursor(&start[8..]);
         if fields.u32()? != VERSION {
             return Err(Damage::Version);
         }
@@ -225,7 +225,7 @@ impl Journal {
         let mut journal = Self::new(Seed(fields.u64()?, fields.u64()?));
         journal.last = fields.u64()?;
         journal.softly_at = Moment::from_ms(fields.u64()?);
-        let mut records = Fields(&bytes[START_LEN..]);
+        let mut records = ByteCursor(&bytes[START_LEN..]);
         while !records.0.is_empty() {
             if journal.read_record(&mut records).is_err() || journal.is_full() {
                 // Which purges are missing is not known. Their numbers are not either: this one is above them all.
@@ -238,13 +238,13 @@ impl Journal {
         Ok(journal)
     }
 
-    fn read_record(&mut self, records: &mut Fields<'_>) -> Result<(), Damage> {
+    fn read_record(&mut self, records: &mut ByteCursor<'_>) -> Result<(), Damage> {
         let record = records.bytes()?;
         let (record, sum) = record.split_last_chunk::<8>().ok_or(Damage::Short)?;
         if XxHash3_64::oneshot(record).to_le_bytes() != *sum {
             return Err(Damage::Sum);
         }
-        let mut fields = Fields(record);
+        let mut fields = ByteCursor(record);
         let (number, at) = (fields.u64()?, Moment::from_ms(fields.u64()?));
         let how = match fields.u8()? {
             0 => How::Soft,

@@ -1,20 +1,20 @@
 //! What is known of a copy, as bytes.
 
-use super::{Damage, Fields, put_bytes};
-use crate::freshness::{Lifetime, Source};
+use super::{ByteCursor, Damage, put_bytes};
+use crate::freshness::{FreshnessLifetime, LifetimeSource};
 use crate::moment::Moment;
 use crate::response::Stored;
 use crate::storing::Terms;
 
 /// Where lifetimes are from, each under its number.
-const SOURCES: [Source; 7] = [
-    Source::SharedMaxAge,
-    Source::MaxAge,
-    Source::Expires,
-    Source::Heuristic,
-    Source::Minimum,
-    Source::ByStatus,
-    Source::Nothing,
+const SOURCES: [LifetimeSource; 7] = [
+    LifetimeSource::SharedMaxAge,
+    LifetimeSource::MaxAge,
+    LifetimeSource::Expires,
+    LifetimeSource::Heuristic,
+    LifetimeSource::Minimum,
+    LifetimeSource::ByStatus,
+    LifetimeSource::Nothing,
 ];
 
 /// A copy but for its body, borrowed.
@@ -73,13 +73,13 @@ impl CopyRef<'_> {
 impl Copy {
     /// Reads it; what is left behind the head are tags.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, Damage> {
-        let mut fields = Fields(bytes);
+        let mut fields = ByteCursor(bytes);
         let space = fields.u64()?;
         let terms = terms(&mut fields)?;
         let key = fields.bytes()?;
         let names = std::str::from_utf8(fields.bytes()?).map_err(|_| Damage::Nonsense)?;
         let values = fields.bytes()?;
-        let stored = Stored::of_parts(fields.bytes()?.into(), terms).ok_or(Damage::Nonsense)?;
+        let stored = Stored::from_head(fields.bytes()?.into(), terms).ok_or(Damage::Nonsense)?;
         let tags = fields.0.chunks_exact(8);
         if !tags.remainder().is_empty() {
             return Err(Damage::Nonsense);
@@ -109,8 +109,10 @@ impl Copy {
 }
 
 fn put_terms(out: &mut Vec<u8>, terms: &Terms) {
-    for lifetime in [terms.said, terms.plain] {
-        let source = SOURCES.iter().position(|one| *one == lifetime.source);
+    for lifetime in [terms.explicit, terms.plain] {
+        let source = SOURCES
+            .iter()
+            .position(|candidate| *candidate == lifetime.source);
         let source = source.and_then(|place| u8::try_from(place).ok());
         out.push(source.unwrap_or(u8::MAX));
         out.extend_from_slice(&lifetime.seconds.to_le_bytes());
@@ -129,15 +131,15 @@ fn put_terms(out: &mut Vec<u8>, terms: &Terms) {
     out.extend(flags.map(u8::from));
 }
 
-fn terms(fields: &mut Fields<'_>) -> Result<Terms, Damage> {
-    let [said, plain] = [lifetime(fields)?, lifetime(fields)?];
+fn terms(fields: &mut ByteCursor<'_>) -> Result<Terms, Damage> {
+    let [explicit, plain] = [lifetime(fields)?, lifetime(fields)?];
     let moments = [fields.u64()?, fields.u64()?, fields.u64()?].map(Moment::from_ms);
     let [age, stale_while_revalidate, stale_if_error] =
         [fields.u32()?, fields.u32()?, fields.u32()?];
     let [no_cache, must_revalidate, for_authorized] = [flag(fields)?, flag(fields)?, flag(fields)?];
     let [received_at, fresh_until, plain_until] = moments;
     Ok(Terms {
-        said,
+        explicit,
         plain,
         age,
         received_at,
@@ -151,14 +153,14 @@ fn terms(fields: &mut Fields<'_>) -> Result<Terms, Damage> {
     })
 }
 
-fn lifetime(fields: &mut Fields<'_>) -> Result<Lifetime, Damage> {
+fn lifetime(fields: &mut ByteCursor<'_>) -> Result<FreshnessLifetime, Damage> {
     let source = SOURCES.get(usize::from(fields.u8()?));
     let source = *source.ok_or(Damage::Nonsense)?;
     let seconds = fields.u32()?;
-    Ok(Lifetime { seconds, source })
+    Ok(FreshnessLifetime { seconds, source })
 }
 
-fn flag(fields: &mut Fields<'_>) -> Result<bool, Damage> {
+fn flag(fields: &mut ByteCursor<'_>) -> Result<bool, Damage> {
     match fields.u8()? {
         0 => Ok(false),
         1 => Ok(true),

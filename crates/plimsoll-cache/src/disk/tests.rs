@@ -3,15 +3,15 @@ use proptest::prelude::*;
 use super::*;
 use crate::key::Seed;
 use crate::moment::Moment;
-use crate::policy::Policy;
+use crate::policy::CachePolicy;
 use crate::properties::file_is_read_or_refused;
-use crate::scene::store;
 use crate::store::How;
+use crate::test_fixtures::store;
 
-const STAMP: u64 = 77;
+const FILE_ID: u64 = 77;
 
 /// A file of a copy with a body of so many bytes.
-fn file(len: usize) -> (Start, Vec<u8>) {
+fn file(len: usize) -> (CacheFileHeader, Vec<u8>) {
     let stored = store(
         &[],
         200,
@@ -20,7 +20,7 @@ fn file(len: usize) -> (Start, Vec<u8>) {
             ("ETag", "\"a\""),
             ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"),
         ],
-        &Policy::default(),
+        &CachePolicy::default(),
     );
     let copy = CopyRef {
         key: b"https://a.example/page",
@@ -31,27 +31,27 @@ fn file(len: usize) -> (Start, Vec<u8>) {
         stored: &stored,
     };
     let meta = copy.write();
-    let start = Start {
-        stamp: STAMP,
+    let start = CacheFileHeader {
+        file_id: FILE_ID,
         purges: 3,
         hash: 4,
         meta_len: u32::try_from(meta.len()).unwrap(),
         body_len: len as u64,
-        meta_sum: meta_sum(STAMP, &meta),
+        meta_sum: meta_sum(FILE_ID, &meta),
     };
     let mut bytes = Vec::from(start.write());
     bytes.extend_from_slice(&meta);
     let body: Vec<u8> = (0..len).map(|at| u8::try_from(at % 251).unwrap()).collect();
     for (index, block) in body.chunks(BLOCK_LEN).enumerate() {
         bytes.extend_from_slice(block);
-        bytes.extend_from_slice(&block_sum(STAMP, index as u64, block));
+        bytes.extend_from_slice(&block_sum(FILE_ID, index as u64, block));
     }
     (start, bytes)
 }
 
 /// Reads a whole file: what it says, and its body.
 fn read(bytes: &[u8]) -> Result<(Copy, Vec<u8>), Damage> {
-    let start = Start::read(bytes)?;
+    let start = CacheFileHeader::read(bytes)?;
     if start.file_len() != bytes.len() as u64 {
         return Err(Damage::Short);
     }
@@ -70,7 +70,7 @@ fn read(bytes: &[u8]) -> Result<(Copy, Vec<u8>), Damage> {
 fn what_is_read_was_written() {
     for len in [0, 1, BLOCK_LEN - 1, BLOCK_LEN, BLOCK_LEN + 1, 3 * BLOCK_LEN] {
         let (start, bytes) = file(len);
-        assert_eq!(Start::read(&bytes), Ok(start));
+        assert_eq!(CacheFileHeader::read(&bytes), Ok(start));
         let (copy, body) = read(&bytes).unwrap();
         assert_eq!(body.len(), len);
         assert_eq!(copy.stored.etag(), Some(&b"\"a\""[..]));
@@ -84,7 +84,7 @@ fn what_is_read_was_written() {
     }
 }
 
-fn place(start: &Start) -> usize {
+fn place(start: &CacheFileHeader) -> usize {
     usize::try_from(start.body_at()).unwrap()
 }
 
@@ -94,9 +94,9 @@ fn a_copy_that_is_read_decides_as_the_one_that_was_written() {
         &[],
         404,
         &[("Cache-Control", "max-age=60"), ("Age", "7"), ("X", "")],
-        &Policy::default(),
+        &CachePolicy::default(),
     );
-    let again = crate::Stored::of_parts(stored.head().into(), *stored.terms()).unwrap();
+    let again = crate::Stored::from_head(stored.head().into(), *stored.terms()).unwrap();
     assert_eq!(format!("{again:?}"), format!("{stored:?}"));
 }
 
@@ -134,7 +134,10 @@ fn blocks_do_not_change_places_or_files() {
     };
     assert!(start.check_block(0, block(0)).is_ok());
     assert_eq!(start.check_block(1, block(0)), Err(Damage::Sum));
-    let other = Start { stamp: 78, ..start };
+    let other = CacheFileHeader {
+        file_id: 78,
+        ..start
+    };
     assert_eq!(other.check_block(0, block(0)), Err(Damage::Sum));
 }
 
@@ -142,9 +145,9 @@ fn blocks_do_not_change_places_or_files() {
 fn another_version_is_refused_by_its_name() {
     let (_, mut bytes) = file(0);
     bytes[8] = 2;
-    assert_eq!(Start::read(&bytes), Err(Damage::Version));
+    assert_eq!(CacheFileHeader::read(&bytes), Err(Damage::Version));
     bytes[0] = b'x';
-    assert_eq!(Start::read(&bytes), Err(Damage::Magic));
+    assert_eq!(CacheFileHeader::read(&bytes), Err(Damage::Magic));
 }
 
 const NOW: Moment = Moment::from_ms(1_795_348_800_000);
@@ -240,9 +243,9 @@ proptest! {
         let from = at.min(meta.len());
         let to = (from + with.len() / 2).min(meta.len());
         meta.splice(from..to, with);
-        let start = Start {
+        let start = CacheFileHeader {
             meta_len: u32::try_from(meta.len()).unwrap(),
-            meta_sum: meta_sum(STAMP, &meta),
+            meta_sum: meta_sum(FILE_ID, &meta),
             ..start
         };
         file_is_read_or_refused(&[&start.write()[..], &meta].concat());

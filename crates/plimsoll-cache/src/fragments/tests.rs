@@ -2,11 +2,11 @@ use super::address::Address;
 use super::*;
 
 /// A page in words: text as it is, includes in brackets.
-fn told(page: &str) -> String {
-    let parts = Parts::parse(page.as_bytes());
-    let pieces = parts.pieces().iter().map(|piece| match piece {
-        Piece::Text(range) => page[range.clone()].to_owned(),
-        Piece::Include(include) => {
+fn rendered(page: &str) -> String {
+    let template = EsiTemplate::parse(page.as_bytes());
+    let pieces = template.pieces().iter().map(|piece| match piece {
+        EsiSegment::Text(range) => page[range.clone()].to_owned(),
+        EsiSegment::Include(include) => {
             let alt = include.alt.as_ref().map(|alt| format!(" or {alt}"));
             let may_fail = if include.may_fail { "?" } else { "" };
             format!("[{}{}{may_fail}]", include.src, alt.unwrap_or_default())
@@ -17,13 +17,13 @@ fn told(page: &str) -> String {
 
 #[track_caller]
 fn check(page: &str, expected: &str) {
-    assert_eq!(told(page), expected, "{page}");
+    assert_eq!(rendered(page), expected, "{page}");
 }
 
 #[track_caller]
 fn check_stays(page: &str) {
     check(page, page);
-    assert!(Parts::parse(page.as_bytes()).is_plain(), "{page}");
+    assert!(EsiTemplate::parse(page.as_bytes()).is_plain(), "{page}");
 }
 
 #[test]
@@ -86,20 +86,20 @@ fn what_is_no_tag_stays() {
 #[test]
 fn there_are_only_so_many_tags() {
     let page = "<esi:include src=\"/b\"/>".repeat(TAGS_MAX + 10);
-    let parts = Parts::parse(page.as_bytes());
-    assert_eq!(parts.includes(), TAGS_MAX);
-    let rest = parts.pieces().last().cloned();
+    let template = EsiTemplate::parse(page.as_bytes());
+    assert_eq!(template.includes(), TAGS_MAX);
+    let rest = template.pieces().last().cloned();
     let from = page.len() / (TAGS_MAX + 10) * TAGS_MAX;
-    assert_eq!(rest, Some(Piece::Text(from..page.len())));
+    assert_eq!(rest, Some(EsiSegment::Text(from..page.len())));
 }
 
 #[track_caller]
 fn check_address(reference: &str, expected: Option<(&str, &str, bool)>) {
     let address = Address::resolve("a.example:8080", "/news/today?page=2", reference);
-    let parts = address
+    let components = address
         .as_ref()
-        .map(|one| (&*one.host, &*one.target, one.is_same_host));
-    assert_eq!(parts, expected, "{reference}");
+        .map(|resolved| (&*resolved.host, &*resolved.target, resolved.is_same_host));
+    assert_eq!(components, expected, "{reference}");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn check_order(value: &str, expected: bool) {
         name: "Surrogate-Control",
         value: value.as_bytes(),
     };
-    assert_eq!(are_ordered(&[line], "plimsoll"), expected, "{value}");
+    assert_eq!(requests_assembly(&[line], "plimsoll"), expected, "{value}");
 }
 
 #[test]
@@ -143,5 +143,5 @@ fn orders_are_read() {
     check_order("content=\"ESI/1.0\";other", false);
     check_order("max-age=60", false);
     check_order("content=\"SSI/1.0\"", false);
-    assert!(!are_ordered(&[], "plimsoll"));
+    assert!(!requests_assembly(&[], "plimsoll"));
 }

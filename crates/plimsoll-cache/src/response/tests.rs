@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::policy::{Policy, SetCookie};
-use crate::scene::{DAY_BEFORE, Lines, START, START_DATE, store};
+use crate::policy::{CachePolicy, SetCookie};
+use crate::test_fixtures::{DAY_BEFORE, FieldLines, START, START_DATE, store};
 
 fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap()
@@ -40,7 +40,7 @@ fn what_belongs_to_one_connection_or_sending_is_not_kept() {
         ("Cache-Status", "near; hit"),
         ("Set-Cookie2", "a=b"),
     ];
-    let stored = store(&[], 200, &lines, &Policy::default());
+    let stored = store(&[], 200, &lines, &CachePolicy::default());
     let head = format!(
         "HTTP/1.1 200 Said\r\nDate: {START_DATE}\r\nCache-Control: max-age=60\r\nc: 3\r\n\
          Cache-Status: near; hit\r\nSet-Cookie2: a=b\r\n"
@@ -63,7 +63,7 @@ fn a_date_is_given_where_none_can_be_read() {
         &[FRESH, ("Date", "foo")],
         &[FRESH, ("Date", START_DATE), ("Date", START_DATE)],
     ] {
-        let stored = store(&[], 200, lines, &Policy::default());
+        let stored = store(&[], 200, lines, &CachePolicy::default());
         let head =
             format!("HTTP/1.1 200 Said\r\nDate: {START_DATE}\r\nCache-Control: max-age=60\r\n");
         assert_eq!(text(stored.head().to_vec()), head);
@@ -72,7 +72,7 @@ fn a_date_is_given_where_none_can_be_read() {
 
 #[test]
 fn withheld_fields_and_cookies_are_not_kept() {
-    let has = |lines: Lines<'_>, policy: &Policy, name: &str| {
+    let has = |lines: FieldLines<'_>, policy: &CachePolicy, name: &str| {
         text(store(&[], 200, lines, policy).head().to_vec()).contains(name)
     };
     let withheld = [
@@ -80,11 +80,11 @@ fn withheld_fields_and_cookies_are_not_kept() {
         ("x-user", "1"),
         ("c", "3"),
     ];
-    assert!(!has(&withheld, &Policy::default(), "x-user"));
-    assert!(has(&withheld, &Policy::default(), "c: 3"));
-    let policy = |set_cookie| Policy {
+    assert!(!has(&withheld, &CachePolicy::default(), "x-user"));
+    assert!(has(&withheld, &CachePolicy::default(), "c: 3"));
+    let policy = |set_cookie| CachePolicy {
         set_cookie,
-        ..Policy::default()
+        ..CachePolicy::default()
     };
     let cookie = [FRESH, ("Set-Cookie", "a=b")];
     assert!(!has(&cookie, &policy(SetCookie::Strip), "Set-Cookie"));
@@ -101,7 +101,7 @@ fn each_shape_has_its_head() {
         ("Content-Type", "text/html"),
         ("Vary", "Foo"),
     ];
-    let stored = store(&[], 200, &lines, &Policy::default());
+    let stored = store(&[], 200, &lines, &CachePolicy::default());
     let common = format!(
         "Date: {START_DATE}\r\nCache-Control: max-age=60\r\nETag: \"a\"\r\nLast-Modified: {DAY_BEFORE}\r\n"
     );
@@ -110,7 +110,7 @@ fn each_shape_has_its_head() {
         format!("HTTP/1.1 304 Not Modified\r\n{common}Vary: Foo\r\nAge: 0\r\n")
     );
     assert_eq!(
-        sent(&stored, Shape::Part { first: 2, last: 4 }, Some(10), 0),
+        sent(&stored, Shape::Partial { first: 2, last: 4 }, Some(10), 0),
         format!(
             "HTTP/1.1 206 Partial Content\r\n{common}Content-Type: text/html\r\nVary: Foo\r\n\
              Content-Range: bytes 2-4/10\r\nContent-Length: 3\r\nAge: 0\r\n"
@@ -129,7 +129,7 @@ fn each_shape_has_its_head() {
         text(conditions),
         format!("If-None-Match: \"a\"\r\nIf-Modified-Since: {DAY_BEFORE}\r\n")
     );
-    let empty = store(&[], 204, &[FRESH], &Policy::default());
+    let empty = store(&[], 204, &[FRESH], &CachePolicy::default());
     assert!(!sent(&empty, Shape::Whole, Some(0), 0).contains("Content-Length"));
 }
 
@@ -143,14 +143,14 @@ proptest! {
         shape in prop_oneof![
             Just(Shape::Whole),
             Just(Shape::NotModified),
-            Just(Shape::Part { first: 0, last: 9 }),
+            Just(Shape::Partial { first: 0, last: 9 }),
             Just(Shape::Unsatisfiable),
         ],
     ) {
         let mut lines = vec![FRESH];
         let is_harmless = |name: &str| !["vary", "age", "date"].iter().any(|other| is(name, other));
         lines.extend(fields.iter().filter(|(name, _)| is_harmless(name)).map(|(name, value)| (&**name, &**value)));
-        let policy = Policy { set_cookie: SetCookie::Keep, ..Policy::default() };
+        let policy = CachePolicy { set_cookie: SetCookie::Keep, ..CachePolicy::default() };
         let mut head = Vec::new();
         store(&[], 200, &lines, &policy).write_head(&mut head, shape, Some(10), START);
         head.extend_from_slice(b"\r\n");

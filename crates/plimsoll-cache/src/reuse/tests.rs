@@ -1,13 +1,13 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::scene::{DAY_BEFORE, Lines, START, START_DATE, decide, store};
 use crate::stale;
+use crate::test_fixtures::{DAY_BEFORE, FieldLines, START, START_DATE, decide, store};
 
-fn fresh(lines: Lines<'_>) -> Stored {
+fn fresh(lines: FieldLines<'_>) -> Stored {
     let mut all = vec![("Cache-Control", "max-age=100"), ("Date", START_DATE)];
     all.extend_from_slice(lines);
-    store(&[], 200, &all, &Policy::default())
+    store(&[], 200, &all, &CachePolicy::default())
 }
 
 fn with(control: &str) -> Stored {
@@ -15,13 +15,13 @@ fn with(control: &str) -> Stored {
         &[],
         200,
         &[("Cache-Control", control), ("ETag", "\"a\"")],
-        &Policy::default(),
+        &CachePolicy::default(),
     )
 }
 
 #[track_caller]
-fn check_shape(stored: &Stored, request: Lines<'_>, expected: Shape) {
-    match decide(stored, request, 1, &Policy::default()) {
+fn check_shape(stored: &Stored, request: FieldLines<'_>, expected: Shape) {
+    match decide(stored, request, 1, &CachePolicy::default()) {
         Decision::Serve(serve) => assert_eq!(serve.shape, expected, "{request:?}"),
         other => panic!("{request:?}: {other:?}"),
     }
@@ -30,11 +30,11 @@ fn check_shape(stored: &Stored, request: Lines<'_>, expected: Shape) {
 #[track_caller]
 fn check(
     stored: &Stored,
-    request: Lines<'_>,
+    request: FieldLines<'_>,
     seconds: u64,
     expected: Result<Option<Renewal>, Decision>,
 ) {
-    let found = match decide(stored, request, seconds, &Policy::default()) {
+    let found = match decide(stored, request, seconds, &CachePolicy::default()) {
         Decision::Serve(serve) => Ok(serve.renew),
         other => Err(other),
     };
@@ -52,7 +52,7 @@ fn a_copy_is_fresh_to_its_last_second() {
     let aged = fresh(&[("Age", "60")]);
     check(&aged, &[], 39, Ok(Some(Renewal::Early)));
     check(&aged, &[], 40, Err(Decision::Revalidate(Reason::Stale)));
-    let Decision::Serve(serve) = decide(&aged, &[], 10, &Policy::default()) else {
+    let Decision::Serve(serve) = decide(&aged, &[], 10, &CachePolicy::default()) else {
         panic!("a fresh copy answers");
     };
     assert_eq!(serve.ttl_ms, 30_000);
@@ -81,31 +81,46 @@ fn a_stale_copy_answers_while_it_is_renewed_and_no_longer() {
 #[test]
 fn a_client_may_have_less_or_older() {
     let stored = fresh(&[]);
-    let wish = |value| [("Cache-Control", value)];
-    check(&stored, &wish("max-stale"), 5_000, Ok(Some(Renewal::Stale)));
+    let cache_control = |value| [("Cache-Control", value)];
     check(
         &stored,
-        &wish("max-stale=10"),
+        &cache_control("max-stale"),
+        5_000,
+        Ok(Some(Renewal::Stale)),
+    );
+    check(
+        &stored,
+        &cache_control("max-stale=10"),
         110,
         Ok(Some(Renewal::Stale)),
     );
     check(
         &stored,
-        &wish("max-stale=10"),
+        &cache_control("max-stale=10"),
         111,
         Err(Decision::Revalidate(Reason::Stale)),
     );
     check(
         &with("max-age=1, must-revalidate"),
-        &wish("max-stale"),
+        &cache_control("max-stale"),
         2,
         Err(Decision::Revalidate(Reason::Stale)),
     );
-    check(&stored, &wish("only-if-cached"), 1, Ok(None));
-    check(&stored, &wish("only-if-cached"), 100, Err(Decision::Refuse));
+    check(&stored, &cache_control("only-if-cached"), 1, Ok(None));
+    check(
+        &stored,
+        &cache_control("only-if-cached"),
+        100,
+        Err(Decision::Refuse),
+    );
     let refused = |method| {
-        let headers = crate::scene::headers(&[("Cache-Control", "only-if-cached")]);
-        is_refused_without(&Asked::read(method, false, &headers, &Policy::default()))
+        let headers = crate::test_fixtures::headers(&[("Cache-Control", "only-if-cached")]);
+        is_refused_without(&CacheRequest::read(
+            method,
+            false,
+            &headers,
+            &CachePolicy::default(),
+        ))
     };
     assert!(refused("GET") && refused("HEAD") && !refused("POST"));
 }
@@ -113,25 +128,26 @@ fn a_client_may_have_less_or_older() {
 #[test]
 fn a_wish_for_something_newer_is_granted_where_the_route_says_so() {
     let stored = fresh(&[("Age", "20")]);
-    let wishes = ["no-cache", "max-age=0", "max-age=10", "min-fresh=90"];
-    let granting = Policy {
+    let values = ["no-cache", "max-age=0", "max-age=10", "min-fresh=90"];
+    let granting = CachePolicy {
         reload_after: Some(22),
-        ..Policy::default()
+        ..CachePolicy::default()
     };
-    for wish in wishes {
-        let request = [("Cache-Control", wish)];
+    for value in values {
+        let request = [("Cache-Control", value)];
         check(&stored, &request, 1, Ok(None));
-        let is_wished = |seconds| {
-            decide(&stored, &request, seconds, &granting) == Decision::Revalidate(Reason::Wished)
+        let is_revalidated = |seconds| {
+            decide(&stored, &request, seconds, &granting)
+                == Decision::Revalidate(Reason::RequestDirective)
         };
-        assert!(!is_wished(1) && is_wished(2), "{wish}");
+        assert!(!is_revalidated(1) && is_revalidated(2), "{value}");
     }
-    let all = Policy {
+    let all = CachePolicy {
         reload_after: Some(0),
-        ..Policy::default()
+        ..CachePolicy::default()
     };
     let pragma = decide(&stored, &[("Pragma", "no-cache")], 1, &all);
-    assert_eq!(pragma, Decision::Revalidate(Reason::Wished));
+    assert_eq!(pragma, Decision::Revalidate(Reason::RequestDirective));
     let enough = decide(
         &stored,
         &[("Cache-Control", "max-age=30, min-fresh=10")],
@@ -181,7 +197,7 @@ fn a_client_that_has_the_copy_is_told_so() {
         &[],
         404,
         &[("Cache-Control", "max-age=9"), ("ETag", "\"a\"")],
-        &Policy::default(),
+        &CachePolicy::default(),
     );
     check_shape(&gone, &none_match("\"a\""), Shape::Whole);
 }
@@ -189,13 +205,13 @@ fn a_client_that_has_the_copy_is_told_so() {
 #[test]
 fn ranges_are_cut_from_the_whole() {
     let stored = fresh(&[("ETag", "\"a\""), ("Last-Modified", DAY_BEFORE)]);
-    let part = Shape::Part { first: 2, last: 4 };
+    let partial = Shape::Partial { first: 2, last: 4 };
     let range = ("Range", "bytes=2-4");
-    check_shape(&stored, &[range], part);
+    check_shape(&stored, &[range], partial);
     check_shape(&stored, &[("Range", "bytes=10-")], Shape::Unsatisfiable);
     check_shape(&stored, &[("Range", "bytes=1-2,4-5")], Shape::Whole);
-    check_shape(&stored, &[range, ("If-Range", "\"a\"")], part);
-    check_shape(&stored, &[range, ("If-Range", DAY_BEFORE)], part);
+    check_shape(&stored, &[range, ("If-Range", "\"a\"")], partial);
+    check_shape(&stored, &[range, ("If-Range", DAY_BEFORE)], partial);
     check_shape(&stored, &[range, ("If-Range", "W/\"a\"")], Shape::Whole);
     check_shape(&stored, &[range, ("If-Range", "\"b\"")], Shape::Whole);
     check_shape(&stored, &[range, ("If-Range", START_DATE)], Shape::Whole);
@@ -214,16 +230,16 @@ fn ranges_are_cut_from_the_whole() {
         &[],
         404,
         &[("Cache-Control", "max-age=9")],
-        &Policy::default(),
+        &CachePolicy::default(),
     );
     check_shape(&gone, &[range], Shape::Whole);
 }
 
 #[test]
 fn who_is_somebody_gets_only_what_is_for_everybody() {
-    let policy = Policy {
+    let policy = CachePolicy {
         lifetime_min: 30,
-        ..Policy::default()
+        ..CachePolicy::default()
     };
     let cookie = [("Cookie", "session=1")];
     let authorization = [("Authorization", "x")];
@@ -240,10 +256,10 @@ fn who_is_somebody_gets_only_what_is_for_everybody() {
         decide(&guessed, &authorization, 1, &policy),
         Decision::Fetch(Reason::Authorized)
     );
-    let said = fresh(&[]);
-    check(&said, &cookie, 1, Ok(None));
+    let explicit = fresh(&[]);
+    check(&explicit, &cookie, 1, Ok(None));
     check(
-        &said,
+        &explicit,
         &authorization,
         1,
         Err(Decision::Fetch(Reason::Authorized)),
@@ -264,15 +280,15 @@ fn who_is_somebody_gets_only_what_is_for_everybody() {
 fn what_was_purged_softly_answers_for_a_while() {
     let stored = fresh(&[]);
     let purged = |seconds: u64| {
-        let asked = Asked::read("GET", false, &[], &Policy::default());
+        let request = CacheRequest::read("GET", false, &[], &CachePolicy::default());
         let now = START.after(seconds * 1000);
         crate::reuse::decide(
-            &asked,
+            &request,
             &stored,
             Some(START),
             Some(10),
             now,
-            &Policy::default(),
+            &CachePolicy::default(),
         )
     };
     assert!(matches!(
@@ -289,8 +305,8 @@ fn what_was_purged_softly_answers_for_a_while() {
 #[test]
 fn a_failing_origin_is_stood_in_for_where_that_is_allowed() {
     let may = |stored: &Stored, seconds: u64| {
-        let asked = Asked::read("GET", false, &[], &Policy::default());
-        stale::may_serve(&asked, stored, START.after(seconds * 1000))
+        let cache_request = CacheRequest::read("GET", false, &[], &CachePolicy::default());
+        stale::may_serve(&cache_request, stored, START.after(seconds * 1000))
     };
     assert!(may(&with("max-age=2"), 3_601) && !may(&with("max-age=2"), 3_602));
     assert!(may(&with("max-age=2, stale-if-error=60"), 61));
@@ -317,9 +333,9 @@ proptest! {
         cookie: bool,
     ) {
         let (control, age_text) = (format!("max-age={lifetime}"), age.to_string());
-        let stored = store(&[], 200, &[("Cache-Control", &control), ("Age", &age_text)], &Policy::default());
+        let stored = store(&[], 200, &[("Cache-Control", &control), ("Age", &age_text)], &CachePolicy::default());
         let request: &[(&str, &str)] = if cookie { &[("Cookie", "a=b")] } else { &[] };
-        let is_served = matches!(decide(&stored, request, seconds, &Policy::default()), Decision::Serve(_));
+        let is_served = matches!(decide(&stored, request, seconds, &CachePolicy::default()), Decision::Serve(_));
         prop_assert_eq!(is_served, u64::from(age) + seconds < u64::from(lifetime));
     }
 
@@ -331,11 +347,11 @@ proptest! {
         seconds in 0_u64..200,
     ) {
         let headers = [httparse::Header { name, value: &value }];
-        let policy = Policy { reload_after: Some(0), ..Policy::default() };
-        let asked = Asked::read("GET", false, &headers, &policy);
+        let policy = CachePolicy { reload_after: Some(0), ..CachePolicy::default() };
+        let asked = CacheRequest::read("GET", false, &headers, &policy);
         let stored = fresh(&[("ETag", "\"a\"")]);
         let decision = crate::reuse::decide(&asked, &stored, None, Some(10), START.after(seconds * 1000), &policy);
-        if let Decision::Serve(Serve { shape: Shape::Part { first, last }, .. }) = decision {
+        if let Decision::Serve(Serve { shape: Shape::Partial { first, last }, .. }) = decision {
             prop_assert!(first <= last && last < 10);
         }
     }

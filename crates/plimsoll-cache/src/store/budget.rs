@@ -31,12 +31,12 @@ pub const fn allocated(len: usize) -> usize {
 
 /// Bytes taken of a limit, shared by all threads.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct StoreBudget {
     taken: AtomicUsize,
     limit: usize,
 }
 
-impl Budget {
+impl StoreBudget {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             taken: AtomicUsize::new(0),

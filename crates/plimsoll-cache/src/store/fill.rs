@@ -11,14 +11,14 @@ use std::task::Waker;
 use bytes::Bytes;
 use slab::Slab;
 
-use super::budget::{Budget, allocated};
+use super::budget::{StoreBudget, allocated};
 
 /// At most so many bytes are set aside because an answer announced its length.
 const AHEAD_MAX: usize = 1 << 20;
 
 /// What a follower is told before there are bytes.
 #[derive(Debug)]
-pub enum Turn<H> {
+pub enum HeadPoll<H> {
     /// Nothing yet; the waker is woken when there is.
     Wait,
     /// The head has come; the body is read with [`Follower::copy`].
@@ -46,7 +46,7 @@ pub enum Copied {
 
 /// How an answer's way ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum FillOutcome {
     /// Whole.
     Whole,
     /// Nobody asks any more.
@@ -58,18 +58,18 @@ pub(super) enum Ending {
 }
 
 #[derive(Debug)]
-enum Body {
+enum FillBody {
     Growing(VecDeque<u8>),
     Whole(Bytes),
 }
 
 #[derive(Debug)]
-struct State<H> {
+struct FillState<H> {
     head: Option<Arc<H>>,
-    body: Body,
+    body: FillBody,
     /// Where in the answer the body held begins: above 0 once it is too large to be kept.
     base: u64,
-    ending: Option<Ending>,
+    ending: Option<FillOutcome>,
     waiting: Slab<Option<Waker>>,
 }
 
@@ -84,8 +84,8 @@ pub(super) struct Fill<H> {
     followers: AtomicUsize,
     /// Bytes of the budget that are given back when the last reader leaves.
     charged: AtomicUsize,
-    budget: Arc<Budget>,
-    state: Mutex<State<H>>,
+    budget: Arc<StoreBudget>,
+    state: Mutex<FillState<H>>,
 }
 
 impl<H> Fill<H> {
@@ -94,7 +94,7 @@ impl<H> Fill<H> {
         key: Box<[u8]>,
         variant: u64,
         begun: u64,
-        budget: Arc<Budget>,
+        budget: Arc<StoreBudget>,
     ) -> Self {
         let own = allocated(size_of::<Self>() + 16) + allocated(key.len());
         budget.take(own);
@@ -106,9 +106,9 @@ impl<H> Fill<H> {
             followers: AtomicUsize::new(0),
             charged: AtomicUsize::new(own),
             budget,
-            state: Mutex::new(State {
+            state: Mutex::new(FillState {
                 head: None,
-                body: Body::Growing(VecDeque::new()),
+                body: FillBody::Growing(VecDeque::new()),
                 base: 0,
                 ending: None,
                 waiting: Slab::new(),
@@ -116,7 +116,7 @@ impl<H> Fill<H> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<H>> {
+    fn lock(&self) -> MutexGuard<'_, FillState<H>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -124,7 +124,7 @@ impl<H> Fill<H> {
     pub(super) fn set_head(&self, head: Arc<H>, length: Option<usize>) {
         let mut state = self.lock();
         state.head = Some(head);
-        if let (Body::Growing(body), Some(length)) = (&mut state.body, length) {
+        if let (FillBody::Growing(body), Some(length)) = (&mut state.body, length) {
             body.reserve_exact(length.min(AHEAD_MAX));
         }
         wake(state);
@@ -134,8 +134,8 @@ impl<H> Fill<H> {
     /// there were so far.
     pub(super) fn append(&self, bytes: &[u8], kept_max: usize) -> u64 {
         let mut state = self.lock();
-        let State { body, base, .. } = &mut *state;
-        let Body::Growing(body) = body else {
+        let FillState { body, base, .. } = &mut *state;
+        let FillBody::Growing(body) = body else {
             return *base;
         };
         body.extend(bytes);
@@ -158,22 +158,22 @@ impl<H> Fill<H> {
         if state.base > 0 {
             return None;
         }
-        if let Body::Growing(body) = &mut state.body {
+        if let FillBody::Growing(body) = &mut state.body {
             let whole = Vec::from(std::mem::take(body)).into_boxed_slice();
-            state.body = Body::Whole(Bytes::from(whole));
+            state.body = FillBody::Whole(Bytes::from(whole));
         }
         match &state.body {
-            Body::Whole(whole) => {
+            FillBody::Whole(whole) => {
                 // From here on the stored object pays for them.
                 self.refund(whole.len());
                 Some(whole.clone())
             }
-            Body::Growing(_) => None,
+            FillBody::Growing(_) => None,
         }
     }
 
     /// The first ending counts.
-    pub(super) fn end(&self, ending: Ending) {
+    pub(super) fn end(&self, ending: FillOutcome) {
         let mut state = self.lock();
         if state.ending.is_none() {
             state.ending = Some(ending);
@@ -212,7 +212,7 @@ impl<H> Drop for Fill<H> {
 }
 
 /// Wakes everybody who waits, after the lock is gone.
-fn wake<H>(mut state: MutexGuard<'_, State<H>>) {
+fn wake<H>(mut state: MutexGuard<'_, FillState<H>>) {
     let wakers: Vec<Waker> = state
         .waiting
         .iter_mut()
@@ -238,18 +238,18 @@ impl<H> Follower<H> {
     }
 
     /// Where the fetch stands.
-    pub fn turn(&mut self, waker: &Waker) -> Turn<H> {
+    pub fn poll_head(&mut self, waker: &Waker) -> HeadPoll<H> {
         let mut state = self.fill.lock();
         if let Some(head) = &state.head {
-            return Turn::Head(Arc::clone(head));
+            return HeadPoll::Head(Arc::clone(head));
         }
         match state.ending {
-            Some(Ending::Whole | Ending::Left) => Turn::Again,
-            Some(Ending::Alone) => Turn::Alone,
-            Some(Ending::Failed) => Turn::Failed,
+            Some(FillOutcome::Whole | FillOutcome::Left) => HeadPoll::Again,
+            Some(FillOutcome::Alone) => HeadPoll::Alone,
+            Some(FillOutcome::Failed) => HeadPoll::Failed,
             None => {
                 wait(&mut state, &mut self.place, waker);
-                Turn::Wait
+                HeadPoll::Wait
             }
         }
     }
@@ -262,8 +262,8 @@ impl<H> Follower<H> {
         };
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
         let (front, back) = match &state.body {
-            Body::Growing(body) => body.as_slices(),
-            Body::Whole(body) => (&body[..], &[][..]),
+            FillBody::Growing(body) => body.as_slices(),
+            FillBody::Whole(body) => (&body[..], &[][..]),
         };
         let rest_of_front = front.get(skipped..).unwrap_or_default();
         let rest_of_back = back
@@ -277,7 +277,7 @@ impl<H> Follower<H> {
             copied += count;
         }
         match (copied, state.ending) {
-            (0, Some(Ending::Whole)) => Copied::End,
+            (0, Some(FillOutcome::Whole)) => Copied::End,
             (0, Some(_)) => Copied::Broken,
             (0, None) => {
                 wait(&mut state, &mut self.place, waker);
@@ -298,7 +298,7 @@ impl<H> Drop for Follower<H> {
 }
 
 /// Registers who is to be woken; one place per follower.
-fn wait<H>(state: &mut State<H>, place: &mut Option<usize>, waker: &Waker) {
+fn wait<H>(state: &mut FillState<H>, place: &mut Option<usize>, waker: &Waker) {
     let place = *place.get_or_insert_with(|| state.waiting.insert(None));
     match &mut state.waiting[place] {
         Some(known) if known.will_wake(waker) => {}

@@ -14,14 +14,14 @@ pub trait Lookup {
 
 /// A key that stands somewhere as bytes.
 #[derive(Debug, Clone, Copy)]
-pub struct Named<'a> {
+pub struct RawKey<'a> {
     /// See [`Lookup::hash`].
     pub hash: u64,
     /// The bytes.
     pub key: &'a [u8],
 }
 
-impl Lookup for Named<'_> {
+impl Lookup for RawKey<'_> {
     fn hash(&self) -> u64 {
         self.hash
     }

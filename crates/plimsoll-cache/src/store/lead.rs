@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::fill::{Ending, Fill, Follower};
+use super::fill::{Fill, FillOutcome, Follower};
+use super::insertion::InsertEntry;
 use super::purge::Whom;
-use super::room::Entry;
 use super::shard::Shard;
-use super::{Asked, Lookup, Put, Store, Weigh};
+use super::{Lookup, PurgeEpoch, Put, Store, Weigh};
 
 /// What somebody who missed does next.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl<V: Weigh, H> Store<V, H> {
         };
         drop(shard);
         self.let_go(gone);
-        self.make_room(hash);
+        self.evict_to_budget(hash);
         begin
     }
 
@@ -114,9 +114,14 @@ impl<V: Weigh, H> Store<V, H> {
     }
 
     /// Leads a fetch that nobody follows but whoever is handed a [`Follower`]; `asked` as for [`Store::put`].
-    pub fn alone(self: &Arc<Self>, key: &impl Lookup, variant: u64, asked: Asked) -> Leader<V, H> {
+    pub fn alone(
+        self: &Arc<Self>,
+        key: &impl Lookup,
+        variant: u64,
+        epoch: PurgeEpoch,
+    ) -> Leader<V, H> {
         let (hash, budget) = (key.hash(), Arc::clone(&self.budget));
-        let fill = Fill::new(hash, key.to_key(), variant, asked.0, budget);
+        let fill = Fill::new(hash, key.to_key(), variant, epoch.0, budget);
         Leader {
             store: Arc::clone(self),
             fill: Arc::new(fill),
@@ -129,7 +134,7 @@ impl<V: Weigh, H> Store<V, H> {
         shard.passes.remember(of_kind(hash, variant), until_ns);
         self.settle(&mut shard);
         drop(shard);
-        self.make_room(hash);
+        self.evict_to_budget(hash);
     }
 }
 
@@ -177,7 +182,7 @@ impl<V: Weigh, H> Leader<V, H> {
     pub fn append(&self, bytes: &[u8], now_ns: u64) -> bool {
         let kept_max = self.store.limits.object_bytes;
         let so_far = self.fill.append(bytes, kept_max);
-        let fits = so_far <= kept_max as u64 && self.store.make_room(self.fill.hash);
+        let fits = so_far <= kept_max as u64 && self.store.evict_to_budget(self.fill.hash);
         if !fits {
             self.leave();
             self.store.pass(self.fill.hash, self.fill.variant, now_ns);
@@ -197,7 +202,7 @@ impl<V: Weigh, H> Leader<V, H> {
     ) -> Put<V> {
         let put = match self.fill.take_whole() {
             Some(body) => {
-                let entry = Entry {
+                let entry = InsertEntry {
                     hash: self.fill.hash,
                     key: self.fill.key.clone(),
                     begun: self.fill.begun,
@@ -210,24 +215,24 @@ impl<V: Weigh, H> Leader<V, H> {
             }
             None => Put::TooLarge,
         };
-        self.finish(Ending::Whole);
+        self.finish(FillOutcome::Whole);
         put
     }
 
     /// The answer is whole but is not stored after all: followers who know the head read to its end.
     pub fn end(self) {
-        self.finish(Ending::Whole);
+        self.finish(FillOutcome::Whole);
     }
 
     /// The answer may not be shared: everybody asks for themselves, now and for a while.
     pub fn uncacheable(self, now_ns: u64) {
         self.store.pass(self.fill.hash, self.fill.variant, now_ns);
-        self.finish(Ending::Alone);
+        self.finish(FillOutcome::Alone);
     }
 
     /// The origin failed: followers are told, so that they do not all ask it again.
     pub fn fail(self) {
-        self.finish(Ending::Failed);
+        self.finish(FillOutcome::Failed);
     }
 
     /// Nobody new finds the fill.
@@ -237,7 +242,7 @@ impl<V: Weigh, H> Leader<V, H> {
     }
 
     /// First nobody new comes, then those who are there are told.
-    fn finish(&self, ending: Ending) {
+    fn finish(&self, ending: FillOutcome) {
         self.leave();
         self.fill.end(ending);
     }
@@ -245,6 +250,6 @@ impl<V: Weigh, H> Leader<V, H> {
 
 impl<V: Weigh, H> Drop for Leader<V, H> {
     fn drop(&mut self) {
-        self.finish(Ending::Left);
+        self.finish(FillOutcome::Left);
     }
 }

@@ -2,7 +2,7 @@
 
 /// What the store may hold.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct StoreLimits {
     /// Bytes for everything: objects, keys, tables, answers on their way.
     pub bytes: usize,
     /// Bytes of one object, of memory as counted; larger ones are not stored.
@@ -23,7 +23,7 @@ pub struct Limits {
     pub hashes: usize,
 }
 
-impl Limits {
+impl StoreLimits {
     /// The usual ones for a budget of so many bytes.
     pub fn of_bytes(bytes: usize) -> Self {
         Self {

@@ -14,7 +14,7 @@ use super::ghost::Ghosts;
 const NONE: u32 = u32::MAX;
 
 /// The small queue's share of the bytes: one of so many. The paper takes 10; replayed, 32 was better (decision 0141).
-const SMALL_PART: usize = 32;
+const SMALL_QUEUE_SHARE: usize = 32;
 
 /// By which part of them the places grow when all are taken.
 const GROWTH: usize = 8;
@@ -24,7 +24,7 @@ const CREDIT_MAX: u8 = 3;
 
 /// One object's place.
 #[derive(Debug)]
-pub(super) struct Slot<V> {
+pub(super) struct ObjectSlot<V> {
     pub(super) object: Option<Arc<Object<V>>>,
     pub(super) hash: u64,
     /// Up to which purge the object was looked at.
@@ -39,21 +39,21 @@ pub(super) struct Slot<V> {
     pub(super) purged: bool,
 }
 
-impl<V> Slot<V> {
+impl<V> ObjectSlot<V> {
     /// Whether somebody asked for it lately.
-    pub(super) fn is_asked_for(&self) -> bool {
+    pub(super) fn is_recently_hit(&self) -> bool {
         self.credit > 0
     }
 }
 
 #[derive(Debug)]
-struct Queue {
+struct FifoQueue {
     newest: u32,
     oldest: u32,
     bytes: usize,
 }
 
-impl Queue {
+impl FifoQueue {
     const EMPTY: Self = Self {
         newest: NONE,
         oldest: NONE,
@@ -64,11 +64,11 @@ impl Queue {
 /// The slots of one shard.
 #[derive(Debug)]
 pub(super) struct Slots<V> {
-    places: Vec<Slot<V>>,
+    places: Vec<ObjectSlot<V>>,
     free: u32,
     live: usize,
-    small: Queue,
-    main: Queue,
+    small: FifoQueue,
+    main: FifoQueue,
     ghosts: Ghosts,
 }
 
@@ -78,8 +78,8 @@ impl<V> Slots<V> {
             places: Vec::new(),
             free: NONE,
             live: 0,
-            small: Queue::EMPTY,
-            main: Queue::EMPTY,
+            small: FifoQueue::EMPTY,
+            main: FifoQueue::EMPTY,
             ghosts: Ghosts::default(),
         }
     }
@@ -95,14 +95,14 @@ impl<V> Slots<V> {
 
     /// Bytes of the slots themselves and of the ghosts.
     pub(super) fn footprint(&self) -> usize {
-        self.places.capacity() * size_of::<Slot<V>>() + self.ghosts.footprint()
+        self.places.capacity() * size_of::<ObjectSlot<V>>() + self.ghosts.footprint()
     }
 
-    pub(super) fn slot(&self, index: u32) -> &Slot<V> {
+    pub(super) fn slot(&self, index: u32) -> &ObjectSlot<V> {
         &self.places[index as usize]
     }
 
-    pub(super) fn slot_mut(&mut self, index: u32) -> &mut Slot<V> {
+    pub(super) fn slot_mut(&mut self, index: u32) -> &mut ObjectSlot<V> {
         &mut self.places[index as usize]
     }
 
@@ -124,7 +124,7 @@ impl<V> Slots<V> {
     /// Gives a newcomer a slot; `None` when 2³² - 1 are taken.
     pub(super) fn add(&mut self, hash: u64, checked: u64, object: Arc<Object<V>>) -> Option<u32> {
         let in_main = self.ghosts.take(hash, self.live);
-        let slot = Slot {
+        let slot = ObjectSlot {
             object: Some(object),
             hash,
             checked,
@@ -187,7 +187,7 @@ impl<V> Slots<V> {
     /// Ends: each step spends a credit, moves somebody out of the small queue, or answers.
     pub(super) fn next_to_leave(&mut self) -> Option<u32> {
         loop {
-            let small_share = (self.small.bytes + self.main.bytes) / SMALL_PART;
+            let small_share = (self.small.bytes + self.main.bytes) / SMALL_QUEUE_SHARE;
             let from_small = self.small.bytes > small_share || self.main.oldest == NONE;
             let index = if from_small {
                 self.small.oldest
@@ -212,7 +212,7 @@ impl<V> Slots<V> {
         }
     }
 
-    fn queue_of(&mut self, index: u32) -> &mut Queue {
+    fn queue_of(&mut self, index: u32) -> &mut FifoQueue {
         if self.slot(index).in_main {
             &mut self.main
         } else {

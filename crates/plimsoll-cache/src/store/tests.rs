@@ -9,28 +9,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
-use super::{Limits, Named, Store, Weigh};
+use super::{RawKey, Store, StoreLimits, Weigh};
 
 /// A value that says which one it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Item {
+struct TestValue {
     id: u64,
     variant: u64,
     bytes: usize,
 }
 
-impl Weigh for Item {
+impl Weigh for TestValue {
     fn heap_bytes(&self) -> usize {
         self.bytes
     }
 }
 
-type Items = Store<Item, u64>;
+type TestStore = Store<TestValue, u64>;
 
 /// Two hashes for many keys, so that keys of one hash are told apart by their bytes.
-fn named(key: &[u8]) -> Named<'_> {
+fn named(key: &[u8]) -> RawKey<'_> {
     let sum: u64 = key.iter().map(|byte| u64::from(*byte)).sum();
-    Named {
+    RawKey {
         hash: (sum % 5).wrapping_mul(0x9e37_79b9_7f4a_7c15),
         key,
     }
@@ -43,18 +43,18 @@ fn numbered(number: u64) -> (u64, [u8; 8]) {
     (mixed ^ (mixed >> 31), number.to_be_bytes())
 }
 
-fn store(bytes: usize) -> Arc<Items> {
-    Arc::new(Store::new(Limits::of_bytes(bytes)))
+fn store(bytes: usize) -> Arc<TestStore> {
+    Arc::new(Store::new(StoreLimits::of_bytes(bytes)))
 }
 
 /// Bytes taken when no object is held and nothing is on its way: the shards and their tables.
-fn empty_bytes(store: &Items) -> usize {
+fn empty_bytes(store: &TestStore) -> usize {
     let tables: usize = store
         .shards
         .iter()
         .map(|shard| super::lock(shard).paid)
         .sum();
-    tables + store.shards.len() * size_of::<std::sync::Mutex<super::Shard<Item, u64>>>()
+    tables + store.shards.len() * size_of::<std::sync::Mutex<super::Shard<TestValue, u64>>>()
 }
 
 /// Counts how often somebody was woken.

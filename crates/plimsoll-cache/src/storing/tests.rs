@@ -1,13 +1,18 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::scene::{DAY_BEFORE, Lines, START, START_DATE, judge};
+use crate::test_fixtures::{DAY_BEFORE, FieldLines, START, START_DATE, evaluate};
 
 const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
 
 #[track_caller]
-fn check(request: Lines<'_>, status: u16, answer: Lines<'_>, expected: Result<(), Refusal>) {
-    let found = judge("GET", request, status, answer, &Policy::default()).map(|_| ());
+fn check(
+    request: FieldLines<'_>,
+    status: u16,
+    answer: FieldLines<'_>,
+    expected: Result<(), UncacheableReason>,
+) {
+    let found = evaluate("GET", request, status, answer, &CachePolicy::default()).map(|_| ());
     assert_eq!(found, expected, "{request:?} {status} {answer:?}");
 }
 
@@ -47,64 +52,84 @@ fn an_answer_is_stored_where_nothing_speaks_against_it() {
 #[test]
 fn an_answer_is_refused_for_its_reason() {
     let control = |value| [("Cache-Control", value)];
-    check(&[], 200, &[], Err(Refusal::NoLifetime));
-    check(&[], 200, &control("max-age=0"), Err(Refusal::NoLifetime));
-    check(&[], 302, &[("ETag", "\"a\"")], Err(Refusal::NoLifetime));
+    check(&[], 200, &[], Err(UncacheableReason::NoLifetime));
+    check(
+        &[],
+        200,
+        &control("max-age=0"),
+        Err(UncacheableReason::NoLifetime),
+    );
+    check(
+        &[],
+        302,
+        &[("ETag", "\"a\"")],
+        Err(UncacheableReason::NoLifetime),
+    );
     check(
         &[],
         200,
         &control("max-age=5, no-store"),
-        Err(Refusal::NoStore),
+        Err(UncacheableReason::NoStore),
     );
     check(
         &[],
         200,
         &control("max-age=5, private"),
-        Err(Refusal::Private),
+        Err(UncacheableReason::Private),
     );
     check(
         &[],
         200,
         &control("max-age=5, x=\""),
-        Err(Refusal::Malformed),
+        Err(UncacheableReason::Malformed),
     );
     check(
         &[],
         599,
         &control("max-age=5, no-store, must-understand"),
-        Err(Refusal::NotUnderstood),
+        Err(UncacheableReason::NotUnderstood),
     );
     check(
         &[],
         206,
         &[FRESH, ("Content-Range", "bytes 0-4/10")],
-        Err(Refusal::Partial),
+        Err(UncacheableReason::Partial),
     );
-    check(&[], 304, &[FRESH], Err(Refusal::Status));
-    check(&[], 103, &[FRESH], Err(Refusal::Status));
-    check(&[], 200, &[FRESH, ("Vary", "*")], Err(Refusal::Varies));
+    check(&[], 304, &[FRESH], Err(UncacheableReason::Status));
+    check(&[], 103, &[FRESH], Err(UncacheableReason::Status));
+    check(
+        &[],
+        200,
+        &[FRESH, ("Vary", "*")],
+        Err(UncacheableReason::Varies),
+    );
     check(
         &[],
         200,
         &[FRESH, ("CDN-Cache-Control", "private")],
-        Err(Refusal::Private),
+        Err(UncacheableReason::Private),
     );
     check(
         &[("Cache-Control", "no-store")],
         200,
         &[FRESH],
-        Err(Refusal::RequestNoStore),
+        Err(UncacheableReason::RequestNoStore),
     );
-    let post = judge("POST", &[], 200, &[FRESH], &Policy::default());
-    assert_eq!(post, Err(Refusal::Passing(Passing::Method)));
-    let head = judge("HEAD", &[], 200, &[FRESH], &Policy::default());
-    assert_eq!(head, Err(Refusal::Passing(Passing::Method)));
+    let post = evaluate("POST", &[], 200, &[FRESH], &CachePolicy::default());
+    assert_eq!(post, Err(UncacheableReason::Passing(Passing::Method)));
+    let head = evaluate("HEAD", &[], 200, &[FRESH], &CachePolicy::default());
+    assert_eq!(head, Err(UncacheableReason::Passing(Passing::Method)));
 }
 
 #[test]
 fn who_proves_who_they_are_shares_only_what_is_said_to_be_shared() {
     let authorized = [("Authorization", "Basic Zm9v")];
-    check(&authorized, 200, &[FRESH], Err(Refusal::Authorized));
+    check(
+        &authorized,
+        200,
+        &[FRESH],
+        Err(UncacheableReason::Authorized),
+    );
     for value in [
         "max-age=60, public",
         "max-age=60, must-revalidate",
@@ -117,12 +142,12 @@ fn who_proves_who_they_are_shares_only_what_is_said_to_be_shared() {
 #[test]
 fn one_persons_cookie_is_never_handed_to_another() {
     let answer = [FRESH, ("Set-Cookie", "session=1")];
-    check(&[], 200, &answer, Err(Refusal::SetCookie));
+    check(&[], 200, &answer, Err(UncacheableReason::SetCookie));
     let public = [
         ("Cache-Control", "public, s-maxage=60"),
         ("Set-Cookie", "session=1"),
     ];
-    check(&[], 200, &public, Err(Refusal::SetCookie));
+    check(&[], 200, &public, Err(UncacheableReason::SetCookie));
     let withheld = [
         ("Cache-Control", "max-age=60, no-cache=\"Set-Cookie\""),
         ("Set-Cookie", "a=b"),
@@ -134,17 +159,22 @@ fn one_persons_cookie_is_never_handed_to_another() {
         &named,
         200,
         &[("Last-Modified", DAY_BEFORE)],
-        Err(Refusal::Named),
+        Err(UncacheableReason::Named),
     );
-    check(&named, 200, &[("ETag", "\"a\"")], Err(Refusal::Named));
+    check(
+        &named,
+        200,
+        &[("ETag", "\"a\"")],
+        Err(UncacheableReason::Named),
+    );
     check(&named, 200, &[FRESH], Ok(()));
 }
 
 #[test]
 fn what_was_posted_stands_for_a_page_when_it_is_named_so() {
     let lines = |location| [FRESH, ("Content-Location", location)];
-    let post = |request: Lines<'_>, answer: Lines<'_>| {
-        judge("POST", request, 200, answer, &Policy::default())
+    let post = |request: FieldLines<'_>, answer: FieldLines<'_>| {
+        evaluate("POST", request, 200, answer, &CachePolicy::default())
     };
     assert!(post(&[], &lines("/page?q")).is_ok());
     assert!(post(&[], &lines("https://a.example/page?q")).is_ok());
@@ -153,64 +183,75 @@ fn what_was_posted_stands_for_a_page_when_it_is_named_so() {
     assert!(post(&[], &[("ETag", "\"a\""), ("Content-Location", "/page?q")]).is_err());
 }
 
-fn newspaper() -> Policy {
-    Policy {
+fn newspaper() -> CachePolicy {
+    CachePolicy {
         lifetime_min: 30,
         cookies_ignored: vec!["_ga".into()],
-        ..Policy::default()
+        ..CachePolicy::default()
     }
 }
 
 #[test]
 fn the_least_lifetime_is_for_plain_pages_alone() {
-    let plain = |request: Lines<'_>, status, answer: Lines<'_>| {
-        judge("GET", request, status, answer, &newspaper())
-            .map(|terms| (terms.plain.seconds, terms.plain.source, terms.said.seconds))
+    let plain = |request: FieldLines<'_>, status, answer: FieldLines<'_>| {
+        evaluate("GET", request, status, answer, &newspaper()).map(|terms| {
+            (
+                terms.plain.seconds,
+                terms.plain.source,
+                terms.explicit.seconds,
+            )
+        })
     };
-    let minimum = Ok((30, Source::Minimum, 0));
+    let minimum = Ok((30, LifetimeSource::Minimum, 0));
     assert_eq!(plain(&[], 200, &[]), minimum);
     assert_eq!(plain(&[], 200, &[("Cache-Control", "max-age=0")]), minimum);
     assert_eq!(plain(&[("Cookie", "_ga=1")], 200, &[]), minimum);
-    assert_eq!(plain(&[], 200, &[FRESH]), Ok((60, Source::MaxAge, 60)));
+    assert_eq!(
+        plain(&[], 200, &[FRESH]),
+        Ok((60, LifetimeSource::MaxAge, 60))
+    );
     // A page is as old as it is, but the route's lifetime starts when it is fetched.
     let old = [FRESH, ("Age", "59")];
-    assert_eq!(plain(&[], 200, &old), Ok((30, Source::Minimum, 60)));
-    assert_eq!(plain(&[], 404, &[]), Err(Refusal::NoLifetime));
+    assert_eq!(plain(&[], 200, &old), Ok((30, LifetimeSource::Minimum, 60)));
+    assert_eq!(plain(&[], 404, &[]), Err(UncacheableReason::NoLifetime));
     assert_eq!(
         plain(&[], 200, &[("Set-Cookie", "a=b")]),
-        Err(Refusal::SetCookie)
+        Err(UncacheableReason::SetCookie)
     );
     assert_eq!(
         plain(&[], 200, &[("Cache-Control", "private")]),
-        Err(Refusal::Private)
+        Err(UncacheableReason::Private)
     );
     assert_eq!(
         plain(&[], 200, &[("Cache-Control", "no-store")]),
-        Err(Refusal::NoStore)
+        Err(UncacheableReason::NoStore)
     );
     assert_eq!(
         plain(&[], 200, &[("Cache-Control", "no-cache")]),
-        Err(Refusal::NoLifetime)
+        Err(UncacheableReason::NoLifetime)
     );
     assert_eq!(
         plain(&[], 200, &[("Vary", "Cookie")]),
-        Err(Refusal::NoLifetime)
+        Err(UncacheableReason::NoLifetime)
     );
-    assert_eq!(plain(&[], 200, &[("Vary", "*")]), Err(Refusal::Varies));
+    assert_eq!(
+        plain(&[], 200, &[("Vary", "*")]),
+        Err(UncacheableReason::Varies)
+    );
     assert_eq!(
         plain(&[("Cookie", "session=1")], 200, &[]),
-        Err(Refusal::Named)
+        Err(UncacheableReason::Named)
     );
     assert_eq!(
         plain(&[("Authorization", "x")], 200, &[]),
-        Err(Refusal::Authorized)
+        Err(UncacheableReason::Authorized)
     );
 }
 
 #[test]
 fn who_waits_takes_only_what_is_fresh_for_them() {
-    let is_fresh = |answer: Lines<'_>, class| {
-        let terms = judge("GET", &[], 200, answer, &newspaper()).unwrap();
+    let is_fresh = |answer: FieldLines<'_>, class| {
+        let terms = evaluate("GET", &[], 200, answer, &newspaper()).unwrap();
         terms.is_fresh(class, START)
     };
     assert!(is_fresh(&[], Class::Plain) && !is_fresh(&[], Class::Named));
@@ -223,14 +264,14 @@ fn who_waits_takes_only_what_is_fresh_for_them() {
 
 #[test]
 fn a_route_bounds_lifetimes() {
-    let policy = Policy {
+    let policy = CachePolicy {
         lifetime_max: 100,
         lifetimes_by_status: vec![(404, 10)],
         statuses: vec![200, 404],
-        ..Policy::default()
+        ..CachePolicy::default()
     };
-    let until = |status, answer: Lines<'_>| {
-        judge("GET", &[], status, answer, &policy).map(|terms| terms.plain_until.since(START))
+    let until = |status, answer: FieldLines<'_>| {
+        evaluate("GET", &[], status, answer, &policy).map(|terms| terms.plain_until.since(START))
     };
     assert_eq!(
         until(200, &[("Cache-Control", "max-age=3600")]),
@@ -238,18 +279,18 @@ fn a_route_bounds_lifetimes() {
     );
     assert_eq!(until(404, &[]), Ok(10_000));
     assert_eq!(until(404, &[("Cache-Control", "max-age=3")]), Ok(3_000));
-    assert_eq!(until(301, &[FRESH]), Err(Refusal::StatusOfRoute));
+    assert_eq!(until(301, &[FRESH]), Err(UncacheableReason::StatusOfRoute));
 }
 
 #[test]
 fn stale_copies_are_for_those_who_may_be_stale() {
-    let policy = Policy {
+    let policy = CachePolicy {
         stale_while_revalidate: 5,
         stale_if_error: 50,
-        ..Policy::default()
+        ..CachePolicy::default()
     };
     let windows = |value| {
-        let terms = judge("GET", &[], 200, &[("Cache-Control", value)], &policy).unwrap();
+        let terms = evaluate("GET", &[], 200, &[("Cache-Control", value)], &policy).unwrap();
         (terms.stale_while_revalidate, terms.stale_if_error)
     };
     assert_eq!(windows("max-age=2"), (5, 50));
@@ -317,7 +358,7 @@ fn line() -> impl Strategy<Value = (&'static str, String)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
-    /// Whatever an answer says and the route adds: what names one person is not stored, and nobody but those in
+    /// Whatever an answer has_directive and the route adds: what names one person is not stored, and nobody but those in
     /// particular is given a lifetime that the answer does not give itself.
     #[test]
     fn nobody_gets_what_was_meant_for_another(
@@ -334,11 +375,11 @@ proptest! {
         if authorization {
             request.push(("Authorization", "x"));
         }
-        let Ok(terms) = judge("GET", &request, status, &answer, &newspaper()) else {
+        let Ok(terms) = evaluate("GET", &request, status, &answer, &newspaper()) else {
             return Ok(());
         };
         let has = |wanted: &str| answer.iter().any(|(name, _)| *name == wanted);
-        let says = |wanted: &str| {
+        let has_directive = |wanted: &str| {
             answer.iter().any(|(name, value)| {
                 *name == "Cache-Control" && value.split(", ").any(|member| member == wanted)
             })
@@ -346,21 +387,21 @@ proptest! {
         prop_assert!(!has("Set-Cookie"));
         prop_assert!(![206, 304].contains(&status));
         if !terms_are_targeted(&answer) {
-            prop_assert!(!says("private"));
-            prop_assert!(!says("no-store") || says("must-understand"));
-            prop_assert!(!authorization || says("public") || says("must-revalidate") || says("s-maxage=60"));
+            prop_assert!(!has_directive("private"));
+            prop_assert!(!has_directive("no-store") || has_directive("must-understand"));
+            prop_assert!(!authorization || has_directive("public") || has_directive("must-revalidate") || has_directive("s-maxage=60"));
         }
         if cookie || authorization {
             prop_assert_eq!(terms.plain_until, terms.fresh_until);
         }
         prop_assert!(terms.plain_until >= terms.fresh_until);
-        if terms.no_cache || says("must-revalidate") && !terms_are_targeted(&answer) {
+        if terms.no_cache || has_directive("must-revalidate") && !terms_are_targeted(&answer) {
             prop_assert_eq!((terms.stale_while_revalidate, terms.stale_if_error), (0, 0));
         }
     }
 }
 
 fn terms_are_targeted(answer: &[(&str, &str)]) -> bool {
-    let headers = crate::scene::headers(answer);
+    let headers = crate::test_fixtures::headers(answer);
     Directives::of(&headers).targeted
 }

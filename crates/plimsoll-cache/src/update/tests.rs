@@ -1,30 +1,32 @@
 use super::*;
-use crate::scene::{self, DAY_BEFORE, Lines, START, START_DATE, exchange, headers, store};
+use crate::test_fixtures::{
+    self, DAY_BEFORE, FieldLines, START, START_DATE, exchange, headers, store,
+};
 
 const FRESH: (&str, &str) = ("Cache-Control", "max-age=2");
 const TAG: (&str, &str) = ("ETag", "\"a\"");
 const LATER_DATE: &str = "Sun, 06 Nov 1994 08:49:47 GMT";
 
-fn renewed(stored: &Stored, answer: Lines<'_>) -> Renewed {
-    let policy = Policy::default();
-    let asked = Asked::read("GET", false, &[], &policy);
+fn renewed(stored: &Stored, answer: FieldLines<'_>) -> Renewed {
+    let policy = CachePolicy::default();
+    let request = CacheRequest::read("GET", false, &[], &policy);
     let answer = headers(answer);
-    let answer = Answer {
+    let answer = OriginResponse {
         status: 304,
         reason: "Not Modified",
         headers: &answer,
     };
     renew(
         stored,
-        &asked,
-        &scene::key(),
+        &request,
+        &test_fixtures::key(),
         &answer,
         &policy,
         &exchange(START.after(10_000)),
     )
 }
 
-fn copy(stored: &Stored, answer: Lines<'_>) -> Stored {
+fn copy(stored: &Stored, answer: FieldLines<'_>) -> Stored {
     match renewed(stored, answer) {
         Renewed::Copy(copy, _) => *copy,
         other => panic!("{other:?}"),
@@ -49,7 +51,7 @@ fn a_304_takes_the_place_of_the_fields_that_it_names() {
         ("Twice", "1"),
         ("Twice", "2"),
     ];
-    let stored = store(&[], 200, &lines, &Policy::default());
+    let stored = store(&[], 200, &lines, &CachePolicy::default());
     let renewed = copy(
         &stored,
         &[
@@ -86,7 +88,7 @@ fn a_304_without_news_renews_the_copy_as_it_is() {
         &[],
         200,
         &[("Date", START_DATE), FRESH, ("Last-Modified", DAY_BEFORE)],
-        &Policy::default(),
+        &CachePolicy::default(),
     );
     let renewed = copy(
         &stored,
@@ -105,7 +107,7 @@ fn a_304_about_something_else_renews_nothing() {
         &[],
         200,
         &[FRESH, TAG, ("Last-Modified", DAY_BEFORE)],
-        &Policy::default(),
+        &CachePolicy::default(),
     );
     for answer in [
         [("ETag", "\"b\"")],
@@ -118,27 +120,32 @@ fn a_304_about_something_else_renews_nothing() {
         );
     }
     copy(&stored, &[("ETag", "W/\"a\"")]);
-    let weak = store(&[], 200, &[FRESH, ("ETag", "W/\"a\"")], &Policy::default());
+    let weak = store(
+        &[],
+        200,
+        &[FRESH, ("ETag", "W/\"a\"")],
+        &CachePolicy::default(),
+    );
     copy(&weak, &[("ETag", "W/\"a\"")]);
-    let untagged = store(&[], 200, &[FRESH], &Policy::default());
+    let untagged = store(&[], 200, &[FRESH], &CachePolicy::default());
     assert!(matches!(renewed(&untagged, &[TAG]), Renewed::Mismatch));
 }
 
 #[test]
 fn a_304_may_forbid_to_keep_the_copy() {
-    let stored = store(&[], 200, &[FRESH, TAG], &Policy::default());
+    let stored = store(&[], 200, &[FRESH, TAG], &CachePolicy::default());
     let answer = [TAG, ("Cache-Control", "no-store")];
     assert!(matches!(
         renewed(&stored, &answer),
-        Renewed::Once(_, Refusal::NoStore)
+        Renewed::Once(_, UncacheableReason::NoStore)
     ));
 }
 
-fn effect(stored: &Stored, status: u16, answer: Lines<'_>) -> HeadEffect {
-    let policy = Policy::default();
-    let asked = Asked::read("HEAD", false, &[], &policy);
+fn effect(stored: &Stored, status: u16, answer: FieldLines<'_>) -> HeadEffect {
+    let policy = CachePolicy::default();
+    let request = CacheRequest::read("HEAD", false, &[], &policy);
     let answer = headers(answer);
-    let answer = Answer {
+    let answer = OriginResponse {
         status,
         reason: "",
         headers: &answer,
@@ -146,8 +153,8 @@ fn effect(stored: &Stored, status: u16, answer: Lines<'_>) -> HeadEffect {
     head_effect(
         stored,
         Some(10),
-        &asked,
-        &scene::key(),
+        &request,
+        &test_fixtures::key(),
         &answer,
         &policy,
         &exchange(START.after(5_000)),
@@ -156,7 +163,7 @@ fn effect(stored: &Stored, status: u16, answer: Lines<'_>) -> HeadEffect {
 
 #[test]
 fn a_head_says_whether_a_get_would_bring_the_same() {
-    let stored = store(&[], 200, &[FRESH, TAG], &Policy::default());
+    let stored = store(&[], 200, &[FRESH, TAG], &CachePolicy::default());
     let fresh = ("Cache-Control", "max-age=1000");
     let HeadEffect::Copy(copy, _) = effect(&stored, 200, &[TAG, fresh, ("Content-Length", "10")])
     else {

@@ -2,9 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-type Lines<'a> = &'a [(&'a str, &'a str)];
+type NamedLines<'a> = &'a [(&'a str, &'a str)];
 
-fn headers(lines: Lines<'_>) -> Vec<Header<'_>> {
+fn headers(lines: NamedLines<'_>) -> Vec<Header<'_>> {
     lines
         .iter()
         .map(|(name, value)| Header {
@@ -14,19 +14,19 @@ fn headers(lines: Lines<'_>) -> Vec<Header<'_>> {
         .collect()
 }
 
-fn selecting(names: &str, lines: Lines<'_>) -> Option<Vec<u8>> {
-    let policy = Policy {
+fn selecting(names: &str, lines: NamedLines<'_>) -> Option<Vec<u8>> {
+    let policy = CachePolicy {
         cookies_ignored: vec!["_ga".into()],
-        ..Policy::default()
+        ..CachePolicy::default()
     };
     let mut out = Vec::new();
     write_selecting(&mut out, names, &headers(lines), &policy).then_some(out)
 }
 
 #[track_caller]
-fn check(names: &str, one: Lines<'_>, other: Lines<'_>, are_alike: bool) {
-    let (one, other) = (selecting(names, one), selecting(names, other));
-    assert_eq!(one == other, are_alike, "{one:?} {other:?}");
+fn check(names: &str, first: NamedLines<'_>, other: NamedLines<'_>, are_alike: bool) {
+    let (first, other) = (selecting(names, first), selecting(names, other));
+    assert_eq!(first == other, are_alike, "{first:?} {other:?}");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn headers_of<'a>(name: &'a str, value: &'a str) -> Vec<Header<'a>> {
 
 #[test]
 fn a_request_selects_the_newest_copy_that_fits() {
-    let policy = Policy::default();
+    let policy = CachePolicy::default();
     let vary = Vary::Fields("foo".into());
     let mut room = Vec::new();
     let variants = Variants::default()
@@ -167,7 +167,7 @@ fn a_request_selects_the_newest_copy_that_fits() {
 
 #[test]
 fn a_flood_of_variants_leaves_those_that_are_used() {
-    let policy = Policy::default();
+    let policy = CachePolicy::default();
     let vary = Vary::Fields("foo".into());
     let mut room = Vec::new();
     let mut variants = Variants::default().with(&vary, &foo("hot"), &policy, 0);
@@ -195,7 +195,7 @@ proptest! {
                 .map(|(name, value)| Header { name, value: value.as_bytes() })
                 .collect();
             let mut out = Vec::new();
-            write_selecting(&mut out, "bar,foo", &headers, &Policy::default()).then_some(out)
+            write_selecting(&mut out, "bar,foo", &headers, &CachePolicy::default()).then_some(out)
         };
         prop_assert_eq!(request(&stored) == request(&asked), stored == asked);
     }
@@ -205,7 +205,7 @@ proptest! {
         for name in ["accept-encoding", "accept-language", "cookie", "foo", "vary"] {
             let headers = [Header { name, value: &value }];
             let mut out = Vec::new();
-            write_selecting(&mut out, name, &headers, &Policy::default());
+            write_selecting(&mut out, name, &headers, &CachePolicy::default());
             let _ = Vary::of(&headers);
         }
     }

@@ -4,17 +4,17 @@
 use std::net::SocketAddr;
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_config::edge::{Action, Server, read};
-use plimsoll_config::plan::{FileFault, Surroundings};
+use plimsoll_config::edge::{Action, ServerConfig, read};
+use plimsoll_config::plan::{FileError, Surroundings};
 
 struct Empty;
 
 impl Surroundings for Empty {
-    fn file(&self, path: &str, _len_max: u64) -> Result<Vec<u8>, FileFault> {
+    fn file(&self, path: &str, _len_max: u64) -> Result<Vec<u8>, FileError> {
         if path.len() % 2 == 0 {
             Ok(b"<p>soon".to_vec())
         } else {
-            Err(FileFault::Unreadable("no such file".to_owned()))
+            Err(FileError::Unreadable("no such file".to_owned()))
         }
     }
 
@@ -23,7 +23,7 @@ impl Surroundings for Empty {
     }
 }
 
-fn look_up(server: &Server, _name_servers: &[SocketAddr]) -> Result<Vec<SocketAddr>, String> {
+fn lookup(server: &ServerConfig, _name_servers: &[SocketAddr]) -> Result<Vec<SocketAddr>, String> {
     if server.host.len() % 2 == 0 {
         Ok(vec![([192, 0, 2, 1], server.port).into()])
     } else {
@@ -32,7 +32,7 @@ fn look_up(server: &Server, _name_servers: &[SocketAddr]) -> Result<Vec<SocketAd
 }
 
 fuzz_target!(|text: &str| {
-    match read(text, &Empty, &look_up) {
+    match read(text, &Empty, &lookup) {
         Ok(edge) => {
             for route in &edge.routes {
                 if let Action::Pool(index) = route.action {
@@ -40,6 +40,6 @@ fuzz_target!(|text: &str| {
                 }
             }
         }
-        Err(faults) => assert!(!faults.to_string().is_empty()),
+        Err(diagnostics) => assert!(!diagnostics.to_string().is_empty()),
     }
 });

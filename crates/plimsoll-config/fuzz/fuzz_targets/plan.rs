@@ -2,13 +2,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_config::plan::{self, FileFault, Given, Surroundings};
+use plimsoll_config::plan::{self, FileError, Given, Surroundings};
 
 /// Every file is the same few rows, every variable is set.
 struct Anything;
 
 impl Surroundings for Anything {
-    fn file(&self, _path: &str, _len_max: u64) -> Result<Vec<u8>, FileFault> {
+    fn file(&self, _path: &str, _len_max: u64) -> Result<Vec<u8>, FileError> {
         Ok(b"name,value\na,1\n".to_vec())
     }
 
@@ -23,14 +23,14 @@ fuzz_target!(|text: &str| {
         name: "fuzz".to_owned(),
         may_miss_variables: false,
     };
-    let Err(faults) = plan::read(text, &given, &Anything) else {
+    let Err(diagnostics) = plan::read(text, &given, &Anything) else {
         return;
     };
-    assert!(!faults.list().is_empty());
+    assert!(!diagnostics.list().is_empty());
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines: Vec<&str> = text.split('\n').collect();
-    for fault in faults.list() {
-        let line = lines[fault.line - 1];
-        assert!((1..=line.chars().count() + 1).contains(&fault.column), "{fault}");
+    for diagnostic in diagnostics.list() {
+        let line = lines[diagnostic.line - 1];
+        assert!((1..=line.chars().count() + 1).contains(&diagnostic.column), "{diagnostic}");
     }
 });

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::file::required;
-use super::words::ACME;
+use super::keywords::ACME;
 use super::{Acme, AcmeCertificate, Certificate};
-use crate::plan::desk::Desk;
-use crate::plan::tree::Node;
+use crate::plan::reader::DocumentReader;
+use crate::plan::tree::DocumentNode;
 
 /// Where certificates come from when nothing else is said.
 const DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";
@@ -15,17 +15,17 @@ const NAMES_MAX: usize = 100;
 
 /// Reads `acme:` of the file.
 pub(super) fn acme(
-    desk: &Desk<'_>,
-    node: &Node,
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
     certificates: Vec<AcmeCertificate>,
 ) -> Option<Acme> {
-    let fields = desk.fields(node, &ACME)?;
+    let fields = reader.fields(node, &ACME)?;
     let directory = fields.get("directory").and_then(|node| {
         let valid = "the https:// URL of an authority's directory";
-        let url = desk.word(node, valid)?;
+        let url = reader.word(node, valid)?;
         let is_url = url::Url::parse(&url).is_ok_and(|url| url.scheme() == "https");
         if !is_url {
-            desk.fault(
+            reader.report(
                 node,
                 format!("`{url}` is not the URL of a directory"),
                 valid,
@@ -35,30 +35,30 @@ pub(super) fn acme(
     });
     let email = fields.get("email").and_then(|node| {
         let valid = "an address such as ops@example.org";
-        let email = desk.word(node, valid)?;
+        let email = reader.word(node, valid)?;
         let is_email = email
             .split_once('@')
             .is_some_and(|(name, host)| !name.is_empty() && host.contains('.'));
         let is_plain = email.bytes().all(|byte| byte.is_ascii_graphic());
         if !(is_email && is_plain) {
-            desk.fault(node, format!("`{email}` is not an address"), valid);
+            reader.report(node, format!("`{email}` is not an address"), valid);
         }
         (is_email && is_plain).then_some(email)
     });
     let ca = fields
         .get("ca")
-        .and_then(|node| desk.word(node, "a PEM file"));
-    let agreed = required(desk, &fields, "terms_agreed")
-        .and_then(|node| desk.switch(node).map(|is| (node, is)));
+        .and_then(|node| reader.word(node, "a PEM file"));
+    let agreed = required(reader, &fields, "terms_agreed")
+        .and_then(|node| reader.switch(node).map(|is| (node, is)));
     if let Some((node, false)) = agreed {
-        desk.fault(
+        reader.report(
             node,
             "the authority's terms are not agreed to",
             "true, once you have read them",
         );
     }
     if certificates.is_empty() {
-        desk.fault(
+        reader.report(
             node,
             "no listener wants a certificate by ACME",
             "listen: [{ address: 0.0.0.0:443, tls: [{ acme: [a.example] }] }]",
@@ -75,17 +75,18 @@ pub(super) fn acme(
 
 /// Reads `acme:` of a listener's certificate: the names that it is for.
 pub(super) fn certificate(
-    desk: &Desk<'_>,
-    node: &Node,
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
     wanted: &mut Vec<AcmeCertificate>,
 ) -> Option<Certificate> {
     let valid = "hosts such as a.example, each with all its labels";
     let mut names: Vec<String> = Vec::new();
-    for item in desk.one_or_more(node) {
-        let name = desk.word(item, valid)?.to_ascii_lowercase();
+    for item in reader.one_or_more(node) {
+        let name = reader.word(item, valid)?.to_ascii_lowercase();
         if name.starts_with("*.") {
-            let fault = format!("`{name}` cannot be proven: a wildcard needs an entry in the DNS");
-            desk.fault(item, fault, "each host by its name");
+            let message =
+                format!("`{name}` cannot be proven: a wildcard needs an entry in the DNS");
+            reader.report(item, message, "each host by its name");
             return None;
         }
         let is_label = |label: &str| {
@@ -97,7 +98,7 @@ pub(super) fn certificate(
         };
         let is_name = name.len() <= 253 && name.contains('.') && name.split('.').all(is_label);
         if !is_name || name.parse::<std::net::IpAddr>().is_ok() {
-            desk.fault(
+            reader.report(
                 item,
                 format!("`{name}` is no name that an authority knows"),
                 valid,
@@ -109,7 +110,7 @@ pub(super) fn certificate(
         }
     }
     if names.is_empty() || names.len() > NAMES_MAX {
-        desk.fault(
+        reader.report(
             node,
             format!("{} names cannot be in one certificate", names.len()),
             "1 to 100 names",
@@ -120,11 +121,11 @@ pub(super) fn certificate(
         cert: PathBuf::from(format!("{}.pem", names[0])),
         key: PathBuf::from(format!("{}.key", names[0])),
     };
-    match wanted.iter().find(|one| one.files == files) {
-        Some(one) if one.names == names => {}
+    match wanted.iter().find(|existing| existing.files == files) {
+        Some(existing) if existing.names == names => {}
         Some(_) => {
-            let fault = format!("two certificates begin with `{}`", names[0]);
-            desk.fault(node, fault, "the same names, or another first");
+            let message = format!("two certificates begin with `{}`", names[0]);
+            reader.report(node, message, "the same names, or another first");
         }
         None => wanted.push(AcmeCertificate {
             names,

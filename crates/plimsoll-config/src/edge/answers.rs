@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::answer_words::{COMPRESS, FALLBACK, WAITING};
+use super::answer_keywords::{COMPRESS, FALLBACK, WAITING};
 use super::routes::is_visible;
-use super::{Captured, Coding, Compress, Fallback, Shell, Waiting};
-use crate::plan::desk::{Desk, Fields};
-use crate::plan::tree::{Kind, Node};
+use super::{Captured, Compress, CompressCoding, Fallback, LearnedFallback, WaitingRoomConfig};
+use crate::plan::reader::{DocumentReader, MapFields};
+use crate::plan::tree::{DocumentNode, NodeKind};
 use crate::units;
 
 /// Longest fallback, bytes.
@@ -14,60 +14,66 @@ const FALLBACK_LEN_MAX: u64 = 16 << 20;
 /// Longest waiting page, bytes.
 const WAITING_LEN_MAX: u64 = 1 << 20;
 /// Longest page that is learnt where nothing is said.
-const SHELL_LEN_MAX: u64 = 1 << 20;
+const LEARNED_FALLBACK_LEN_MAX: u64 = 1 << 20;
 
 /// What a browser is given when a route's pool has no room: a file, and what is learnt from the origin.
-pub(super) fn fallback(desk: &Desk<'_>, node: &Node) -> (Option<Fallback>, Option<Shell>) {
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        return (file(desk, node), None);
+pub(super) fn fallback(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+) -> (Option<Fallback>, Option<LearnedFallback>) {
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
+        return (file(reader, node), None);
     }
-    let Some(fields) = desk.fields(node, &FALLBACK) else {
+    let Some(fields) = reader.fields(node, &FALLBACK) else {
         return (None, None);
     };
     let known = fields.among(&["file", "captured", "header"]);
     if known.is_empty() && !fields.misspells(&["file", "captured", "header"]) {
         let valid = "file: shell.html, captured: /shell, or header: X-Plimsoll-Shell";
-        desk.fault(node, "it is not said where the fallback is from", valid);
+        reader.report(node, "it is not said where the fallback is from", valid);
     }
-    let page = fields.get("file").and_then(|node| file(desk, node));
+    let page = fields.get("file").and_then(|node| file(reader, node));
     let every = fields
         .get("every")
-        .and_then(|node| desk.duration_above_zero(node));
-    let shell = Shell {
-        captured: fields.get("captured").and_then(|node| captured(desk, node)),
+        .and_then(|node| reader.duration_above_zero(node));
+    let learned_fallback = LearnedFallback {
+        captured: fields
+            .get("captured")
+            .and_then(|node| captured(reader, node)),
         header: fields
             .get("header")
-            .and_then(|node| header_name(desk, node)),
-        len_max: size(desk, &fields, "size", 1, FALLBACK_LEN_MAX).unwrap_or(SHELL_LEN_MAX),
+            .and_then(|node| header_name(reader, node)),
+        len_max: size(reader, &fields, "size", 1, FALLBACK_LEN_MAX)
+            .unwrap_or(LEARNED_FALLBACK_LEN_MAX),
         every: every.unwrap_or(Duration::from_mins(1)),
     };
-    let learns = shell.captured.is_some() || shell.header.is_some();
-    (page, learns.then_some(shell))
+    let learns = learned_fallback.captured.is_some() || learned_fallback.header.is_some();
+    (page, learns.then_some(learned_fallback))
 }
 
-fn file(desk: &Desk<'_>, node: &Node) -> Option<Fallback> {
-    let name = desk.word(node, "a file")?;
-    let content = desk.file(node, &name, FALLBACK_LEN_MAX)?;
+fn file(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Fallback> {
+    let name = reader.word(node, "a file")?;
+    let content = reader.file(node, &name, FALLBACK_LEN_MAX)?;
     Some(Fallback::new(&name, content))
 }
 
-fn captured(desk: &Desk<'_>, node: &Node) -> Option<Captured> {
+fn captured(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Captured> {
     let valid = "a path such as /shell, or http://a.example/shell, of the route's pool";
-    let text = desk.word(node, valid)?;
+    let text = reader.word(node, valid)?;
     let (host, target) = if text.starts_with('/') {
         (None, text.as_str())
     } else {
         let rest = text.strip_prefix("http://");
         let rest = rest.filter(|rest| !rest.is_empty() && !rest.starts_with('/'));
         let Some(rest) = rest else {
-            desk.fault(node, format!("`{text}` is no page of the pool"), valid);
+            reader.report(node, format!("`{text}` is no page of the pool"), valid);
             return None;
         };
         let at = rest.find('/').unwrap_or(rest.len());
         (Some(rest[..at].to_owned()), &rest[at..])
     };
     if !is_visible(&text) || text.contains('#') {
-        desk.fault(node, "a page's address has no blanks and no `#`", valid);
+        reader.report(node, "a page's address has no blanks and no `#`", valid);
         return None;
     }
     let target = if target.is_empty() { "/" } else { target };
@@ -77,49 +83,52 @@ fn captured(desk: &Desk<'_>, node: &Node) -> Option<Captured> {
     })
 }
 
-fn header_name(desk: &Desk<'_>, node: &Node) -> Option<String> {
+fn header_name(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
     let valid = "the name of a header such as X-Plimsoll-Shell";
-    let name = desk.word(node, valid)?;
+    let name = reader.word(node, valid)?;
     let is_name = name
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
     if !is_name {
-        desk.fault(node, format!("`{name}` is no header's name"), valid);
+        reader.report(node, format!("`{name}` is no header's name"), valid);
     }
     is_name.then_some(name)
 }
 
 /// A size within bounds.
 pub(super) fn size(
-    desk: &Desk<'_>,
-    fields: &Fields<'_>,
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
     word: &str,
     least: u64,
     most: u64,
 ) -> Option<u64> {
     let node = fields.get(word)?;
-    let size = desk.value(node, "a size such as 64KiB", units::size)?;
+    let size = reader.value(node, "a size such as 64KiB", units::size)?;
     if (least..=most).contains(&size) {
         return Some(size);
     }
     let valid = format!("{least} to {most} bytes");
-    desk.fault(node, format!("{size} bytes are out of range"), valid);
+    reader.report(node, format!("{size} bytes are out of range"), valid);
     None
 }
 
 /// Reads `waiting:`; `false` is none.
-pub(super) fn waiting(desk: &Desk<'_>, node: &Node) -> Option<Waiting> {
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        return desk.switch(node)?.then(Waiting::default);
+pub(super) fn waiting(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+) -> Option<WaitingRoomConfig> {
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
+        return reader.switch(node)?.then(WaitingRoomConfig::default);
     }
-    let fields = desk.fields(node, &WAITING)?;
-    let defaults = Waiting::default();
+    let fields = reader.fields(node, &WAITING)?;
+    let defaults = WaitingRoomConfig::default();
     let page = fields.get("page").and_then(|node| {
-        let name = desk.word(node, "a file")?;
-        let content = desk.file(node, &name, WAITING_LEN_MAX)?;
+        let name = reader.word(node, "a file")?;
+        let content = reader.file(node, &name, WAITING_LEN_MAX)?;
         let page = String::from_utf8(content).ok();
         if page.is_none() {
-            desk.fault(
+            reader.report(
                 node,
                 format!("`{name}` is not UTF-8"),
                 "an HTML page in UTF-8",
@@ -129,18 +138,18 @@ pub(super) fn waiting(desk: &Desk<'_>, node: &Node) -> Option<Waiting> {
     });
     let time = |word: &str, least: u64| {
         let node = fields.get(word)?;
-        let time = desk.duration_above_zero(node)?;
+        let time = reader.duration_above_zero(node)?;
         if time < Duration::from_secs(least) || time > Duration::from_hours(24) {
             let valid = format!("{least}s to 24h");
-            desk.fault(node, format!("{time:?} is out of range"), valid);
+            reader.report(node, format!("{time:?} is out of range"), valid);
             return None;
         }
         Some(time)
     };
     let most = fields
         .get("most")
-        .and_then(|node| desk.count32(node, 1..=1_000_000));
-    Some(Waiting {
+        .and_then(|node| reader.count32(node, 1..=1_000_000));
+    Some(WaitingRoomConfig {
         page,
         most: most.unwrap_or(defaults.most),
         retry: time("retry", 1).unwrap_or(defaults.retry),
@@ -149,51 +158,53 @@ pub(super) fn waiting(desk: &Desk<'_>, node: &Node) -> Option<Waiting> {
 }
 
 /// Reads `compress:`; `false` is none.
-pub(super) fn compress(desk: &Desk<'_>, node: &Node) -> Option<Compress> {
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        return desk.switch(node)?.then(Compress::default);
+pub(super) fn compress(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Compress> {
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
+        return reader.switch(node)?.then(Compress::default);
     }
-    let fields = desk.fields(node, &COMPRESS)?;
+    let fields = reader.fields(node, &COMPRESS)?;
     let mut compress = Compress::default();
     if let Some(node) = fields.get("codings") {
         let names = [
-            ("zstd", Coding::Zstd),
-            ("br", Coding::Brotli),
-            ("gzip", Coding::Gzip),
+            ("zstd", CompressCoding::Zstd),
+            ("br", CompressCoding::Brotli),
+            ("gzip", CompressCoding::Gzip),
         ];
-        let items = desk.one_or_more(node).iter();
-        compress.codings = items.filter_map(|node| desk.one_of(node, &names)).collect();
+        let items = reader.one_or_more(node).iter();
+        compress.codings = items
+            .filter_map(|node| reader.one_of(node, &names))
+            .collect();
         if compress.codings.is_empty() {
-            desk.fault(node, "there is no coding", "a list of zstd, br, gzip");
+            reader.report(node, "there is no coding", "a list of zstd, br, gzip");
         }
     }
     if let Some(level) = fields
         .get("level")
-        .and_then(|node| desk.count32(node, 1..=9))
+        .and_then(|node| reader.count32(node, 1..=9))
     {
         compress.level = level;
     }
     if let Some(node) = fields.get("types") {
-        let items = desk.one_or_more(node).iter();
-        compress.types = items.filter_map(|node| media_type(desk, node)).collect();
+        let items = reader.one_or_more(node).iter();
+        compress.types = items.filter_map(|node| media_type(reader, node)).collect();
     }
-    compress.len_min = size(desk, &fields, "least", 0, 1 << 30).unwrap_or(compress.len_min);
+    compress.len_min = size(reader, &fields, "least", 0, 1 << 30).unwrap_or(compress.len_min);
     if let Some(node) = fields.get("cpu")
-        && let Some(share) = desk.value(node, "a share such as 50%", units::share)
+        && let Some(share) = reader.value(node, "a share such as 50%", units::share)
     {
         compress.cpu_share = share;
     }
     Some(compress)
 }
 
-fn media_type(desk: &Desk<'_>, node: &Node) -> Option<String> {
+fn media_type(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
     let valid = "a media type such as text/html, or text/*";
-    let text = desk.word(node, valid)?.to_ascii_lowercase();
-    let is_type = text.split_once('/').is_some_and(|(kind, part)| {
-        !kind.is_empty() && !part.is_empty() && !part.contains(['/', ';', ' '])
+    let text = reader.word(node, valid)?.to_ascii_lowercase();
+    let is_type = text.split_once('/').is_some_and(|(kind, subtype)| {
+        !kind.is_empty() && !subtype.is_empty() && !subtype.contains(['/', ';', ' '])
     });
     if !is_type {
-        desk.fault(node, format!("`{text}` is no media type"), valid);
+        reader.report(node, format!("`{text}` is no media type"), valid);
     }
     is_type.then_some(text)
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::CacheDisk;
 use super::answers::size;
-use super::words::{CACHE, CACHE_QUERY, DISK, STORE};
-use crate::plan::desk::{Desk, Fields};
-use crate::plan::tree::{Kind, Node};
+use super::keywords::{CACHE, CACHE_QUERY, DISK, STORE};
+use crate::plan::reader::{DocumentReader, MapFields};
+use crate::plan::tree::{DocumentNode, NodeKind};
 use crate::units;
 
 /// Bytes of copies where nothing is said.
@@ -121,32 +121,35 @@ impl Default for Caching {
 }
 
 /// Reads `cache:` of the whole file: how many bytes of copies are kept in memory, and what on disk, if any.
-pub(super) fn store(desk: &Desk<'_>, node: &Node) -> (Option<u64>, Option<CacheDisk>) {
+pub(super) fn store(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+) -> (Option<u64>, Option<CacheDisk>) {
     if is_off(node) {
         return (None, None);
     }
-    let Some(fields) = desk.fields(node, &STORE) else {
+    let Some(fields) = reader.fields(node, &STORE) else {
         return (None, None);
     };
     let (least, most) = CACHE_LENS;
-    let memory = size(desk, &fields, "size", least, most).unwrap_or(CACHE_LEN);
-    let cold = fields.get("disk").and_then(|node| cold(desk, node));
+    let memory = size(reader, &fields, "size", least, most).unwrap_or(CACHE_LEN);
+    let cold = fields.get("disk").and_then(|node| cold(reader, node));
     (Some(memory), cold)
 }
 
 /// Reads `disk:`; `off` is none.
-fn cold(desk: &Desk<'_>, node: &Node) -> Option<CacheDisk> {
+fn cold(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheDisk> {
     if is_off(node) {
         return None;
     }
-    let fields = desk.fields(node, &DISK)?;
+    let fields = reader.fields(node, &DISK)?;
     let (least, most) = DISK_LENS;
-    let size = size(desk, &fields, "size", least, most).unwrap_or(DISK_LEN);
+    let size = size(reader, &fields, "size", least, most).unwrap_or(DISK_LEN);
     let valid = "a folder for this edge alone, such as /var/cache/plimsoll";
-    let node = super::file::required(desk, &fields, "path")?;
-    let path = desk.word(node, valid)?;
+    let node = super::file::required(reader, &fields, "path")?;
+    let path = reader.word(node, valid)?;
     if path.is_empty() {
-        desk.fault(node, "the folder has no name", valid);
+        reader.report(node, "the folder has no name", valid);
         return None;
     }
     Some(CacheDisk {
@@ -156,22 +159,22 @@ fn cold(desk: &Desk<'_>, node: &Node) -> Option<CacheDisk> {
 }
 
 /// Reads `cache:` of a route; `off` is none.
-pub(super) fn caching(desk: &Desk<'_>, node: &Node) -> Option<Caching> {
+pub(super) fn caching(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Caching> {
     if is_off(node) {
         return None;
     }
-    let fields = desk.fields(node, &CACHE)?;
+    let fields = reader.fields(node, &CACHE)?;
     let defaults = Caching::default();
     let caching = Caching {
-        ttl: lifetime(desk, &fields, "ttl"),
-        max_ttl: lifetime(desk, &fields, "max_ttl"),
+        ttl: lifetime(reader, &fields, "ttl"),
+        max_ttl: lifetime(reader, &fields, "max_ttl"),
         query: fields
             .get("query")
-            .and_then(|node| query(desk, node))
+            .and_then(|node| query(reader, node))
             .unwrap_or_default(),
-        sorted: switch(desk, &fields, "sorted"),
-        ignore_cookies: names(desk, &fields, "ignore_cookies"),
-        bypass_cookies: names(desk, &fields, "bypass_cookies"),
+        sorted: switch(reader, &fields, "sorted"),
+        ignore_cookies: names(reader, &fields, "ignore_cookies"),
+        bypass_cookies: names(reader, &fields, "bypass_cookies"),
         set_cookie: fields
             .get("set_cookie")
             .and_then(|node| {
@@ -180,61 +183,61 @@ pub(super) fn caching(desk: &Desk<'_>, node: &Node) -> Option<Caching> {
                     ("strip", CacheSetCookie::Strip),
                     ("keep", CacheSetCookie::Keep),
                 ];
-                desk.one_of(node, &words)
+                reader.one_of(node, &words)
             })
             .unwrap_or_default(),
-        statuses: statuses(desk, &fields),
-        by_status: by_status(desk, &fields),
+        statuses: statuses(reader, &fields),
+        by_status: by_status(reader, &fields),
         jitter: fields
             .get("jitter")
-            .and_then(|node| desk.value(node, "a share such as 10%", units::share))
+            .and_then(|node| reader.value(node, "a share such as 10%", units::share))
             .unwrap_or(defaults.jitter),
-        stale_while_revalidate: lifetime(desk, &fields, "stale_while_revalidate")
+        stale_while_revalidate: lifetime(reader, &fields, "stale_while_revalidate")
             .unwrap_or(defaults.stale_while_revalidate),
-        stale_if_error: lifetime(desk, &fields, "stale_if_error")
+        stale_if_error: lifetime(reader, &fields, "stale_if_error")
             .unwrap_or(defaults.stale_if_error),
-        reload_after: lifetime(desk, &fields, "reload_after"),
+        reload_after: lifetime(reader, &fields, "reload_after"),
     };
     if let (Some(least), Some(most)) = (caching.ttl, caching.max_ttl)
         && least > most
         && let Some(node) = fields.get("ttl")
     {
-        let fault = "the least lifetime is longer than the greatest";
-        desk.fault(node, fault, "`ttl` of at most `max_ttl`");
+        let message = "the least lifetime is longer than the greatest";
+        reader.report(node, message, "`ttl` of at most `max_ttl`");
     }
     Some(caching)
 }
 
-fn is_off(node: &Node) -> bool {
-    matches!(&node.kind, Kind::Scalar { text, .. } if matches!(text.as_str(), "off" | "false"))
+fn is_off(node: &DocumentNode) -> bool {
+    matches!(&node.kind, NodeKind::Scalar { text, .. } if matches!(text.as_str(), "off" | "false"))
 }
 
-fn lifetime(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Option<Duration> {
-    fields.get(word).and_then(|node| desk.duration(node))
+fn lifetime(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Option<Duration> {
+    fields.get(word).and_then(|node| reader.duration(node))
 }
 
-fn switch(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> bool {
-    fields.get(word).and_then(|node| desk.switch(node)) == Some(true)
+fn switch(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> bool {
+    fields.get(word).and_then(|node| reader.switch(node)) == Some(true)
 }
 
-fn query(desk: &Desk<'_>, node: &Node) -> Option<CacheQuery> {
+fn query(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheQuery> {
     let valid = "all, ignore, tracking, or { only: [page, id] }";
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        let text = desk.word(node, valid)?;
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
+        let text = reader.word(node, valid)?;
         let query = CacheQuery::parse(&text);
         if query.is_none() {
-            desk.fault(node, format!("`{text}` is no rule for queries"), valid);
+            reader.report(node, format!("`{text}` is no rule for queries"), valid);
         }
         return query;
     }
-    let fields = desk.fields(node, &CACHE_QUERY)?;
-    let only = super::file::required(desk, &fields, "only")?;
-    let items = desk.one_or_more(only).iter();
+    let fields = reader.fields(node, &CACHE_QUERY)?;
+    let only = super::file::required(reader, &fields, "only")?;
+    let items = reader.one_or_more(only).iter();
     let names: Vec<String> = items
         .filter_map(|item| {
-            let name = desk.word(item, valid)?;
+            let name = reader.word(item, valid)?;
             if !is_parameter(&name) {
-                desk.fault(item, format!("`{name}` is no parameter"), valid);
+                reader.report(item, format!("`{name}` is no parameter"), valid);
             }
             is_parameter(&name).then_some(name)
         })
@@ -242,18 +245,18 @@ fn query(desk: &Desk<'_>, node: &Node) -> Option<CacheQuery> {
     Some(CacheQuery::Only(names))
 }
 
-fn names(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Vec<String> {
+fn names(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Vec<String> {
     let valid = "the name of a cookie";
     let items = fields
         .get(word)
-        .map_or(&[][..], |node| desk.one_or_more(node));
+        .map_or(&[][..], |node| reader.one_or_more(node));
     items
         .iter()
         .filter_map(|item| {
-            let name = desk.word(item, valid)?;
+            let name = reader.word(item, valid)?;
             let is_name = is_cookie(&name);
             if !is_name {
-                desk.fault(item, format!("`{name}` is no cookie's name"), valid);
+                reader.report(item, format!("`{name}` is no cookie's name"), valid);
             }
             is_name.then_some(name)
         })
@@ -268,32 +271,32 @@ pub fn is_cookie(name: &str) -> bool {
             .all(|byte| byte.is_ascii_graphic() && !b"=;,\"".contains(&byte))
 }
 
-fn statuses(desk: &Desk<'_>, fields: &Fields<'_>) -> Vec<u16> {
+fn statuses(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Vec<u16> {
     let items = fields
         .get("statuses")
-        .map_or(&[][..], |node| desk.one_or_more(node));
+        .map_or(&[][..], |node| reader.one_or_more(node));
     items
         .iter()
-        .filter_map(|item| desk.count(item, 200..=599))
+        .filter_map(|item| reader.count(item, 200..=599))
         .filter_map(|status| u16::try_from(status).ok())
         .collect()
 }
 
-fn by_status(desk: &Desk<'_>, fields: &Fields<'_>) -> Vec<(u16, Duration)> {
+fn by_status(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Vec<(u16, Duration)> {
     let entries = fields
         .get("by_status")
-        .and_then(|node| desk.entries(node, "lifetimes by status"))
+        .and_then(|node| reader.entries(node, "lifetimes by status"))
         .unwrap_or_default();
     let mut lifetimes = Vec::new();
     for (key, node) in entries {
         let status = key.text.parse().ok();
         let status = status.filter(|status| (200..600).contains(status));
         let Some(status) = status else {
-            let fault = format!("`{}` is no status", key.text);
-            desk.note(key.span.start, fault, "200 to 599", None);
+            let message = format!("`{}` is no status", key.text);
+            reader.report_at(key.span.start, message, "200 to 599", None);
             continue;
         };
-        if let Some(lifetime) = desk.duration(node) {
+        if let Some(lifetime) = reader.duration(node) {
             lifetimes.push((status, lifetime));
         }
     }

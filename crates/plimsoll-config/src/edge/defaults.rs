@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::{
-    Action, Alarm, CACHE_LEN, Caching, Ceiling, Chooser, Class, Coding, Compress, Edge, Eject,
-    Fallback, Hub, Limits, Listener, Match, Pool, Route, Server, ServerTls, Timeouts, Waiting,
+    Action, BalancingPolicy, CACHE_LEN, Caching, Ceiling, Class, Compress, CompressCoding,
+    EdgeConfig, EdgeLimits, Eject, Fallback, HubConfig, ListenerConfig, PoolConfig, RateAlert,
+    RouteConfig, RouteMatch, ServerConfig, ServerTls, Timeouts, WaitingRoomConfig,
 };
 
 impl Fallback {
@@ -38,7 +39,7 @@ impl Default for Timeouts {
     }
 }
 
-impl Default for Limits {
+impl Default for EdgeLimits {
     fn default() -> Self {
         Self {
             connections_max: 65_536,
@@ -64,7 +65,7 @@ impl Default for Eject {
     }
 }
 
-impl Default for Waiting {
+impl Default for WaitingRoomConfig {
     fn default() -> Self {
         Self {
             page: None,
@@ -103,7 +104,11 @@ impl Default for Compress {
             "font/otf",
         ];
         Self {
-            codings: vec![Coding::Zstd, Coding::Brotli, Coding::Gzip],
+            codings: vec![
+                CompressCoding::Zstd,
+                CompressCoding::Brotli,
+                CompressCoding::Gzip,
+            ],
             level: 4,
             types: types.map(str::to_owned).to_vec(),
             len_min: 1024,
@@ -112,7 +117,7 @@ impl Default for Compress {
     }
 }
 
-impl Default for Alarm {
+impl Default for RateAlert {
     fn default() -> Self {
         Self {
             webhook: None,
@@ -124,13 +129,13 @@ impl Default for Alarm {
     }
 }
 
-impl Pool {
+impl PoolConfig {
     /// A pool of these servers with the defaults of everything else.
-    pub fn new(name: &str, servers: Vec<Server>) -> Self {
+    pub fn new(name: &str, servers: Vec<ServerConfig>) -> Self {
         Self {
             name: name.to_owned(),
             servers,
-            chooser: Chooser::default(),
+            load_balancer: BalancingPolicy::default(),
             ceiling: Ceiling::default(),
             queue: None,
             queue_timeout: Duration::from_millis(500),
@@ -147,14 +152,14 @@ impl Pool {
     }
 }
 
-impl Route {
+impl RouteConfig {
     /// Everything to one pool.
     pub fn everything(pool: usize) -> Self {
         Self {
-            matches: Match::default(),
+            matches: RouteMatch::default(),
             action: Action::Pool(pool),
             fallback: None,
-            shell: None,
+            learned_fallback: None,
             waiting: None,
             compress: None,
             access: None,
@@ -172,25 +177,25 @@ impl Route {
     }
 }
 
-impl Edge {
+impl EdgeConfig {
     /// One listener, one pool, everything to it.
-    pub fn one_pool(address: SocketAddr, pool: Pool) -> Self {
+    pub fn single_pool(address: SocketAddr, pool: PoolConfig) -> Self {
         Self {
-            listen: vec![Listener {
+            listen: vec![ListenerConfig {
                 address,
                 tls: Vec::new(),
                 proxy_protocol: false,
             }],
             pools: vec![pool],
-            routes: vec![Route::everything(0)],
+            routes: vec![RouteConfig::everything(0)],
             admin: None,
             access_log: None,
             cores: None,
             trusted: Vec::new(),
-            limits: Limits::default(),
+            limits: EdgeLimits::default(),
             access: None,
             crawlers: Vec::new(),
-            alarm: None,
+            rate_alert: None,
             traces: None,
             user: None,
             drain: Duration::from_secs(30),
@@ -204,12 +209,12 @@ impl Edge {
     }
 
     /// One listener and a hub; every other request is refused.
-    pub fn only_hub(address: SocketAddr, hub: Hub) -> Self {
+    pub fn only_hub(address: SocketAddr, hub: HubConfig) -> Self {
         Self {
             pools: Vec::new(),
             routes: Vec::new(),
             hub: Some(hub),
-            ..Self::one_pool(address, Pool::new("", Vec::new()))
+            ..Self::single_pool(address, PoolConfig::new("", Vec::new()))
         }
     }
 }

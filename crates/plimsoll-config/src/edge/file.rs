@@ -3,17 +3,18 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::words::{ADMIN, CERTIFICATE, EDGE, LIMITS, LISTENER, LOG, TABLES};
+use super::keywords::{ADMIN, CERTIFICATE, EDGE, LIMITS, LISTENER, LOG, TABLES};
 use super::{
-    AccessLog, Acme, AcmeCertificate, Action, Admin, Certificate, Edge, Limits, Listener,
-    LogFormat, Network, Pool, Route, Server, caching, hub, outward, pools, routes,
+    AccessLog, Acme, AcmeCertificate, Action, Admin, Certificate, EdgeConfig, EdgeLimits,
+    ListenerConfig, LogFormat, Network, PoolConfig, RouteConfig, ServerConfig, caching, hub,
+    outward, pools, routes,
 };
 use crate::plan::Surroundings;
-use crate::plan::desk::{Desk, Fields};
-use crate::plan::fault::Faults;
+use crate::plan::diagnostic::Diagnostics;
+use crate::plan::reader::{DocumentReader, MapFields};
 use crate::plan::reference::section;
-use crate::plan::source::Source;
-use crate::plan::tree::{self, Kind, Node};
+use crate::plan::source::SourceText;
+use crate::plan::tree::{self, DocumentNode, NodeKind};
 use crate::units;
 
 /// Longest configuration file, bytes.
@@ -34,7 +35,8 @@ pub fn reference() -> String {
 }
 
 /// Looks up the addresses of a server that is given by name, at these name servers if there are any.
-pub type LookUp<'a> = dyn Fn(&Server, &[SocketAddr]) -> Result<Vec<SocketAddr>, String> + 'a;
+pub type HostLookup<'a> =
+    dyn Fn(&ServerConfig, &[SocketAddr]) -> Result<Vec<SocketAddr>, String> + 'a;
 
 /// Reads a configuration. `look_up` looks servers up.
 ///
@@ -43,20 +45,20 @@ pub type LookUp<'a> = dyn Fn(&Server, &[SocketAddr]) -> Result<Vec<SocketAddr>, 
 pub fn read(
     text: &str,
     surroundings: &dyn Surroundings,
-    look_up: &LookUp<'_>,
-) -> Result<Edge, Faults> {
-    let source = Source::new(text);
-    let desk = Desk::new(&source, surroundings);
-    let (root, tree_faults) = tree::read(&source);
-    for fault in tree_faults {
-        desk.note(fault.span.start, fault.fault, fault.valid, None);
+    lookup: &HostLookup<'_>,
+) -> Result<EdgeConfig, Diagnostics> {
+    let source = SourceText::new(text);
+    let reader = DocumentReader::new(&source, surroundings);
+    let (root, tree_errors) = tree::read(&source);
+    for error in tree_errors {
+        reader.report_at(error.span.start, error.message, error.valid, None);
     }
     let edge = match &root {
-        Some(root) if !root.is_null() => edge(&desk, root, look_up),
+        Some(root) if !root.is_null() => edge(&reader, root, lookup),
         // A tree that was refused has its fault noted.
-        None if desk.has_faults() => None,
+        None if reader.has_diagnostics() => None,
         _ => {
-            desk.note(
+            reader.report_at(
                 0,
                 "this configuration is empty",
                 "listen, pools, routes",
@@ -65,98 +67,102 @@ pub fn read(
             None
         }
     };
-    let faults = desk.into_faults();
+    let diagnostics = reader.into_diagnostics();
     match edge {
-        Some(edge) if faults.is_empty() => Ok(edge),
-        _ => Err(Faults::new(faults)),
+        Some(edge) if diagnostics.is_empty() => Ok(edge),
+        _ => Err(Diagnostics::new(diagnostics)),
     }
 }
 
-fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
-    let fields = desk.fields(root, &EDGE)?;
+fn edge(
+    reader: &DocumentReader<'_>,
+    root: &DocumentNode,
+    lookup: &HostLookup<'_>,
+) -> Option<EdgeConfig> {
+    let fields = reader.fields(root, &EDGE)?;
     let mut wanted = Vec::new();
-    let listen = listeners(desk, &fields, &mut wanted);
-    let acme = acme(desk, &fields, wanted);
+    let listen = listeners(reader, &fields, &mut wanted);
+    let acme = acme(reader, &fields, wanted);
     let resolvers = fields
         .get("resolver")
-        .map_or_else(Vec::new, |node| resolvers(desk, node));
+        .map_or_else(Vec::new, |node| resolvers(reader, node));
     let zone = fields
         .get("zone")
-        .and_then(|node| desk.word(node, "a name"));
-    let find = |server: &Server| look_up(server, &resolvers);
-    let pools = pools_in(desk, &fields, zone.as_ref(), &find);
-    let routes = routes_in(desk, &fields, &pools);
+        .and_then(|node| reader.word(node, "a name"));
+    let find = |server: &ServerConfig| lookup(server, &resolvers);
+    let pools = pools_in(reader, &fields, zone.as_ref(), &find);
+    let routes = routes_in(reader, &fields, &pools);
     let duration = |word: &str| {
         fields
             .get(word)
-            .and_then(|node| desk.duration_above_zero(node))
+            .and_then(|node| reader.duration_above_zero(node))
     };
-    let defaults = Edge::one_pool(
+    let defaults = EdgeConfig::single_pool(
         SocketAddr::from(([127, 0, 0, 1], 8080)),
-        Pool::new("", Vec::new()),
+        PoolConfig::new("", Vec::new()),
     );
     let (cache, cache_disk) = match fields.get("cache") {
-        Some(node) => caching::store(desk, node),
+        Some(node) => caching::store(reader, node),
         None => (defaults.cache, None),
     };
-    Some(Edge {
+    Some(EdgeConfig {
         listen,
         pools,
         routes,
-        admin: fields.get("admin").and_then(|node| admin(desk, node)),
+        admin: fields.get("admin").and_then(|node| admin(reader, node)),
         access_log: fields
             .get("access_log")
-            .and_then(|node| access_log(desk, node)),
+            .and_then(|node| access_log(reader, node)),
         cores: fields
             .get("cores")
-            .and_then(|node| desk.count32(node, 1..=1024)),
+            .and_then(|node| reader.count32(node, 1..=1024)),
         trusted: fields
             .get("trusted")
-            .map_or_else(Vec::new, |node| networks(desk, node)),
+            .map_or_else(Vec::new, |node| networks(reader, node)),
         limits: fields
             .get("limits")
-            .map_or(defaults.limits, |node| limits(desk, node)),
+            .map_or(defaults.limits, |node| limits(reader, node)),
         access: fields
             .get("access")
-            .and_then(|node| outward::access(desk, node)),
+            .and_then(|node| outward::access(reader, node)),
         crawlers: fields
             .get("crawlers")
-            .map_or_else(Vec::new, |node| crawlers(desk, node)),
-        alarm: fields
+            .map_or_else(Vec::new, |node| crawlers(reader, node)),
+        rate_alert: fields
             .get("alarm")
-            .and_then(|node| outward::alarm(desk, node)),
+            .and_then(|node| outward::rate_alert(reader, node)),
         traces: fields
             .get("traces")
-            .and_then(|node| outward::traces(desk, node)),
+            .and_then(|node| outward::traces(reader, node)),
         user: fields
             .get("user")
-            .and_then(|node| desk.word(node, "the name of a user")),
+            .and_then(|node| reader.word(node, "the name of a user")),
         drain: duration("drain").unwrap_or(defaults.drain),
         resolvers,
         zone,
         acme,
         cache,
         cache_disk,
-        hub: fields.get("hub").and_then(|node| hub::hub(desk, node)),
+        hub: fields.get("hub").and_then(|node| hub::hub(reader, node)),
     })
 }
 
 /// At least one pool, unless there is a hub; each in the edge's zone.
 fn pools_in(
-    desk: &Desk<'_>,
-    fields: &Fields<'_>,
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
     zone: Option<&String>,
-    find: &dyn Fn(&Server) -> Result<Vec<SocketAddr>, String>,
-) -> Vec<Pool> {
+    find: &dyn Fn(&ServerConfig) -> Result<Vec<SocketAddr>, String>,
+) -> Vec<PoolConfig> {
     let mut pools = fields
         .get("pools")
-        .map_or_else(Vec::new, |node| pools::pools(desk, node, find));
+        .map_or_else(Vec::new, |node| pools::pools(reader, node, find));
     for pool in &mut pools {
         pool.zone = zone.cloned();
     }
     let may_be_none = fields.get("pools").is_none() && fields.get("hub").is_some();
     if pools.is_empty() && !may_be_none && !fields.misspells(&["pools"]) {
-        desk.fault(
+        reader.report(
             fields.node,
             "there is no pool",
             "pools: { app: { servers: [http://127.0.0.1:3000] } }",
@@ -166,106 +172,126 @@ fn pools_in(
 }
 
 /// A hub alone needs none.
-fn routes_in(desk: &Desk<'_>, fields: &Fields<'_>, pools: &[Pool]) -> Vec<Route> {
+fn routes_in(
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
+    pools: &[PoolConfig],
+) -> Vec<RouteConfig> {
     match fields.get("routes") {
-        Some(node) => routes::routes(desk, node, pools),
+        Some(node) => routes::routes(reader, node, pools),
         None if pools.is_empty() && fields.get("hub").is_some() => Vec::new(),
-        None => only_pool(desk, fields, pools),
+        None => only_pool(reader, fields, pools),
     }
 }
 
 /// Without routes everything goes to the only pool.
-fn only_pool(desk: &Desk<'_>, fields: &Fields<'_>, pools: &[Pool]) -> Vec<Route> {
+fn only_pool(
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
+    pools: &[PoolConfig],
+) -> Vec<RouteConfig> {
     if pools.len() > 1 && !fields.misspells(&["routes"]) {
         let valid = "routes: [{ match: { path: /api/* }, pool: api }, …]";
-        desk.fault(fields.node, "there are several pools and no routes", valid);
+        reader.report(fields.node, "there are several pools and no routes", valid);
     }
-    vec![Route {
+    vec![RouteConfig {
         action: Action::Pool(0),
-        ..Route::everything(0)
+        ..RouteConfig::everything(0)
     }]
 }
 
 fn listeners(
-    desk: &Desk<'_>,
-    fields: &Fields<'_>,
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
     wanted: &mut Vec<AcmeCertificate>,
-) -> Vec<Listener> {
+) -> Vec<ListenerConfig> {
     let Some(node) = fields.get("listen") else {
-        return vec![Listener {
+        return vec![ListenerConfig {
             address: SocketAddr::from(([127, 0, 0, 1], 8080)),
             tls: Vec::new(),
             proxy_protocol: false,
         }];
     };
-    let mut listeners: Vec<Listener> = Vec::new();
-    for item in desk.one_or_more(node) {
-        let Some(listener) = listener(desk, item, wanted) else {
+    let mut listeners: Vec<ListenerConfig> = Vec::new();
+    for item in reader.one_or_more(node) {
+        let Some(listener) = listener(reader, item, wanted) else {
             continue;
         };
-        if listeners.iter().any(|one| one.address == listener.address) {
-            let fault = format!("the address {} is listened on twice", listener.address);
-            desk.fault(item, fault, "each address once");
+        if listeners
+            .iter()
+            .any(|existing| existing.address == listener.address)
+        {
+            let message = format!("the address {} is listened on twice", listener.address);
+            reader.report(item, message, "each address once");
         }
         listeners.push(listener);
     }
     listeners
 }
 
-fn listener(desk: &Desk<'_>, node: &Node, wanted: &mut Vec<AcmeCertificate>) -> Option<Listener> {
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        return Some(Listener {
-            address: address(desk, node)?,
+fn listener(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    wanted: &mut Vec<AcmeCertificate>,
+) -> Option<ListenerConfig> {
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
+        return Some(ListenerConfig {
+            address: address(reader, node)?,
             tls: Vec::new(),
             proxy_protocol: false,
         });
     }
-    let fields = desk.fields(node, &LISTENER)?;
+    let fields = reader.fields(node, &LISTENER)?;
     let tls = match fields.get("tls") {
-        Some(node) => desk.list(node, "certificates").iter(),
+        Some(node) => reader.list(node, "certificates").iter(),
         None => [].iter(),
     };
     let tls = tls
-        .filter_map(|node| certificate(desk, node, wanted))
+        .filter_map(|node| certificate(reader, node, wanted))
         .collect();
     let proxy_protocol = fields
         .get("proxy_protocol")
-        .and_then(|node| desk.switch(node));
-    Some(Listener {
-        address: required(desk, &fields, "address").and_then(|node| address(desk, node))?,
+        .and_then(|node| reader.switch(node));
+    Some(ListenerConfig {
+        address: required(reader, &fields, "address").and_then(|node| address(reader, node))?,
         tls,
         proxy_protocol: proxy_protocol == Some(true),
     })
 }
 
 /// Without `acme` of the file nobody obtains what listeners want.
-fn acme(desk: &Desk<'_>, fields: &Fields<'_>, wanted: Vec<AcmeCertificate>) -> Option<Acme> {
+fn acme(
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
+    wanted: Vec<AcmeCertificate>,
+) -> Option<Acme> {
     match fields.get("acme") {
-        Some(node) => super::acme::acme(desk, node, wanted),
+        Some(node) => super::acme::acme(reader, node, wanted),
         None if wanted.is_empty() || fields.misspells(&["acme"]) => None,
         None => {
-            let fault = "a listener wants a certificate by ACME, and `acme` is missing";
-            desk.fault(fields.node, fault, "acme: { terms_agreed: true }");
+            let message = "a listener wants a certificate by ACME, and `acme` is missing";
+            reader.report(fields.node, message, "acme: { terms_agreed: true }");
             None
         }
     }
 }
 
 fn certificate(
-    desk: &Desk<'_>,
-    node: &Node,
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
     wanted: &mut Vec<AcmeCertificate>,
 ) -> Option<Certificate> {
-    let fields = desk.fields(node, &CERTIFICATE)?;
+    let fields = reader.fields(node, &CERTIFICATE)?;
     if let Some(names) = fields.get("acme") {
         if fields.get("cert").is_some() || fields.get("key").is_some() {
             let valid = "`acme`, or `cert` and `key`";
-            desk.fault(node, "`acme` and files cannot stand together", valid);
+            reader.report(node, "`acme` and files cannot stand together", valid);
         }
-        return super::acme::certificate(desk, names, wanted);
+        return super::acme::certificate(reader, names, wanted);
     }
-    let file =
-        |word: &str| required(desk, &fields, word).and_then(|node| desk.word(node, "a PEM file"));
+    let file = |word: &str| {
+        required(reader, &fields, word).and_then(|node| reader.word(node, "a PEM file"))
+    };
     let (cert, key) = (file("cert"), file("key"));
     Some(Certificate {
         cert: PathBuf::from(cert?),
@@ -274,10 +300,14 @@ fn certificate(
 }
 
 /// A word that must be there.
-pub(super) fn required<'n>(desk: &Desk<'_>, fields: &Fields<'n>, word: &str) -> Option<&'n Node> {
+pub(super) fn required<'n>(
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'n>,
+    word: &str,
+) -> Option<&'n DocumentNode> {
     let found = fields.get(word);
     if found.is_none() && !fields.misspells(&[word]) {
-        desk.fault(
+        reader.report(
             fields.node,
             format!("`{word}` is missing"),
             format!("`{word}: …`"),
@@ -286,12 +316,12 @@ pub(super) fn required<'n>(desk: &Desk<'_>, fields: &Fields<'n>, word: &str) -> 
     found
 }
 
-fn address(desk: &Desk<'_>, node: &Node) -> Option<SocketAddr> {
+fn address(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<SocketAddr> {
     let valid = "an address with its port, such as 0.0.0.0:8080 or [::]:443";
-    let text = desk.word(node, valid)?;
+    let text = reader.word(node, valid)?;
     let address = text.parse().ok();
     if address.is_none() {
-        desk.fault(
+        reader.report(
             node,
             format!("`{text}` is not an address with a port"),
             valid,
@@ -300,62 +330,62 @@ fn address(desk: &Desk<'_>, node: &Node) -> Option<SocketAddr> {
     address
 }
 
-fn networks(desk: &Desk<'_>, node: &Node) -> Vec<Network> {
+fn networks(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Network> {
     let valid = "an address or a range, such as 10.0.0.0/8";
     let read = |item| {
-        let text = desk.word(item, valid)?;
+        let text = reader.word(item, valid)?;
         let network = Network::parse(&text);
         if network.is_none() {
-            desk.fault(item, format!("`{text}` is not a range of addresses"), valid);
+            reader.report(item, format!("`{text}` is not a range of addresses"), valid);
         }
         network
     };
-    desk.one_or_more(node).iter().filter_map(read).collect()
+    reader.one_or_more(node).iter().filter_map(read).collect()
 }
 
-fn resolvers(desk: &Desk<'_>, node: &Node) -> Vec<SocketAddr> {
+fn resolvers(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<SocketAddr> {
     let valid = "the address of a name server, such as 127.0.0.1:53";
     let read = |item| {
-        let text = desk.word(item, valid)?;
+        let text = reader.word(item, valid)?;
         let plain = text
             .parse()
             .ok()
             .map(|address| SocketAddr::new(address, 53));
         let address = text.parse().ok().or(plain);
         if address.is_none() {
-            desk.fault(item, format!("`{text}` is not an address"), valid);
+            reader.report(item, format!("`{text}` is not an address"), valid);
         }
         address
     };
-    desk.one_or_more(node).iter().filter_map(read).collect()
+    reader.one_or_more(node).iter().filter_map(read).collect()
 }
 
-fn crawlers(desk: &Desk<'_>, node: &Node) -> Vec<String> {
+fn crawlers(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<String> {
     let valid = "a part of its User-Agent of 3 to 100 characters, such as mybot";
     let read = |item| {
-        let name = desk.word(item, valid)?;
+        let name = reader.word(item, valid)?;
         // Whatever every browser's name holds would leave nobody.
         let is_name = (3..=100).contains(&name.len()) && !name.eq_ignore_ascii_case("mozilla");
         if !is_name {
-            desk.fault(item, format!("`{name}` names no crawler"), valid);
+            reader.report(item, format!("`{name}` names no crawler"), valid);
         }
         is_name.then_some(name)
     };
-    desk.one_or_more(node).iter().filter_map(read).collect()
+    reader.one_or_more(node).iter().filter_map(read).collect()
 }
 
-fn admin(desk: &Desk<'_>, node: &Node) -> Option<Admin> {
+fn admin(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Admin> {
     let new = |address| Admin {
         address,
         must_bind: true,
         token: None,
     };
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        return address(desk, node).map(new);
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
+        return address(reader, node).map(new);
     }
-    let fields = desk.fields(node, &ADMIN)?;
-    let token = fields.get("token").and_then(|node| token(desk, node));
-    let address = required(desk, &fields, "address").and_then(|node| address(desk, node))?;
+    let fields = reader.fields(node, &ADMIN)?;
+    let token = fields.get("token").and_then(|node| token(reader, node));
+    let address = required(reader, &fields, "address").and_then(|node| address(reader, node))?;
     Some(Admin {
         token,
         ..new(address)
@@ -363,64 +393,64 @@ fn admin(desk: &Desk<'_>, node: &Node) -> Option<Admin> {
 }
 
 /// A secret that whoever asks must know.
-pub(super) fn token(desk: &Desk<'_>, node: &Node) -> Option<String> {
+pub(super) fn token(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
     let valid = "at least 8 visible ASCII characters";
-    let token = desk.word(node, valid)?;
+    let token = reader.word(node, valid)?;
     let is_token = token.len() >= 8 && token.bytes().all(|byte| byte.is_ascii_graphic());
     if !is_token {
-        desk.fault(node, "this is not a token", valid);
+        reader.report(node, "this is not a token", valid);
     }
     is_token.then_some(token)
 }
 
-fn access_log(desk: &Desk<'_>, node: &Node) -> Option<AccessLog> {
+fn access_log(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<AccessLog> {
     const VALID: &str = "a file, `-` or `off`";
     let path = |text: String| (text != "-").then(|| PathBuf::from(text));
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        let text = desk.word(node, VALID)?;
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
+        let text = reader.word(node, VALID)?;
         return (text != "off").then(|| AccessLog {
             path: path(text),
             format: LogFormat::Json,
         });
     }
-    let fields = desk.fields(node, &LOG)?;
-    let file = required(desk, &fields, "file").and_then(|node| desk.word(node, VALID));
+    let fields = reader.fields(node, &LOG)?;
+    let file = required(reader, &fields, "file").and_then(|node| reader.word(node, VALID));
     let formats = [("json", LogFormat::Json), ("combined", LogFormat::Combined)];
     let format = fields
         .get("format")
-        .and_then(|node| desk.one_of(node, &formats));
+        .and_then(|node| reader.one_of(node, &formats));
     Some(AccessLog {
         path: path(file?),
         format: format.unwrap_or_default(),
     })
 }
 
-fn limits(desk: &Desk<'_>, node: &Node) -> Limits {
-    let defaults = Limits::default();
-    let Some(fields) = desk.fields(node, &LIMITS) else {
+fn limits(reader: &DocumentReader<'_>, node: &DocumentNode) -> EdgeLimits {
+    let defaults = EdgeLimits::default();
+    let Some(fields) = reader.fields(node, &LIMITS) else {
         return defaults;
     };
     let count = |word: &str, least| {
         let node = fields.get(word)?;
-        desk.count32(node, least..=10_000_000)
+        reader.count32(node, least..=10_000_000)
     };
     let size = |word: &str, least: u64, most: u64| {
         let node = fields.get(word)?;
-        let size = desk.value(node, "a size such as 64MiB", units::size)?;
+        let size = reader.value(node, "a size such as 64MiB", units::size)?;
         if (least..=most).contains(&size) {
             return Some(size);
         }
         let valid = format!("{least} to {most} bytes");
-        desk.fault(node, format!("{size} bytes are out of range"), valid);
+        reader.report(node, format!("{size} bytes are out of range"), valid);
         None
     };
     let time = |word: &str| {
         fields
             .get(word)
-            .and_then(|node| desk.duration_above_zero(node))
+            .and_then(|node| reader.duration_above_zero(node))
     };
     let head = size("head", 1024, 1 << 20).and_then(|len| u32::try_from(len).ok());
-    Limits {
+    EdgeLimits {
         connections_max: count("connections", 1).unwrap_or(defaults.connections_max),
         per_address_max: count("per_address", 0).unwrap_or(defaults.per_address_max),
         head_len_max: head.unwrap_or(defaults.head_len_max),

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::answer_words::FRAGMENTS;
+use super::answer_keywords::FRAGMENTS;
 use super::answers::size;
-use crate::plan::desk::Desk;
-use crate::plan::tree::{Kind, Node};
+use crate::plan::reader::DocumentReader;
+use crate::plan::tree::{DocumentNode, NodeKind};
 
 /// Which pages are put together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,33 +45,33 @@ impl Default for Fragments {
 }
 
 /// Reads `fragments:`; `false` is none.
-pub(super) fn fragments(desk: &Desk<'_>, node: &Node) -> Option<Fragments> {
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        return desk.switch(node)?.then(Fragments::default);
+pub(super) fn fragments(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Fragments> {
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
+        return reader.switch(node)?.then(Fragments::default);
     }
-    let fields = desk.fields(node, &FRAGMENTS)?;
+    let fields = reader.fields(node, &FRAGMENTS)?;
     let defaults = Fragments::default();
     let pages = [("html", FragmentPages::Html), ("said", FragmentPages::Said)];
     let count = |word: &str, most: u32| {
         fields
             .get(word)
-            .and_then(|node| desk.count32(node, 1..=most))
+            .and_then(|node| reader.count32(node, 1..=most))
     };
     let timeout = fields.get("timeout").and_then(|node| {
-        let time = desk.duration_above_zero(node)?;
+        let time = reader.duration_above_zero(node)?;
         if time > Duration::from_hours(1) {
-            desk.fault(node, format!("{time:?} is out of range"), "1ms to 1h");
+            reader.report(node, format!("{time:?} is out of range"), "1ms to 1h");
         }
         Some(time)
     });
     Some(Fragments {
         pages: fields
             .get("pages")
-            .and_then(|node| desk.one_of(node, &pages))
+            .and_then(|node| reader.one_of(node, &pages))
             .unwrap_or_default(),
         most: count("most", 1000).unwrap_or(defaults.most),
         depth: count("depth", 10).unwrap_or(defaults.depth),
-        len_max: size(desk, &fields, "size", 1024, 64 << 20).unwrap_or(defaults.len_max),
+        len_max: size(reader, &fields, "size", 1024, 64 << 20).unwrap_or(defaults.len_max),
         timeout: timeout.unwrap_or(defaults.timeout),
     })
 }

@@ -9,12 +9,12 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::file::{required, token};
+use super::keywords::{HUB, HUB_CHANNELS};
 use super::outward::url;
 use super::routes::rate;
-use super::words::{HUB, HUB_CHANNELS};
 use super::{Endpoint, Rate, ServerTls};
-use crate::plan::desk::{Desk, Fields};
-use crate::plan::tree::{Kind, Node};
+use crate::plan::reader::{DocumentReader, MapFields};
+use crate::plan::tree::{DocumentNode, NodeKind};
 use crate::units;
 pub use hooks::HubHooks;
 pub use sources::{HubSource, HubSourceKind};
@@ -25,7 +25,7 @@ const RULES_MAX: usize = 1000;
 
 /// Channels that clients subscribe to at a path of the edge. [`Hub::at`] is the shortest.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Hub {
+pub struct HubConfig {
     /// Where clients open it.
     pub path: String,
     /// What whoever publishes at the admin address must know; `None` is what that address itself asks for.
@@ -178,7 +178,7 @@ pub enum HubSlow {
     Disconnect,
 }
 
-impl Hub {
+impl HubConfig {
     /// What is valid for a path.
     pub const PATH_VALID: &'static str = "a path such as /live, without a query";
 
@@ -239,27 +239,27 @@ impl HubRule {
 }
 
 /// Reads `hub:`, a path or more about it.
-pub(super) fn hub(desk: &Desk<'_>, node: &Node) -> Option<Hub> {
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        return at(desk, node);
+pub(super) fn hub(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubConfig> {
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
+        return at(reader, node);
     }
-    let fields = desk.fields(node, &HUB)?;
-    let said = required(desk, &fields, "path").and_then(|node| at(desk, node));
+    let fields = reader.fields(node, &HUB)?;
+    let parsed = required(reader, &fields, "path").and_then(|node| at(reader, node));
     // Without a path the other faults are told all the same.
-    let mut hub = said.clone().or_else(|| Hub::at("/"))?;
+    let mut hub = parsed.clone().or_else(|| HubConfig::at("/"))?;
     hub.publish_token = fields
         .get("publish_token")
-        .and_then(|node| token(desk, node));
+        .and_then(|node| token(reader, node));
     hub.origins = fields
         .get("origins")
-        .map_or_else(Vec::new, |node| origins(desk, node));
+        .map_or_else(Vec::new, |node| origins(reader, node));
     if let Some(node) = fields.get("channels") {
-        let items = desk.list(node, "rules for channels");
+        let items = reader.list(node, "rules for channels");
         if items.len() > RULES_MAX {
             let valid = format!("at most {RULES_MAX}; a pattern such as game-* stands for many");
-            desk.fault(node, "there are too many rules", valid);
+            reader.report(node, "there are too many rules", valid);
         }
-        hub.channels = items.iter().filter_map(|item| rule(desk, item)).collect();
+        hub.channels = items.iter().filter_map(|item| rule(reader, item)).collect();
     }
     let slow = [
         ("newest", HubSlow::Newest),
@@ -268,55 +268,57 @@ pub(super) fn hub(desk: &Desk<'_>, node: &Node) -> Option<Hub> {
     ];
     put(
         &mut hub.slow,
-        fields.get("slow").and_then(|node| desk.one_of(node, &slow)),
+        fields
+            .get("slow")
+            .and_then(|node| reader.one_of(node, &slow)),
     );
     put(
         &mut hub.waiting_max,
-        count(desk, &fields, "waiting", 1..=100_000),
+        count(reader, &fields, "waiting", 1..=100_000),
     );
     put(
         &mut hub.waiting_bytes_max,
-        size(desk, &fields, "waiting_size", 1 << 10..=64 << 20),
+        size(reader, &fields, "waiting_size", 1 << 10..=64 << 20),
     );
     put(
         &mut hub.subscriptions_max,
-        count(desk, &fields, "subscriptions", 1..=100_000),
+        count(reader, &fields, "subscriptions", 1..=100_000),
     );
     put(
         &mut hub.commands,
-        fields.get("commands").and_then(|node| rate(desk, node)),
+        fields.get("commands").and_then(|node| rate(reader, node)),
     );
     put(
         &mut hub.message_len_max,
-        size(desk, &fields, "message", 128..=16 << 20),
+        size(reader, &fields, "message", 128..=16 << 20),
     );
-    put(&mut hub.ping, duration(desk, &fields, "ping"));
-    put(&mut hub.compress, switch(desk, &fields, "compress"));
+    put(&mut hub.ping, duration(reader, &fields, "ping"));
+    put(&mut hub.compress, switch(reader, &fields, "compress"));
     put(
         &mut hub.channels_max,
-        count(desk, &fields, "most_channels", 1..=10_000_000),
+        count(reader, &fields, "most_channels", 1..=10_000_000),
     );
     put(
         &mut hub.history_bytes_max,
-        size(desk, &fields, "history_size", 64 << 10..=64 << 30),
+        size(reader, &fields, "history_size", 64 << 10..=64 << 30),
     );
-    others(desk, &fields, &mut hub);
-    said.map(|_| hub)
+    others(reader, &fields, &mut hub);
+    parsed.map(|_| hub)
 }
 
 /// Reads who may do what, where messages come from besides publishers, and who else has them.
-fn others(desk: &Desk<'_>, fields: &Fields<'_>, hub: &mut Hub) {
+fn others(reader: &DocumentReader<'_>, fields: &MapFields<'_>, hub: &mut HubConfig) {
     hub.tokens = fields
         .get("tokens")
-        .and_then(|node| tokens::tokens(desk, node));
-    hooks::read(desk, fields, hub);
+        .and_then(|node| tokens::tokens(reader, node));
+    hooks::read(reader, fields, hub);
     put(
         &mut hub.mercure,
-        fields.get("mercure").and_then(|node| desk.switch(node)),
+        fields.get("mercure").and_then(|node| reader.switch(node)),
     );
     if let (Some(node), true, None) = (fields.get("mercure"), hub.mercure, fields.get("tokens")) {
         let valid = "`tokens: { secret: … }` beside it, with which publishers sign";
-        desk.fault(node, "whoever asks could publish", valid);
+        reader.report(node, "whoever asks could publish", valid);
     }
     let decides = |hooks: &HubHooks| {
         hooks.connect.is_some() || hooks.subscribe.is_some() || hooks.publish.is_some()
@@ -325,141 +327,148 @@ fn others(desk: &Desk<'_>, fields: &Fields<'_>, hub: &mut Hub) {
         && hub.hooks.as_ref().is_some_and(decides)
     {
         let valid = "one of the two: tokens alone, or `hooks` without `mercure`";
-        desk.fault(node, "`hooks` are not asked about Mercure's clients", valid);
+        reader.report(node, "`hooks` are not asked about Mercure's clients", valid);
     }
     hub.redis = fields
         .get("redis")
-        .and_then(|node| redis::redis(desk, node));
+        .and_then(|node| redis::redis(reader, node));
     hub.shared = fields
         .get("shared")
-        .and_then(|node| redis::shared(desk, node));
+        .and_then(|node| redis::shared(reader, node));
     if let Some(node) = fields.get("sources") {
-        hub.sources = sources::sources(desk, node);
+        hub.sources = sources::sources(reader, node);
     }
     for word in ["redis", "sources"] {
         if let (Some(node), true) = (fields.get(word), hub.shared.is_some()) {
             let valid = "one of the two: publish to any of the edges over HTTP";
-            let fault =
+            let message =
                 format!("each of the edges that share would publish what it hears from `{word}`");
-            desk.fault(node, fault, valid);
+            reader.report(node, message, valid);
         }
     }
 }
 
-fn at(desk: &Desk<'_>, node: &Node) -> Option<Hub> {
-    let path = desk.word(node, Hub::PATH_VALID)?;
-    let hub = Hub::at(&path);
+fn at(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubConfig> {
+    let path = reader.word(node, HubConfig::PATH_VALID)?;
+    let hub = HubConfig::at(&path);
     if hub.is_none() {
-        desk.fault(node, format!("`{path}` is not a path"), Hub::PATH_VALID);
+        reader.report(
+            node,
+            format!("`{path}` is not a path"),
+            HubConfig::PATH_VALID,
+        );
     }
     hub
 }
 
-fn origins(desk: &Desk<'_>, node: &Node) -> Vec<String> {
+fn origins(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<String> {
     let valid = "an origin such as https://a.example or http://localhost:3000, or `*`";
     let read = |item| {
-        let text = desk.word(item, valid)?;
+        let text = reader.word(item, valid)?;
         let host = text.split_once("://").map_or("", |(_, host)| host);
         let is_origin = !host.is_empty() && !host.contains('/') || text == "*";
         if !is_origin {
-            desk.fault(item, format!("`{text}` is not an origin"), valid);
+            reader.report(item, format!("`{text}` is not an origin"), valid);
         }
         is_origin.then_some(text)
     };
-    desk.one_or_more(node).iter().filter_map(read).collect()
+    reader.one_or_more(node).iter().filter_map(read).collect()
 }
 
-fn rule(desk: &Desk<'_>, node: &Node) -> Option<HubRule> {
-    let fields = desk.fields(node, &HUB_CHANNELS)?;
-    let pattern = required(desk, &fields, "match")
-        .and_then(|node| desk.word(node, "a name or a pattern such as game-*"));
+fn rule(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubRule> {
+    let fields = reader.fields(node, &HUB_CHANNELS)?;
+    let pattern = required(reader, &fields, "match")
+        .and_then(|node| reader.word(node, "a name or a pattern such as game-*"));
     let mut rule = HubRule::of(&pattern?);
     put(
         &mut rule.history_max,
-        count(desk, &fields, "history", 0..=1_000_000),
+        count(reader, &fields, "history", 0..=1_000_000),
     );
     put(
         &mut rule.history_age,
-        duration(desk, &fields, "history_age"),
+        duration(reader, &fields, "history_age"),
     );
     put(
         &mut rule.history_bytes_max,
-        size(desk, &fields, "history_size", 0..=1 << 30),
+        size(reader, &fields, "history_size", 0..=1 << 30),
     );
-    rule.interval = duration(desk, &fields, "interval");
+    rule.interval = duration(reader, &fields, "interval");
     let modes = [("newest", false), ("merge", true)];
     let conflate = fields.get("conflate");
     put(
         &mut rule.merges,
-        conflate.and_then(|node| desk.one_of(node, &modes)),
+        conflate.and_then(|node| reader.one_of(node, &modes)),
     );
     let aggregate = fields.get("aggregate");
-    rule.aggregate = aggregate.and_then(|node| url(desk, node, "/"));
+    rule.aggregate = aggregate.and_then(|node| url(reader, node, "/"));
     if let (Some(_), Some(node)) = (conflate, aggregate) {
-        let fault = "`conflate` and `aggregate` both say what becomes of messages";
-        desk.fault(node, fault, "one of the two");
+        let message = "`conflate` and `aggregate` both say what becomes of messages";
+        reader.report(node, message, "one of the two");
     }
     if let (Some(node), None) = (conflate.or(aggregate), fields.get("interval")) {
         let valid = "`interval: 3s` beside it";
-        desk.fault(node, "nothing is conflated without an interval", valid);
+        reader.report(node, "nothing is conflated without an interval", valid);
     }
     put(
         &mut rule.data_len_max,
-        size(desk, &fields, "data", 1..=16 << 20),
+        size(reader, &fields, "data", 1..=16 << 20),
     );
     rule.rate = fields
         .get("rate")
-        .and_then(|node| desk.value(node, "a rate such as 10/s", units::rate_above_zero));
+        .and_then(|node| reader.value(node, "a rate such as 10/s", units::rate_above_zero));
     put(
         &mut rule.subscribers_max,
-        count(desk, &fields, "subscribers", 1..=10_000_000),
+        count(reader, &fields, "subscribers", 1..=10_000_000),
     );
-    put(&mut rule.clients_publish, switch(desk, &fields, "publish"));
-    put(&mut rule.presence, switch(desk, &fields, "presence"));
-    put(&mut rule.patches, switch(desk, &fields, "patches"));
+    put(
+        &mut rule.clients_publish,
+        switch(reader, &fields, "publish"),
+    );
+    put(&mut rule.presence, switch(reader, &fields, "presence"));
+    put(&mut rule.patches, switch(reader, &fields, "patches"));
     put(
         &mut rule.replay,
-        count(desk, &fields, "replay", 0..=100_000),
+        count(reader, &fields, "replay", 0..=100_000),
     );
     Some(rule)
 }
 
 /// What is said takes the place of the default.
-fn put<T>(place: &mut T, said: Option<T>) {
-    if let Some(said) = said {
-        *place = said;
+fn put<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
     }
 }
 
-fn switch(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Option<bool> {
-    desk.switch(fields.get(word)?)
+fn switch(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Option<bool> {
+    reader.switch(fields.get(word)?)
 }
 
 fn count(
-    desk: &Desk<'_>,
-    fields: &Fields<'_>,
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
     word: &str,
     range: RangeInclusive<u32>,
 ) -> Option<u32> {
-    desk.count32(fields.get(word)?, range)
+    reader.count32(fields.get(word)?, range)
 }
 
-fn duration(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Option<Duration> {
-    desk.duration_above_zero(fields.get(word)?)
+fn duration(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Option<Duration> {
+    reader.duration_above_zero(fields.get(word)?)
 }
 
 fn size(
-    desk: &Desk<'_>,
-    fields: &Fields<'_>,
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
     word: &str,
     range: RangeInclusive<u64>,
 ) -> Option<u64> {
     let node = fields.get(word)?;
-    let size = desk.value(node, "a size such as 64KiB", units::size)?;
+    let size = reader.value(node, "a size such as 64KiB", units::size)?;
     if range.contains(&size) {
         return Some(size);
     }
     let valid = format!("{} to {} bytes", range.start(), range.end());
-    desk.fault(node, format!("{size} bytes are out of range"), valid);
+    reader.report(node, format!("{size} bytes are out of range"), valid);
     None
 }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::answer_words::{ACCESS, ALARM, COUNTRIES, TRACES};
+use super::answer_keywords::{ACCESS, COUNTRIES, RATE_ALERT, TRACES};
 use super::file::required;
 use super::routes::edits;
-use super::{Access, Alarm, Countries, Endpoint, Network, Parents, Traces};
-use crate::plan::desk::{Desk, Fields};
-use crate::plan::tree::{Kind, Node};
+use super::{Countries, Endpoint, IpFilterConfig, Network, Parents, RateAlert, Traces};
+use crate::plan::reader::{DocumentReader, MapFields};
+use crate::plan::tree::{DocumentNode, NodeKind};
 use crate::units;
 
 /// Longest list of addresses, bytes.
@@ -20,14 +20,14 @@ const DATABASE_LEN_MAX: u64 = 512 << 20;
 const WRONG_LINES_MAX: usize = 5;
 
 /// Reads `access:`.
-pub(super) fn access(desk: &Desk<'_>, node: &Node) -> Option<Access> {
-    let fields = desk.fields(node, &ACCESS)?;
-    let mut access = Access {
-        allow: networks(desk, &fields, "allow"),
-        deny: networks(desk, &fields, "deny"),
+pub(super) fn access(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<IpFilterConfig> {
+    let fields = reader.fields(node, &ACCESS)?;
+    let mut access = IpFilterConfig {
+        allow: networks(reader, &fields, "allow"),
+        deny: networks(reader, &fields, "deny"),
         countries: fields
             .get("countries")
-            .and_then(|node| countries(desk, node)),
+            .and_then(|node| countries(reader, node)),
     };
     for (word, list) in [
         ("allow_files", &mut access.allow),
@@ -35,41 +35,41 @@ pub(super) fn access(desk: &Desk<'_>, node: &Node) -> Option<Access> {
     ] {
         let files = fields
             .get(word)
-            .map_or(&[][..], |node| desk.one_or_more(node));
+            .map_or(&[][..], |node| reader.one_or_more(node));
         for node in files {
-            listed(desk, node, list);
+            listed(reader, node, list);
         }
     }
-    refuses_somebody(desk, node, &fields);
+    refuses_somebody(reader, node, &fields);
     Some(access)
 }
 
 /// Whoever writes `allow` alone means that all others are refused: it is said, not guessed.
-fn refuses_somebody(desk: &Desk<'_>, node: &Node, fields: &Fields<'_>) {
+fn refuses_somebody(reader: &DocumentReader<'_>, node: &DocumentNode, fields: &MapFields<'_>) {
     let refusing = ["deny", "deny_files", "countries"];
     let has = |words: &[&str]| words.iter().any(|word| fields.get(word).is_some());
     if has(&["allow", "allow_files"]) && !has(&refusing) && !fields.misspells(&refusing) {
-        let fault = "`allow` alone refuses nobody: everybody else is let in, too";
-        desk.fault(
+        let message = "`allow` alone refuses nobody: everybody else is let in, too";
+        reader.report(
             node,
-            fault,
+            message,
             "`deny: all` beside it, `deny_files`, or `countries`",
         );
     }
 }
 
-fn networks(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Vec<Network> {
+fn networks(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Vec<Network> {
     let valid = "an address, a range such as 10.0.0.0/8, or `all`";
     let Some(node) = fields.get(word) else {
         return Vec::new();
     };
     let mut networks = Vec::new();
-    for item in desk.one_or_more(node) {
-        match desk.word(item, valid).as_deref() {
+    for item in reader.one_or_more(node) {
+        match reader.word(item, valid).as_deref() {
             Some("all") => networks.extend(Network::all()),
             Some(text) => match Network::parse(text) {
                 Some(network) => networks.push(network),
-                None => desk.fault(item, format!("`{text}` is not a range of addresses"), valid),
+                None => reader.report(item, format!("`{text}` is not a range of addresses"), valid),
             },
             None => {}
         }
@@ -78,11 +78,11 @@ fn networks(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Vec<Network> {
 }
 
 /// Reads a file of addresses, one on each line.
-fn listed(desk: &Desk<'_>, node: &Node, list: &mut Vec<Network>) {
-    let Some(name) = desk.word(node, "a file") else {
+fn listed(reader: &DocumentReader<'_>, node: &DocumentNode, list: &mut Vec<Network>) {
+    let Some(name) = reader.word(node, "a file") else {
         return;
     };
-    let Some(content) = desk.file(node, &name, LIST_LEN_MAX) else {
+    let Some(content) = reader.file(node, &name, LIST_LEN_MAX) else {
         return;
     };
     let mut wrong = 0;
@@ -96,11 +96,11 @@ fn listed(desk: &Desk<'_>, node: &Node, list: &mut Vec<Network>) {
             Some(network) => list.push(network),
             None if wrong < WRONG_LINES_MAX => {
                 wrong += 1;
-                let fault =
+                let message =
                     format!("line {line} of `{name}`: `{text}` is not a range of addresses");
-                desk.fault(
+                reader.report(
                     node,
-                    fault,
+                    message,
                     "an address or a range such as 10.0.0.0/8 on each line",
                 );
             }
@@ -109,29 +109,33 @@ fn listed(desk: &Desk<'_>, node: &Node, list: &mut Vec<Network>) {
     }
 }
 
-fn countries(desk: &Desk<'_>, node: &Node) -> Option<Countries> {
-    let fields = desk.fields(node, &COUNTRIES)?;
-    let database = required(desk, &fields, "database").and_then(|node| {
-        let name = desk.word(node, "a MaxMind file")?;
-        let content = desk.file(node, &name, DATABASE_LEN_MAX)?;
+fn countries(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Countries> {
+    let fields = reader.fields(node, &COUNTRIES)?;
+    let database = required(reader, &fields, "database").and_then(|node| {
+        let name = reader.word(node, "a MaxMind file")?;
+        let content = reader.file(node, &name, DATABASE_LEN_MAX)?;
         match maxminddb::Reader::from_source(content.as_slice()) {
-            Ok(reader) if reader.metadata().record_size == 0 => None,
+            Ok(mmdb) if mmdb.metadata().record_size == 0 => None,
             Ok(_) => Some((name, content)),
             Err(error) => {
-                let fault = format!("`{name}` is no database of countries: {error}");
-                desk.fault(node, fault, "a MaxMind file such as GeoLite2-Country.mmdb");
+                let message = format!("`{name}` is no database of countries: {error}");
+                reader.report(
+                    node,
+                    message,
+                    "a MaxMind file such as GeoLite2-Country.mmdb",
+                );
                 None
             }
         }
     });
-    let (key, node) = desk.exactly_one(&fields, &["allow", "deny"])?;
+    let (key, node) = reader.exactly_one(&fields, &["allow", "deny"])?;
     let valid = "two letters such as DE, or `unknown`";
-    let items = desk.one_or_more(node).iter();
+    let items = reader.one_or_more(node).iter();
     let listed = items.filter_map(|node| {
-        let text = desk.word(node, valid)?;
+        let text = reader.word(node, valid)?;
         let is_code = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
         if !is_code && text != "unknown" {
-            desk.fault(node, format!("`{text}` is no country"), valid);
+            reader.report(node, format!("`{text}` is no country"), valid);
             return None;
         }
         Some(if is_code {
@@ -151,41 +155,41 @@ fn countries(desk: &Desk<'_>, node: &Node) -> Option<Countries> {
 }
 
 /// Reads `alarm:`; `false` is none.
-pub(super) fn alarm(desk: &Desk<'_>, node: &Node) -> Option<Alarm> {
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        return desk.switch(node)?.then(Alarm::default);
+pub(super) fn rate_alert(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<RateAlert> {
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
+        return reader.switch(node)?.then(RateAlert::default);
     }
-    let fields = desk.fields(node, &ALARM)?;
-    let mut alarm = Alarm::default();
+    let fields = reader.fields(node, &RATE_ALERT)?;
+    let mut rate_alert = RateAlert::default();
     if let Some(every) = fields
         .get("every")
-        .and_then(|node| desk.duration_above_zero(node))
+        .and_then(|node| reader.duration_above_zero(node))
     {
-        alarm.every = every.max(Duration::from_millis(10));
+        rate_alert.every = every.max(Duration::from_millis(10));
     }
     let count = |word: &str, least, most| {
         let node = fields.get(word)?;
-        desk.count32(node, least..=most)
+        reader.count32(node, least..=most)
     };
-    alarm.history = count("history", 5, 10_000).unwrap_or(alarm.history);
-    alarm.factor = count("factor", 1, 100).map_or(alarm.factor, f64::from);
+    rate_alert.history = count("history", 5, 10_000).unwrap_or(rate_alert.history);
+    rate_alert.factor = count("factor", 1, 100).map_or(rate_alert.factor, f64::from);
     if let Some(node) = fields.get("least")
-        && let Some(least) = desk.value(node, "a rate such as 1/s", units::rate)
+        && let Some(least) = reader.value(node, "a rate such as 1/s", units::rate)
     {
-        alarm.least_per_second = least;
+        rate_alert.least_per_second = least;
     }
-    alarm.webhook = fields
+    rate_alert.webhook = fields
         .get("webhook")
-        .and_then(|node| endpoint(desk, node, &fields, "/"));
-    Some(alarm)
+        .and_then(|node| endpoint(reader, node, &fields, "/"));
+    Some(rate_alert)
 }
 
 /// Reads `traces:`.
-pub(super) fn traces(desk: &Desk<'_>, node: &Node) -> Option<Traces> {
-    let fields = desk.fields(node, &TRACES)?;
+pub(super) fn traces(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Traces> {
+    let fields = reader.fields(node, &TRACES)?;
     let share = fields
         .get("share")
-        .and_then(|node| desk.value(node, "a share such as 1%", units::share));
+        .and_then(|node| reader.value(node, "a share such as 1%", units::share));
     let parents = [
         ("all", Parents::All),
         ("trusted", Parents::Trusted),
@@ -193,13 +197,13 @@ pub(super) fn traces(desk: &Desk<'_>, node: &Node) -> Option<Traces> {
     ];
     let parents = fields
         .get("parents")
-        .and_then(|node| desk.one_of(node, &parents));
+        .and_then(|node| reader.one_of(node, &parents));
     let service = fields
         .get("service")
-        .and_then(|node| desk.word(node, "the name of the service"));
-    let to = required(desk, &fields, "to")?;
+        .and_then(|node| reader.word(node, "the name of the service"));
+    let to = required(reader, &fields, "to")?;
     Some(Traces {
-        to: endpoint(desk, to, &fields, "/v1/traces")?,
+        to: endpoint(reader, to, &fields, "/v1/traces")?,
         share: share.unwrap_or(0.01),
         parents: parents.unwrap_or_default(),
         service: service.unwrap_or_else(|| "plimsoll-edge".to_owned()),
@@ -207,18 +211,26 @@ pub(super) fn traces(desk: &Desk<'_>, node: &Node) -> Option<Traces> {
 }
 
 /// A URL that something is sent to, with the headers that `fields` name; without a path, `path`.
-fn endpoint(desk: &Desk<'_>, node: &Node, fields: &Fields<'_>, path: &str) -> Option<Endpoint> {
-    let headers = sent_headers(desk, fields);
-    let mut endpoint = url(desk, node, path)?;
+fn endpoint(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    fields: &MapFields<'_>,
+    path: &str,
+) -> Option<Endpoint> {
+    let headers = sent_headers(reader, fields);
+    let mut endpoint = url(reader, node, path)?;
     endpoint.headers = headers;
     Some(endpoint)
 }
 
 /// Headers that are sent with every request: `headers:`.
-pub(super) fn sent_headers(desk: &Desk<'_>, fields: &Fields<'_>) -> Vec<(String, String)> {
+pub(super) fn sent_headers(
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
+) -> Vec<(String, String)> {
     let headers = fields
         .get("headers")
-        .map_or_else(Vec::new, |node| edits(desk, node));
+        .map_or_else(Vec::new, |node| edits(reader, node));
     headers
         .into_iter()
         .filter_map(|edit| Some((edit.name, edit.value?)))
@@ -226,9 +238,13 @@ pub(super) fn sent_headers(desk: &Desk<'_>, fields: &Fields<'_>) -> Vec<(String,
 }
 
 /// A URL that something is sent to; without a path, `path`.
-pub(super) fn url(desk: &Desk<'_>, node: &Node, path: &str) -> Option<Endpoint> {
+pub(super) fn url(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    path: &str,
+) -> Option<Endpoint> {
     let valid = "a URL such as http://127.0.0.1:4318 or https://collector.example/v1/traces";
-    let text = desk.word(node, valid)?;
+    let text = reader.word(node, valid)?;
     let url = Url::parse(&text).ok();
     let url = url.filter(|url| {
         matches!(url.scheme(), "http" | "https")
@@ -237,7 +253,7 @@ pub(super) fn url(desk: &Desk<'_>, node: &Node, path: &str) -> Option<Endpoint> 
             && url.password().is_none()
     });
     let Some(url) = url else {
-        desk.fault(node, format!("`{text}` is no URL to send to"), valid);
+        reader.report(node, format!("`{text}` is no URL to send to"), valid);
         return None;
     };
     let target = match url.path() {

@@ -4,74 +4,85 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::file::required;
-use super::words::{BALANCE, CHECK, EJECT, POOL, SERVER, SERVER_TLS, TIMEOUTS};
+use super::keywords::{BALANCE, CHECK, EJECT, POOL, SERVER, SERVER_TLS, TIMEOUTS};
 use super::{
-    Authorities, Ceiling, Check, Chooser, Eject, HashKey, Pool, Server, ServerTls, Timeouts,
+    Authorities, BalancingPolicy, Ceiling, Check, Eject, HashKey, PoolConfig, ServerConfig,
+    ServerTls, Timeouts,
 };
-use crate::plan::desk::{Desk, Fields};
-use crate::plan::tree::{Kind, Node};
+use crate::plan::reader::{DocumentReader, MapFields};
+use crate::plan::tree::{DocumentNode, NodeKind};
 use crate::units;
 
 /// Longest file of authorities, bytes.
 const AUTHORITIES_LEN_MAX: u64 = 4 << 20;
 
 /// Looks up the addresses of a server that is given by name.
-type LookUp<'a> = dyn Fn(&Server) -> Result<Vec<SocketAddr>, String> + 'a;
+type ServerLookup<'a> = dyn Fn(&ServerConfig) -> Result<Vec<SocketAddr>, String> + 'a;
 
 /// Reads `pools:`.
-pub(super) fn pools(desk: &Desk<'_>, node: &Node, look_up: &LookUp<'_>) -> Vec<Pool> {
-    let Some(entries) = desk.entries(node, "pools by name") else {
+pub(super) fn pools(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    lookup: &ServerLookup<'_>,
+) -> Vec<PoolConfig> {
+    let Some(entries) = reader.entries(node, "pools by name") else {
         return Vec::new();
     };
     entries
         .iter()
         // A pool with a fault keeps its name, so that routes to it are not faults too.
         .map(|(key, node)| {
-            pool(desk, &key.text, node, look_up).unwrap_or_else(|| Pool::new(&key.text, Vec::new()))
+            pool(reader, &key.text, node, lookup)
+                .unwrap_or_else(|| PoolConfig::new(&key.text, Vec::new()))
         })
         .collect()
 }
 
-fn pool(desk: &Desk<'_>, name: &str, node: &Node, look_up: &LookUp<'_>) -> Option<Pool> {
-    let fields = desk.fields(node, &POOL)?;
-    let servers = required(desk, &fields, "servers").map(|node| servers(desk, node, look_up));
-    let mut pool = Pool::new(name, servers.unwrap_or_default());
+fn pool(
+    reader: &DocumentReader<'_>,
+    name: &str,
+    node: &DocumentNode,
+    lookup: &ServerLookup<'_>,
+) -> Option<PoolConfig> {
+    let fields = reader.fields(node, &POOL)?;
+    let servers = required(reader, &fields, "servers").map(|node| servers(reader, node, lookup));
+    let mut pool = PoolConfig::new(name, servers.unwrap_or_default());
     let time = |word: &str| {
         fields
             .get(word)
-            .and_then(|node| desk.duration_above_zero(node))
+            .and_then(|node| reader.duration_above_zero(node))
     };
     if let Some(node) = fields.get("balance") {
-        pool.chooser = chooser(desk, node).unwrap_or_default();
+        pool.load_balancer = load_balancer(reader, node).unwrap_or_default();
     }
     if let Some(node) = fields.get("max_in_flight") {
-        pool.ceiling = ceiling(desk, node).unwrap_or_default();
+        pool.ceiling = ceiling(reader, node).unwrap_or_default();
     }
     pool.queue = fields
         .get("queue")
-        .and_then(|node| desk.count32(node, 0..=1_000_000));
+        .and_then(|node| reader.count32(node, 0..=1_000_000));
     pool.queue_timeout = time("queue_timeout").unwrap_or(pool.queue_timeout);
     pool.objective = time("objective").unwrap_or(pool.objective);
     if let Some(node) = fields.get("timeouts") {
-        pool.timeouts = timeouts(desk, node);
+        pool.timeouts = timeouts(reader, node);
     }
     let idle = fields
         .get("keep_idle")
-        .and_then(|node| desk.count32(node, 0..=100_000));
+        .and_then(|node| reader.count32(node, 0..=100_000));
     pool.idle_max = idle.unwrap_or(pool.idle_max);
-    pool.check = fields.get("check").and_then(|node| check(desk, node));
+    pool.check = fields.get("check").and_then(|node| check(reader, node));
     if let Some(node) = fields.get("eject") {
-        pool.eject = eject(desk, node);
+        pool.eject = eject(reader, node);
     }
     let slow_start = fields
         .get("slow_start")
-        .and_then(|node| desk.duration(node));
+        .and_then(|node| reader.duration(node));
     pool.slow_start = slow_start.unwrap_or(pool.slow_start);
-    pool.retry_share = share(desk, &fields, "retries").unwrap_or(pool.retry_share);
+    pool.retry_share = share(reader, &fields, "retries").unwrap_or(pool.retry_share);
     if let Some(node) = fields.get("tls") {
-        pool.tls = tls(desk, node);
+        pool.tls = tls(reader, node);
         if !pool.servers.is_empty() && !pool.servers.iter().any(|server| server.tls) {
-            desk.fault(
+            reader.report(
                 node,
                 "none of the pool's servers is spoken to by TLS",
                 "a server such as https://app.example",
@@ -81,27 +92,31 @@ fn pool(desk: &Desk<'_>, name: &str, node: &Node, look_up: &LookUp<'_>) -> Optio
     Some(pool)
 }
 
-fn share(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Option<f64> {
+fn share(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Option<f64> {
     let node = fields.get(word)?;
-    desk.value(node, "a share such as 10%", units::share)
+    reader.value(node, "a share such as 10%", units::share)
 }
 
-fn servers(desk: &Desk<'_>, node: &Node, look_up: &LookUp<'_>) -> Vec<Server> {
-    let items = desk.list(node, "servers");
+fn servers(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    lookup: &ServerLookup<'_>,
+) -> Vec<ServerConfig> {
+    let items = reader.list(node, "servers");
     if items.is_empty() {
-        desk.fault(
+        reader.report(
             node,
             "the pool has no server",
             "a list such as [http://127.0.0.1:3000]",
         );
     }
-    let mut servers: Vec<Server> = Vec::new();
+    let mut servers: Vec<ServerConfig> = Vec::new();
     for item in items {
-        let Some(server) = server(desk, item, look_up) else {
+        let Some(server) = server(reader, item, lookup) else {
             continue;
         };
-        if servers.iter().any(|one| one.name == server.name) {
-            desk.fault(
+        if servers.iter().any(|existing| existing.name == server.name) {
+            reader.report(
                 item,
                 format!("the server {} is there twice", server.name),
                 "each server once; give it a weight",
@@ -112,21 +127,25 @@ fn servers(desk: &Desk<'_>, node: &Node, look_up: &LookUp<'_>) -> Vec<Server> {
     servers
 }
 
-fn server(desk: &Desk<'_>, node: &Node, look_up: &LookUp<'_>) -> Option<Server> {
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        return located(desk, node, look_up);
+fn server(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    lookup: &ServerLookup<'_>,
+) -> Option<ServerConfig> {
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
+        return located(reader, node, lookup);
     }
-    let fields = desk.fields(node, &SERVER)?;
+    let fields = reader.fields(node, &SERVER)?;
     let max_in_flight = fields.get("max_in_flight");
-    let max_in_flight = max_in_flight.and_then(|node| desk.count32(node, 1..=1_000_000));
+    let max_in_flight = max_in_flight.and_then(|node| reader.count32(node, 1..=1_000_000));
     let weight = fields
         .get("weight")
-        .and_then(|node| desk.count32(node, 0..=1000));
+        .and_then(|node| reader.count32(node, 0..=1000));
     let zone = fields
         .get("zone")
-        .and_then(|node| desk.word(node, "a name"));
-    let found = required(desk, &fields, "url").and_then(|node| located(desk, node, look_up))?;
-    Some(Server {
+        .and_then(|node| reader.word(node, "a name"));
+    let found = required(reader, &fields, "url").and_then(|node| located(reader, node, lookup))?;
+    Some(ServerConfig {
         max_in_flight,
         weight: weight.unwrap_or(1),
         zone,
@@ -135,20 +154,24 @@ fn server(desk: &Desk<'_>, node: &Node, look_up: &LookUp<'_>) -> Option<Server> 
 }
 
 /// The server that a URL names, with its addresses.
-fn located(desk: &Desk<'_>, node: &Node, look_up: &LookUp<'_>) -> Option<Server> {
+fn located(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    lookup: &ServerLookup<'_>,
+) -> Option<ServerConfig> {
     const VALID: &str = "http://host:port of an application that can be looked up";
-    let mut server = match Server::parse(&desk.word(node, VALID)?) {
+    let mut server = match ServerConfig::parse(&reader.word(node, VALID)?) {
         Ok(server) => server,
-        Err(fault) => {
-            desk.fault(node, fault.fault, fault.valid);
+        Err(error) => {
+            reader.report(node, error.message, error.valid);
             return None;
         }
     };
     if server.is_named() {
-        match look_up(&server) {
+        match lookup(&server) {
             Ok(addresses) => server.addresses = addresses,
             Err(why) => {
-                desk.fault(node, why, VALID);
+                reader.report(node, why, VALID);
                 return None;
             }
         }
@@ -157,29 +180,29 @@ fn located(desk: &Desk<'_>, node: &Node, look_up: &LookUp<'_>) -> Option<Server>
 }
 
 /// Reads how servers are spoken to by TLS.
-pub(super) fn tls(desk: &Desk<'_>, node: &Node) -> ServerTls {
-    let Some(fields) = desk.fields(node, &SERVER_TLS) else {
+pub(super) fn tls(reader: &DocumentReader<'_>, node: &DocumentNode) -> ServerTls {
+    let Some(fields) = reader.fields(node, &SERVER_TLS) else {
         return ServerTls::default();
     };
     let authorities = fields.get("ca").and_then(|node| {
-        let name = desk.word(node, "a PEM file")?;
-        let pem = desk.file(node, &name, AUTHORITIES_LEN_MAX)?;
+        let name = reader.word(node, "a PEM file")?;
+        let pem = reader.file(node, &name, AUTHORITIES_LEN_MAX)?;
         Some(Authorities { name, pem })
     });
     let name = fields.get("name").and_then(|node| {
         let valid = "a host such as app.example";
-        let name = desk.word(node, valid)?;
+        let name = reader.word(node, valid)?;
         let is_name = name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte));
         if !is_name {
-            desk.fault(node, format!("`{name}` is no name of a host"), valid);
+            reader.report(node, format!("`{name}` is no name of a host"), valid);
         }
         is_name.then_some(name)
     });
-    let insecure = fields.get("insecure").and_then(|node| desk.switch(node)) == Some(true);
+    let insecure = fields.get("insecure").and_then(|node| reader.switch(node)) == Some(true);
     if insecure && fields.get("ca").is_some() {
-        desk.fault(
+        reader.report(
             node,
             "`ca` and `insecure` cannot stand together",
             "`ca: FILE`, and certificates are checked against it",
@@ -192,67 +215,67 @@ pub(super) fn tls(desk: &Desk<'_>, node: &Node) -> ServerTls {
     }
 }
 
-fn chooser(desk: &Desk<'_>, node: &Node) -> Option<Chooser> {
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        let text = desk.word(node, "peak_ewma, round_robin, least_in_flight")?;
+fn load_balancer(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<BalancingPolicy> {
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
+        let text = reader.word(node, "peak_ewma, round_robin, least_in_flight")?;
         return match text.as_str() {
-            "peak_ewma" => Some(Chooser::PeakEwma),
-            "round_robin" => Some(Chooser::RoundRobin),
-            "least_in_flight" => Some(Chooser::LeastInFlight),
+            "peak_ewma" => Some(BalancingPolicy::PeakEwma),
+            "round_robin" => Some(BalancingPolicy::RoundRobin),
+            "least_in_flight" => Some(BalancingPolicy::LeastInFlight),
             _ => {
-                desk.unknown(&node.span, "the chooser", &text, super::words::BALANCES);
+                reader.unknown(&node.span, "the chooser", &text, super::keywords::BALANCES);
                 None
             }
         };
     }
-    let fields = desk.fields(node, &BALANCE)?;
-    let (key, value) = desk.exactly_one(&fields, &["hash", "cookie"])?;
+    let fields = reader.fields(node, &BALANCE)?;
+    let (key, value) = reader.exactly_one(&fields, &["hash", "cookie"])?;
     if key.text == "cookie" {
-        let name = desk.word(value, "the name of a cookie")?;
+        let name = reader.word(value, "the name of a cookie")?;
         let is_name = name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
         if !is_name {
-            desk.fault(
+            reader.report(
                 value,
                 format!("`{name}` is no name of a cookie"),
                 "letters, digits, - _ .",
             );
         }
-        return is_name.then_some(Chooser::Cookie(name));
+        return is_name.then_some(BalancingPolicy::Cookie(name));
     }
     let valid = "client, target, or header NAME";
-    let text = desk.word(value, valid)?;
+    let text = reader.word(value, valid)?;
     let key = match text.as_str() {
         "client" => HashKey::Client,
         "target" => HashKey::Target,
         other => match other.strip_prefix("header ") {
             Some(name) if !name.trim().is_empty() => HashKey::Header(name.trim().to_owned()),
             _ => {
-                desk.fault(value, format!("`{text}` cannot be hashed"), valid);
+                reader.report(value, format!("`{text}` cannot be hashed"), valid);
                 return None;
             }
         },
     };
-    Some(Chooser::Hash(key))
+    Some(BalancingPolicy::Hash(key))
 }
 
-fn ceiling(desk: &Desk<'_>, node: &Node) -> Option<Ceiling> {
-    if desk.scalar(node, "a number or `adaptive`")? == "adaptive" {
+fn ceiling(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Ceiling> {
+    if reader.scalar(node, "a number or `adaptive`")? == "adaptive" {
         return Some(Ceiling::Adaptive);
     }
-    desk.count32(node, 1..=1_000_000).map(Ceiling::Fixed)
+    reader.count32(node, 1..=1_000_000).map(Ceiling::Fixed)
 }
 
-fn timeouts(desk: &Desk<'_>, node: &Node) -> Timeouts {
+fn timeouts(reader: &DocumentReader<'_>, node: &DocumentNode) -> Timeouts {
     let defaults = Timeouts::default();
-    let Some(fields) = desk.fields(node, &TIMEOUTS) else {
+    let Some(fields) = reader.fields(node, &TIMEOUTS) else {
         return defaults;
     };
     let time = |word: &str| {
         fields
             .get(word)
-            .and_then(|node| desk.duration_above_zero(node))
+            .and_then(|node| reader.duration_above_zero(node))
     };
     Timeouts {
         connect: time("connect").unwrap_or(defaults.connect),
@@ -264,24 +287,24 @@ fn timeouts(desk: &Desk<'_>, node: &Node) -> Timeouts {
     }
 }
 
-fn check(desk: &Desk<'_>, node: &Node) -> Option<Check> {
-    let fields = desk.fields(node, &CHECK)?;
+fn check(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Check> {
+    let fields = reader.fields(node, &CHECK)?;
     let time = |word: &str| {
         fields
             .get(word)
-            .and_then(|node| desk.duration_above_zero(node))
+            .and_then(|node| reader.duration_above_zero(node))
     };
     let count = |word: &str| {
         fields
             .get(word)
-            .and_then(|node| desk.count32(node, 1..=100))
+            .and_then(|node| reader.count32(node, 1..=100))
     };
     let path = fields.get("path").and_then(|node| {
         let valid = "a path such as /health";
-        let path = desk.word(node, valid)?;
+        let path = reader.word(node, valid)?;
         let is_path = path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
         if !is_path {
-            desk.fault(node, format!("`{path}` is not a path"), valid);
+            reader.report(node, format!("`{path}` is not a path"), valid);
         }
         is_path.then_some(path)
     });
@@ -294,20 +317,20 @@ fn check(desk: &Desk<'_>, node: &Node) -> Option<Check> {
     })
 }
 
-fn eject(desk: &Desk<'_>, node: &Node) -> Eject {
+fn eject(reader: &DocumentReader<'_>, node: &DocumentNode) -> Eject {
     let defaults = Eject::default();
-    let Some(fields) = desk.fields(node, &EJECT) else {
+    let Some(fields) = reader.fields(node, &EJECT) else {
         return defaults;
     };
     let failures = fields
         .get("failures")
-        .and_then(|node| desk.count32(node, 0..=1000));
+        .and_then(|node| reader.count32(node, 0..=1000));
     let lasting = fields
         .get("for")
-        .and_then(|node| desk.duration_above_zero(node));
+        .and_then(|node| reader.duration_above_zero(node));
     Eject {
         failures: failures.unwrap_or(defaults.failures),
         lasting: lasting.unwrap_or(defaults.lasting),
-        share_max: share(desk, &fields, "most").unwrap_or(defaults.share_max),
+        share_max: share(reader, &fields, "most").unwrap_or(defaults.share_max),
     }
 }

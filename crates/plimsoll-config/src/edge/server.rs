@@ -4,40 +4,40 @@ use std::net::{IpAddr, SocketAddr};
 
 use url::{Host, Url};
 
-use super::Server;
+use super::ServerConfig;
 
 /// What is wrong with the URL of a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{fault}")]
-pub struct UrlFault {
+#[error("{message}")]
+pub struct ServerUrlError {
     /// What is wrong.
-    pub fault: String,
+    pub message: String,
     /// What would be right.
     pub valid: &'static str,
 }
 
-impl Server {
+impl ServerConfig {
     /// The server that a URL names; `http://` may be left out. A name has no addresses until it is looked up.
     ///
     /// # Errors
     /// When the text is no URL of a server.
-    pub fn parse(text: &str) -> Result<Self, UrlFault> {
+    pub fn parse(text: &str) -> Result<Self, ServerUrlError> {
         let full = if text.contains("://") {
             text.to_owned()
         } else {
             format!("http://{text}")
         };
-        let fault = |fault: String, valid| UrlFault { fault, valid };
+        let url_error = |message: String, valid| ServerUrlError { message, valid };
         let url = Url::parse(&full).map_err(|error| {
             let valid = "write it as http://host:port or https://host:port";
-            fault(format!("`{text}` is not a URL: {error}"), valid)
+            url_error(format!("`{text}` is not a URL: {error}"), valid)
         })?;
         let tls = match url.scheme() {
             "http" => false,
             "https" => true,
             other => {
                 let valid = "use http:// or https://";
-                return Err(fault(format!("`{other}` is not spoken here"), valid));
+                return Err(url_error(format!("`{other}` is not spoken here"), valid));
             }
         };
         let is_server = matches!(url.path(), "" | "/")
@@ -47,7 +47,10 @@ impl Server {
             && url.password().is_none();
         if !is_server {
             let valid = "write it as http://host:port; paths go on as clients ask for them";
-            return Err(fault(format!("`{text}` holds more than a server"), valid));
+            return Err(url_error(
+                format!("`{text}` holds more than a server"),
+                valid,
+            ));
         }
         let port = url.port_or_known_default().unwrap_or(80);
         let (host, address): (String, Option<IpAddr>) = match url.host() {
@@ -56,7 +59,7 @@ impl Server {
             Some(Host::Domain(name)) if !name.is_empty() => (name.to_owned(), None),
             _ => {
                 let valid = "write it as http://host:port";
-                return Err(fault(format!("`{text}` names no host"), valid));
+                return Err(url_error(format!("`{text}` names no host"), valid));
             }
         };
         let written = url.host_str().unwrap_or_default();
@@ -106,14 +109,14 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, name: &str, host: &str, authority: &str, tls: bool) {
-        let server = Server::parse(text).unwrap();
-        let seen = (
+        let server = ServerConfig::parse(text).unwrap();
+        let parsed = (
             server.name.as_str(),
             server.host.as_str(),
             server.authority.as_str(),
             server.tls,
         );
-        assert_eq!(seen, (name, host, authority, tls), "{text}");
+        assert_eq!(parsed, (name, host, authority, tls), "{text}");
         assert_eq!(server.is_named(), server.addresses.is_empty(), "{text}");
     }
 
@@ -148,14 +151,14 @@ mod tests {
             true,
         );
         assert_eq!(
-            Server::parse("http://[::1]:80").unwrap().addresses,
+            ServerConfig::parse("http://[::1]:80").unwrap().addresses,
             ["[::1]:80".parse().unwrap()]
         );
     }
 
     #[test]
     fn what_is_no_server_is_named() {
-        for (text, fault) in [
+        for (text, message) in [
             ("ftp://a", "`ftp` is not spoken here"),
             ("http://", "is not a URL"),
             ("http://a/path", "holds more than a server"),
@@ -163,8 +166,8 @@ mod tests {
             ("http://me:secret@a", "holds more than a server"),
             ("http://a:99999", "is not a URL"),
         ] {
-            let said = Server::parse(text).unwrap_err();
-            assert!(said.fault.contains(fault), "{text}: {said}");
+            let error = ServerConfig::parse(text).unwrap_err();
+            assert!(error.message.contains(message), "{text}: {error}");
         }
     }
 }

@@ -1,16 +1,16 @@
 //! What is made of an answer: expectations and captures.
 
 use plimsoll_model::journey::bounded_json_path;
-use plimsoll_model::journey::{Capture, Expectation, Extractor, Match, Pick};
+use plimsoll_model::journey::{Capture, Expectation, Extractor, Pick, TextMatch};
 use regex::bytes::Regex;
 use scraper::Selector;
 use serde_json_path::JsonPath;
 
-use super::desk::Desk;
-use super::names::{Reach, Scene};
+use super::keywords::{CAPTURE, EXPECT, MATCH};
+use super::reader::DocumentReader;
+use super::scope::{PlanScope, VisibleSlots};
 use super::steps::Walk;
-use super::tree::{Kind, Node};
-use super::words::{CAPTURE, EXPECT, MATCH};
+use super::tree::{DocumentNode, NodeKind};
 use crate::problem::nearest;
 use crate::status;
 
@@ -18,25 +18,25 @@ use crate::status;
 const REGEX_LEN_MAX: usize = 4 << 20;
 
 /// A regular expression that compiles.
-pub(crate) fn regex(desk: &Desk<'_>, node: &Node) -> Option<String> {
-    let text = desk.word(node, "a regular expression")?;
-    regex_at(desk, node.span.start, text)
+pub(crate) fn regex(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
+    let text = reader.word(node, "a regular expression")?;
+    regex_at(reader, node.span.start, text)
 }
 
 /// A regular expression at a byte.
-pub(crate) fn regex_at(desk: &Desk<'_>, at: usize, text: String) -> Option<String> {
+pub(crate) fn regex_at(reader: &DocumentReader<'_>, at: usize, text: String) -> Option<String> {
     let built = regex::bytes::RegexBuilder::new(&text)
         .size_limit(REGEX_LEN_MAX)
         .build();
     match built {
         Ok(_) => Some(text),
         Err(error) => {
-            let told = error.to_string();
-            let last = told.lines().last().unwrap_or_default();
+            let rendered = error.to_string();
+            let last = rendered.lines().last().unwrap_or_default();
             let reason = last.trim_start_matches("error: ");
-            let fault = format!("`{text}` is not a regular expression: {reason}");
+            let message = format!("`{text}` is not a regular expression: {reason}");
             let valid = "an expression such as 'name=\"csrf\" value=\"([^\"]+)\"'; no look-around";
-            desk.note(at, fault, valid, None);
+            reader.report_at(at, message, valid, None);
             None
         }
     }
@@ -48,22 +48,22 @@ fn groups(text: &str) -> usize {
 }
 
 /// A JSON path (RFC 9535).
-pub(crate) fn json_path(desk: &Desk<'_>, at: usize, text: &str) -> Option<String> {
-    if let Err(fault) = bounded_json_path(text) {
+pub(crate) fn json_path(reader: &DocumentReader<'_>, at: usize, text: &str) -> Option<String> {
+    if let Err(reason) = bounded_json_path(text) {
         let start: String = text.chars().take(40).collect();
-        let fault = format!("`{start}…` is not a JSON path: {fault}");
-        desk.note(at, fault, "a path of RFC 9535, such as $.user.name", None);
+        let message = format!("`{start}…` is not a JSON path: {reason}");
+        reader.report_at(at, message, "a path of RFC 9535, such as $.user.name", None);
         return None;
     }
     match JsonPath::parse(text) {
         Ok(_) => Some(text.to_owned()),
         Err(error) => {
-            let fault = format!("`{text}` is not a JSON path: {error}");
+            let message = format!("`{text}` is not a JSON path: {error}");
             let with_root = format!("$.{}", text.trim_start_matches('.'));
             let near = JsonPath::parse(&with_root).is_ok().then_some(with_root);
-            desk.note(
+            reader.report_at(
                 at,
-                fault,
+                message,
                 "a path of RFC 9535, such as $.user.name",
                 near.as_deref(),
             );
@@ -72,21 +72,25 @@ pub(crate) fn json_path(desk: &Desk<'_>, at: usize, text: &str) -> Option<String
     }
 }
 
-fn selector(desk: &Desk<'_>, node: &Node) -> Option<String> {
-    let text = desk.word(node, "a CSS selector")?;
+fn selector(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
+    let text = reader.word(node, "a CSS selector")?;
     if Selector::parse(&text).is_err() {
-        let fault = format!("`{text}` is not a CSS selector");
-        desk.fault(node, fault, "a selector such as input[name=csrf]");
+        let message = format!("`{text}` is not a CSS selector");
+        reader.report(node, message, "a selector such as input[name=csrf]");
         return None;
     }
     Some(text)
 }
 
-impl Scene<'_> {
+impl PlanScope<'_> {
     /// What makes the first answer good.
-    pub(crate) fn expectations(&mut self, node: &Node, reach: &Reach) -> Vec<Expectation> {
-        let desk = self.desk;
-        let Some(fields) = desk.fields(node, &EXPECT) else {
+    pub(crate) fn expectations(
+        &mut self,
+        node: &DocumentNode,
+        reach: &VisibleSlots,
+    ) -> Vec<Expectation> {
+        let reader = self.reader;
+        let Some(fields) = reader.fields(node, &EXPECT) else {
             return Vec::new();
         };
         let mut expected = Vec::new();
@@ -94,16 +98,16 @@ impl Scene<'_> {
             expected.extend(self.statuses(node));
         }
         if let Some(node) = fields.get("location") {
-            let wanted = self.wanted(node, reach);
+            let wanted = self.expected_match(node, reach);
             expected
                 .extend(wanted.map(|wanted| Expectation::Header("location".to_owned(), wanted)));
         }
         for (key, node) in fields.among(&["contains", "lacks", "regex"]) {
-            for item in desk.one_or_more(node) {
+            for item in reader.one_or_more(node) {
                 let wanted = match key.text.as_str() {
-                    "contains" => self.text(item, reach).map(Match::Contains),
-                    "lacks" => self.text(item, reach).map(Match::Lacks),
-                    _ => regex(desk, item).map(Match::Regex),
+                    "contains" => self.text(item, reach).map(TextMatch::Contains),
+                    "lacks" => self.text(item, reach).map(TextMatch::Lacks),
+                    _ => regex(reader, item).map(TextMatch::Regex),
                 };
                 expected.extend(wanted.map(Expectation::Body));
             }
@@ -115,9 +119,9 @@ impl Scene<'_> {
             } else {
                 "names and values"
             };
-            for (name, value) in desk.entries(node, of).unwrap_or_default() {
-                let path = is_json.then(|| json_path(desk, name.span.start, &name.text));
-                let Some(wanted) = self.wanted(value, reach) else {
+            for (name, value) in reader.entries(node, of).unwrap_or_default() {
+                let path = is_json.then(|| json_path(reader, name.span.start, &name.text));
+                let Some(wanted) = self.expected_match(value, reach) else {
                     continue;
                 };
                 expected.extend(match path {
@@ -127,23 +131,23 @@ impl Scene<'_> {
             }
         }
         if let Some(node) = fields.get("within") {
-            expected.extend(desk.duration_above_zero(node).map(Expectation::Within));
+            expected.extend(reader.duration_above_zero(node).map(Expectation::Within));
         }
         expected
     }
 
     /// `200`, `[200, 302]`, `2xx`: one set, however it is written.
-    fn statuses(&self, node: &Node) -> Option<Expectation> {
+    fn statuses(&self, node: &DocumentNode) -> Option<Expectation> {
         const VALID: &str = "200, [200, 302] or 2xx";
-        let Kind::List(items) = &node.kind else {
+        let NodeKind::List(items) = &node.kind else {
             return self
-                .desk
+                .reader
                 .value(node, VALID, status::statuses)
                 .map(Expectation::Status);
         };
         let sets: Vec<_> = items
             .iter()
-            .map(|item| self.desk.value(item, VALID, status::statuses))
+            .map(|item| self.reader.value(item, VALID, status::statuses))
             .collect();
         let sets: Vec<_> = sets.into_iter().collect::<Option<_>>()?;
         let ranges = sets.into_iter().flat_map(|set| set.ranges).collect();
@@ -153,26 +157,30 @@ impl Scene<'_> {
     }
 
     /// What a value must be: equal to a text, or what a map says.
-    pub(crate) fn wanted(&mut self, node: &Node, reach: &Reach) -> Option<Match> {
-        let desk = self.desk;
-        if !matches!(node.kind, Kind::Map(_)) {
-            return Some(Match::Equals(self.text(node, reach)?));
+    pub(crate) fn expected_match(
+        &mut self,
+        node: &DocumentNode,
+        reach: &VisibleSlots,
+    ) -> Option<TextMatch> {
+        let reader = self.reader;
+        if !matches!(node.kind, NodeKind::Map(_)) {
+            return Some(TextMatch::Equals(self.text(node, reach)?));
         }
-        let fields = desk.fields(node, &MATCH)?;
-        let (key, value) = desk.exactly_one(&fields, &MATCH.names())?;
+        let fields = reader.fields(node, &MATCH)?;
+        let (key, value) = reader.exactly_one(&fields, &MATCH.names())?;
         match key.text.as_str() {
-            "regex" => regex(desk, value).map(Match::Regex),
+            "regex" => regex(reader, value).map(TextMatch::Regex),
             "present" => {
-                let is_there = desk.switch(value)?;
+                let is_there = reader.switch(value)?;
                 Some(if is_there {
-                    Match::Present
+                    TextMatch::Present
                 } else {
-                    Match::Absent
+                    TextMatch::Absent
                 })
             }
-            "contains" => self.text(value, reach).map(Match::Contains),
-            "lacks" => self.text(value, reach).map(Match::Lacks),
-            _ => self.text(value, reach).map(Match::Equals),
+            "contains" => self.text(value, reach).map(TextMatch::Contains),
+            "lacks" => self.text(value, reach).map(TextMatch::Lacks),
+            _ => self.text(value, reach).map(TextMatch::Equals),
         }
     }
 }
@@ -181,12 +189,12 @@ const SOURCES: [&str; 5] = ["regex", "json", "css", "header", "cookie"];
 
 impl Walk<'_, '_> {
     /// Values kept of an answer; from here on their slots are set.
-    pub(crate) fn captures(&mut self, node: &Node) -> Vec<Capture> {
-        let desk = self.scene.desk;
-        let entries = desk.entries(node, "names and where their values stand");
+    pub(crate) fn captures(&mut self, node: &DocumentNode) -> Vec<Capture> {
+        let reader = self.scope.reader;
+        let entries = reader.entries(node, "names and where their values stand");
         let mut captures = Vec::new();
         for (key, value) in entries.unwrap_or_default() {
-            let slot = self.scene.slot(&key.text);
+            let slot = self.scope.slot(&key.text);
             let capture = self.capture(slot, value);
             captures.extend(capture);
             self.now_set(slot);
@@ -194,10 +202,10 @@ impl Walk<'_, '_> {
         captures
     }
 
-    fn capture(&mut self, slot: u32, node: &Node) -> Option<Capture> {
-        let desk = self.scene.desk;
-        if !matches!(node.kind, Kind::Map(_)) {
-            let from = Extractor::Regex(captured_regex(desk, node)?);
+    fn capture(&mut self, slot: u32, node: &DocumentNode) -> Option<Capture> {
+        let reader = self.scope.reader;
+        if !matches!(node.kind, NodeKind::Map(_)) {
+            let from = Extractor::Regex(captured_regex(reader, node)?);
             return Some(Capture {
                 slot,
                 from,
@@ -205,38 +213,39 @@ impl Walk<'_, '_> {
                 default: None,
             });
         }
-        let fields = desk.fields(node, &CAPTURE)?;
+        let fields = reader.fields(node, &CAPTURE)?;
         let pick = fields
             .get("pick")
-            .map_or(Some(Pick::First), |node| pick(desk, node));
+            .map_or(Some(Pick::First), |node| pick(reader, node));
         let default = fields
             .get("default")
-            .map(|node| self.scene.text(node, &self.reach));
-        let (key, value) = desk.exactly_one(&fields, &SOURCES)?;
+            .map(|node| self.scope.text(node, &self.reach));
+        let (key, value) = reader.exactly_one(&fields, &SOURCES)?;
         if let Some((attribute, _)) = fields.entry("attribute")
             && key.text != "css"
         {
-            let fault = format!("`attribute` means nothing beside `{}`", key.text);
-            desk.note(attribute.span.start, fault, "with css only", None);
+            let message = format!("`attribute` means nothing beside `{}`", key.text);
+            reader.report_at(attribute.span.start, message, "with css only", None);
         }
         let from = match key.text.as_str() {
-            "regex" => Extractor::Regex(captured_regex(desk, value)?),
+            "regex" => Extractor::Regex(captured_regex(reader, value)?),
             "json" => {
-                let path = desk.word(value, "a JSON path")?;
-                Extractor::Json(json_path(desk, value.span.start, &path)?)
+                let path = reader.word(value, "a JSON path")?;
+                Extractor::Json(json_path(reader, value.span.start, &path)?)
             }
             "css" => Extractor::Css {
-                selector: selector(desk, value)?,
+                selector: selector(reader, value)?,
                 attribute: match fields.get("attribute") {
-                    Some(node) => Some(desk.word(node, "the name of an attribute")?),
+                    Some(node) => Some(reader.word(node, "the name of an attribute")?),
                     None => None,
                 },
             },
             "header" => Extractor::Header(
-                desk.word(value, "the name of a header")?
+                reader
+                    .word(value, "the name of a header")?
                     .to_ascii_lowercase(),
             ),
-            _ => Extractor::Cookie(desk.word(value, "the name of a cookie")?),
+            _ => Extractor::Cookie(reader.word(value, "the name of a cookie")?),
         };
         let default = match default {
             Some(text) => Some(text?),
@@ -252,14 +261,14 @@ impl Walk<'_, '_> {
 }
 
 /// An expression that keeps its first group: with more, it is not clear which is meant.
-fn captured_regex(desk: &Desk<'_>, node: &Node) -> Option<String> {
-    let text = regex(desk, node)?;
+fn captured_regex(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
+    let text = regex(reader, node)?;
     let count = groups(&text);
     if count > 1 {
-        let fault = format!("this expression has {count} groups");
-        desk.fault(
+        let message = format!("this expression has {count} groups");
+        reader.report(
             node,
-            fault,
+            message,
             "at most one group ( ); (?: ) for those that only bracket",
         );
         return None;
@@ -267,20 +276,20 @@ fn captured_regex(desk: &Desk<'_>, node: &Node) -> Option<String> {
     Some(text)
 }
 
-fn pick(desk: &Desk<'_>, node: &Node) -> Option<Pick> {
+fn pick(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Pick> {
     const WORDS: [&str; 3] = ["first", "last", "random"];
-    let text = desk.text(node, "first, last, random or a number from 1")?;
+    let text = reader.text(node, "first, last, random or a number from 1")?;
     match text.as_str() {
         "first" => Some(Pick::First),
         "last" => Some(Pick::Last),
         "random" => Some(Pick::Random),
         _ if text.starts_with(|c: char| c.is_ascii_digit()) => {
-            desk.count32(node, 1..=u32::MAX).map(Pick::Nth)
+            reader.count32(node, 1..=u32::MAX).map(Pick::Nth)
         }
         _ => {
-            let fault = format!("the word `{text}` is not known");
+            let message = format!("the word `{text}` is not known");
             let valid = "first, last, random or a number from 1";
-            desk.note(node.span.start, fault, valid, nearest(&text, &WORDS));
+            reader.report_at(node.span.start, message, valid, nearest(&text, &WORDS));
             None
         }
     }

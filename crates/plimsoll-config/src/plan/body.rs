@@ -1,24 +1,30 @@
 //! What a request carries: texts, files, forms, multipart, JSON, GraphQL.
 
-use plimsoll_model::journey::{Body, Function, Part as MultiPart, Piece, Text};
+use plimsoll_model::journey::{
+    Function, MultipartPart as MultiPart, RequestBody, TextPiece, TextTemplate,
+};
 
-use super::desk::Fields;
-use super::names::{FILE_LEN_MAX, Reach, Scene, joined};
-use super::template::{Part, Spot};
-use super::tree::{Kind, Node};
-use super::words::{BODY_FILE, GRAPHQL, PART};
+use super::keywords::{BODY_FILE, GRAPHQL, MULTIPART_PART};
+use super::reader::MapFields;
+use super::scope::{FILE_LEN_MAX, PlanScope, VisibleSlots, merge_literals};
+use super::template::{Spot, TemplateSegment};
+use super::tree::{DocumentNode, NodeKind};
 
 /// Words that say a body.
 pub(crate) const BODIES: [&str; 5] = ["body", "form", "multipart", "json", "graphql"];
 const JSON_TYPE: &str = "application/json";
 
-impl Scene<'_> {
+impl PlanScope<'_> {
     /// The body that a step says, if any.
-    pub(crate) fn body(&mut self, fields: &Fields<'_>, reach: &Reach) -> Option<Body> {
+    pub(crate) fn body(
+        &mut self,
+        fields: &MapFields<'_>,
+        reach: &VisibleSlots,
+    ) -> Option<RequestBody> {
         if fields.among(&BODIES).is_empty() {
-            return Some(Body::Empty);
+            return Some(RequestBody::Empty);
         }
-        if let Some((key, node)) = self.desk.exactly_one(fields, &BODIES) {
+        if let Some((key, node)) = self.reader.exactly_one(fields, &BODIES) {
             return self.body_of(&key.text, node, reach);
         }
         for (key, node) in fields.among(&BODIES) {
@@ -27,7 +33,12 @@ impl Scene<'_> {
         None
     }
 
-    fn body_of(&mut self, kind: &str, node: &Node, reach: &Reach) -> Option<Body> {
+    fn body_of(
+        &mut self,
+        kind: &str,
+        node: &DocumentNode,
+        reach: &VisibleSlots,
+    ) -> Option<RequestBody> {
         match kind {
             "form" => self.form(node, reach),
             "multipart" => self.multipart(node, reach),
@@ -37,65 +48,70 @@ impl Scene<'_> {
         }
     }
 
-    fn text_body(&mut self, node: &Node, reach: &Reach) -> Option<Body> {
-        if !matches!(node.kind, Kind::Map(_)) {
+    fn text_body(&mut self, node: &DocumentNode, reach: &VisibleSlots) -> Option<RequestBody> {
+        if !matches!(node.kind, NodeKind::Map(_)) {
             let text = self.text(node, reach)?;
-            return Some(Body::Text {
+            return Some(RequestBody::Text {
                 content_type: None,
                 text,
             });
         }
-        let fields = self.desk.fields(node, &BODY_FILE)?;
+        let fields = self.reader.fields(node, &BODY_FILE)?;
         let Some(file) = fields.get("file") else {
-            self.desk
-                .fault(node, "the file is missing", "{ file: NAME }");
+            self.reader
+                .report(node, "the file is missing", "{ file: NAME }");
             return None;
         };
-        let path = self.desk.word(file, "the name of a file")?;
+        let path = self.reader.word(file, "the name of a file")?;
         let content_type = match fields.get("type") {
-            Some(node) => Some(self.desk.word(node, "a type such as text/plain")?),
+            Some(node) => Some(self.reader.word(node, "a type such as text/plain")?),
             None => None,
         };
         let is_template = fields
             .get("template")
-            .is_some_and(|node| self.desk.switch(node) == Some(true));
+            .is_some_and(|node| self.reader.switch(node) == Some(true));
         let text = if is_template {
             self.template_file(file, &path, reach)?
         } else {
-            joined(vec![self.file(file.span.start, &path)?])
+            merge_literals(vec![self.file(file.span.start, &path)?])
         };
-        Some(Body::Text { content_type, text })
+        Some(RequestBody::Text { content_type, text })
     }
 
-    pub(crate) fn template_file(&mut self, node: &Node, path: &str, reach: &Reach) -> Option<Text> {
-        let content = self.desk.file(node, path, FILE_LEN_MAX)?;
+    pub(crate) fn template_file(
+        &mut self,
+        node: &DocumentNode,
+        path: &str,
+        reach: &VisibleSlots,
+    ) -> Option<TextTemplate> {
+        let content = self.reader.file(node, path, FILE_LEN_MAX)?;
         let Ok(text) = String::from_utf8(content) else {
-            let fault = format!("`{path}` is not text");
-            self.desk
-                .fault(node, fault, "UTF-8, or no `template: true`");
+            let message = format!("`{path}` is not text");
+            self.reader
+                .report(node, message, "UTF-8, or no `template: true`");
             return None;
         };
         self.text_at(Spot::of_file(node, &text, path), reach)
     }
 
-    fn form(&mut self, node: &Node, reach: &Reach) -> Option<Body> {
-        let entries = self.desk.entries(node, "fields and values")?;
+    fn form(&mut self, node: &DocumentNode, reach: &VisibleSlots) -> Option<RequestBody> {
+        let entries = self.reader.entries(node, "fields and values")?;
         let mut fields = Vec::new();
         for (key, value) in entries {
-            for item in self.desk.one_or_more(value) {
+            for item in self.reader.one_or_more(value) {
                 let text = self.text(item, reach);
                 fields.extend(text.map(|text| (key.text.clone(), text)));
             }
         }
-        Some(Body::Form(fields))
+        Some(RequestBody::Form(fields))
     }
 
-    fn multipart(&mut self, node: &Node, reach: &Reach) -> Option<Body> {
-        let entries = self.desk.entries(node, "fields and values")?;
+    fn multipart(&mut self, node: &DocumentNode, reach: &VisibleSlots) -> Option<RequestBody> {
+        let entries = self.reader.entries(node, "fields and values")?;
         let mut parts = Vec::new();
         for (key, value) in entries {
-            let part = if matches!(value.kind, Kind::Map(_)) {
-                self.part(&key.text, value, reach)
+            let part = if matches!(value.kind, NodeKind::Map(_)) {
+                self.multipart_part(&key.text, value, reach)
             } else {
                 self.text(value, reach).map(|content| MultiPart {
                     name: key.text.clone(),
@@ -106,27 +122,32 @@ impl Scene<'_> {
             };
             parts.extend(part);
         }
-        Some(Body::Multipart(parts))
+        Some(RequestBody::Multipart(parts))
     }
 
-    fn part(&mut self, name: &str, node: &Node, reach: &Reach) -> Option<MultiPart> {
-        let desk = self.desk;
-        let fields = desk.fields(node, &PART)?;
-        let (key, value) = desk.exactly_one(&fields, &["file", "text"])?;
+    fn multipart_part(
+        &mut self,
+        name: &str,
+        node: &DocumentNode,
+        reach: &VisibleSlots,
+    ) -> Option<MultiPart> {
+        let reader = self.reader;
+        let fields = reader.fields(node, &MULTIPART_PART)?;
+        let (key, value) = reader.exactly_one(&fields, &["file", "text"])?;
         let mut file_name = None;
         let content = if key.text == "file" {
-            let path = desk.word(value, "the name of a file")?;
+            let path = reader.word(value, "the name of a file")?;
             let own = path.rsplit(['/', '\\']).next().unwrap_or_default();
             file_name = Some(own.to_owned());
-            joined(vec![self.file(value.span.start, &path)?])
+            merge_literals(vec![self.file(value.span.start, &path)?])
         } else {
             self.text(value, reach)?
         };
         if let Some(node) = fields.get("name") {
-            file_name = Some(desk.word(node, "a file name")?);
+            file_name = Some(reader.word(node, "a file name")?);
         }
         let content_type = match fields.get("type") {
-            Some(node) => Some(desk.word(node, "a type such as image/png")?),
+            Some(node) => Some(reader.word(node, "a type such as image/png")?),
             None => None,
         };
         Some(MultiPart {
@@ -137,37 +158,47 @@ impl Scene<'_> {
         })
     }
 
-    pub(crate) fn json_body(&mut self, node: &Node, reach: &Reach) -> Option<Body> {
+    pub(crate) fn json_body(
+        &mut self,
+        node: &DocumentNode,
+        reach: &VisibleSlots,
+    ) -> Option<RequestBody> {
         let pieces = match &node.kind {
-            Kind::Scalar { text, plain } if !plain || json_literal(text).is_none() => {
+            NodeKind::Scalar { text, plain } if !plain || json_literal(text).is_none() => {
                 self.json_as_written(node, text, reach)?
             }
             _ => self.json_value(node, reach)?,
         };
-        Some(Body::Text {
+        Some(RequestBody::Text {
             content_type: Some(JSON_TYPE.to_owned()),
-            text: joined(pieces),
+            text: merge_literals(pieces),
         })
     }
 
     /// A text that is JSON itself: holes between quotes are escaped, others stand as they are.
-    fn json_as_written(&mut self, node: &Node, text: &str, reach: &Reach) -> Option<Vec<Piece>> {
+    fn json_as_written(
+        &mut self,
+        node: &DocumentNode,
+        text: &str,
+        reach: &VisibleSlots,
+    ) -> Option<Vec<TextPiece>> {
         let spot = Spot::of(node, text);
-        let parts = spot.parts(self.desk)?;
+        let segments = spot.segments(self.reader)?;
         let mut sample = String::new();
         let mut within = false;
         let mut pieces = Vec::new();
-        for part in parts {
-            match part {
-                Part::Literal(literal) => {
+        for segment in segments {
+            match segment {
+                TemplateSegment::Literal(literal) => {
                     within = ends_within_quotes(&literal, within);
                     sample.push_str(&literal);
-                    pieces.push(Piece::Literal(literal));
+                    pieces.push(TextPiece::Literal(literal));
                 }
-                Part::Hole(expression) => {
+                TemplateSegment::Hole(expression) => {
                     // Outside quotes a hole may be a number as well as a list.
                     sample.push('0');
-                    let piece = self.pieces(spot, vec![Part::Hole(expression)], reach)?;
+                    let piece =
+                        self.pieces(spot, vec![TemplateSegment::Hole(expression)], reach)?;
                     pieces.extend(
                         piece
                             .into_iter()
@@ -177,10 +208,10 @@ impl Scene<'_> {
             }
         }
         if let Err(error) = serde_json::from_str::<serde_json::Value>(&sample) {
-            let fault = format!("this text is not JSON: {error}");
-            self.desk.fault(
+            let message = format!("this text is not JSON: {error}");
+            self.reader.report(
                 node,
-                fault,
+                message,
                 "JSON as it is to be sent, or a map or list of YAML",
             );
             return None;
@@ -189,15 +220,15 @@ impl Scene<'_> {
     }
 
     /// A value of YAML as JSON.
-    fn json_value(&mut self, node: &Node, reach: &Reach) -> Option<Vec<Piece>> {
+    fn json_value(&mut self, node: &DocumentNode, reach: &VisibleSlots) -> Option<Vec<TextPiece>> {
         match &node.kind {
-            Kind::Scalar { text, plain } => {
+            NodeKind::Scalar { text, plain } => {
                 if let Some(literal) = plain.then(|| json_literal(text)).flatten() {
-                    return Some(vec![Piece::Literal(literal)]);
+                    return Some(vec![TextPiece::Literal(literal)]);
                 }
                 self.json_text(node, text, reach)
             }
-            Kind::List(items) => {
+            NodeKind::List(items) => {
                 let mut pieces = vec![literal("[")];
                 for (place, item) in items.iter().enumerate() {
                     if place > 0 {
@@ -208,12 +239,12 @@ impl Scene<'_> {
                 pieces.push(literal("]"));
                 Some(pieces)
             }
-            Kind::Map(entries) => {
+            NodeKind::Map(entries) => {
                 let mut pieces = vec![literal("{")];
                 for (place, (key, value)) in entries.iter().enumerate() {
                     let comma = if place > 0 { "," } else { "" };
                     let name = serde_json::Value::from(key.text.as_str());
-                    pieces.push(Piece::Literal(format!("{comma}{name}:")));
+                    pieces.push(TextPiece::Literal(format!("{comma}{name}:")));
                     pieces.extend(self.json_value(value, reach)?);
                 }
                 pieces.push(literal("}"));
@@ -222,15 +253,20 @@ impl Scene<'_> {
         }
     }
 
-    fn json_text(&mut self, node: &Node, text: &str, reach: &Reach) -> Option<Vec<Piece>> {
+    fn json_text(
+        &mut self,
+        node: &DocumentNode,
+        text: &str,
+        reach: &VisibleSlots,
+    ) -> Option<Vec<TextPiece>> {
         let spot = Spot::of(node, text);
-        let parts = spot.parts(self.desk)?;
+        let segments = spot.segments(self.reader)?;
         let mut pieces = vec![literal("\"")];
-        for piece in self.pieces(spot, parts, reach)? {
+        for piece in self.pieces(spot, segments, reach)? {
             pieces.push(match piece {
-                Piece::Literal(text) => {
+                TextPiece::Literal(text) => {
                     let quoted = serde_json::Value::from(text).to_string();
-                    Piece::Literal(quoted[1..quoted.len() - 1].to_owned())
+                    TextPiece::Literal(quoted[1..quoted.len() - 1].to_owned())
                 }
                 piece => escaped(piece),
             });
@@ -239,40 +275,40 @@ impl Scene<'_> {
         Some(pieces)
     }
 
-    fn graphql(&mut self, node: &Node, reach: &Reach) -> Option<Body> {
-        let fields = self.desk.fields(node, &GRAPHQL)?;
+    fn graphql(&mut self, node: &DocumentNode, reach: &VisibleSlots) -> Option<RequestBody> {
+        let fields = self.reader.fields(node, &GRAPHQL)?;
         let Some(query) = fields.get("query") else {
-            self.desk
-                .fault(node, "the query is missing", "query, variables, operation");
+            self.reader
+                .report(node, "the query is missing", "query, variables, operation");
             return None;
         };
-        let text = self.desk.scalar(query, "a GraphQL query")?;
+        let text = self.reader.scalar(query, "a GraphQL query")?;
         let mut pieces = vec![literal("{\"query\":")];
         pieces.extend(self.json_text(query, text, reach)?);
         if let Some(variables) = fields.get("variables") {
-            self.desk.entries(variables, "names and values")?;
+            self.reader.entries(variables, "names and values")?;
             pieces.push(literal(",\"variables\":"));
             pieces.extend(self.json_value(variables, reach)?);
         }
         if let Some(operation) = fields.get("operation") {
-            let text = self.desk.scalar(operation, "a name")?;
+            let text = self.reader.scalar(operation, "a name")?;
             pieces.push(literal(",\"operationName\":"));
             pieces.extend(self.json_text(operation, text, reach)?);
         }
         pieces.push(literal("}"));
-        Some(Body::Text {
+        Some(RequestBody::Text {
             content_type: Some(JSON_TYPE.to_owned()),
-            text: joined(pieces),
+            text: merge_literals(pieces),
         })
     }
 }
 
-fn literal(text: &str) -> Piece {
-    Piece::Literal(text.to_owned())
+fn literal(text: &str) -> TextPiece {
+    TextPiece::Literal(text.to_owned())
 }
 
-fn escaped(piece: Piece) -> Piece {
-    Piece::Call(Function::Json, vec![joined(vec![piece])])
+fn escaped(piece: TextPiece) -> TextPiece {
+    TextPiece::Call(Function::Json, vec![merge_literals(vec![piece])])
 }
 
 /// Whether a JSON text is within quotes behind `text`.

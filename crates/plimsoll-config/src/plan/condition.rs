@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use plimsoll_model::journey::{Condition, Operator, Piece, Text};
+use plimsoll_model::journey::{Condition, Operator, TextPiece, TextTemplate};
 
 use super::answer::regex_at;
-use super::names::{Reach, Scene};
+use super::scope::{PlanScope, VisibleSlots};
 use super::template::Spot;
-use super::tree::Node;
+use super::tree::DocumentNode;
 
 const VALID: &str = "one comparison such as {{ stock }} > 0, with ==, !=, <, <=, >, >=, contains or matches, or \
                      {{ name }} alone";
@@ -29,17 +29,21 @@ const OPERATORS: [(&str, Operator, bool); 13] = [
     (" matches ", Operator::Matches, false),
 ];
 
-impl Scene<'_> {
+impl PlanScope<'_> {
     /// Reads a condition.
-    pub(crate) fn condition(&mut self, node: &Node, reach: &Reach) -> Option<Condition> {
-        let text = self.desk.scalar(node, VALID)?;
+    pub(crate) fn condition(
+        &mut self,
+        node: &DocumentNode,
+        reach: &VisibleSlots,
+    ) -> Option<Condition> {
+        let text = self.reader.scalar(node, VALID)?;
         let spot = Spot::of(node, text);
         let (negated, start) = negation(text);
         let found = operators(text, start);
         if found.len() > 1 || has_words(text, start) {
             let at = found.get(1).map_or(start, |(range, _, _)| range.start);
             let words = ("this compares more than once".to_owned(), VALID.to_owned());
-            spot.note(self.desk, at, words, None);
+            spot.report(self.reader, at, words, None);
             return None;
         }
         let Some((range, operator, opposite)) = found.into_iter().next() else {
@@ -48,7 +52,7 @@ impl Scene<'_> {
             return Some(Condition {
                 left,
                 operator: Operator::Truthy,
-                right: Text::default(),
+                right: TextTemplate::default(),
                 negated,
             });
         };
@@ -58,13 +62,13 @@ impl Scene<'_> {
         self.must_vary(node, &[&left, &right])?;
         if operator == Operator::Matches {
             let Some(expression) = right.as_literal() else {
-                let fault = "a regular expression must be known before the run".to_owned();
-                spot.note(self.desk, range.end, (fault, VALID.to_owned()), None);
+                let message = "a regular expression must be known before the run".to_owned();
+                spot.report(self.reader, range.end, (message, VALID.to_owned()), None);
                 return None;
             };
             regex_at(
-                self.desk,
-                spot.place(self.desk, range.end),
+                self.reader,
+                spot.place(self.reader, range.end),
                 expression.to_owned(),
             )?;
         }
@@ -77,7 +81,12 @@ impl Scene<'_> {
     }
 
     /// One side, without the space and the quotes around it.
-    fn side(&mut self, spot: Spot<'_>, range: Range<usize>, reach: &Reach) -> Option<Text> {
+    fn side(
+        &mut self,
+        spot: Spot<'_>,
+        range: Range<usize>,
+        reach: &VisibleSlots,
+    ) -> Option<TextTemplate> {
         let written = &spot.text[range.clone()];
         let start = range.start + (written.len() - written.trim_start().len());
         let end = start + written.trim().len();
@@ -86,28 +95,28 @@ impl Scene<'_> {
             && ['\'', '"']
                 .iter()
                 .any(|quote| trimmed.starts_with(*quote) && trimmed.ends_with(*quote));
-        let part = if quoted {
+        let inner = if quoted {
             start + 1..end - 1
         } else {
             start..end
         };
         if trimmed.is_empty() {
             let words = ("one side is missing".to_owned(), VALID.to_owned());
-            spot.note(self.desk, start, words, None);
+            spot.report(self.reader, start, words, None);
             return None;
         }
-        self.text_at(spot.part(part), reach)
+        self.text_at(spot.slice(inner), reach)
     }
 
-    fn must_vary(&self, node: &Node, sides: &[&Text]) -> Option<()> {
-        let constant = |text: &&&Text| {
+    fn must_vary(&self, node: &DocumentNode, sides: &[&TextTemplate]) -> Option<()> {
+        let constant = |text: &&&TextTemplate| {
             text.pieces
                 .iter()
-                .all(|piece| matches!(piece, Piece::Literal(_)))
+                .all(|piece| matches!(piece, TextPiece::Literal(_)))
         };
         if sides.iter().filter(constant).count() == sides.len() {
-            self.desk
-                .fault(node, "nothing in this condition can vary", VALID);
+            self.reader
+                .report(node, "nothing in this condition can vary", VALID);
             return None;
         }
         Some(())
@@ -170,10 +179,10 @@ fn operators(text: &str, start: usize) -> Vec<(Range<usize>, Operator, bool)> {
 /// Whether comparisons are joined.
 fn has_words(text: &str, start: usize) -> bool {
     outside(text, start).into_iter().any(|range| {
-        let part = &text[range];
+        let segment = &text[range];
         [" and ", " or ", "&&", "||"]
             .iter()
-            .any(|word| part.contains(word))
+            .any(|word| segment.contains(word))
     })
 }
 

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use plimsoll_model::journey::{AtEnd, Feed, FeedOrder};
 use serde_json::Value;
 
-use super::desk::{Desk, Fields};
 use super::journeys::check_name;
-use super::names::Scene;
-use super::tree::{Kind, Node};
-use super::words::DATA;
+use super::keywords::DATA;
+use super::reader::{DocumentReader, MapFields};
+use super::scope::PlanScope;
+use super::tree::{DocumentNode, NodeKind};
 
 /// Longest file of data, bytes.
 pub(crate) const DATA_LEN_MAX: u64 = 256 << 20;
@@ -23,15 +23,15 @@ pub(crate) struct Rows {
 }
 
 /// Reads everything below `data:`.
-pub(crate) fn data(scene: &mut Scene<'_>, node: &Node) {
-    let desk = scene.desk;
-    for (key, node) in desk.entries(node, "data by name").unwrap_or_default() {
-        check_name(desk, key);
+pub(crate) fn data(scope: &mut PlanScope<'_>, node: &DocumentNode) {
+    let reader = scope.reader;
+    for (key, node) in reader.entries(node, "data by name").unwrap_or_default() {
+        check_name(reader, key);
         // A feed that cannot be read keeps its name, so that its uses are not told as faults again.
         let (feed, rows) =
-            feed(desk, &key.text, node).unwrap_or_else(|| (empty(&key.text), Vec::new()));
-        scene.feeds.push(feed);
-        scene.rows.push(rows);
+            feed(reader, &key.text, node).unwrap_or_else(|| (empty(&key.text), Vec::new()));
+        scope.feeds.push(feed);
+        scope.rows.push(rows);
     }
 }
 
@@ -47,8 +47,12 @@ fn empty(name: &str) -> Feed {
     }
 }
 
-fn feed(desk: &Desk<'_>, name: &str, node: &Node) -> Option<(Feed, Vec<Vec<String>>)> {
-    let fields = desk.fields(node, &DATA)?;
+fn feed(
+    reader: &DocumentReader<'_>,
+    name: &str,
+    node: &DocumentNode,
+) -> Option<(Feed, Vec<Vec<String>>)> {
+    let fields = reader.fields(node, &DATA)?;
     let mut feed = empty(name);
     let orders = [
         ("in order", FeedOrder::InOrder),
@@ -56,7 +60,7 @@ fn feed(desk: &Desk<'_>, name: &str, node: &Node) -> Option<(Feed, Vec<Vec<Strin
         ("unique", FeedOrder::Unique),
     ];
     if let Some(node) = fields.get("pick") {
-        feed.order = desk.one_of(node, &orders).unwrap_or_default();
+        feed.order = reader.one_of(node, &orders).unwrap_or_default();
     }
     let ends = [
         ("stop", AtEnd::Stop),
@@ -64,38 +68,38 @@ fn feed(desk: &Desk<'_>, name: &str, node: &Node) -> Option<(Feed, Vec<Vec<Strin
         ("error", AtEnd::Error),
     ];
     if let Some((key, node)) = fields.entry("at_end") {
-        feed.at_end = desk.one_of(node, &ends).unwrap_or_default();
+        feed.at_end = reader.one_of(node, &ends).unwrap_or_default();
         if feed.order != FeedOrder::Unique {
-            let fault = "only rows that are picked `unique` come to an end";
-            desk.note(key.span.start, fault, "pick: unique, or no at_end", None);
+            let message = "only rows that are picked `unique` come to an end";
+            reader.report_at(key.span.start, message, "pick: unique, or no at_end", None);
         }
     }
     if let Some(node) = fields.get("each") {
-        feed.each_iteration = desk
+        feed.each_iteration = reader
             .one_of(node, &[("user", false), ("iteration", true)])
             .unwrap_or_default();
     }
     let kinds = ["csv", "json", "rows"];
-    let Some((key, source)) = desk.exactly_one(&fields, &kinds) else {
+    let Some((key, source)) = reader.exactly_one(&fields, &kinds) else {
         for (key, source) in fields.among(&kinds) {
-            rows(desk, &fields, &key.text, source);
+            rows(reader, &fields, &key.text, source);
         }
         return None;
     };
     if let Some((delimiter, _)) = fields.entry("delimiter")
         && key.text != "csv"
     {
-        desk.note(
+        reader.report_at(
             delimiter.span.start,
             "`delimiter` means nothing here",
             "with csv only",
             None,
         );
     }
-    let (path, rows) = rows(desk, &fields, &key.text, source)?;
+    let (path, rows) = rows(reader, &fields, &key.text, source)?;
     feed.path = path;
     if rows.rows.is_empty() {
-        desk.fault(
+        reader.report(
             source,
             format!("there are no rows in `{name}`"),
             "one row at least",
@@ -108,37 +112,37 @@ fn feed(desk: &Desk<'_>, name: &str, node: &Node) -> Option<(Feed, Vec<Vec<Strin
 
 /// The rows that a feed says, and the file that they are from.
 fn rows(
-    desk: &Desk<'_>,
-    fields: &Fields<'_>,
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
     kind: &str,
-    source: &Node,
+    source: &DocumentNode,
 ) -> Option<(Option<PathBuf>, Rows)> {
     if kind == "rows" {
-        return Some((None, written(desk, source)?));
+        return Some((None, written(reader, source)?));
     }
-    let path = desk.word(source, "the name of a file")?;
-    let content = desk.file(source, &path, DATA_LEN_MAX)?;
+    let path = reader.word(source, "the name of a file")?;
+    let content = reader.file(source, &path, DATA_LEN_MAX)?;
     let rows = if kind == "csv" {
-        csv_rows(desk, fields, source, &path, &content)?
+        csv_rows(reader, fields, source, &path, &content)?
     } else {
-        json_rows(desk, source, &path, &content)?
+        json_rows(reader, source, &path, &content)?
     };
     Some((Some(PathBuf::from(path)), rows))
 }
 
 pub(crate) fn csv_rows(
-    desk: &Desk<'_>,
-    fields: &Fields<'_>,
-    node: &Node,
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
+    node: &DocumentNode,
     path: &str,
     content: &[u8],
 ) -> Option<Rows> {
     let delimiter = match fields.get("delimiter") {
-        Some(node) => match desk.text(node, "one character")?.as_str() {
+        Some(node) => match reader.text(node, "one character")?.as_str() {
             "tab" => b'\t',
             text if text.len() == 1 => text.as_bytes()[0],
             text => {
-                desk.fault(
+                reader.report(
                     node,
                     format!("`{text}` is not one character"),
                     "one character of ASCII, or tab",
@@ -148,40 +152,44 @@ pub(crate) fn csv_rows(
         },
         None => b',',
     };
-    let mut reader = csv::ReaderBuilder::new()
+    let mut csv_reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
         .from_reader(content);
-    let columns: Vec<String> = match reader.headers() {
+    let columns: Vec<String> = match csv_reader.headers() {
         Ok(names) => names.iter().map(|name| name.trim().to_owned()).collect(),
         Err(error) => {
-            desk.fault(node, format!("`{path}`: {error}"), "a CSV file in UTF-8");
+            reader.report(node, format!("`{path}`: {error}"), "a CSV file in UTF-8");
             return None;
         }
     };
-    check_columns(desk, node, path, &columns)?;
+    check_columns(reader, node, path, &columns)?;
     let mut rows = Vec::new();
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     let mut count = 0;
-    for record in reader.records() {
+    for record in csv_reader.records() {
         match record {
             Ok(record) => rows.push(record.iter().map(str::to_owned).collect()),
             Err(error) => {
                 count += 1;
-                if faults.len() < ROWS_SHOWN {
-                    faults.push(csv_fault(&error));
+                if errors.len() < ROWS_SHOWN {
+                    errors.push(describe_csv_error(&error));
                 }
             }
         }
     }
     if count > 0 {
-        let fault = format!("`{path}` has {count} faulty rows: {}", faults.join("; "));
-        desk.fault(node, fault, format!("{} values in each row", columns.len()));
+        let message = format!("`{path}` has {count} faulty rows: {}", errors.join("; "));
+        reader.report(
+            node,
+            message,
+            format!("{} values in each row", columns.len()),
+        );
         return None;
     }
     Some(Rows { columns, rows })
 }
 
-fn csv_fault(error: &csv::Error) -> String {
+fn describe_csv_error(error: &csv::Error) -> String {
     let line = error.position().map_or(0, csv::Position::line);
     match error.kind() {
         csv::ErrorKind::UnequalLengths {
@@ -194,9 +202,14 @@ fn csv_fault(error: &csv::Error) -> String {
     }
 }
 
-fn check_columns(desk: &Desk<'_>, node: &Node, path: &str, columns: &[String]) -> Option<()> {
+fn check_columns(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    path: &str,
+    columns: &[String],
+) -> Option<()> {
     if columns.iter().all(String::is_empty) {
-        desk.fault(
+        reader.report(
             node,
             format!("`{path}` is empty"),
             "a first line that names the columns",
@@ -205,7 +218,7 @@ fn check_columns(desk: &Desk<'_>, node: &Node, path: &str, columns: &[String]) -
     }
     for (place, column) in columns.iter().enumerate() {
         if columns[..place].contains(column) {
-            desk.fault(
+            reader.report(
                 node,
                 format!("`{path}` has the column `{column}` twice"),
                 "each column once",
@@ -217,10 +230,15 @@ fn check_columns(desk: &Desk<'_>, node: &Node, path: &str, columns: &[String]) -
 }
 
 /// A list of objects, or one object a line.
-fn json_rows(desk: &Desk<'_>, node: &Node, path: &str, content: &[u8]) -> Option<Rows> {
-    let fault = |reason: String| {
+fn json_rows(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    path: &str,
+    content: &[u8],
+) -> Option<Rows> {
+    let report = |reason: String| {
         let valid = "a list of objects, or one object a line";
-        desk.fault(node, format!("`{path}`: {reason}"), valid);
+        reader.report(node, format!("`{path}`: {reason}"), valid);
     };
     let is_list = content.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
     let values: Result<Vec<Value>, _> = if is_list {
@@ -233,14 +251,14 @@ fn json_rows(desk: &Desk<'_>, node: &Node, path: &str, content: &[u8]) -> Option
     let values = match values {
         Ok(values) => values,
         Err(error) => {
-            fault(error.to_string());
+            report(error.to_string());
             return None;
         }
     };
-    let mut table = Table::default();
+    let mut table = RowTable::default();
     for (place, value) in values.into_iter().enumerate() {
         let Value::Object(object) = value else {
-            fault(format!("value {} is not an object", place + 1));
+            report(format!("value {} is not an object", place + 1));
             return None;
         };
         table.begin();
@@ -257,18 +275,18 @@ fn json_rows(desk: &Desk<'_>, node: &Node, path: &str, content: &[u8]) -> Option
 }
 
 /// Rows written in the plan.
-fn written(desk: &Desk<'_>, node: &Node) -> Option<Rows> {
-    let mut table = Table::default();
-    for item in desk.list(node, "rows, such as { name: ada }") {
+fn written(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Rows> {
+    let mut table = RowTable::default();
+    for item in reader.list(node, "rows, such as { name: ada }") {
         table.begin();
-        if let Kind::Map(entries) = &item.kind {
+        if let NodeKind::Map(entries) = &item.kind {
             for (key, value) in entries {
-                table.put(&key.text, desk.text(value, "a single value")?);
+                table.put(&key.text, reader.text(value, "a single value")?);
             }
         } else {
             table.put(
                 "value",
-                desk.text(item, "a single value, or names and values")?,
+                reader.text(item, "a single value, or names and values")?,
             );
         }
     }
@@ -277,12 +295,12 @@ fn written(desk: &Desk<'_>, node: &Node) -> Option<Rows> {
 
 /// Rows whose columns become known one after another; what a row does not have is empty.
 #[derive(Default)]
-struct Table {
+struct RowTable {
     columns: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl RowTable {
     fn begin(&mut self) {
         self.rows.push(vec![String::new(); self.columns.len()]);
     }

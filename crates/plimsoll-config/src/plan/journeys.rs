@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_model::journey::{Journey, Text};
+use plimsoll_model::journey::{Journey, TextTemplate};
 
-use super::desk::{Desk, Fields};
-use super::names::{Reach, Scene, index};
+use super::keywords::JOURNEY;
 use super::process::process;
+use super::reader::{DocumentReader, MapFields};
+use super::scope::{PlanScope, VisibleSlots, index};
 use super::steps::{Walk, can_take_time, names_set};
-use super::tree::{Key, Kind, Node};
-use super::words::JOURNEY;
+use super::tree::{DocumentKey, DocumentNode, NodeKind};
 
 /// Connections per user and origin of a journey with pages, as browsers have them.
 const CONNECTIONS_WITH_PAGES: u32 = 6;
@@ -29,51 +29,55 @@ const NOTES_MAX: usize = 20;
 const TAKEN: [&str; 2] = ["user", "iteration"];
 
 /// Whether a name can stand in a template.
-pub(crate) fn check_name(desk: &Desk<'_>, key: &Key) -> bool {
+pub(crate) fn check_name(reader: &DocumentReader<'_>, key: &DocumentKey) -> bool {
     let name = key.text.as_str();
     let inside = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     let is_name =
         name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(inside);
     if !is_name {
-        let fault = format!("`{name}` cannot be named in a template");
-        desk.note(
+        let message = format!("`{name}` cannot be named in a template");
+        reader.report_at(
             key.span.start,
-            fault,
+            message,
             "letters, digits, `_` and `-`, a letter first",
             None,
         );
     } else if TAKEN.contains(&name) {
-        let fault = format!("`{name}` is the number of the {name}");
-        desk.note(key.span.start, fault, "another name", None);
+        let message = format!("`{name}` is the number of the {name}");
+        reader.report_at(key.span.start, message, "another name", None);
         return false;
     }
     is_name
 }
 
 /// Reads all journeys of a plan; none for a plan of a URL alone.
-pub(crate) fn journeys(scene: &mut Scene<'_>, plan: &Fields<'_>, name: &str) -> Vec<Journey> {
+pub(crate) fn journeys(
+    scope: &mut PlanScope<'_>,
+    plan: &MapFields<'_>,
+    name: &str,
+) -> Vec<Journey> {
     let own = plan.among(&OWN_WORDS);
     let Some((key, node)) = plan.entry("journeys") else {
         if own.is_empty() {
             return Vec::new();
         }
-        return vec![journey(scene, plan, name, 0, plan.get("headers"))];
+        return vec![journey(scope, plan, name, 0, plan.get("headers"))];
     };
     for (own, _) in own {
-        let fault = format!("`{}` belongs into one of the journeys", own.text);
-        scene.desk.note(
+        let message = format!("`{}` belongs into one of the journeys", own.text);
+        scope.reader.report_at(
             own.span.start,
-            fault,
+            message,
             "journeys: { NAME: { steps: [...] } }",
             None,
         );
     }
-    let entries = scene
-        .desk
+    let entries = scope
+        .reader
         .entries(node, "journeys by name")
         .unwrap_or_default();
     if entries.is_empty() {
-        scene.desk.note(
+        scope.reader.report_at(
             key.span.start,
             "there is no journey",
             "one journey at least",
@@ -83,8 +87,8 @@ pub(crate) fn journeys(scene: &mut Scene<'_>, plan: &Fields<'_>, name: &str) -> 
     let mut journeys = Vec::new();
     for (place, (key, node)) in entries.iter().enumerate() {
         // One that cannot be read keeps its place, so that the others keep their index.
-        journeys.push(match scene.desk.fields(node, &JOURNEY) {
-            Some(fields) => journey(scene, &fields, &key.text, index(place), plan.get("headers")),
+        journeys.push(match scope.reader.fields(node, &JOURNEY) {
+            Some(fields) => journey(scope, &fields, &key.text, index(place), plan.get("headers")),
             None => Journey {
                 name: key.text.clone(),
                 ..Journey::default()
@@ -95,28 +99,28 @@ pub(crate) fn journeys(scene: &mut Scene<'_>, plan: &Fields<'_>, name: &str) -> 
 }
 
 fn journey(
-    scene: &mut Scene<'_>,
-    fields: &Fields<'_>,
+    scope: &mut PlanScope<'_>,
+    fields: &MapFields<'_>,
     name: &str,
     place: u32,
-    plan_headers: Option<&Node>,
+    plan_headers: Option<&DocumentNode>,
 ) -> Journey {
-    let desk = scene.desk;
-    let known = known_slots(scene, fields);
-    let any_order = Reach {
+    let reader = scope.reader;
+    let known = known_slots(scope, fields);
+    let any_order = VisibleSlots {
         known: known.clone(),
         set: None,
     };
     let own_headers = fields
         .get("headers")
         .filter(|own| !plan_headers.is_some_and(|plan| std::ptr::eq(*own, plan)));
-    let headers = headers(scene, plan_headers, own_headers, &any_order);
+    let headers = headers(scope, plan_headers, own_headers, &any_order);
     let mut walk = Walk {
-        scene,
+        scope,
         journey: place,
         once: true,
         groups: Vec::new(),
-        reach: Reach {
+        reach: VisibleSlots {
             known,
             set: Some(BTreeSet::new()),
         },
@@ -132,27 +136,27 @@ fn journey(
         .map(|node| walk.steps(node))
         .unwrap_or_default();
     let has_page = walk.has_page;
-    note_unused(scene, fields);
+    note_unused(scope, fields);
     let connections_default = if has_page { CONNECTIONS_WITH_PAGES } else { 1 };
     let process = fields
         .get("process")
-        .and_then(|node| process(scene, fields, node));
-    let weight = fields.get("weight").and_then(|node| weight(desk, node));
+        .and_then(|node| process(scope, fields, node));
+    let weight = fields.get("weight").and_then(|node| weight(reader, node));
     let mut iterations = fields
         .get("iterations")
-        .and_then(|node| desk.count(node, 1..=u64::from(u32::MAX)));
-    check_steps(desk, fields, &steps);
+        .and_then(|node| reader.count(node, 1..=u64::from(u32::MAX)));
+    check_steps(reader, fields, &steps);
     if steps.is_empty() && fields.get("process").is_none() {
         // What is done once needs no loop around nothing.
         iterations = Some(1);
     }
     let switch = |word: &str, otherwise: bool| {
-        let read = fields.get(word).and_then(|node| desk.switch(node));
+        let read = fields.get(word).and_then(|node| reader.switch(node));
         read.unwrap_or(otherwise)
     };
     let connections = fields
         .get("connections")
-        .and_then(|node| desk.count32(node, 1..=6));
+        .and_then(|node| reader.count32(node, 1..=6));
     Journey {
         name: name.to_owned(),
         weight: weight.unwrap_or(1.0),
@@ -168,7 +172,7 @@ fn journey(
 }
 
 /// Slots of everything that the journey captures or sets, so that a name used too early is told from an unknown one.
-fn known_slots(scene: &mut Scene<'_>, fields: &Fields<'_>) -> BTreeSet<u32> {
+fn known_slots(scope: &mut PlanScope<'_>, fields: &MapFields<'_>) -> BTreeSet<u32> {
     let mut names = Vec::new();
     for word in ["once", "steps"] {
         if let Some(node) = fields.get(word) {
@@ -177,21 +181,23 @@ fn known_slots(scene: &mut Scene<'_>, fields: &Fields<'_>) -> BTreeSet<u32> {
     }
     let mut known = BTreeSet::new();
     for key in names {
-        if !check_name(scene.desk, key) {
+        if !check_name(scope.reader, key) {
             continue;
         }
-        if scene.feeds.iter().any(|feed| feed.name == key.text) {
-            let fault = format!("`{}` is the name of data already", key.text);
-            scene.desk.note(key.span.start, fault, "another name", None);
+        if scope.feeds.iter().any(|feed| feed.name == key.text) {
+            let message = format!("`{}` is the name of data already", key.text);
+            scope
+                .reader
+                .report_at(key.span.start, message, "another name", None);
             continue;
         }
-        known.insert(scene.slot(&key.text));
+        known.insert(scope.slot(&key.text));
     }
     known
 }
 
 /// A value that is captured and never used costs its search in every answer; it may be meant as an expectation.
-fn note_unused(scene: &mut Scene<'_>, fields: &Fields<'_>) {
+fn note_unused(scope: &mut PlanScope<'_>, fields: &MapFields<'_>) {
     let mut names = Vec::new();
     for word in ["once", "steps"] {
         if let Some(node) = fields.get(word) {
@@ -200,27 +206,27 @@ fn note_unused(scene: &mut Scene<'_>, fields: &Fields<'_>) {
     }
     for key in names {
         let name = &key.text;
-        if scene.notes.len() < NOTES_MAX && !scene.uses(name) {
+        if scope.notes.len() < NOTES_MAX && !scope.uses(name) {
             let note = format!(
                 "`{name}` is kept and never used; to expect it alone, `expect` says it more plainly"
             );
-            scene.notes.push((key.span.start, note));
+            scope.notes.push((key.span.start, note));
         }
     }
 }
 
 /// The plan's headers and the journey's, which replace those of the same name.
 fn headers(
-    scene: &mut Scene<'_>,
-    plan: Option<&Node>,
-    own: Option<&Node>,
-    reach: &Reach,
-) -> Vec<(String, Text)> {
+    scope: &mut PlanScope<'_>,
+    plan: Option<&DocumentNode>,
+    own: Option<&DocumentNode>,
+    reach: &VisibleSlots,
+) -> Vec<(String, TextTemplate)> {
     let mut headers = plan
-        .map(|node| scene.headers(node, reach))
+        .map(|node| scope.headers(node, reach))
         .unwrap_or_default();
     for (name, value) in own
-        .map(|node| scene.headers(node, reach))
+        .map(|node| scope.headers(node, reach))
         .unwrap_or_default()
     {
         headers.retain(|(have, _)| !have.eq_ignore_ascii_case(&name));
@@ -229,10 +235,10 @@ fn headers(
     headers
 }
 
-fn weight(desk: &Desk<'_>, node: &Node) -> Option<f64> {
-    let weight = desk.number(node)?;
+fn weight(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<f64> {
+    let weight = reader.number(node)?;
     if weight <= 0.0 {
-        desk.fault(
+        reader.report(
             node,
             "this weight gives the journey no users",
             "above 0; leave the journey out otherwise",
@@ -242,31 +248,40 @@ fn weight(desk: &Desk<'_>, node: &Node) -> Option<f64> {
     Some(weight)
 }
 
-fn check_steps(desk: &Desk<'_>, fields: &Fields<'_>, steps: &[plimsoll_model::journey::Step]) {
+fn check_steps(
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
+    steps: &[plimsoll_model::journey::Step],
+) {
     if fields.get("process").is_some() {
         return;
     }
     match fields.entry("steps") {
         None if fields.get("once").is_none() => {
-            desk.fault(
+            reader.report(
                 fields.node,
                 "this journey has no steps",
                 "steps, once or process",
             );
         }
         Some((key, node)) if is_empty(node) => {
-            let fault = "there is no step";
-            desk.note(key.span.start, fault, "one step at least", None);
+            let message = "there is no step";
+            reader.report_at(key.span.start, message, "one step at least", None);
         }
         // Of steps that could not be read nothing is known; they are noted already.
         Some((key, _)) if !steps.is_empty() && !can_take_time(steps) => {
-            let fault = "nothing here takes any time";
-            desk.note(key.span.start, fault, "one request or pause at least", None);
+            let message = "nothing here takes any time";
+            reader.report_at(
+                key.span.start,
+                message,
+                "one request or pause at least",
+                None,
+            );
         }
         _ => {}
     }
 }
 
-fn is_empty(node: &Node) -> bool {
-    node.is_null() || matches!(&node.kind, Kind::List(items) if items.is_empty())
+fn is_empty(node: &DocumentNode) -> bool {
+    node.is_null() || matches!(&node.kind, NodeKind::List(items) if items.is_empty())
 }

@@ -7,13 +7,13 @@ use std::time::Duration;
 use plimsoll_model::journey::{Journey, UserPhase};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::{Find, Load};
-use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::schedule::{LoadPhase, Spacing};
 
 use find::find;
 
-use super::desk::{Desk, Fields};
-use super::tree::{Key, Kind, Node};
-use super::words::{LOAD, PHASE};
+use super::keywords::{LOAD, PHASE};
+use super::reader::{DocumentReader, MapFields};
+use super::tree::{DocumentKey, DocumentNode, NodeKind};
 use crate::load::{PHASES_MAX, RateRange, rate_range};
 use crate::units;
 
@@ -67,20 +67,24 @@ pub enum Effort {
 }
 
 /// Reads `load:`. Without journeys, arrivals are requests.
-pub(crate) fn load(desk: &Desk<'_>, node: &Node, journeys: &[Journey]) -> Option<LoadPlan> {
-    if matches!(node.kind, Kind::List(_)) {
-        return phases(desk, node, journeys, Spacing::default()).map(LoadPlan::Fixed);
+pub(crate) fn load(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    journeys: &[Journey],
+) -> Option<LoadPlan> {
+    if matches!(node.kind, NodeKind::List(_)) {
+        return phases(reader, node, journeys, Spacing::default()).map(LoadPlan::Fixed);
     }
-    let fields = desk.fields(node, &LOAD)?;
-    look_at_values(desk, &fields);
-    let Some((key, value)) = desk.exactly_one(&fields, &KINDS) else {
+    let fields = reader.fields(node, &LOAD)?;
+    check_values(reader, &fields);
+    let Some((key, value)) = reader.exactly_one(&fields, &KINDS) else {
         // Whichever it is to be, what is said of each is looked at.
         for (key, value) in fields.among(&KINDS) {
-            look_at_kind(desk, &key.text, value, journeys);
+            check_kind(reader, &key.text, value, journeys);
         }
         return None;
     };
-    let spacing = spacing(desk, &fields)?;
+    let spacing = spacing(reader, &fields)?;
     let kind = key.text.as_str();
     let allowed: &[&str] = match kind {
         "users" => &["within", "connect", "hold", "for", "iterations"],
@@ -88,27 +92,27 @@ pub(crate) fn load(desk: &Desk<'_>, node: &Node, journeys: &[Journey]) -> Option
         "connections" => &["for", "think"],
         _ => &["spacing"],
     };
-    desk.only(&fields, kind, allowed, &LOAD);
-    needs_steps(desk, key, kind, journeys)?;
-    let reader = Reader {
-        desk,
+    reader.only(&fields, kind, allowed, &LOAD);
+    needs_steps(reader, key, kind, journeys)?;
+    let load_reader = LoadReader {
+        reader,
         fields,
         journeys,
         spacing,
     };
     let fixed = match kind {
-        "users" => reader.users(value),
-        "connections" => reader.connections(value),
-        "phases" => phases(desk, value, journeys, spacing),
-        "find" => return find(desk, value, journeys, spacing).map(LoadPlan::Find),
-        _ => reader.arrivals(value),
+        "users" => load_reader.users(value),
+        "connections" => load_reader.connections(value),
+        "phases" => phases(reader, value, journeys, spacing),
+        "find" => return find(reader, value, journeys, spacing).map(LoadPlan::Find),
+        _ => load_reader.arrivals(value),
     };
     fixed.map(LoadPlan::Fixed)
 }
 
-fn spacing(desk: &Desk<'_>, fields: &Fields<'_>) -> Option<Spacing> {
+fn spacing(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option<Spacing> {
     match fields.get("spacing") {
-        Some(node) => desk.one_of(
+        Some(node) => reader.one_of(
             node,
             &[("poisson", Spacing::Poisson), ("even", Spacing::Even)],
         ),
@@ -117,7 +121,7 @@ fn spacing(desk: &Desk<'_>, fields: &Fields<'_>) -> Option<Spacing> {
 }
 
 /// Notes what is wrong with values beside a load, whatever the load is: a mistake of one hides none of another.
-fn look_at_values(desk: &Desk<'_>, fields: &Fields<'_>) {
+fn check_values(reader: &DocumentReader<'_>, fields: &MapFields<'_>) {
     for (key, node) in fields.among(&[
         "within",
         "think",
@@ -129,49 +133,54 @@ fn look_at_values(desk: &Desk<'_>, fields: &Fields<'_>) {
     ]) {
         match key.text.as_str() {
             "within" | "think" => {
-                desk.duration(node);
+                reader.duration(node);
             }
             "hold" | "for" => {
-                desk.duration_above_zero(node);
+                reader.duration_above_zero(node);
             }
             "iterations" => {
-                desk.count(node, 1..=u64::MAX);
+                reader.count(node, 1..=u64::MAX);
             }
             "connect" => {
-                desk.value(node, "a rate such as 120/s", units::rate_above_zero);
+                reader.value(node, "a rate such as 120/s", units::rate_above_zero);
             }
             _ => {
-                spacing(desk, fields);
+                spacing(reader, fields);
             }
         }
     }
 }
 
 /// Notes what is wrong with one of several loads that cannot stand together.
-fn look_at_kind(desk: &Desk<'_>, kind: &str, node: &Node, journeys: &[Journey]) {
+fn check_kind(reader: &DocumentReader<'_>, kind: &str, node: &DocumentNode, journeys: &[Journey]) {
     match kind {
         "users" => {
-            desk.count32(node, 1..=USERS_COUNT_MAX);
+            reader.count32(node, 1..=USERS_COUNT_MAX);
         }
         "connections" => {
-            desk.count32(node, 1..=CONNECTIONS_MAX);
+            reader.count32(node, 1..=CONNECTIONS_MAX);
         }
         "rate" | "sessions" => {
-            desk.value(node, RATE_VALID, rate_range);
+            reader.value(node, RATE_VALID, rate_range);
         }
         "phases" => {
-            phases(desk, node, journeys, Spacing::default());
+            phases(reader, node, journeys, Spacing::default());
         }
         "find" => {
-            find(desk, node, journeys, Spacing::default());
+            find(reader, node, journeys, Spacing::default());
         }
         _ => {}
     }
 }
 
 /// Users and sessions go through steps; connections do not.
-fn needs_steps(desk: &Desk<'_>, key: &Key, kind: &str, journeys: &[Journey]) -> Option<()> {
-    let (fault, valid) = match (kind, journeys.is_empty()) {
+fn needs_steps(
+    reader: &DocumentReader<'_>,
+    key: &DocumentKey,
+    kind: &str,
+    journeys: &[Journey],
+) -> Option<()> {
+    let (message, valid) = match (kind, journeys.is_empty()) {
         ("users" | "sessions", true) => (
             format!("`{kind}` go through steps, and this plan has none"),
             "rate or connections, or a plan with journeys",
@@ -182,12 +191,12 @@ fn needs_steps(desk: &Desk<'_>, key: &Key, kind: &str, journeys: &[Journey]) -> 
         ),
         _ => return Some(()),
     };
-    desk.note(key.span.start, fault, valid, None);
+    reader.report_at(key.span.start, message, valid, None);
     None
 }
 
 /// Each phase with the weights of the journeys in it, empty for their own.
-type Mixed = (Phase, Vec<f64>);
+type Mixed = (LoadPhase, Vec<f64>);
 
 fn arrivals(journeys: &[Journey], phases: Vec<Mixed>, spacing: Spacing) -> Load {
     let (phases, mut mixes): (Vec<_>, Vec<_>) = phases.into_iter().unzip();
@@ -204,38 +213,38 @@ fn arrivals(journeys: &[Journey], phases: Vec<Mixed>, spacing: Spacing) -> Load 
     }
 }
 
-struct Reader<'d, 'a, 'n> {
-    desk: &'d Desk<'a>,
-    fields: Fields<'n>,
+struct LoadReader<'d, 'a, 'n> {
+    reader: &'d DocumentReader<'a>,
+    fields: MapFields<'n>,
     journeys: &'d [Journey],
     spacing: Spacing,
 }
 
-impl Reader<'_, '_, '_> {
+impl LoadReader<'_, '_, '_> {
     fn lasting(&self, word: &str) -> Option<Duration> {
-        lasting(self.desk, &self.fields, word)
+        lasting(self.reader, &self.fields, word)
     }
 
-    fn users(&self, node: &Node) -> Option<Load> {
-        let desk = self.desk;
-        let users = desk.count32(node, 1..=USERS_COUNT_MAX).map(f64::from);
+    fn users(&self, node: &DocumentNode) -> Option<Load> {
+        let reader = self.reader;
+        let users = reader.count32(node, 1..=USERS_COUNT_MAX).map(f64::from);
         let within = match (self.fields.get("within"), self.fields.entry("connect")) {
             (Some(_), Some((key, _))) => {
-                let fault = "`within` and `connect` cannot stand together";
+                let message = "`within` and `connect` cannot stand together";
                 let valid = "within (a time) or connect (how many come per second)";
-                desk.note(key.span.start, fault, valid, None);
+                reader.report_at(key.span.start, message, valid, None);
                 return None;
             }
-            (Some(node), None) => desk.duration(node)?,
+            (Some(node), None) => reader.duration(node)?,
             (None, Some((_, node))) => {
-                let rate = desk.value(node, "a rate such as 120/s", units::rate_above_zero)?;
+                let rate = reader.value(node, "a rate such as 120/s", units::rate_above_zero)?;
                 let seconds = users? / rate;
                 Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
             }
             (None, None) => Duration::ZERO,
         };
         let iterations = match self.fields.get("iterations") {
-            Some(node) => Some(desk.count(node, 1..=u64::MAX)?),
+            Some(node) => Some(reader.count(node, 1..=u64::MAX)?),
             None => None,
         };
         let is_bounded = iterations.is_some()
@@ -245,16 +254,16 @@ impl Reader<'_, '_, '_> {
                 .all(|journey| journey.iterations.is_some());
         let hold = match (self.fields.get("hold"), self.fields.entry("for")) {
             (Some(_), Some((key, _))) => {
-                let fault = "`hold` and `for` cannot stand together";
+                let message = "`hold` and `for` cannot stand together";
                 let valid = "hold (once all users are there) or for (all of it)";
-                desk.note(key.span.start, fault, valid, None);
+                reader.report_at(key.span.start, message, valid, None);
                 return None;
             }
-            (Some(node), None) => desk.duration_above_zero(node)?,
+            (Some(node), None) => reader.duration_above_zero(node)?,
             (None, Some((_, node))) => {
-                let whole = desk.duration_above_zero(node)?;
+                let whole = reader.duration_above_zero(node)?;
                 if whole < within {
-                    desk.fault(
+                    reader.report(
                         node,
                         "the load ends before all users have come",
                         "longer than within",
@@ -281,10 +290,10 @@ impl Reader<'_, '_, '_> {
         })
     }
 
-    fn connections(&self, node: &Node) -> Option<Load> {
-        let connections = self.desk.count32(node, 1..=CONNECTIONS_MAX);
+    fn connections(&self, node: &DocumentNode) -> Option<Load> {
+        let connections = self.reader.count32(node, 1..=CONNECTIONS_MAX);
         let think = match self.fields.get("think") {
-            Some(node) => self.desk.duration(node)?,
+            Some(node) => self.reader.duration(node)?,
             None => Duration::ZERO,
         };
         let lasting = self.lasting("for");
@@ -295,26 +304,26 @@ impl Reader<'_, '_, '_> {
         })
     }
 
-    fn arrivals(&self, node: &Node) -> Option<Load> {
-        let range = self.desk.value(node, RATE_VALID, rate_range);
+    fn arrivals(&self, node: &DocumentNode) -> Option<Load> {
+        let range = self.reader.value(node, RATE_VALID, rate_range);
         let lasting = self.lasting("for");
         let RateRange { from, to } = range?;
         Some(arrivals(
             self.journeys,
-            vec![(Phase::ramp(from, to, lasting?), Vec::new())],
+            vec![(LoadPhase::ramp(from, to, lasting?), Vec::new())],
             self.spacing,
         ))
     }
 }
 
 /// A duration that must be there.
-fn lasting(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Option<Duration> {
+fn lasting(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Option<Duration> {
     let Some(node) = fields.get(word) else {
         let valid = format!("{word}: a duration such as 5m");
-        desk.fault(fields.node, "how long is not said", valid);
+        reader.report(fields.node, "how long is not said", valid);
         return None;
     };
-    desk.duration_above_zero(node)
+    reader.duration_above_zero(node)
 }
 
 const RATE_VALID: &str = "a rate such as 300/s, or a range such as 50/s..300/s";
@@ -326,10 +335,15 @@ enum Stretch {
     Arrivals(Mixed),
 }
 
-fn phases(desk: &Desk<'_>, node: &Node, journeys: &[Journey], spacing: Spacing) -> Option<Load> {
-    let items = desk.list(node, "phases, such as { users: 100, for: 1m }");
+fn phases(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    journeys: &[Journey],
+    spacing: Spacing,
+) -> Option<Load> {
+    let items = reader.list(node, "phases, such as { users: 100, for: 1m }");
     if items.is_empty() || items.len() > PHASES_MAX {
-        desk.fault(
+        reader.report(
             node,
             format!("there are {} phases", items.len()),
             "1 to 10,000 phases",
@@ -341,7 +355,7 @@ fn phases(desk: &Desk<'_>, node: &Node, journeys: &[Journey], spacing: Spacing) 
     let (mut is_whole, mut is_mixed) = (true, false);
     let mut level = 0.0;
     for item in items {
-        match phase(desk, item, journeys, level) {
+        match phase(reader, item, journeys, level) {
             Some(Stretch::Users(phase)) => {
                 level = phase.to;
                 users.push(phase);
@@ -353,9 +367,9 @@ fn phases(desk: &Desk<'_>, node: &Node, journeys: &[Journey], spacing: Spacing) 
             None => is_whole = false,
         }
         if !users.is_empty() && !rates.is_empty() && !is_mixed {
-            let fault = "users and arrivals are mixed";
+            let message = "users and arrivals are mixed";
             let valid = "phases of users, or phases of rate and sessions";
-            desk.fault(item, fault, valid);
+            reader.report(item, message, valid);
             is_mixed = true;
         }
     }
@@ -369,33 +383,38 @@ fn phases(desk: &Desk<'_>, node: &Node, journeys: &[Journey], spacing: Spacing) 
     }
 }
 
-fn phase(desk: &Desk<'_>, node: &Node, journeys: &[Journey], level: f64) -> Option<Stretch> {
-    let fields = desk.fields(node, &PHASE)?;
-    let lasting = lasting(desk, &fields, "for");
+fn phase(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    journeys: &[Journey],
+    level: f64,
+) -> Option<Stretch> {
+    let fields = reader.fields(node, &PHASE)?;
+    let lasting = lasting(reader, &fields, "for");
     let mix = match fields.entry("mix") {
         Some((key, _)) if journeys.is_empty() => {
-            let fault = "there are no journeys to mix";
-            desk.note(key.span.start, fault, "a plan with journeys", None);
+            let message = "there are no journeys to mix";
+            reader.report_at(key.span.start, message, "a plan with journeys", None);
             None
         }
-        Some((_, node)) => mix(desk, node, journeys),
+        Some((_, node)) => mix(reader, node, journeys),
         None => Some(Vec::new()),
     };
     let kinds = ["users", "rate", "sessions", "spike"];
-    let Some((key, value)) = desk.exactly_one(&fields, &kinds) else {
+    let Some((key, value)) = reader.exactly_one(&fields, &kinds) else {
         for (key, value) in fields.among(&kinds) {
-            level_of(desk, key, value, level);
+            level_of(reader, key, value, level);
         }
         return None;
     };
-    let level = level_of(desk, key, value, level);
+    let level = level_of(reader, key, value, level);
     let is_users = match level {
         Some(Level::Users(..)) => true,
         Some(Level::Rate(_)) => false,
         None => key.text == "users",
     };
     let kind = if is_users { "users" } else { &key.text };
-    needs_steps(desk, key, kind, journeys)?;
+    needs_steps(reader, key, kind, journeys)?;
     let (mix, lasting) = (mix?, lasting?);
     Some(match level? {
         Level::Users(from, to) => Stretch::Users(UserPhase {
@@ -404,7 +423,9 @@ fn phase(desk: &Desk<'_>, node: &Node, journeys: &[Journey], level: f64) -> Opti
             lasting,
             mix,
         }),
-        Level::Rate(range) => Stretch::Arrivals((Phase::ramp(range.from, range.to, lasting), mix)),
+        Level::Rate(range) => {
+            Stretch::Arrivals((LoadPhase::ramp(range.from, range.to, lasting), mix))
+        }
     })
 }
 
@@ -415,29 +436,34 @@ enum Level {
 }
 
 /// Reads how high a phase is that comes after a level.
-fn level_of(desk: &Desk<'_>, key: &Key, value: &Node, before: f64) -> Option<Level> {
+fn level_of(
+    reader: &DocumentReader<'_>,
+    key: &DocumentKey,
+    value: &DocumentNode,
+    before: f64,
+) -> Option<Level> {
     let is_users = match key.text.as_str() {
         "users" => true,
-        "spike" => !desk.scalar(value, "5000, or 500/s")?.contains('/'),
+        "spike" => !reader.scalar(value, "5000, or 500/s")?.contains('/'),
         _ => false,
     };
     if is_users {
-        return users_range(desk, value, before).map(|(from, to)| Level::Users(from, to));
+        return users_range(reader, value, before).map(|(from, to)| Level::Users(from, to));
     }
-    let text = desk.text(value, RATE_VALID)?;
+    let text = reader.text(value, RATE_VALID)?;
     // A pause is a phase without arrivals.
     let range = match text.trim() {
         "0" | "0/s" => RateRange { from: 0.0, to: 0.0 },
-        _ => desk.value(value, RATE_VALID, rate_range)?,
+        _ => reader.value(value, RATE_VALID, rate_range)?,
     };
     Some(Level::Rate(range))
 }
 
 /// `100`, `0..100`, `..100` from the level before.
-fn users_range(desk: &Desk<'_>, node: &Node, level: f64) -> Option<(f64, f64)> {
-    let text = desk.text(node, USERS_VALID)?;
-    let read = |part: &str| {
-        let count: Option<u32> = part.trim().replace('_', "").parse().ok();
+fn users_range(reader: &DocumentReader<'_>, node: &DocumentNode, level: f64) -> Option<(f64, f64)> {
+    let text = reader.text(node, USERS_VALID)?;
+    let read = |bound: &str| {
+        let count: Option<u32> = bound.trim().replace('_', "").parse().ok();
         count.map(f64::from).filter(|count| *count <= USERS_MAX)
     };
     let range = match text.split_once("..") {
@@ -446,32 +472,32 @@ fn users_range(desk: &Desk<'_>, node: &Node, level: f64) -> Option<(f64, f64)> {
         Some((from, to)) => read(from).zip(read(to)),
     };
     if range.is_none() {
-        let fault = format!("`{text}` is not a number of users");
-        desk.fault(node, fault, format!("{USERS_VALID}; at most 10,000,000"));
+        let message = format!("`{text}` is not a number of users");
+        reader.report(node, message, format!("{USERS_VALID}; at most 10,000,000"));
     }
     range
 }
 
 /// Weights by index of the journeys; who is not named gets none.
-fn mix(desk: &Desk<'_>, node: &Node, journeys: &[Journey]) -> Option<Vec<f64>> {
+fn mix(reader: &DocumentReader<'_>, node: &DocumentNode, journeys: &[Journey]) -> Option<Vec<f64>> {
     let names: Vec<&str> = journeys
         .iter()
         .map(|journey| journey.name.as_str())
         .collect();
     let mut weights = vec![0.0; journeys.len()];
     let mut is_whole = true;
-    for (key, value) in desk.entries(node, "journeys and weights")? {
-        let weight = desk.number(value);
+    for (key, value) in reader.entries(node, "journeys and weights")? {
+        let weight = reader.number(value);
         is_whole &= weight.is_some();
         if let Some(place) = names.iter().position(|name| *name == key.text) {
             weights[place] = weight.unwrap_or_default();
         } else {
-            desk.unknown(&key.span, "the journey", &key.text, &names);
+            reader.unknown(&key.span, "the journey", &key.text, &names);
             is_whole = false;
         }
     }
     if is_whole && weights.iter().sum::<f64>() <= 0.0 {
-        desk.fault(
+        reader.report(
             node,
             "nobody is left in this mix",
             "one weight above 0 at least",

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use plimsoll_model::journey::ProcessPlan;
 
-use super::desk::{Desk, Fields};
-use super::names::{Scene, index};
-use super::tree::{Kind, Node};
-use super::words::PROCESS;
+use super::keywords::PROCESS;
+use super::reader::{DocumentReader, MapFields};
+use super::scope::{PlanScope, index};
+use super::tree::{DocumentNode, NodeKind};
 
 /// How long a program may take to say what a user does, when the plan does not say.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
@@ -16,32 +16,36 @@ const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
 const OF_STEPS: [&str; 3] = ["once", "steps", "cache"];
 
 /// Reads `process:` of a journey.
-pub(crate) fn process(scene: &Scene<'_>, journey: &Fields<'_>, node: &Node) -> Option<ProcessPlan> {
-    let desk = scene.desk;
+pub(crate) fn process(
+    scope: &PlanScope<'_>,
+    journey: &MapFields<'_>,
+    node: &DocumentNode,
+) -> Option<ProcessPlan> {
+    let reader = scope.reader;
     for (key, _) in journey.among(&OF_STEPS) {
-        let fault = format!("`{}` and `process` cannot stand together", key.text);
+        let message = format!("`{}` and `process` cannot stand together", key.text);
         let valid = "steps, or a process that says them";
-        desk.note(key.span.start, fault, valid, None);
+        reader.report_at(key.span.start, message, valid, None);
     }
-    if !matches!(node.kind, Kind::Map(_)) {
+    if !matches!(node.kind, NodeKind::Map(_)) {
         return Some(ProcessPlan {
-            command: command(desk, node)?,
+            command: command(reader, node)?,
             count: 1,
             feeds: Vec::new(),
             timeout: TIMEOUT_DEFAULT,
         });
     }
-    let fields = desk.fields(node, &PROCESS)?;
+    let fields = reader.fields(node, &PROCESS)?;
     let count = fields
         .get("processes")
-        .and_then(|node| desk.count32(node, 1..=64));
+        .and_then(|node| reader.count32(node, 1..=64));
     let timeout = fields
         .get("timeout")
-        .and_then(|node| desk.duration_above_zero(node));
-    let feeds = fields.get("data").map(|node| feeds(scene, node));
+        .and_then(|node| reader.duration_above_zero(node));
+    let feeds = fields.get("data").map(|node| feeds(scope, node));
     let Some(node) = fields.get("command") else {
         if !fields.misspells(&["command"]) {
-            desk.fault(
+            reader.report(
                 node,
                 "the command is missing",
                 "command: [python3, user.py]",
@@ -50,7 +54,7 @@ pub(crate) fn process(scene: &Scene<'_>, journey: &Fields<'_>, node: &Node) -> O
         return None;
     };
     Some(ProcessPlan {
-        command: command(desk, node)?,
+        command: command(reader, node)?,
         count: count.unwrap_or(1),
         feeds: feeds.unwrap_or_default(),
         timeout: timeout.unwrap_or(TIMEOUT_DEFAULT),
@@ -58,39 +62,39 @@ pub(crate) fn process(scene: &Scene<'_>, journey: &Fields<'_>, node: &Node) -> O
 }
 
 /// The data that users are handed.
-fn feeds(scene: &Scene<'_>, node: &Node) -> Vec<u32> {
-    let desk = scene.desk;
-    let names: Vec<&str> = scene.feeds.iter().map(|feed| feed.name.as_str()).collect();
+fn feeds(scope: &PlanScope<'_>, node: &DocumentNode) -> Vec<u32> {
+    let reader = scope.reader;
+    let names: Vec<&str> = scope.feeds.iter().map(|feed| feed.name.as_str()).collect();
     let mut feeds = Vec::new();
-    for item in desk.one_or_more(node) {
-        let Some(name) = desk.word(item, "the name of data of this plan") else {
+    for item in reader.one_or_more(node) {
+        let Some(name) = reader.word(item, "the name of data of this plan") else {
             continue;
         };
         match names.iter().position(|known| *known == name) {
             Some(place) if !feeds.contains(&index(place)) => feeds.push(index(place)),
-            Some(_) => desk.fault(item, format!("`{name}` is named twice"), "each data once"),
-            None => desk.unknown(&item.span, "the data", &name, &names),
+            Some(_) => reader.report(item, format!("`{name}` is named twice"), "each data once"),
+            None => reader.unknown(&item.span, "the data", &name, &names),
         }
     }
     feeds
 }
 
-fn command(desk: &Desk<'_>, node: &Node) -> Option<Vec<String>> {
+fn command(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Vec<String>> {
     const VALID: &str = "[python3, user.py]";
-    let items = desk.one_or_more(node);
+    let items = reader.one_or_more(node);
     let words: Vec<Option<String>> = items
         .iter()
-        .map(|item| desk.text(item, "a word of the command"))
+        .map(|item| reader.text(item, "a word of the command"))
         .collect();
     let words: Vec<String> = words.into_iter().collect::<Option<_>>()?;
     match words.as_slice() {
-        [one] if one.contains(char::is_whitespace) => {
-            let list = one.split_whitespace().collect::<Vec<_>>().join(", ");
-            let fault = "a command and its arguments are a list";
-            desk.fault(node, fault, format!("[{list}]"));
+        [line] if line.contains(char::is_whitespace) => {
+            let list = line.split_whitespace().collect::<Vec<_>>().join(", ");
+            let message = "a command and its arguments are a list";
+            reader.report(node, message, format!("[{list}]"));
         }
         [first, ..] if !first.is_empty() => return Some(words),
-        _ => desk.fault(node, "the command is missing", VALID),
+        _ => reader.report(node, "the command is missing", VALID),
     }
     None
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::keywords::{KeywordTable, Shape, TABLES};
 use super::template::FUNCTIONS;
-use super::words::{Shape, TABLES, Table};
 
 /// The page as Markdown.
 pub fn reference() -> String {
@@ -27,7 +27,7 @@ pub fn reference() -> String {
 }
 
 /// The words of one table.
-pub(crate) fn section(page: &mut String, table: &Table) {
+pub(crate) fn section(page: &mut String, table: &KeywordTable) {
     let _ = write!(
         page,
         "\n## `{}`\n\n{}\n\n| word | value | meaning |\n|---|---|---|\n",

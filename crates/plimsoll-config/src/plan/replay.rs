@@ -4,16 +4,17 @@
 //! requests are spread evenly: most logs tell moments to the second, and seconds keep their places.
 
 use plimsoll_model::journey::{
-    AtEnd, Body, Feed, FeedOrder, Journey, Piece, RequestStep, Step, StepInfo, Text,
+    AtEnd, Feed, FeedOrder, Journey, RequestBody, RequestStep, Step, StepInfo, TextPiece,
+    TextTemplate,
 };
 use plimsoll_model::plan::Load;
-use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::schedule::{LoadPhase, Spacing};
 
 use super::data::{DATA_LEN_MAX, csv_rows};
-use super::desk::{Desk, Fields};
-use super::names::{Reach, Scene, index};
-use super::tree::Node;
-use super::words::LOAD;
+use super::keywords::LOAD;
+use super::reader::{DocumentReader, MapFields};
+use super::scope::{PlanScope, VisibleSlots, index};
+use super::tree::DocumentNode;
 
 /// Name of the journey, and of the data that it takes rows of.
 const NAME: &str = "replay";
@@ -24,22 +25,22 @@ const HOUR_S: f64 = 3600.0;
 
 /// A replay's only journey, and its load when that could be read.
 pub(crate) fn replay(
-    scene: &mut Scene<'_>,
-    plan: &Fields<'_>,
-    load: &Node,
+    scope: &mut PlanScope<'_>,
+    plan: &MapFields<'_>,
+    load: &DocumentNode,
 ) -> (Journey, Option<Load>) {
-    let desk = scene.desk;
+    let reader = scope.reader;
     let others = ["journeys", "once", "steps", "process", "iterations", "data"];
     for (key, _) in plan.among(&others) {
-        let fault = format!("`{}` and a replay cannot stand together", key.text);
+        let message = format!("`{}` and a replay cannot stand together", key.text);
         let valid = "the replay alone, or a load of users, rate, sessions or phases";
-        desk.note(key.span.start, fault, valid, None);
+        reader.report_at(key.span.start, message, valid, None);
     }
-    let requests = requests(desk, load);
+    let requests = requests(reader, load);
     let rows = requests.as_ref().map(|(paths, _)| paths.clone());
     let rows = rows.unwrap_or_default();
-    let feed = index(scene.feeds.len());
-    scene.feeds.push(Feed {
+    let feed = index(scope.feeds.len());
+    scope.feeds.push(Feed {
         name: DATA.to_owned(),
         path: None,
         columns: vec!["path".to_owned()],
@@ -48,27 +49,27 @@ pub(crate) fn replay(
         at_end: AtEnd::Stop,
         each_iteration: false,
     });
-    scene
+    scope
         .rows
         .push(rows.into_iter().map(|path| vec![path]).collect());
     let headers = plan
         .get("headers")
-        .map(|node| scene.headers(node, &Reach::default()));
-    let id = scene.count_step(StepInfo {
+        .map(|node| scope.headers(node, &VisibleSlots::default()));
+    let id = scope.count_step(StepInfo {
         label: "replayed".to_owned(),
         ..StepInfo::default()
     });
-    let prefix = scene.base.as_ref().map_or("", |base| base.prefix());
-    let mut pieces = vec![Piece::Column(feed, 0)];
+    let prefix = scope.base.as_ref().map_or("", |base| base.prefix());
+    let mut pieces = vec![TextPiece::Column(feed, 0)];
     if !prefix.is_empty() {
-        pieces.insert(0, Piece::Literal(prefix.to_owned()));
+        pieces.insert(0, TextPiece::Literal(prefix.to_owned()));
     }
     let step = RequestStep {
         id,
         method: "GET".to_owned(),
-        url: Text { pieces },
+        url: TextTemplate { pieces },
         headers: Vec::new(),
-        body: Body::Empty,
+        body: RequestBody::Empty,
         follow: 0,
         timeout: None,
         captures: Vec::new(),
@@ -76,7 +77,7 @@ pub(crate) fn replay(
     };
     let connections = plan
         .get("connections")
-        .and_then(|node| desk.count32(node, 1..=6));
+        .and_then(|node| reader.count32(node, 1..=6));
     let journey = Journey {
         name: NAME.to_owned(),
         weight: 1.0,
@@ -96,19 +97,22 @@ pub(crate) fn replay(
 }
 
 /// Paths in the order of their moments, and the phases in which they are asked for.
-fn requests(desk: &Desk<'_>, load: &Node) -> Option<(Vec<String>, Vec<Phase>)> {
-    let fields = desk.fields(load, &LOAD)?;
-    desk.only(&fields, "replay", &["speed", "window"], &LOAD);
+fn requests(
+    reader: &DocumentReader<'_>,
+    load: &DocumentNode,
+) -> Option<(Vec<String>, Vec<LoadPhase>)> {
+    let fields = reader.fields(load, &LOAD)?;
+    reader.only(&fields, "replay", &["speed", "window"], &LOAD);
     let speed = match fields.get("speed") {
-        Some(node) => speed(desk, node),
+        Some(node) => speed(reader, node),
         None => Some(1.0),
     };
     let of_hour = match fields.get("window") {
-        Some(node) => desk.one_of(node, &[("all", false), ("busiest hour", true)]),
+        Some(node) => reader.one_of(node, &[("all", false), ("busiest hour", true)]),
         None => Some(false),
     };
-    let (_, source) = desk.exactly_one(&fields, &["replay"])?;
-    let mut rows = rows(desk, &fields, source)?;
+    let (_, source) = reader.exactly_one(&fields, &["replay"])?;
+    let mut rows = rows(reader, &fields, source)?;
     let (speed, of_hour) = (speed?, of_hour?);
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     if of_hour {
@@ -116,8 +120,8 @@ fn requests(desk: &Desk<'_>, load: &Node) -> Option<(Vec<String>, Vec<Phase>)> {
     }
     let (first, last) = (rows.first()?.0, rows.last()?.0);
     if last - first >= SECONDS_MAX {
-        let fault = "this file is longer than a day";
-        desk.fault(source, fault, "a day at most, or window: busiest hour");
+        let message = "this file is longer than a day";
+        reader.report(source, message, "a day at most, or window: busiest hour");
         return None;
     }
     let moments: Vec<f64> = rows.iter().map(|(at, _)| at - first).collect();
@@ -126,28 +130,32 @@ fn requests(desk: &Desk<'_>, load: &Node) -> Option<(Vec<String>, Vec<Phase>)> {
 }
 
 /// `3x`
-fn speed(desk: &Desk<'_>, node: &Node) -> Option<f64> {
+fn speed(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<f64> {
     const VALID: &str = "0.01x to 1000x, such as 3x";
-    let text = desk.text(node, VALID)?;
+    let text = reader.text(node, VALID)?;
     let number = text.trim().strip_suffix('x').unwrap_or_default();
     let number: Option<f64> = number.parse().ok();
     let speed = number.filter(|speed| (0.01..=1000.0).contains(speed));
     if speed.is_none() {
-        desk.fault(node, format!("`{text}` is not a speed"), VALID);
+        reader.report(node, format!("`{text}` is not a speed"), VALID);
     }
     speed
 }
 
 /// Moments and paths as they stand in the file.
-fn rows(desk: &Desk<'_>, fields: &Fields<'_>, source: &Node) -> Option<Vec<(f64, String)>> {
+fn rows(
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
+    source: &DocumentNode,
+) -> Option<Vec<(f64, String)>> {
     const VALID: &str = "a CSV file with the columns at (seconds) and path, as `import log --replay --rows` writes it";
-    let path = desk.word(source, "the name of a file")?;
-    let content = desk.file(source, &path, DATA_LEN_MAX)?;
-    let table = csv_rows(desk, fields, source, &path, &content)?;
+    let path = reader.word(source, "the name of a file")?;
+    let content = reader.file(source, &path, DATA_LEN_MAX)?;
+    let table = csv_rows(reader, fields, source, &path, &content)?;
     let column = |name: &str| {
         let place = table.columns.iter().position(|column| column == name);
         if place.is_none() {
-            desk.fault(source, format!("`{path}` has no column `{name}`"), VALID);
+            reader.report(source, format!("`{path}` has no column `{name}`"), VALID);
         }
         place
     };
@@ -160,15 +168,15 @@ fn rows(desk: &Desk<'_>, fields: &Fields<'_>, source: &Node) -> Option<Vec<(f64,
         let is_path = row[of_path].starts_with('/');
         let (Some(moment), true) = (moment, is_path) else {
             let what = if is_path { at } else { of_path };
-            let fault = format!(
+            let message = format!(
                 "row {} of `{path}` has `{}` as its {}",
                 place + 1,
                 row[what],
                 if is_path { "moment" } else { "path" }
             );
-            desk.fault(
+            reader.report(
                 source,
-                fault,
+                message,
                 "seconds such as 12.5, and a path that starts with /",
             );
             return None;
@@ -176,7 +184,7 @@ fn rows(desk: &Desk<'_>, fields: &Fields<'_>, source: &Node) -> Option<Vec<(f64,
         rows.push((moment, std::mem::take(&mut row[of_path])));
     }
     if rows.is_empty() {
-        desk.fault(
+        reader.report(
             source,
             format!("there are no rows in `{path}`"),
             "one row at least",
@@ -201,7 +209,7 @@ fn busiest_hour(rows: Vec<(f64, String)>) -> Vec<(f64, String)> {
 }
 
 /// A phase for each second; neighbours with as many requests are one.
-fn phases(moments: &[f64], speed: f64) -> Vec<Phase> {
+fn phases(moments: &[f64], speed: f64) -> Vec<LoadPhase> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     let mut next = 0;
     let mut second = 0.0;
@@ -217,7 +225,7 @@ fn phases(moments: &[f64], speed: f64) -> Vec<Phase> {
     }
     let phase = |&(count, length): &(u32, u32)| {
         let lasting = std::time::Duration::from_secs(u64::from(length)).div_f64(speed);
-        Phase::constant(f64::from(count) * speed, lasting)
+        LoadPhase::constant(f64::from(count) * speed, lasting)
     };
     runs.iter().map(phase).collect()
 }
@@ -231,9 +239,9 @@ mod tests {
         let phases = phases(&[0.0, 0.5, 1.2, 1.9, 4.0], 2.0);
         let half = std::time::Duration::from_millis(500);
         let expected = [
-            Phase::constant(4.0, 2 * half),
-            Phase::constant(0.0, 2 * half),
-            Phase::constant(2.0, half),
+            LoadPhase::constant(4.0, 2 * half),
+            LoadPhase::constant(0.0, 2 * half),
+            LoadPhase::constant(2.0, half),
         ];
         assert_eq!(phases, expected);
     }

@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-use plimsoll_model::journey::{Body, Piece, RequestStep, StepId, Text};
+use plimsoll_model::journey::{RequestBody, RequestStep, StepId, TextPiece, TextTemplate};
 
-use super::desk::{Desk, Fields};
-use super::names::{Reach, Scene};
+use super::reader::{DocumentReader, MapFields};
+use super::scope::{PlanScope, VisibleSlots};
 use super::steps::Walk;
-use super::tree::{Key, Node};
+use super::tree::{DocumentKey, DocumentNode};
 
 /// Redirects followed by `follow: true`, as in browsers' neighbours curl and k6.
 const FOLLOW_TRUE: u32 = 10;
 const FOLLOW_MAX: u32 = 50;
 
 /// A request for a URL and nothing more.
-pub(crate) fn plain_get(id: StepId, url: Text) -> RequestStep {
+pub(crate) fn plain_get(id: StepId, url: TextTemplate) -> RequestStep {
     RequestStep {
         id,
         method: "GET".to_owned(),
         url,
         headers: Vec::new(),
-        body: Body::Empty,
+        body: RequestBody::Empty,
         follow: 0,
         timeout: None,
         captures: Vec::new(),
@@ -32,32 +32,32 @@ impl Walk<'_, '_> {
     /// The request of a step; all of its parts are read, whichever of them are at fault.
     pub(crate) fn request(
         &mut self,
-        fields: &Fields<'_>,
+        fields: &MapFields<'_>,
         method: &str,
-        url: &Node,
+        url: &DocumentNode,
     ) -> Option<RequestStep> {
-        let desk = self.scene.desk;
+        let reader = self.scope.reader;
         let method = method.to_ascii_uppercase();
-        let written = desk.scalar(url, "a path such as /login, or a whole URL");
+        let written = reader.scalar(url, "a path such as /login, or a whole URL");
         let label = match fields.get("label") {
-            Some(node) => desk.word(node, "a name"),
+            Some(node) => reader.word(node, "a name"),
             None => written.map(|url| format!("{method} {url}")),
         };
         let id = self.count_step(label.unwrap_or_default());
-        let address = self.scene.url(url, &self.reach);
+        let address = self.scope.url(url, &self.reach);
         let headers = match fields.get("headers") {
-            Some(node) => self.scene.headers(node, &self.reach),
+            Some(node) => self.scope.headers(node, &self.reach),
             None => Vec::new(),
         };
-        let body = self.scene.body(fields, &self.reach);
+        let body = self.scope.body(fields, &self.reach);
         let follow = fields
             .get("follow")
-            .map_or(Some(0), |node| follow(desk, node));
-        let timeout: Option<Option<Duration>> = fields
-            .get("timeout")
-            .map_or(Some(None), |node| desk.duration_above_zero(node).map(Some));
+            .map_or(Some(0), |node| follow(reader, node));
+        let timeout: Option<Option<Duration>> = fields.get("timeout").map_or(Some(None), |node| {
+            reader.duration_above_zero(node).map(Some)
+        });
         let expectations = match fields.get("expect") {
-            Some(node) => self.scene.expectations(node, &self.reach),
+            Some(node) => self.scope.expectations(node, &self.reach),
             None => Vec::new(),
         };
         let captures = match fields.get("capture") {
@@ -78,18 +78,22 @@ impl Walk<'_, '_> {
     }
 }
 
-fn follow(desk: &Desk<'_>, node: &Node) -> Option<u32> {
-    match desk.text(node, "true, false, or 0 to 50")?.as_str() {
+fn follow(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<u32> {
+    match reader.text(node, "true, false, or 0 to 50")?.as_str() {
         "true" => Some(FOLLOW_TRUE),
         "false" => Some(0),
-        _ => desk.count32(node, 0..=FOLLOW_MAX),
+        _ => reader.count32(node, 0..=FOLLOW_MAX),
     }
 }
 
-impl Scene<'_> {
+impl PlanScope<'_> {
     /// Headers in the order of the file.
-    pub(crate) fn headers(&mut self, node: &Node, reach: &Reach) -> Vec<(String, Text)> {
-        let Some(entries) = self.desk.entries(node, "names and values") else {
+    pub(crate) fn headers(
+        &mut self,
+        node: &DocumentNode,
+        reach: &VisibleSlots,
+    ) -> Vec<(String, TextTemplate)> {
+        let Some(entries) = self.reader.entries(node, "names and values") else {
             return Vec::new();
         };
         let mut headers = Vec::new();
@@ -100,36 +104,36 @@ impl Scene<'_> {
             }
             let Some(text) = text else { continue };
             let has_control = |text: &str| text.chars().any(|c| c.is_control() && c != '\t');
-            let is_faulty = text
+            let is_invalid = text
                 .pieces
                 .iter()
-                .any(|piece| matches!(piece, Piece::Literal(text) if has_control(text)));
-            if is_faulty {
-                let fault = format!(
+                .any(|piece| matches!(piece, TextPiece::Literal(text) if has_control(text)));
+            if is_invalid {
+                let message = format!(
                     "the value of header `{}` holds a control character",
                     key.text
                 );
-                self.desk
-                    .fault(value, fault, "one line of visible characters");
+                self.reader
+                    .report(value, message, "one line of visible characters");
             }
             headers.push((key.text.clone(), text));
         }
         headers
     }
 
-    fn is_header(&self, key: &Key) -> bool {
+    fn is_header(&self, key: &DocumentKey) -> bool {
         let name = key.text.to_ascii_lowercase();
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if name.is_empty() || !name.bytes().all(token) {
-            let fault = format!("`{}` is not the name of a header", key.text);
+            let message = format!("`{}` is not the name of a header", key.text);
             let valid = "letters, digits and -, such as Accept-Language";
-            self.desk.note(key.span.start, fault, valid, None);
+            self.reader.report_at(key.span.start, message, valid, None);
             return false;
         }
         if ["content-length", "transfer-encoding", "connection"].contains(&name.as_str()) {
-            let fault = format!("the header `{}` is set by plimsoll itself", key.text);
-            self.desk
-                .note(key.span.start, fault, "any other header", None);
+            let message = format!("the header `{}` is set by plimsoll itself", key.text);
+            self.reader
+                .report_at(key.span.start, message, "any other header", None);
             return false;
         }
         true

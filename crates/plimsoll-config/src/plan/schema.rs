@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::words::{PLAN, Shape, TABLES, Table};
+use super::keywords::{KeywordTable, PLAN, Shape, TABLES};
 
 /// The schema (JSON Schema 2020-12) as indented JSON.
 pub fn schema() -> String {
@@ -24,7 +24,7 @@ pub fn schema() -> String {
     format!("{root:#}\n")
 }
 
-fn object(table: &Table) -> Value {
+fn object(table: &KeywordTable) -> Value {
     let mut properties = Map::new();
     for word in table.words {
         let mut value = shape(&word.shape);

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 /// Text with the places of its lines.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceText {
     text: String,
     /// Byte at which each line begins.
     lines: Vec<usize>,
 }
 
-impl Source {
+impl SourceText {
     /// A byte order mark at the start is no part of the text.
     pub(crate) fn new(text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn columns_count_characters() {
-        let source = Source::new("\u{feff}a: ä€x\nb: 1\n");
+        let source = SourceText::new("\u{feff}a: ä€x\nb: 1\n");
         assert_eq!(source.position(0), (1, 1));
         let x = source.text().find('x').unwrap();
         assert_eq!(source.position(x), (1, 6));
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn content_is_found_as_it_is_written() {
         let check = |raw: &str, content: &str, word: &str| {
-            let source = Source::new(raw);
+            let source = SourceText::new(raw);
             let at = content.find(word).unwrap();
             let place = source.place_in(&(0..raw.len()), content, at);
             assert_eq!(raw[place..].find(word), Some(0), "{raw} {place}");

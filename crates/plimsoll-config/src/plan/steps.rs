@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use plimsoll_model::journey::{
-    Choice, Pause, RequestStep, Resources, Slot, Step, StepId, StepInfo, Times,
+    Choice, Pause, RepeatRange, RequestStep, Resources, SlotId, Step, StepId, StepInfo,
 };
 
 use super::body::BODIES;
-use super::desk::Fields;
-use super::names::{Reach, Scene};
+use super::keywords::{CHOICE, METHODS, RESOURCE, STEP, THINK};
+use super::reader::MapFields;
+use super::scope::{PlanScope, VisibleSlots};
 use super::sockets::{AWAIT_WORDS, SEND_WORDS, SOCKET_WORDS, STREAM_WORDS};
-use super::tree::{Kind, Node};
-use super::words::{CHOICE, METHODS, RESOURCE, STEP, THINK};
+use super::tree::{DocumentNode, NodeKind};
 use crate::units;
 
 /// Most repetitions of one step.
@@ -75,25 +75,25 @@ const LONE_KIND: [&str; 1] = ["await"];
 
 /// The steps of one journey while they are read.
 pub(crate) struct Walk<'s, 'a> {
-    pub(crate) scene: &'s mut Scene<'a>,
+    pub(crate) scope: &'s mut PlanScope<'a>,
     /// Index of the journey.
     pub(crate) journey: u32,
     /// Whether these steps stand in `once`.
     pub(crate) once: bool,
     pub(crate) groups: Vec<String>,
-    pub(crate) reach: Reach,
+    pub(crate) reach: VisibleSlots,
     /// Whether any page was read.
     pub(crate) has_page: bool,
 }
 
 impl Walk<'_, '_> {
     /// The steps of a list; those that cannot be read are left out and noted.
-    pub(crate) fn steps(&mut self, node: &Node) -> Vec<Step> {
-        let items = self.scene.desk.list(node, "steps");
+    pub(crate) fn steps(&mut self, node: &DocumentNode) -> Vec<Step> {
+        let items = self.scope.reader.list(node, "steps");
         items.iter().filter_map(|item| self.step(item)).collect()
     }
 
-    fn steps_of(&mut self, fields: &Fields<'_>, word: &str) -> Vec<Step> {
+    fn steps_of(&mut self, fields: &MapFields<'_>, word: &str) -> Vec<Step> {
         match fields.get(word) {
             Some(node) => self.steps(node),
             None => Vec::new(),
@@ -101,21 +101,23 @@ impl Walk<'_, '_> {
     }
 
     /// Steps that must be there.
-    pub(crate) fn some_steps(&mut self, fields: &Fields<'_>, owner: &str) -> Vec<Step> {
+    pub(crate) fn some_steps(&mut self, fields: &MapFields<'_>, owner: &str) -> Vec<Step> {
         if fields.get("steps").is_none() {
-            let fault = format!("`{owner}` has no `steps`");
-            self.scene.desk.fault(fields.node, fault, "a list of steps");
+            let message = format!("`{owner}` has no `steps`");
+            self.scope
+                .reader
+                .report(fields.node, message, "a list of steps");
         }
         self.steps_of(fields, "steps")
     }
 
-    fn step(&mut self, node: &Node) -> Option<Step> {
-        let desk = self.scene.desk;
-        let fields = desk.fields(node, &STEP)?;
+    fn step(&mut self, node: &DocumentNode) -> Option<Step> {
+        let reader = self.scope.reader;
+        let fields = reader.fields(node, &STEP)?;
         let is_lone = fields.among(&KINDS).is_empty() && fields.get(LONE_KIND[0]).is_some();
         let kinds: &[&str] = if is_lone { &LONE_KIND } else { &KINDS };
-        let Some((key, value)) = desk.exactly_one(&fields, kinds) else {
-            self.look_at_kinds(&fields);
+        let Some((key, value)) = reader.exactly_one(&fields, kinds) else {
+            self.check_kinds(&fields);
             return None;
         };
         let kind = key.text.as_str();
@@ -131,11 +133,16 @@ impl Walk<'_, '_> {
             "every" => &["steps", "for"],
             _ => &REQUEST_WORDS,
         };
-        desk.only(&fields, kind, allowed, &STEP);
+        reader.only(&fields, kind, allowed, &STEP);
         self.of_kind(&fields, kind, value)
     }
 
-    fn of_kind(&mut self, fields: &Fields<'_>, kind: &str, value: &Node) -> Option<Step> {
+    fn of_kind(
+        &mut self,
+        fields: &MapFields<'_>,
+        kind: &str,
+        value: &DocumentNode,
+    ) -> Option<Step> {
         match kind {
             "page" => self.page(fields, value),
             "think" => self.pause(value).map(Step::Think),
@@ -153,8 +160,8 @@ impl Walk<'_, '_> {
             "set" => self.set(value),
             "ws" => self.socket(fields, value),
             "sse" => self.stream(fields, value),
-            "send" => self.say(fields, Some(value)),
-            "await" => self.say(fields, None),
+            "send" => self.send(fields, Some(value)),
+            "await" => self.send(fields, None),
             "subscribe" => self.subscribe(fields, value),
             "every" => self.every(fields, value),
             "hold" => self.hold(value),
@@ -169,7 +176,7 @@ impl Walk<'_, '_> {
     /// Looks at what stands in a step that is two, most often for want of a `- `: its mistakes are told, and what it
     /// captures is known further down. Of those that hold steps only the first is looked at, so that no step is looked
     /// at twice.
-    fn look_at_kinds(&mut self, fields: &Fields<'_>) {
+    fn check_kinds(&mut self, fields: &MapFields<'_>) {
         for (place, (key, value)) in fields.among(&KINDS).into_iter().enumerate() {
             if place == 0 || matches!(key.text.as_str(), "think" | "set") {
                 self.of_kind(fields, &key.text, value);
@@ -185,17 +192,17 @@ impl Walk<'_, '_> {
             groups: self.groups.clone(),
             once: self.once,
         };
-        self.scene.count_step(info)
+        self.scope.count_step(info)
     }
 
     /// From here on the slot has a value.
-    pub(crate) fn now_set(&mut self, slot: Slot) {
+    pub(crate) fn now_set(&mut self, slot: SlotId) {
         if let Some(set) = &mut self.reach.set {
             set.insert(slot);
         }
     }
 
-    fn page(&mut self, fields: &Fields<'_>, url: &Node) -> Option<Step> {
+    fn page(&mut self, fields: &MapFields<'_>, url: &DocumentNode) -> Option<Step> {
         self.has_page = true;
         // What is sent with a body is asked for by POST, as a browser does with a form.
         let is_sent = !fields.among(&BODIES).is_empty();
@@ -205,17 +212,17 @@ impl Walk<'_, '_> {
             ..Resources::default()
         };
         if let Some(node) = fields.get("connections") {
-            resources.connections = self.scene.desk.count32(node, 1..=6)?;
+            resources.connections = self.scope.reader.count32(node, 1..=6)?;
         }
         let mut found = false;
         if let Some(node) = fields.get("resources") {
-            for item in self.scene.desk.one_or_more(node) {
+            for item in self.scope.reader.one_or_more(node) {
                 match &item.kind {
-                    Kind::Scalar { text, .. } if text == "found" => found = true,
-                    Kind::Scalar { text, .. } if !text.starts_with(['/', '{', 'h']) => {
+                    NodeKind::Scalar { text, .. } if text == "found" => found = true,
+                    NodeKind::Scalar { text, .. } if !text.starts_with(['/', '{', 'h']) => {
                         let valid = "found, or a list of paths and requests";
-                        let fault = format!("`{text}` is neither");
-                        self.scene.desk.fault(item, fault, valid);
+                        let message = format!("`{text}` is neither");
+                        self.scope.reader.report(item, message, valid);
                     }
                     _ => resources.listed.extend(self.resource(item)),
                 }
@@ -223,7 +230,7 @@ impl Walk<'_, '_> {
         }
         let page = page?;
         if found {
-            let label = self.scene.steps[page.id as usize].label.clone();
+            let label = self.scope.steps[page.id as usize].label.clone();
             resources.found = Some(self.count_step(format!("{label} (found)")));
         }
         Some(Step::Page {
@@ -232,30 +239,30 @@ impl Walk<'_, '_> {
         })
     }
 
-    fn resource(&mut self, node: &Node) -> Option<RequestStep> {
-        if let Kind::Scalar { text, .. } = &node.kind {
-            let url = self.scene.url(node, &self.reach);
+    fn resource(&mut self, node: &DocumentNode) -> Option<RequestStep> {
+        if let NodeKind::Scalar { text, .. } = &node.kind {
+            let url = self.scope.url(node, &self.reach);
             let id = self.count_step(format!("GET {text}"));
             return Some(super::request::plain_get(id, url?));
         }
-        let desk = self.scene.desk;
-        let fields = desk.fields(node, &RESOURCE)?;
-        let (key, url) = desk.exactly_one(&fields, &METHODS)?;
+        let reader = self.scope.reader;
+        let fields = reader.fields(node, &RESOURCE)?;
+        let (key, url) = reader.exactly_one(&fields, &METHODS)?;
         self.request(&fields, &key.text, url)
     }
 
-    fn choose(&mut self, node: &Node) -> Option<Step> {
-        let desk = self.scene.desk;
+    fn choose(&mut self, node: &DocumentNode) -> Option<Step> {
+        let reader = self.scope.reader;
         let before = self.reach.set.clone();
         let mut after = before.clone();
         let mut choices = Vec::new();
-        for item in desk.list(node, "ways, such as { weight: 3, steps: [...] }") {
-            let Some(fields) = desk.fields(item, &CHOICE) else {
+        for item in reader.list(node, "ways, such as { weight: 3, steps: [...] }") {
+            let Some(fields) = reader.fields(item, &CHOICE) else {
                 continue;
             };
             let weight = fields
                 .get("weight")
-                .map_or(Some(1.0), |node| desk.number(node));
+                .map_or(Some(1.0), |node| reader.number(node));
             self.reach.set.clone_from(&before);
             let steps = self.steps_of(&fields, "steps");
             unite(&mut after, self.reach.set.take());
@@ -263,7 +270,7 @@ impl Walk<'_, '_> {
         }
         self.reach.set = after;
         if choices.iter().map(|choice| choice.weight).sum::<f64>() <= 0.0 {
-            desk.fault(
+            reader.report(
                 node,
                 "nothing can be chosen",
                 "one way at least with a weight above 0",
@@ -273,12 +280,12 @@ impl Walk<'_, '_> {
         Some(Step::Choose(choices))
     }
 
-    fn branch(&mut self, fields: &Fields<'_>, node: &Node) -> Option<Step> {
-        let condition = self.scene.condition(node, &self.reach);
+    fn branch(&mut self, fields: &MapFields<'_>, node: &DocumentNode) -> Option<Step> {
+        let condition = self.scope.condition(node, &self.reach);
         if fields.get("then").is_none() {
-            self.scene
-                .desk
-                .fault(fields.node, "`if` has no `then`", "a list of steps");
+            self.scope
+                .reader
+                .report(fields.node, "`if` has no `then`", "a list of steps");
         }
         let before = self.reach.set.clone();
         let then = self.steps_of(fields, "then");
@@ -293,8 +300,8 @@ impl Walk<'_, '_> {
         })
     }
 
-    fn group(&mut self, fields: &Fields<'_>, node: &Node) -> Option<Step> {
-        let name = self.scene.desk.word(node, "a name")?;
+    fn group(&mut self, fields: &MapFields<'_>, node: &DocumentNode) -> Option<Step> {
+        let name = self.scope.reader.word(node, "a name")?;
         let id = self.count_step(name.clone());
         self.groups.push(name);
         let steps = self.some_steps(fields, "group");
@@ -303,37 +310,37 @@ impl Walk<'_, '_> {
     }
 
     /// Several values at once are steps of their own, taken once, in the order of the file.
-    fn set(&mut self, node: &Node) -> Option<Step> {
-        let entries = self.scene.desk.entries(node, "names and texts")?;
+    fn set(&mut self, node: &DocumentNode) -> Option<Step> {
+        let entries = self.scope.reader.entries(node, "names and texts")?;
         let mut steps = Vec::new();
         for (key, value) in entries {
-            let text = self.scene.text(value, &self.reach);
-            let slot = self.scene.slot(&key.text);
+            let text = self.scope.text(value, &self.reach);
+            let slot = self.scope.slot(&key.text);
             self.now_set(slot);
             steps.push(Step::Set(slot, text?));
         }
         match steps.len() {
             0 => {
-                self.scene
-                    .desk
-                    .fault(node, "nothing is set", "{ name: value }");
+                self.scope
+                    .reader
+                    .report(node, "nothing is set", "{ name: value }");
                 None
             }
             1 => steps.pop(),
             _ => Some(Step::Repeat {
-                times: Times { min: 1, max: 1 },
+                times: RepeatRange { min: 1, max: 1 },
                 steps,
             }),
         }
     }
 
-    fn times(&mut self, node: &Node) -> Option<Times> {
-        let desk = self.scene.desk;
-        let text = desk.text(node, "a number such as 5, or a range such as 2..4")?;
+    fn times(&mut self, node: &DocumentNode) -> Option<RepeatRange> {
+        let reader = self.scope.reader;
+        let text = reader.text(node, "a number such as 5, or a range such as 2..4")?;
         let Some((low, high)) = text.split_once("..") else {
-            let count = desk.count(node, 0..=REPEAT_MAX)?;
+            let count = reader.count(node, 0..=REPEAT_MAX)?;
             let times = u32::try_from(count).ok()?;
-            return Some(Times {
+            return Some(RepeatRange {
                 min: times,
                 max: times,
             });
@@ -341,13 +348,13 @@ impl Walk<'_, '_> {
         let read = |text: &str| text.trim().parse::<u32>().ok();
         match (read(low), read(high)) {
             (Some(min), Some(max)) if min <= max && u64::from(max) <= REPEAT_MAX => {
-                Some(Times { min, max })
+                Some(RepeatRange { min, max })
             }
             _ => {
-                let fault = format!("`{text}` is not a range of whole numbers");
-                desk.fault(
+                let message = format!("`{text}` is not a range of whole numbers");
+                reader.report(
                     node,
-                    fault,
+                    message,
                     "an ascending range up to 1000000, such as 2..4",
                 );
                 None
@@ -355,38 +362,38 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn pause(&mut self, node: &Node) -> Option<Pause> {
+    fn pause(&mut self, node: &DocumentNode) -> Option<Pause> {
         const VALID: &str =
             "2s, 1s..15s, { exponential: 5s }, { normal: [5s, 1s] } or { lognormal: [5s, 0.5] }";
-        let desk = self.scene.desk;
+        let reader = self.scope.reader;
         match &node.kind {
-            Kind::Map(_) => {
-                let fields = desk.fields(node, &THINK)?;
-                let (key, value) = desk.exactly_one(&fields, &THINK.names())?;
+            NodeKind::Map(_) => {
+                let fields = reader.fields(node, &THINK)?;
+                let (key, value) = reader.exactly_one(&fields, &THINK.names())?;
                 if key.text == "exponential" {
-                    return desk.duration_above_zero(value).map(Pause::Exponential);
+                    return reader.duration_above_zero(value).map(Pause::Exponential);
                 }
-                let [middle, spread] = desk.one_or_more(value) else {
-                    desk.fault(value, "these are not two values", VALID);
+                let [middle, spread] = reader.one_or_more(value) else {
+                    reader.report(value, "these are not two values", VALID);
                     return None;
                 };
-                let middle = desk.duration_above_zero(middle);
+                let middle = reader.duration_above_zero(middle);
                 if key.text == "normal" {
-                    return Some(Pause::Normal(middle?, desk.duration(spread)?));
+                    return Some(Pause::Normal(middle?, reader.duration(spread)?));
                 }
-                Some(Pause::LogNormal(middle?, desk.number(spread)?))
+                Some(Pause::LogNormal(middle?, reader.number(spread)?))
             }
-            Kind::List(_) | Kind::Scalar { .. } => desk.value(node, VALID, |text| {
+            NodeKind::List(_) | NodeKind::Scalar { .. } => reader.value(node, VALID, |text| {
                 let Some((low, high)) = text.split_once("..") else {
                     return units::duration(text).map(Pause::Fixed);
                 };
-                let read = |part: &str| units::duration(part.trim());
+                let read = |bound: &str| units::duration(bound.trim());
                 let at = text.len() - high.trim_start().len();
                 let low = read(low).map_err(|problem| problem.within(text, 0))?;
                 let high = read(high).map_err(|problem| problem.within(text, at))?;
                 if low > high {
-                    let fault = "the second time is shorter than the first";
-                    return Err(crate::Problem::new(text, at..text.len(), fault, VALID));
+                    let message = "the second time is shorter than the first";
+                    return Err(crate::Problem::new(text, at..text.len(), message, VALID));
                 }
                 Ok(Pause::Uniform(low, high))
             }),
@@ -394,20 +401,20 @@ impl Walk<'_, '_> {
     }
 }
 
-fn unite(into: &mut Option<BTreeSet<Slot>>, more: Option<BTreeSet<Slot>>) {
+fn unite(into: &mut Option<BTreeSet<SlotId>>, more: Option<BTreeSet<SlotId>>) {
     if let (Some(into), Some(more)) = (into, more) {
         into.extend(more);
     }
 }
 
 /// Names that the steps of a list capture or set, wherever they stand.
-pub(crate) fn names_set<'n>(node: &'n Node, names: &mut Vec<&'n super::tree::Key>) {
-    let Kind::List(items) = &node.kind else {
+pub(crate) fn names_set<'n>(node: &'n DocumentNode, names: &mut Vec<&'n super::tree::DocumentKey>) {
+    let NodeKind::List(items) = &node.kind else {
         return;
     };
     for item in items {
         for word in ["capture", "set"] {
-            if let Some(Kind::Map(entries)) = item.get(word).map(|node| &node.kind) {
+            if let Some(NodeKind::Map(entries)) = item.get(word).map(|node| &node.kind) {
                 names.extend(entries.iter().map(|(key, _)| key));
             }
         }
@@ -430,8 +437,8 @@ pub(crate) fn can_take_time(steps: &[Step]) -> bool {
             then, otherwise, ..
         } => can_take_time(then) || can_take_time(otherwise),
         Step::Group { steps, .. } => can_take_time(steps),
-        Step::Say(say) => say.awaited.is_some(),
-        Step::Subscribe(subscribe) => subscribe.say.awaited.is_some(),
+        Step::Send(send) => send.awaited.is_some(),
+        Step::Subscribe(subscribe) => subscribe.send.awaited.is_some(),
         Step::Set(..) | Step::Close(_) => false,
     })
 }

@@ -1,16 +1,16 @@
 //! Where requests go: the target's origin, and URLs of steps beside it.
 
-use plimsoll_model::journey::{Piece, Text};
+use plimsoll_model::journey::{TextPiece, TextTemplate};
 use url::Url;
 
-use super::desk::Desk;
-use super::names::{Reach, Scene, joined};
-use super::template::{Expression, Part, Spot};
-use super::tree::Node;
+use super::reader::DocumentReader;
+use super::scope::{PlanScope, VisibleSlots, merge_literals};
+use super::template::{Expression, Spot, TemplateSegment};
+use super::tree::DocumentNode;
 
 /// Another origin that steps name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct PlanOrigin {
     /// `https://host:port`, without a path.
     pub url: String,
     /// Line and column at which it is first named.
@@ -61,12 +61,12 @@ impl Base {
 const URL_VALID: &str = "http://host:port/path or https://host/path";
 
 /// Reads `target:`, as it is to be resolved.
-pub(crate) fn target(desk: &Desk<'_>, node: &Node) -> Option<String> {
-    let text = desk.word(node, URL_VALID)?;
+pub(crate) fn target(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
+    let text = reader.word(node, URL_VALID)?;
     match url_of(&text) {
         Ok(_) => Some(text),
-        Err(fault) => {
-            desk.fault(node, fault, URL_VALID);
+        Err(message) => {
+            reader.report(node, message, URL_VALID);
             None
         }
     }
@@ -74,16 +74,24 @@ pub(crate) fn target(desk: &Desk<'_>, node: &Node) -> Option<String> {
 
 const STEP_VALID: &str = "a path such as /login, or a whole URL";
 
-impl Scene<'_> {
+impl PlanScope<'_> {
     /// The URL of a step: a path of the target, a whole URL of another origin, or whatever a value says.
-    pub(crate) fn url(&mut self, node: &Node, reach: &Reach) -> Option<Text> {
-        let text = self.desk.scalar(node, STEP_VALID)?;
+    pub(crate) fn url(
+        &mut self,
+        node: &DocumentNode,
+        reach: &VisibleSlots,
+    ) -> Option<TextTemplate> {
+        let text = self.reader.scalar(node, STEP_VALID)?;
         self.url_at(Spot::of(node, text), reach)
     }
 
     /// The URL of a WebSocket: the same, and `ws://` stands for `http://`.
-    pub(crate) fn socket_url(&mut self, node: &Node, reach: &Reach) -> Option<Text> {
-        let text = self.desk.scalar(node, STEP_VALID)?;
+    pub(crate) fn socket_url(
+        &mut self,
+        node: &DocumentNode,
+        reach: &VisibleSlots,
+    ) -> Option<TextTemplate> {
+        let text = self.reader.scalar(node, STEP_VALID)?;
         let http = ["ws", "wss"].iter().find_map(|scheme| {
             let rest = text.strip_prefix(scheme)?.strip_prefix("://")?;
             Some(format!("{}://{rest}", scheme.replace("ws", "http")))
@@ -94,40 +102,41 @@ impl Scene<'_> {
         }
     }
 
-    fn url_at(&mut self, spot: Spot<'_>, reach: &Reach) -> Option<Text> {
+    fn url_at(&mut self, spot: Spot<'_>, reach: &VisibleSlots) -> Option<TextTemplate> {
         let node = spot.node;
-        let mut parts = spot.parts(self.desk)?;
-        self.fill_start(spot, &mut parts)?;
-        match parts.first() {
+        let mut segments = spot.segments(self.reader)?;
+        self.fill_start(spot, &mut segments)?;
+        match segments.first() {
             None => {
-                self.desk.fault(node, "the URL is missing", STEP_VALID);
+                self.reader.report(node, "the URL is missing", STEP_VALID);
                 None
             }
-            Some(Part::Hole(_)) => self.checked(spot, parts, reach),
-            Some(Part::Literal(start)) => {
+            Some(TemplateSegment::Hole(_)) => self.checked(spot, segments, reach),
+            Some(TemplateSegment::Literal(start)) => {
                 let start = start.clone();
-                let replaced = self.start(spot, &start, parts.len() > 1)?;
-                parts[0] = Part::Literal(replaced);
-                self.checked(spot, parts, reach)
+                let replaced = self.start(spot, &start, segments.len() > 1)?;
+                segments[0] = TemplateSegment::Literal(replaced);
+                self.checked(spot, segments, reach)
             }
         }
     }
 
     /// `{{ env('API') }}/path`: an origin of the environment is known before the run.
-    fn fill_start(&self, spot: Spot<'_>, parts: &mut Vec<Part>) -> Option<()> {
-        let Some(Part::Hole(Expression::Call(name, at, arguments))) = parts.first() else {
+    fn fill_start(&self, spot: Spot<'_>, segments: &mut Vec<TemplateSegment>) -> Option<()> {
+        let Some(TemplateSegment::Hole(Expression::Call(name, at, arguments))) = segments.first()
+        else {
             return Some(());
         };
         if name != "env" {
             return Some(());
         }
-        let mut value = spot.environment(self.desk, at.start, arguments)?;
-        parts.remove(0);
-        if let Some(Part::Literal(more)) = parts.first() {
+        let mut value = spot.environment(self.reader, at.start, arguments)?;
+        segments.remove(0);
+        if let Some(TemplateSegment::Literal(more)) = segments.first() {
             value.push_str(more);
-            parts.remove(0);
+            segments.remove(0);
         }
-        parts.insert(0, Part::Literal(value));
+        segments.insert(0, TemplateSegment::Literal(value));
         Some(())
     }
 
@@ -138,25 +147,25 @@ impl Scene<'_> {
             return Some(format!("{prefix}{start}"));
         }
         if !start.contains("://") {
-            let fault = format!("`{}` is neither a path nor a whole URL", spot.text);
+            let message = format!("`{}` is neither a path nor a whole URL", spot.text);
             let near = format!("/{}", spot.text.trim_start_matches('/'));
-            self.desk
-                .note(spot.node.span.start, fault, STEP_VALID, Some(&near));
+            self.reader
+                .report_at(spot.node.span.start, message, STEP_VALID, Some(&near));
             return None;
         }
         let host_at = start.find("://").map_or(0, |at| at + 3);
         let path_at = start[host_at..].find(['/', '?']).map(|at| host_at + at);
         if path_at.is_none() && goes_on {
-            let fault = "the host of a URL must be known before the run".to_owned();
+            let message = "the host of a URL must be known before the run".to_owned();
             let valid = "a host as text, or {{ env('NAME') }} at the start".to_owned();
-            spot.note(self.desk, start.len(), (fault, valid), None);
+            spot.report(self.reader, start.len(), (message, valid), None);
             return None;
         }
         let (origin, path) = start.split_at(path_at.unwrap_or(start.len()));
         let origin = match url_of(origin) {
             Ok(url) => url.origin().ascii_serialization(),
-            Err(fault) => {
-                self.desk.fault(spot.node, fault, STEP_VALID);
+            Err(message) => {
+                self.reader.report(spot.node, message, STEP_VALID);
                 return None;
             }
         };
@@ -169,8 +178,8 @@ impl Scene<'_> {
             return Some(path);
         }
         if self.origins.iter().all(|have| have.url != origin) {
-            let place = self.desk.source.position(spot.node.span.start);
-            self.origins.push(Origin {
+            let place = self.reader.source.position(spot.node.span.start);
+            self.origins.push(PlanOrigin {
                 url: origin.clone(),
                 place,
             });
@@ -179,12 +188,19 @@ impl Scene<'_> {
     }
 
     /// The pieces, what a URL cannot hold noted, what is no ASCII percent-encoded.
-    fn checked(&mut self, spot: Spot<'_>, parts: Vec<Part>, reach: &Reach) -> Option<Text> {
-        for part in &parts {
-            let Part::Literal(text) = part else { continue };
+    fn checked(
+        &mut self,
+        spot: Spot<'_>,
+        segments: Vec<TemplateSegment>,
+        reach: &VisibleSlots,
+    ) -> Option<TextTemplate> {
+        for segment in &segments {
+            let TemplateSegment::Literal(text) = segment else {
+                continue;
+            };
             let wrong = text.find(|c: char| c.is_whitespace() || c.is_control() || c == '#');
             let Some(at) = wrong else { continue };
-            let (fault, valid) = if text[at..].starts_with('#') {
+            let (message, valid) = if text[at..].starts_with('#') {
                 (
                     "what stands behind `#` is never sent",
                     "a URL without it; %23 for the character",
@@ -193,15 +209,20 @@ impl Scene<'_> {
                 ("a URL holds no spaces", "%20 in place of a space")
             };
             let found = spot.text.find(&text[at..]).unwrap_or(0);
-            spot.note(self.desk, found, (fault.to_owned(), valid.to_owned()), None);
+            spot.report(
+                self.reader,
+                found,
+                (message.to_owned(), valid.to_owned()),
+                None,
+            );
             return None;
         }
-        let pieces = self.pieces(spot, parts, reach)?;
+        let pieces = self.pieces(spot, segments, reach)?;
         let encoded = |piece| match piece {
-            Piece::Literal(text) => Piece::Literal(ascii(&text)),
+            TextPiece::Literal(text) => TextPiece::Literal(ascii(&text)),
             piece => piece,
         };
-        Some(joined(pieces.into_iter().map(encoded).collect()))
+        Some(merge_literals(pieces.into_iter().map(encoded).collect()))
     }
 }
 

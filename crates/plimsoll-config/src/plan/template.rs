@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use plimsoll_model::journey::Function;
 
-use super::desk::Desk;
-use super::source::Source;
-use super::tree::Node;
-pub(crate) use parse::{Expression, Part, parse};
+use super::reader::DocumentReader;
+use super::source::SourceText;
+use super::tree::DocumentNode;
+pub(crate) use parse::{Expression, TemplateSegment, parse};
 
 /// A function of templates.
 pub(crate) struct FunctionWord {
@@ -154,7 +154,7 @@ pub(crate) fn function_names() -> Vec<&'static str> {
 /// A text and where it stands: in a node, or in a file that a node names.
 #[derive(Clone, Copy)]
 pub(crate) struct Spot<'n> {
-    pub(crate) node: &'n Node,
+    pub(crate) node: &'n DocumentNode,
     pub(crate) text: &'n str,
     /// What `text` is a part of, and where it begins there.
     within: (&'n str, usize),
@@ -164,7 +164,7 @@ pub(crate) struct Spot<'n> {
 
 impl<'n> Spot<'n> {
     /// The text of a node.
-    pub(crate) fn of(node: &'n Node, text: &'n str) -> Self {
+    pub(crate) fn of(node: &'n DocumentNode, text: &'n str) -> Self {
         Self {
             node,
             text,
@@ -174,7 +174,7 @@ impl<'n> Spot<'n> {
     }
 
     /// The text of a file that a node names.
-    pub(crate) fn of_file(node: &'n Node, text: &'n str, file: &'n str) -> Self {
+    pub(crate) fn of_file(node: &'n DocumentNode, text: &'n str, file: &'n str) -> Self {
         Self {
             file: Some(file),
             ..Self::of(node, text)
@@ -182,7 +182,7 @@ impl<'n> Spot<'n> {
     }
 
     /// A part of the text.
-    pub(crate) fn part(&self, range: Range<usize>) -> Self {
+    pub(crate) fn slice(&self, range: Range<usize>) -> Self {
         Self {
             text: &self.text[range.clone()],
             within: (self.within.0, self.within.1 + range.start),
@@ -191,41 +191,46 @@ impl<'n> Spot<'n> {
     }
 
     /// The byte of the plan file at which a byte of the text stands.
-    pub(crate) fn place(&self, desk: &Desk<'_>, at: usize) -> usize {
+    pub(crate) fn place(&self, reader: &DocumentReader<'_>, at: usize) -> usize {
         match self.file {
             None => {
                 let (whole, offset) = self.within;
-                desk.source.place_in(&self.node.span, whole, offset + at)
+                reader.source.place_in(&self.node.span, whole, offset + at)
             }
             Some(_) => self.node.span.start,
         }
     }
 
     /// Notes a fault at a byte of the text.
-    pub(crate) fn note(
+    pub(crate) fn report(
         &self,
-        desk: &Desk<'_>,
+        reader: &DocumentReader<'_>,
         at: usize,
-        (fault, valid): (String, String),
+        (message, valid): (String, String),
         near: Option<&str>,
     ) {
-        let fault = match self.file {
-            None => fault,
+        let message = match self.file {
+            None => message,
             Some(file) => {
                 let (whole, offset) = self.within;
-                let (line, column) = Source::new(whole).position(offset + at);
-                format!("in `{file}`, line {line}, column {column}: {fault}")
+                let (line, column) = SourceText::new(whole).position(offset + at);
+                format!("in `{file}`, line {line}, column {column}: {message}")
             }
         };
-        desk.note(self.place(desk, at), fault, valid, near);
+        reader.report_at(self.place(reader, at), message, valid, near);
     }
 
     /// Takes the text apart; a fault is noted.
-    pub(crate) fn parts(&self, desk: &Desk<'_>) -> Option<Vec<Part>> {
+    pub(crate) fn segments(&self, reader: &DocumentReader<'_>) -> Option<Vec<TemplateSegment>> {
         match parse(self.text) {
-            Ok(parts) => Some(parts),
-            Err(fault) => {
-                self.note(desk, fault.at, (fault.fault, fault.valid.to_owned()), None);
+            Ok(segments) => Some(segments),
+            Err(error) => {
+                self.report(
+                    reader,
+                    error.at,
+                    (error.message, error.valid.to_owned()),
+                    None,
+                );
                 None
             }
         }
@@ -234,7 +239,7 @@ impl<'n> Spot<'n> {
     /// The variable that `env(…)` at a byte names.
     pub(crate) fn environment(
         &self,
-        desk: &Desk<'_>,
+        reader: &DocumentReader<'_>,
         at: usize,
         arguments: &[Expression],
     ) -> Option<String> {
@@ -242,37 +247,37 @@ impl<'n> Spot<'n> {
             [Expression::Text(name, _)] => (name, None),
             [Expression::Text(name, _), Expression::Text(default, _)] => (name, Some(default)),
             _ => {
-                let fault = "this does not name a variable".to_owned();
+                let message = "this does not name a variable".to_owned();
                 let valid = "env('NAME') or env('NAME', 'default')".to_owned();
-                self.note(desk, at, (fault, valid), None);
+                self.report(reader, at, (message, valid), None);
                 return None;
             }
         };
-        let value = desk
+        let value = reader
             .surroundings
             .variable(name)
             .or_else(|| default.cloned());
         if value.is_none() {
-            let fault = format!("the environment has no variable `{name}`");
+            let message = format!("the environment has no variable `{name}`");
             let valid = format!("a variable that is set, or env('{name}', 'default')");
-            self.note(desk, at, (fault, valid), None);
+            self.report(reader, at, (message, valid), None);
         }
         value
     }
 
     /// The text when it holds nothing but `{{ env('NAME') }}` as a hole, filled.
-    pub(crate) fn constant(&self, desk: &Desk<'_>) -> Option<String> {
+    pub(crate) fn constant(&self, reader: &DocumentReader<'_>) -> Option<String> {
         let mut filled = String::new();
-        for part in self.parts(desk)? {
-            match part {
-                Part::Literal(literal) => filled.push_str(&literal),
-                Part::Hole(Expression::Call(name, at, arguments)) if name == "env" => {
-                    filled.push_str(&self.environment(desk, at.start, &arguments)?);
+        for segment in self.segments(reader)? {
+            match segment {
+                TemplateSegment::Literal(literal) => filled.push_str(&literal),
+                TemplateSegment::Hole(Expression::Call(name, at, arguments)) if name == "env" => {
+                    filled.push_str(&self.environment(reader, at.start, &arguments)?);
                 }
-                Part::Hole(expression) => {
-                    let fault = "this must be known before the run".to_owned();
+                TemplateSegment::Hole(expression) => {
+                    let message = "this must be known before the run".to_owned();
                     let valid = "a constant, or {{ env('NAME') }}".to_owned();
-                    self.note(desk, expression.start(), (fault, valid), None);
+                    self.report(reader, expression.start(), (message, valid), None);
                     return None;
                 }
             }

@@ -12,12 +12,12 @@ struct Desktop {
 }
 
 impl Surroundings for Desktop {
-    fn file(&self, path: &str, len_max: u64) -> Result<Vec<u8>, FileFault> {
+    fn file(&self, path: &str, len_max: u64) -> Result<Vec<u8>, FileError> {
         let found = self.files.get(path);
-        let content = found.ok_or_else(|| FileFault::Unreadable("no such file".to_owned()))?;
+        let content = found.ok_or_else(|| FileError::Unreadable("no such file".to_owned()))?;
         let len = content.len() as u64;
         if len > len_max {
-            return Err(FileFault::TooLong(len));
+            return Err(FileError::TooLong(len));
         }
         Ok(content.clone())
     }
@@ -72,13 +72,14 @@ fn given() -> Given {
 
 #[test]
 fn the_exam_is_read() {
-    let plan = read(EXAM, &given(), &desktop()).unwrap_or_else(|faults| panic!("{faults}"));
+    let plan =
+        read(EXAM, &given(), &desktop()).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     insta::assert_debug_snapshot!(plan);
 }
 
-fn refused(text: &str) -> Faults {
+fn refused(text: &str) -> Diagnostics {
     match read(text, &given(), &desktop()) {
-        Err(faults) => faults,
+        Err(diagnostics) => diagnostics,
         Ok(plan) => panic!("accepted: {plan:#?}"),
     }
 }
@@ -86,11 +87,11 @@ fn refused(text: &str) -> Faults {
 /// One plan with one fault, its place and words of it.
 #[track_caller]
 fn check(text: &str, place: (usize, usize), words: &str) {
-    let faults = refused(text);
-    let first = &faults.list()[0];
-    assert_eq!((first.line, first.column), place, "{faults}");
-    assert!(first.to_string().contains(words), "{faults}");
-    assert_eq!(faults.list().len(), 1, "{faults}");
+    let diagnostics = refused(text);
+    let first = &diagnostics.list()[0];
+    assert_eq!((first.line, first.column), place, "{diagnostics}");
+    assert!(first.to_string().contains(words), "{diagnostics}");
+    assert_eq!(diagnostics.list().len(), 1, "{diagnostics}");
 }
 
 /// A plan with these steps.
@@ -101,22 +102,26 @@ fn with_steps(steps: &str) -> String {
 #[test]
 fn all_mistakes_are_told_at_once() {
     let text = include_str!("tests/mistakes.yaml");
-    let faults = refused(text);
-    insta::assert_snapshot!(faults.lines("mistakes.yaml").join("\n"));
+    let diagnostics = refused(text);
+    insta::assert_snapshot!(diagnostics.lines("mistakes.yaml").join("\n"));
 }
 
 #[test]
 fn every_construct_is_read() {
     let text = include_str!("tests/everything.yaml");
-    let mut desk = desktop();
-    desk.files
+    let mut surroundings = desktop();
+    surroundings
+        .files
         .insert("letter.txt", b"Dear {{ candidate.name }},".to_vec());
-    desk.files.insert("photo.png", vec![0x89, b'P', 0, 255]);
-    desk.files.insert(
+    surroundings
+        .files
+        .insert("photo.png", vec![0x89, b'P', 0, 255]);
+    surroundings.files.insert(
         "towns.json",
         br#"[{"name": "Ulm", "size": 1}, {"name": "Bonn"}]"#.to_vec(),
     );
-    let plan = read(text, &given(), &desk).unwrap_or_else(|faults| panic!("{faults}"));
+    let plan =
+        read(text, &given(), &surroundings).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     insta::assert_debug_snapshot!(plan);
 }
 
@@ -125,22 +130,22 @@ fn the_schema_accepts_what_the_reader_accepts() {
     let schema: serde_json::Value = serde_json::from_str(&schema()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for text in [EXAM, include_str!("tests/everything.yaml")] {
-        let (root, _) = tree::read(&Source::new(text));
+        let (root, _) = tree::read(&SourceText::new(text));
         let value = as_json(&root.unwrap());
-        let faults: Vec<String> = validator
+        let errors: Vec<String> = validator
             .iter_errors(&value)
-            .map(|fault| format!("{fault} at {}", fault.instance_path()))
+            .map(|error| format!("{error} at {}", error.instance_path()))
             .collect();
-        assert_eq!(faults, Vec::<String>::new());
+        assert_eq!(errors, Vec::<String>::new());
     }
     let wrong = serde_json::json!({ "targt": "http://x" });
     assert!(!validator.is_valid(&wrong));
 }
 
-fn as_json(node: &Node) -> serde_json::Value {
-    use tree::Kind;
+fn as_json(node: &DocumentNode) -> serde_json::Value {
+    use tree::NodeKind;
     match &node.kind {
-        Kind::Scalar { text, plain } => {
+        NodeKind::Scalar { text, plain } => {
             let typed = plain.then(|| serde_json::from_str(text).ok()).flatten();
             if node.is_null() {
                 serde_json::Value::Null
@@ -148,8 +153,8 @@ fn as_json(node: &Node) -> serde_json::Value {
                 typed.unwrap_or_else(|| text.as_str().into())
             }
         }
-        Kind::List(items) => items.iter().map(as_json).collect(),
-        Kind::Map(entries) => entries
+        NodeKind::List(items) => items.iter().map(as_json).collect(),
+        NodeKind::Map(entries) => entries
             .iter()
             .map(|(key, value)| (key.text.clone(), as_json(value)))
             .collect(),
@@ -302,29 +307,29 @@ fn loads_in_peoples_words() {
 
 #[test]
 fn data_is_told_with_its_place() {
-    let mut desk = desktop();
-    desk.files.insert(
+    let mut surroundings = desktop();
+    surroundings.files.insert(
         "candidates.csv",
         b"name,password,assignment\nada,x\n".to_vec(),
     );
-    let faults = read(EXAM, &given(), &desk).unwrap_err();
+    let diagnostics = read(EXAM, &given(), &surroundings).unwrap_err();
     assert!(
-        faults.to_string().contains("line 2 has 2 values"),
-        "{faults}"
+        diagnostics.to_string().contains("line 2 has 2 values"),
+        "{diagnostics}"
     );
-    assert_eq!(faults.list().len(), 1, "{faults}");
-    desk.files.remove("candidates.csv");
-    let faults = read(EXAM, &given(), &desk).unwrap_err();
+    assert_eq!(diagnostics.list().len(), 1, "{diagnostics}");
+    surroundings.files.remove("candidates.csv");
+    let diagnostics = read(EXAM, &given(), &surroundings).unwrap_err();
     assert!(
-        faults
+        diagnostics
             .to_string()
             .contains("18:21: `candidates.csv` cannot be read: no such file"),
-        "{faults}"
+        "{diagnostics}"
     );
 }
 
 mod nasty;
-mod talks;
+mod websockets;
 
 mod property {
     use proptest::prelude::*;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use plimsoll_model::plan::STREAMS_MAX;
 
-use super::desk::Desk;
-use super::tree::Node;
-use super::words::TRANSPORT;
+use super::keywords::TRANSPORT;
+use super::reader::DocumentReader;
+use super::tree::DocumentNode;
 use crate::units;
 
 /// What a plan says of connections; `None` leaves the default.
@@ -40,67 +40,67 @@ pub struct TransportPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Http {
     /// HTTP/1.1.
-    One,
+    Http1,
     /// HTTP/2 over TLS where the target chooses it, else HTTP/1.1.
-    Two,
+    Http2,
     /// As [`Http::Two`], and HTTP/2 to `http://` targets without asking.
     PriorKnowledge,
 }
 
 /// Reads `transport:`.
-pub(crate) fn transport(desk: &Desk<'_>, node: &Node) -> TransportPlan {
-    let Some(fields) = desk.fields(node, &TRANSPORT) else {
+pub(crate) fn transport(reader: &DocumentReader<'_>, node: &DocumentNode) -> TransportPlan {
+    let Some(fields) = reader.fields(node, &TRANSPORT) else {
         return TransportPlan::default();
     };
     let duration = |word: &str| {
         fields
             .get(word)
-            .and_then(|node| desk.duration_above_zero(node))
+            .and_then(|node| reader.duration_above_zero(node))
     };
     let ca_file = fields
         .get("ca_file")
-        .and_then(|node| desk.word(node, "a PEM file"));
+        .and_then(|node| reader.word(node, "a PEM file"));
     TransportPlan {
         timeout: duration("timeout"),
         connect_timeout: duration("connect_timeout"),
         connections_max: fields
             .get("max_connections")
-            .and_then(|node| desk.count32(node, 1..=1_000_000)),
+            .and_then(|node| reader.count32(node, 1..=1_000_000)),
         requests_per_connection: fields
             .get("requests_per_connection")
-            .and_then(|node| desk.count32(node, 0..=u32::MAX)),
-        insecure: fields.get("insecure").and_then(|node| desk.switch(node)) == Some(true),
+            .and_then(|node| reader.count32(node, 0..=u32::MAX)),
+        insecure: fields.get("insecure").and_then(|node| reader.switch(node)) == Some(true),
         ca_file: ca_file.map(PathBuf::from),
         http: fields.get("http").and_then(|node| {
             let words = [
-                ("1", Http::One),
-                ("2", Http::Two),
+                ("1", Http::Http1),
+                ("2", Http::Http2),
                 ("prior-knowledge", Http::PriorKnowledge),
             ];
-            desk.one_of(node, &words)
+            reader.one_of(node, &words)
         }),
         streams: fields
             .get("streams")
-            .and_then(|node| desk.count32(node, 1..=STREAMS_MAX)),
+            .and_then(|node| reader.count32(node, 1..=STREAMS_MAX)),
         sources: fields
             .get("sources")
-            .map(|node| sources(desk, node))
+            .map(|node| sources(reader, node))
             .unwrap_or_default(),
         body_len_max: fields
             .get("max_body")
-            .and_then(|node| desk.value(node, "a size such as 64MiB", units::size)),
+            .and_then(|node| reader.value(node, "a size such as 64MiB", units::size)),
     }
 }
 
-fn sources(desk: &Desk<'_>, node: &Node) -> Vec<IpAddr> {
+fn sources(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<IpAddr> {
     let mut addresses = Vec::new();
-    for item in desk.one_or_more(node) {
-        let Some(text) = desk.text(item, "an IP address") else {
+    for item in reader.one_or_more(node) {
+        let Some(text) = reader.text(item, "an IP address") else {
             continue;
         };
         match text.parse() {
             Ok(address) => addresses.push(address),
-            Err(_) => desk.fault(
+            Err(_) => reader.report(
                 item,
                 format!("`{text}` is not an address"),
                 "an IP address of this machine",

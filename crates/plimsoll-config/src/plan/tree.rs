@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
-use super::fault::FAULTS_MAX;
-use super::source::Source;
+use super::diagnostic::DIAGNOSTICS_MAX;
+use super::source::SourceText;
 
 /// Deepest nesting.
 const DEPTH_MAX: usize = 64;
@@ -20,67 +20,67 @@ const REPEATED_MAX: usize = 64 << 20;
 
 /// A node and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Node {
+pub(crate) struct DocumentNode {
     /// Bytes of the source.
     pub(crate) span: Range<usize>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: NodeKind,
 }
 
 /// What a node is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum NodeKind {
     /// A text; `plain` when it stands without quotes and may mean a number, `true` or nothing.
     Scalar {
         text: String,
         plain: bool,
     },
-    List(Vec<Node>),
-    Map(Vec<(Key, Node)>),
+    List(Vec<DocumentNode>),
+    Map(Vec<(DocumentKey, DocumentNode)>),
 }
 
 /// A key of a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct DocumentKey {
     pub(crate) text: String,
     pub(crate) span: Range<usize>,
 }
 
 /// A fault of the YAML itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TreeFault {
+pub(crate) struct TreeError {
     pub(crate) span: Range<usize>,
-    pub(crate) fault: String,
+    pub(crate) message: String,
     pub(crate) valid: &'static str,
 }
 
-impl Node {
+impl DocumentNode {
     /// Nothing: an empty value, `null` or `~`.
     pub(crate) fn is_null(&self) -> bool {
-        matches!(&self.kind, Kind::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null"))
+        matches!(&self.kind, NodeKind::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null"))
     }
 
     /// The value of a key, when this is a map that has it.
-    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
-        let Kind::Map(entries) = &self.kind else {
+    pub(crate) fn get(&self, name: &str) -> Option<&DocumentNode> {
+        let NodeKind::Map(entries) = &self.kind else {
             return None;
         };
         let entry = entries.iter().find(|(key, _)| key.text == name)?;
         Some(&entry.1)
     }
 
-    fn children(&self) -> Box<dyn Iterator<Item = &Node> + '_> {
+    fn children(&self) -> Box<dyn Iterator<Item = &DocumentNode> + '_> {
         match &self.kind {
-            Kind::Scalar { .. } => Box::new(std::iter::empty()),
-            Kind::List(items) => Box::new(items.iter()),
-            Kind::Map(entries) => Box::new(entries.iter().map(|(_, value)| value)),
+            NodeKind::Scalar { .. } => Box::new(std::iter::empty()),
+            NodeKind::List(items) => Box::new(items.iter()),
+            NodeKind::Map(entries) => Box::new(entries.iter().map(|(_, value)| value)),
         }
     }
 
     /// Size of this one and all below it.
     fn extent(&self) -> Extent {
         let len = match &self.kind {
-            Kind::Scalar { text, .. } => text.len(),
-            Kind::List(_) | Kind::Map(_) => 0,
+            NodeKind::Scalar { text, .. } => text.len(),
+            NodeKind::List(_) | NodeKind::Map(_) => 0,
         };
         let own = Extent {
             nodes: 1,
@@ -107,7 +107,7 @@ struct Extent {
 }
 
 /// Reads the one document of `source`. Of faults that leave the tree readable (a key twice), all are told.
-pub(crate) fn read(source: &Source) -> (Option<Node>, Vec<TreeFault>) {
+pub(crate) fn read(source: &SourceText) -> (Option<DocumentNode>, Vec<TreeError>) {
     let mut builder = Builder::new(source);
     let mut parser = Parser::new_from_str(source.text());
     loop {
@@ -116,57 +116,57 @@ pub(crate) fn read(source: &Source) -> (Option<Node>, Vec<TreeFault>) {
             Some(Ok((event, span))) => builder.take(event, span),
             Some(Err(error)) => {
                 let at = builder.place(error.marker().index());
-                let fault = format!("this is not YAML: {}", error.info());
-                Err(fault_at(
+                let message = format!("this is not YAML: {}", error.info());
+                Err(error_at(
                     at..at,
-                    fault,
+                    message,
                     "YAML 1.2; texts with `: `, ` #`, `{` or `[` stand in quotes",
                 ))
             }
         };
-        if let Err(fault) = step {
-            builder.faults.push(fault);
-            return (None, builder.faults);
+        if let Err(error) = step {
+            builder.errors.push(error);
+            return (None, builder.errors);
         }
     }
-    (builder.root, builder.faults)
+    (builder.root, builder.errors)
 }
 
-fn fault_at(span: Range<usize>, fault: impl Into<String>, valid: &'static str) -> TreeFault {
-    TreeFault {
+fn error_at(span: Range<usize>, message: impl Into<String>, valid: &'static str) -> TreeError {
+    TreeError {
         span,
-        fault: fault.into(),
+        message: message.into(),
         valid,
     }
 }
 
 /// A list or map that is not closed yet.
-struct Open {
+struct OpenCollection {
     start: usize,
     anchor: usize,
-    items: Vec<Node>,
-    entries: Vec<(Key, Node)>,
+    items: Vec<DocumentNode>,
+    entries: Vec<(DocumentKey, DocumentNode)>,
     /// Keys so far, each with the byte at which it was first written.
     keys: HashMap<String, usize>,
-    key: Option<Key>,
+    key: Option<DocumentKey>,
     is_map: bool,
 }
 
 struct Builder<'a> {
-    source: &'a Source,
+    source: &'a SourceText,
     /// Byte of each character, when some take more than one.
     bytes: Option<Vec<usize>>,
-    open: Vec<Open>,
-    anchors: HashMap<usize, Node>,
-    root: Option<Node>,
+    open: Vec<OpenCollection>,
+    anchors: HashMap<usize, DocumentNode>,
+    root: Option<DocumentNode>,
     nodes: usize,
     /// Bytes of texts held a second time.
     repeated: usize,
-    faults: Vec<TreeFault>,
+    errors: Vec<TreeError>,
 }
 
 impl<'a> Builder<'a> {
-    fn new(source: &'a Source) -> Self {
+    fn new(source: &'a SourceText) -> Self {
         let text = source.text();
         let bytes = (!text.is_ascii()).then(|| text.char_indices().map(|(byte, _)| byte).collect());
         Self {
@@ -177,7 +177,7 @@ impl<'a> Builder<'a> {
             root: None,
             nodes: 0,
             repeated: 0,
-            faults: Vec::new(),
+            errors: Vec::new(),
         }
     }
 
@@ -195,21 +195,21 @@ impl<'a> Builder<'a> {
         start..self.place(span.end.index()).max(start)
     }
 
-    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), TreeFault> {
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), TreeError> {
         let range = self.range(span);
         match event {
-            Event::DocumentStart(_) if self.root.is_some() => Err(fault_at(
+            Event::DocumentStart(_) if self.root.is_some() => Err(error_at(
                 range,
                 "a second document begins",
                 "one plan in a file; leave out `---`",
             )),
             Event::Scalar(text, style, anchor, tag) => {
                 let is_text = tag.is_some_and(|tag| tag.suffix == "str");
-                let kind = Kind::Scalar {
+                let kind = NodeKind::Scalar {
                     text: text.into_owned(),
                     plain: style == ScalarStyle::Plain && !is_text,
                 };
-                self.add(Node { span: range, kind }, anchor)
+                self.add(DocumentNode { span: range, kind }, anchor)
             }
             Event::SequenceStart(anchor, _) => self.open(range, anchor, false),
             Event::MappingStart(anchor, _) => self.open(range, anchor, true),
@@ -223,18 +223,18 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn open(&mut self, range: Range<usize>, anchor: usize, is_map: bool) -> Result<(), TreeFault> {
+    fn open(&mut self, range: Range<usize>, anchor: usize, is_map: bool) -> Result<(), TreeError> {
         if self.open.len() >= DEPTH_MAX {
             return Err(too_deep(range));
         }
         if self.awaits_key() {
-            return Err(fault_at(
+            return Err(error_at(
                 range,
                 "this key is not a word",
                 "a word as the key; a template stands in quotes: \"{{ name }}\"",
             ));
         }
-        self.open.push(Open {
+        self.open.push(OpenCollection {
             start: range.start,
             anchor,
             items: Vec::new(),
@@ -252,29 +252,29 @@ impl<'a> Builder<'a> {
             .is_some_and(|open| open.is_map && open.key.is_none())
     }
 
-    fn close(&mut self, end: usize) -> Result<(), TreeFault> {
+    fn close(&mut self, end: usize) -> Result<(), TreeError> {
         let Some(open) = self.open.pop() else {
             return Ok(());
         };
         let kind = if open.is_map {
-            Kind::Map(self.merged(open.entries))
+            NodeKind::Map(self.merged(open.entries))
         } else {
-            Kind::List(open.items)
+            NodeKind::List(open.items)
         };
         // Blocks end where the next thing begins; what they hold ends before.
         let last = match &kind {
-            Kind::Map(entries) => entries.last().map(|(_, value)| value.span.end),
-            Kind::List(items) => items.last().map(|item| item.span.end),
-            Kind::Scalar { .. } => None,
+            NodeKind::Map(entries) => entries.last().map(|(_, value)| value.span.end),
+            NodeKind::List(items) => items.last().map(|item| item.span.end),
+            NodeKind::Scalar { .. } => None,
         };
         let is_flow = self.source.text()[open.start..].starts_with(['{', '[']);
         let end = if is_flow { end } else { last.unwrap_or(end) };
         let span = open.start..end.max(open.start);
-        self.add(Node { span, kind }, open.anchor)
+        self.add(DocumentNode { span, kind }, open.anchor)
     }
 
     /// Puts a finished node where it belongs.
-    fn add(&mut self, node: Node, anchor: usize) -> Result<(), TreeFault> {
+    fn add(&mut self, node: DocumentNode, anchor: usize) -> Result<(), TreeError> {
         self.nodes += 1;
         if self.nodes > NODES_MAX {
             return Err(too_many(node.span));
@@ -298,9 +298,9 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn begin_entry(&mut self, node: Node) -> Result<(), TreeFault> {
-        let Kind::Scalar { text, .. } = node.kind else {
-            return Err(fault_at(node.span, "this key is not a word", "a word"));
+    fn begin_entry(&mut self, node: DocumentNode) -> Result<(), TreeError> {
+        let NodeKind::Scalar { text, .. } = node.kind else {
+            return Err(error_at(node.span, "this key is not a word", "a word"));
         };
         let Some(open) = self.open.last_mut() else {
             return Ok(());
@@ -308,25 +308,26 @@ impl<'a> Builder<'a> {
         if let Some(&first) = open.keys.get(&text)
             && text != "<<"
         {
-            if self.faults.len() < FAULTS_MAX {
+            if self.errors.len() < DIAGNOSTICS_MAX {
                 let (line, _) = self.source.position(first);
-                let fault = format!("`{text}` is written twice, first in line {line}");
+                let message = format!("`{text}` is written twice, first in line {line}");
                 let valid = "each key once";
-                self.faults.push(fault_at(node.span.clone(), fault, valid));
+                self.errors
+                    .push(error_at(node.span.clone(), message, valid));
             }
         } else {
             open.keys.insert(text.clone(), node.span.start);
         }
-        open.key = Some(Key {
+        open.key = Some(DocumentKey {
             text,
             span: node.span,
         });
         Ok(())
     }
 
-    fn repeat(&mut self, anchor: usize, range: Range<usize>) -> Result<(), TreeFault> {
+    fn repeat(&mut self, anchor: usize, range: Range<usize>) -> Result<(), TreeError> {
         let Some(node) = self.anchors.get(&anchor) else {
-            return Err(fault_at(
+            return Err(error_at(
                 range,
                 "an alias stands within its own anchor",
                 "an alias of a node that is complete",
@@ -342,7 +343,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Memory that is taken a second time counts as if it were written a second time.
-    fn count_again(&mut self, extent: &Extent, range: &Range<usize>) -> Result<(), TreeFault> {
+    fn count_again(&mut self, extent: &Extent, range: &Range<usize>) -> Result<(), TreeError> {
         self.nodes += extent.nodes;
         self.repeated += extent.len;
         if self.nodes > NODES_MAX || self.repeated > REPEATED_MAX {
@@ -352,7 +353,10 @@ impl<'a> Builder<'a> {
     }
 
     /// Keys of merged maps stand behind the map's own, which win.
-    fn merged(&mut self, entries: Vec<(Key, Node)>) -> Vec<(Key, Node)> {
+    fn merged(
+        &mut self,
+        entries: Vec<(DocumentKey, DocumentNode)>,
+    ) -> Vec<(DocumentKey, DocumentNode)> {
         if entries.iter().all(|(key, _)| key.text != "<<") {
             return entries;
         }
@@ -361,14 +365,14 @@ impl<'a> Builder<'a> {
         let mut names: HashSet<String> = own.iter().map(|(key, _)| key.text.clone()).collect();
         for (key, value) in merges {
             let maps = match value.kind {
-                Kind::List(items) => items,
-                kind => vec![Node { kind, ..value }],
+                NodeKind::List(items) => items,
+                kind => vec![DocumentNode { kind, ..value }],
             };
             for map in maps {
-                let Kind::Map(more) = map.kind else {
-                    let fault = "`<<` takes a map";
-                    self.faults
-                        .push(fault_at(key.span.clone(), fault, "an alias of a map"));
+                let NodeKind::Map(more) = map.kind else {
+                    let message = "`<<` takes a map";
+                    self.errors
+                        .push(error_at(key.span.clone(), message, "an alias of a map"));
                     continue;
                 };
                 for entry in more {
@@ -382,12 +386,12 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn too_deep(span: Range<usize>) -> TreeFault {
-    fault_at(span, "this is nested too deep", "at most 64 levels")
+fn too_deep(span: Range<usize>) -> TreeError {
+    error_at(span, "this is nested too deep", "at most 64 levels")
 }
 
-fn too_many(span: Range<usize>) -> TreeFault {
-    fault_at(
+fn too_many(span: Range<usize>) -> TreeError {
+    error_at(
         span,
         "there are too many values",
         "at most 1,000,000, those that aliases repeat included",
@@ -398,10 +402,10 @@ fn too_many(span: Range<usize>) -> TreeFault {
 mod tests {
     use super::*;
 
-    fn tree(text: &str) -> Result<Node, String> {
-        let (root, faults) = read(&Source::new(text));
-        match faults.first() {
-            Some(fault) => Err(fault.fault.clone()),
+    fn tree(text: &str) -> Result<DocumentNode, String> {
+        let (root, errors) = read(&SourceText::new(text));
+        match errors.first() {
+            Some(error) => Err(error.message.clone()),
             None => Ok(root.unwrap()),
         }
     }
@@ -412,7 +416,7 @@ mod tests {
         let root = tree(text).unwrap();
         let list = root.get("ä").unwrap();
         assert_eq!(&text[list.span.clone()], "[€, 'x y']");
-        let Kind::List(items) = &list.kind else {
+        let NodeKind::List(items) = &list.kind else {
             panic!("{list:?}");
         };
         assert_eq!(&text[items[0].span.clone()], "€");
@@ -424,8 +428,8 @@ mod tests {
     fn anchors_and_merge_keys() {
         let root = tree("a: &a { x: 1, y: 2 }\nb: { <<: *a, y: 3 }\nc: *a\n").unwrap();
         let b = root.get("b").unwrap();
-        let text = |node: Option<&Node>| match &node.unwrap().kind {
-            Kind::Scalar { text, .. } => text.clone(),
+        let text = |node: Option<&DocumentNode>| match &node.unwrap().kind {
+            NodeKind::Scalar { text, .. } => text.clone(),
             kind => panic!("{kind:?}"),
         };
         assert_eq!(
@@ -439,8 +443,8 @@ mod tests {
     fn everything_has_a_limit() {
         let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..10 {
-            let parts = vec![format!("*a{}", level - 1); 10].join(", ");
-            bomb.extend([format!("a{level}: &a{level} [{parts}]\n")]);
+            let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
+            bomb.extend([format!("a{level}: &a{level} [{aliases}]\n")]);
         }
         assert_eq!(tree(&bomb).unwrap_err(), "there are too many values");
         let deep = "[".repeat(100) + &"]".repeat(100);
@@ -466,6 +470,6 @@ mod tests {
                 .unwrap_err()
                 .contains("second document")
         );
-        assert_eq!(read(&Source::new("# nothing\n")), (None, Vec::new()));
+        assert_eq!(read(&SourceText::new("# nothing\n")), (None, Vec::new()));
     }
 }

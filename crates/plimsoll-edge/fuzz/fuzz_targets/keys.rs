@@ -2,21 +2,21 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_edge::properties::{Rule, Sender, one_key_is_one_request};
+use plimsoll_edge::properties::{CacheRule, Sender, equal_keys_mean_equal_requests};
 
-type Input<'a> = (bool, bool, u8, &'a [u8]);
+type SenderInput<'a> = (bool, bool, u8, &'a [u8]);
 
-fuzz_target!(|input: (Input<'_>, Input<'_>, (u8, bool, bool))| {
-    let (one, other, (query, sorted, lenient)) = input;
-    let sender = |(trusted, secure, address, _): Input<'_>| Sender {
+fuzz_target!(|input: (SenderInput<'_>, SenderInput<'_>, (u8, bool, bool))| {
+    let (first, second, (query, sorted, lenient)) = input;
+    let sender = |(trusted, secure, address, _): SenderInput<'_>| Sender {
         trusted,
         secure,
         address,
     };
-    one_key_is_one_request(
-        [one.3, other.3],
-        [sender(one), sender(other)],
-        Rule {
+    equal_keys_mean_equal_requests(
+        [first.3, second.3],
+        [sender(first), sender(second)],
+        CacheRule {
             query,
             sorted,
             lenient,

@@ -4,12 +4,12 @@
 use libfuzzer_sys::fuzz_target;
 use plimsoll_edge::properties::{answer_goes_on_as_it_was_meant, request_goes_on_as_it_was_meant};
 
-const ASKS: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n";
+const REQUEST_HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n";
 const AGREES: &[u8] =
     b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n";
 
 fuzz_target!(|bytes: &[u8]| {
-    request_goes_on_as_it_was_meant(&[ASKS, bytes].concat(), false);
+    request_goes_on_as_it_was_meant(&[REQUEST_HEAD, bytes].concat(), false);
     answer_goes_on_as_it_was_meant(&[AGREES, bytes].concat());
     answer_goes_on_as_it_was_meant(bytes);
 });

@@ -6,11 +6,11 @@
 
 use std::net::SocketAddr;
 
-use plimsoll_config::edge::Server;
+use plimsoll_config::edge::ServerConfig;
 use serde::Deserialize;
 
-use crate::names;
-use crate::roster::Order;
+use crate::dns;
+use crate::upstream_registry::ServerOrder;
 
 /// Valid words of an order, for whoever misses them.
 const VALID: &str = "one of add, remove, drain, change (with weight) and reset";
@@ -22,7 +22,7 @@ const IN_FLIGHT_MAX: u32 = 1_000_000;
 /// An order as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ServerOrderBody {
     pool: String,
     add: Option<String>,
     remove: Option<String>,
@@ -35,8 +35,8 @@ struct Written {
 }
 
 /// Reads an order: the pool that is meant, and what is to be done. A server that is added by name is looked up.
-pub(super) fn read(body: &[u8], resolvers: &[SocketAddr]) -> Result<(String, Order), String> {
-    let written: Written = serde_json::from_slice(body)
+pub(super) fn read(body: &[u8], resolvers: &[SocketAddr]) -> Result<(String, ServerOrder), String> {
+    let written: ServerOrderBody = serde_json::from_slice(body)
         .map_err(|error| format!("the order is not understood: {error}; valid: {VALID}"))?;
     in_range("weight", written.weight, 0..=WEIGHT_MAX)?;
     in_range("max_in_flight", written.max_in_flight, 1..=IN_FLIGHT_MAX)?;
@@ -47,13 +47,17 @@ pub(super) fn read(body: &[u8], resolvers: &[SocketAddr]) -> Result<(String, Ord
     if (written.max_in_flight.is_some() || written.zone.is_some()) && !is_adding {
         return Err("`max_in_flight` and `zone` stand with `add`".to_owned());
     }
-    let reset = written.reset.map(|reset| reset.then_some(Order::Reset));
+    let reset = written
+        .reset
+        .map(|reset| reset.then_some(ServerOrder::Reset));
     let orders = [
-        written.remove.map(|name| Some(Order::Remove(name))),
-        written.drain.map(|name| Some(Order::Weight(name, 0))),
-        written
-            .change
-            .map(|name| written.weight.map(|weight| Order::Weight(name, weight))),
+        written.remove.map(|name| Some(ServerOrder::Remove(name))),
+        written.drain.map(|name| Some(ServerOrder::Weight(name, 0))),
+        written.change.map(|name| {
+            written
+                .weight
+                .map(|weight| ServerOrder::Weight(name, weight))
+        }),
         reset,
     ];
     let mut orders = orders.into_iter().flatten();
@@ -63,7 +67,7 @@ pub(super) fn read(body: &[u8], resolvers: &[SocketAddr]) -> Result<(String, Ord
             server.weight = written.weight.unwrap_or(1);
             server.max_in_flight = written.max_in_flight;
             server.zone = written.zone;
-            Order::Add(Box::new(server))
+            ServerOrder::Add(Box::new(server))
         }
         (None, Some(Some(order)), None) => order,
         (None, Some(None), None) => {
@@ -94,11 +98,11 @@ fn in_range(
     }
 }
 
-fn server(url: &str, resolvers: &[SocketAddr]) -> Result<Server, String> {
+fn server(url: &str, resolvers: &[SocketAddr]) -> Result<ServerConfig, String> {
     let mut server =
-        Server::parse(url).map_err(|fault| format!("{}; {}", fault.fault, fault.valid))?;
+        ServerConfig::parse(url).map_err(|error| format!("{}; {}", error.message, error.valid))?;
     if server.is_named() {
-        server.addresses = names::look_up(&server, resolvers)?;
+        server.addresses = dns::resolve_server(&server, resolvers)?;
     }
     Ok(server)
 }
@@ -108,7 +112,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(body: &str, expected: Result<Order, &str>) {
+    fn check(body: &str, expected: Result<ServerOrder, &str>) {
         let read = read(body.as_bytes(), &[]);
         match (read, expected) {
             (Ok((pool, order)), Ok(expected)) => {
@@ -122,25 +126,28 @@ mod tests {
     #[test]
     fn orders_are_read() {
         let name = || "x:1".to_owned();
-        check(r#"{"pool":"a","remove":"x:1"}"#, Ok(Order::Remove(name())));
+        check(
+            r#"{"pool":"a","remove":"x:1"}"#,
+            Ok(ServerOrder::Remove(name())),
+        );
         check(
             r#"{"pool":"a","drain":"x:1"}"#,
-            Ok(Order::Weight(name(), 0)),
+            Ok(ServerOrder::Weight(name(), 0)),
         );
         check(
             r#"{"pool":"a","change":"x:1","weight":7}"#,
-            Ok(Order::Weight(name(), 7)),
+            Ok(ServerOrder::Weight(name(), 7)),
         );
-        check(r#"{"pool":"a","reset":true}"#, Ok(Order::Reset));
-        let added = Server {
+        check(r#"{"pool":"a","reset":true}"#, Ok(ServerOrder::Reset));
+        let added = ServerConfig {
             weight: 2,
             max_in_flight: Some(15),
             zone: Some("west".to_owned()),
-            ..Server::parse("https://192.0.2.1:3000").unwrap()
+            ..ServerConfig::parse("https://192.0.2.1:3000").unwrap()
         };
         check(
             r#"{"pool":"a","add":"https://192.0.2.1:3000","weight":2,"max_in_flight":15,"zone":"west"}"#,
-            Ok(Order::Add(Box::new(added))),
+            Ok(ServerOrder::Add(Box::new(added))),
         );
     }
 

@@ -56,7 +56,7 @@ impl<'a> Address<'a> {
     }
 
     /// Whether a header of a trusted peer says only what is said anyway, in other words than others would.
-    pub(crate) fn is_said_anyway(&self, header: &Header<'_>) -> bool {
+    pub(crate) fn is_redundant(&self, header: &Header<'_>) -> bool {
         self.trusted
             && match header.name.len() {
                 16 if header.name.eq_ignore_ascii_case("x-forwarded-port") => true,

@@ -4,7 +4,7 @@
 //! chooses what another gets. So the cache sees a request only after everything is gone from it that no server will be
 //! told: key, `Vary` and the fetch are made from the same bytes. Most requests are those bytes already.
 
-use plimsoll_cache::{KeyRef, Policy};
+use plimsoll_cache::{CachePolicy, KeyRef};
 use plimsoll_wire::head::Header;
 use plimsoll_wire::request_head::RequestHead;
 
@@ -19,7 +19,7 @@ pub(crate) fn as_forwarded(
     head: &RequestHead<'_, '_>,
     address: &Address<'_>,
     dropping: &Dropping<'_>,
-    policy: &Policy,
+    policy: &CachePolicy,
     is_bare: bool,
 ) -> Option<Vec<u8>> {
     let key = KeyRef::new(address.secure, address.host, head.target, &policy.key);
@@ -37,7 +37,7 @@ pub(crate) fn as_forwarded(
     } else {
         &[]
     };
-    let goes = |header: &Header<'_>| dropping.drops(header, head) || address.is_said_anyway(header);
+    let goes = |header: &Header<'_>| dropping.drops(header, head) || address.is_redundant(header);
     let is_changed = target.is_some()
         || has_host_changed
         || head
@@ -48,7 +48,7 @@ pub(crate) fn as_forwarded(
         return None;
     }
     let mut out = Vec::with_capacity(512);
-    let mut put = |parts: &[&[u8]]| parts.iter().for_each(|part| out.extend_from_slice(part));
+    let mut put = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| out.extend_from_slice(piece));
     let target = target.as_deref().unwrap_or(head.target);
     let version = if head.is_1_1 {
         " HTTP/1.1\r\n"

@@ -28,17 +28,17 @@ use plimsoll_cache::store::{How, Leader, Object, Store};
 use plimsoll_cache::{Moment, Seed, Terms};
 use plimsoll_config::edge::CacheDisk;
 
-use self::counts::Counts;
+use self::counts::DiskCounters;
 use self::folder::Folder;
-use self::index::{ENTRY_BYTES, Index, Name};
+use self::index::{ENTRY_BYTES, FileId, Index};
 use self::jobs::{Jobs, Recall, Write};
-use super::{Page, Told};
-use crate::clock::{self, Clock};
+use super::{CachedResponse, ResponseMetadata};
+use crate::clock::{self, EdgeClock};
 use crate::hash::mix;
 use crate::lock::lock;
-use crate::notice::Tell;
+use crate::notice::NoticeSink;
 
-pub(crate) use body::{Body, BodyRef, Next, OnDisk, Reading, within};
+pub(crate) use body::{BodyRef, CopyBody, DiskBodyReader, NextPiece, OnDisk, within};
 pub(crate) use counts::DiskView;
 pub(crate) use folder::{is_in_use, prepare, random_seed};
 pub(crate) use spool::Spool;
@@ -46,38 +46,38 @@ pub(crate) use spool::Spool;
 /// Copies that are stale sooner are not worth a file.
 const LIFETIME_MIN_MS: u64 = 10_000;
 /// A copy takes at most this part of the disk.
-const BODY_PART: u64 = 8;
+const BODY_DIVISOR: u64 = 8;
 /// The index takes at most this part of the memory for copies, beside it.
-const INDEX_PART: u64 = 8;
+const INDEX_DIVISOR: u64 = 8;
 /// Threads that read.
 const READERS: usize = 2;
 
 /// What the threads share.
 #[derive(Debug)]
-pub(super) struct Inner {
+pub(super) struct DiskShared {
     folder: Folder,
     seed: Seed,
     size: AtomicU64,
     index: Mutex<Index>,
     /// Whether all that was there at the start is known.
-    is_looked_through: AtomicBool,
+    is_scanned: AtomicBool,
     journal: Mutex<Journal>,
     jobs: Jobs,
     /// Where copies in memory are.
-    store: Mutex<Weak<Store<Page, Told>>>,
+    store: Mutex<Weak<Store<CachedResponse, ResponseMetadata>>>,
     /// Large copies whose files are open.
     open: Mutex<Vec<Weak<OnDisk>>>,
-    counts: Counts,
+    counts: DiskCounters,
     numbers: AtomicU64,
-    stamps: u64,
-    clock: Clock,
-    tell: Teller,
+    salt_seed: u64,
+    clock: EdgeClock,
+    report: NoticeReporter,
 }
 
 /// Tells the user.
-pub(super) struct Teller(Tell);
+pub(super) struct NoticeReporter(NoticeSink);
 
-impl std::fmt::Debug for Teller {
+impl std::fmt::Debug for NoticeReporter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Teller")
     }
@@ -85,15 +85,15 @@ impl std::fmt::Debug for Teller {
 
 /// Copies on disk. Its threads end with it; what waits to be written is written still.
 #[derive(Debug)]
-pub(crate) struct Disk {
-    inner: Arc<Inner>,
+pub(crate) struct DiskCache {
+    inner: Arc<DiskShared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// What became of the disk that a configuration names.
 #[derive(Debug)]
-pub(crate) enum Found {
-    Disk(Arc<Disk>),
+pub(crate) enum DiskStatus {
+    Disk(Arc<DiskCache>),
     /// Another edge uses its folder, and may end.
     InUse,
     /// There is none, or none that can be used.
@@ -102,50 +102,54 @@ pub(crate) enum Found {
 
 /// Takes the disk into use that a configuration names, or goes on with the one before. One that cannot be used is told
 /// of; one that another edge uses is awaited by [`crate::errands`], which tells of it.
-pub(crate) fn follow(config: Option<&CacheDisk>, before: Option<&Arc<Disk>>, tell: &Tell) -> Found {
+pub(crate) fn follow(
+    config: Option<&CacheDisk>,
+    before: Option<&Arc<DiskCache>>,
+    report: &NoticeSink,
+) -> DiskStatus {
     let Some(config) = config else {
-        return Found::None;
+        return DiskStatus::None;
     };
     if let Some(disk) = before.filter(|disk| disk.inner.folder.path() == config.path) {
-        return Found::Disk(Arc::clone(disk));
+        return DiskStatus::Disk(Arc::clone(disk));
     }
-    match Disk::open(&config.path, tell) {
-        Ok(disk) => Found::Disk(Arc::new(disk)),
-        Err(folder::Fault::InUse) => Found::InUse,
+    match DiskCache::open(&config.path, report) {
+        Ok(disk) => DiskStatus::Disk(Arc::new(disk)),
+        Err(folder::FolderError::InUse) => DiskStatus::InUse,
         Err(why) => {
-            tell(&not_kept(&config.path, &why));
-            Found::None
+            report(&disk_unavailable(&config.path, &why));
+            DiskStatus::None
         }
     }
 }
 
 /// How it is told that copies are not kept on disk.
-pub(crate) fn not_kept(path: &Path, why: &impl std::fmt::Display) -> String {
+pub(crate) fn disk_unavailable(path: &Path, why: &impl std::fmt::Display) -> String {
     format!("copies are not kept on disk in {}: {why}", path.display())
 }
 
-impl Disk {
-    fn open(path: &Path, tell: &Tell) -> Result<Self, folder::Fault> {
+impl DiskCache {
+    fn open(path: &Path, report: &NoticeSink) -> Result<Self, folder::FolderError> {
         let (folder, journal, is_known) = Folder::open(path)?;
-        let random = random_seed().ok_or(folder::Fault::NoRandom)?;
-        let inner = Arc::new(Inner {
+        let random = random_seed().ok_or(folder::FolderError::NoRandom)?;
+        let inner = Arc::new(DiskShared {
             folder,
             seed: journal.seed(),
             size: AtomicU64::new(0),
             index: Mutex::new(Index::new()),
-            is_looked_through: AtomicBool::new(false),
+            is_scanned: AtomicBool::new(false),
             journal: Mutex::new(journal),
             jobs: Jobs::default(),
             store: Mutex::default(),
             open: Mutex::default(),
-            counts: Counts::default(),
+            counts: DiskCounters::default(),
             numbers: AtomicU64::new(0),
-            stamps: random.0,
-            clock: Clock::start(),
-            tell: Teller(Arc::clone(tell)),
+            salt_seed: random.0,
+            clock: EdgeClock::start(),
+            report: NoticeReporter(Arc::clone(report)),
         });
         let mut threads = Vec::new();
-        let mut spawn = |name: &str, run: fn(&Arc<Inner>)| -> io::Result<()> {
+        let mut spawn = |name: &str, run: fn(&Arc<DiskShared>)| -> io::Result<()> {
             let inner = Arc::clone(&inner);
             let thread = std::thread::Builder::new().name(name.to_owned());
             threads.push(thread.spawn(move || run(&inner))?);
@@ -153,12 +157,12 @@ impl Disk {
         };
         let spawned = spawn("edge-disk-write", writer::run).and_then(|()| {
             (0..READERS).try_for_each(|_| spawn("edge-disk-read", reader::run))?;
-            let look: fn(&Arc<Inner>) = if is_known {
-                reader::look_through
+            let scan: fn(&Arc<DiskShared>) = if is_known {
+                reader::scan
             } else {
                 reader::clear
             };
-            spawn("edge-disk-look", look)
+            spawn("edge-disk-look", scan)
         });
         let disk = Self {
             inner,
@@ -180,11 +184,16 @@ impl Disk {
     }
 
     /// Copies in memory stand here from now on, beside this much of the disk.
-    pub(crate) fn attach(&self, store: &Arc<Store<Page, Told>>, memory: u64, size: u64) {
+    pub(crate) fn attach(
+        &self,
+        store: &Arc<Store<CachedResponse, ResponseMetadata>>,
+        memory: u64,
+        size: u64,
+    ) {
         let inner = &self.inner;
         *lock(&inner.store) = Arc::downgrade(store);
         inner.size.store(size, Ordering::Relaxed);
-        let entries = memory / INDEX_PART / ENTRY_BYTES;
+        let entries = memory / INDEX_DIVISOR / ENTRY_BYTES;
         let entries = usize::try_from(entries).unwrap_or(usize::MAX);
         lock(&inner.index).limit(size, entries);
         inner.jobs.nudge();
@@ -206,7 +215,11 @@ impl Disk {
     }
 
     /// Reads all copies of a key into memory; then the leader ends. Whether there was room for the order.
-    pub(crate) fn recall(&self, hash: u64, leader: Leader<Page, Told>) -> bool {
+    pub(crate) fn recall(
+        &self,
+        hash: u64,
+        leader: Leader<CachedResponse, ResponseMetadata>,
+    ) -> bool {
         self.inner.jobs.recall(Recall { hash, leader })
     }
 
@@ -217,8 +230,8 @@ impl Disk {
     }
 
     /// A copy was stored in memory: it goes to the disk too, or what the disk has in its place goes.
-    pub(crate) fn keep(&self, object: &Arc<Object<Page>>, purges: u64, now: Moment) {
-        let told = &object.value().told;
+    pub(crate) fn keep(&self, object: &Arc<Object<CachedResponse>>, purges: u64, now: Moment) {
+        let metadata = &object.value().metadata;
         let inner = &self.inner;
         // Its body is there already. When there is no room for its head, it asks the server once more after a restart.
         if matches!(object.value().body(), BodyRef::Disk(_)) {
@@ -227,20 +240,20 @@ impl Disk {
             }
             return;
         }
-        if told.may_go_to_disk() && Self::is_worth(told.stored.terms(), now) {
+        if metadata.may_go_to_disk() && Self::is_worth(metadata.stored.terms(), now) {
             if inner.push(Write::Whole(Arc::clone(object), purges)) {
                 return;
             }
             inner.counts.skip();
         }
-        inner.forget(inner.name(object.key(), told));
+        inner.forget(inner.name(object.key(), metadata));
     }
 
     /// All copies of a key are wrong from now on. For loops: it does not wait for the disk.
     pub(crate) fn drop_key(&self, hash: u64, now: Moment) {
         let inner = &self.inner;
         let is_here = lock(&inner.index).count(hash) > 0;
-        let is_known = inner.is_looked_through.load(Ordering::Acquire);
+        let is_known = inner.is_scanned.load(Ordering::Acquire);
         if is_here || !is_known || !inner.jobs.is_idle() {
             inner.purge(About::Key(hash), How::Hard, now);
             inner.doom_key(hash);
@@ -293,17 +306,17 @@ impl Disk {
     }
 }
 
-impl Drop for Disk {
+impl Drop for DiskCache {
     fn drop(&mut self) {
         self.inner.jobs.close();
     }
 }
 
-impl Inner {
-    fn name(&self, key: &[u8], told: &Told) -> Name {
-        Name {
+impl DiskShared {
+    fn name(&self, key: &[u8], metadata: &ResponseMetadata) -> FileId {
+        FileId {
             hash: self.seed.hash(key),
-            identity: told.identity(self.seed),
+            identity: metadata.identity(self.seed),
         }
     }
 
@@ -312,12 +325,12 @@ impl Inner {
     }
 
     /// What the sums of a file begin with.
-    fn stamp(&self) -> u64 {
-        mix(self.stamps.wrapping_add(self.number()))
+    fn next_salt(&self) -> u64 {
+        mix(self.salt_seed.wrapping_add(self.number()))
     }
 
     fn body_len_max(&self) -> u64 {
-        self.size.load(Ordering::Relaxed) / BODY_PART
+        self.size.load(Ordering::Relaxed) / BODY_DIVISOR
     }
 
     fn push(&self, write: Write) -> bool {
@@ -332,9 +345,9 @@ impl Inner {
     }
 
     /// A file is not what is newest any more.
-    fn forget(&self, name: Name) {
+    fn forget(&self, name: FileId) {
         let is_here = lock(&self.index).remove(name);
-        if is_here || !self.jobs.is_idle() || !self.is_looked_through.load(Ordering::Acquire) {
+        if is_here || !self.jobs.is_idle() || !self.is_scanned.load(Ordering::Acquire) {
             self.must_push(Write::Forget(name));
         }
     }
@@ -349,7 +362,7 @@ impl Inner {
     }
 
     /// A file that is no use: nobody finds it, and it goes.
-    fn doom(&self, name: Name) {
+    fn doom(&self, name: FileId) {
         lock(&self.index).doom(name);
         self.jobs.nudge();
     }
@@ -366,14 +379,14 @@ impl Inner {
         if self.counts.fail(self.clock.now()) {
             let remedy = folder::remedy(error);
             let path = self.folder.path().display();
-            (self.tell.0)(&format!(
+            (self.report.0)(&format!(
                 "copies on disk in {path}: cannot {what}: {error}; the edge goes on without; {remedy}"
             ));
         }
     }
 
     /// The copies in memory are told that this one's file is not there any more.
-    fn release(&self, name: Name) {
+    fn release(&self, name: FileId) {
         let store = lock(&self.store).upgrade();
         if let Some(store) = store {
             store.purge(&OfHash(name.hash), How::Hard);

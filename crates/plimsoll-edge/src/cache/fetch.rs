@@ -8,14 +8,14 @@ use plimsoll_cache::storing::Simple;
 use plimsoll_cache::{CacheStatus, Moment};
 
 use super::disk::Spool;
+use super::keyed_request::KeyedRequest;
 use super::pace::Pace;
-use super::subject::Subject;
-use super::{Cache, Page, Told};
+use super::{Cache, CachedResponse, ResponseMetadata};
 
 /// The last purges when a request was sent, in memory and on disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
-    pub(crate) store: store::Asked,
+    pub(crate) store: store::PurgeEpoch,
     pub(crate) disk: u64,
 }
 
@@ -23,13 +23,13 @@ pub(crate) struct Begun {
 #[derive(Debug)]
 pub(crate) struct Fetch {
     pub(crate) cache: Arc<Cache>,
-    pub(crate) subject: Subject,
-    pub(crate) role: Role,
+    pub(crate) keyed_request: KeyedRequest,
+    pub(crate) role: FetchRole,
     /// The copy that is renewed, or that answers when the servers fail.
-    pub(crate) copy: Option<Hit<Page>>,
+    pub(crate) copy: Option<Hit<CachedResponse>>,
     /// Whether the servers are asked if that copy has changed.
     pub(crate) is_conditional: bool,
-    pub(crate) asked_at: Moment,
+    pub(crate) requested_at: Moment,
     /// Purges up to then do not meet the answer.
     pub(crate) begun: Begun,
     /// What is said of the answer.
@@ -43,33 +43,33 @@ pub(crate) struct Fetch {
 impl Fetch {
     /// Whether its answer may become a copy: all of it is wanted then.
     pub(crate) fn fills(&self) -> bool {
-        matches!(self.role, Role::Lead(_) | Role::Solo(_))
+        matches!(self.role, FetchRole::Lead(_) | FetchRole::Solo(_))
     }
 
     /// Header lines that ask the server whether the copy has changed.
     pub(crate) fn conditions(&self) -> Vec<u8> {
         let mut lines = Vec::new();
         if let Some(copy) = self.copy.as_ref().filter(|_| self.is_conditional) {
-            let stored = &copy.object.value().told.stored;
+            let stored = &copy.object.value().metadata.stored;
             stored.write_conditions(&mut lines);
         }
         lines
     }
 
     /// There is no answer: whoever waits for it is told so. Gives what may stand in for it.
-    pub(crate) fn fail(self) -> (Option<Hit<Page>>, Subject) {
-        if let Role::Lead(leader) = self.role {
+    pub(crate) fn fail(self) -> (Option<Hit<CachedResponse>>, KeyedRequest) {
+        if let FetchRole::Lead(leader) = self.role {
             leader.fail();
         }
-        (self.copy, self.subject)
+        (self.copy, self.keyed_request)
     }
 }
 
 /// Whom an exchange fetches for.
 #[derive(Debug)]
-pub(crate) enum Role {
+pub(crate) enum FetchRole {
     /// Everybody who asks for the same.
-    Lead(Leader<Page, Told>),
+    Lead(Leader<CachedResponse, ResponseMetadata>),
     /// The one who asked, of so many kinds of requests for the same; the answer may be kept all the same.
     Solo(u64),
     /// The one who asked, for something that is no copy's: what its answer means for copies is looked at.
@@ -78,13 +78,13 @@ pub(crate) enum Role {
 
 /// What becomes of an exchange whose answer does not go on to the client as it comes.
 #[derive(Debug)]
-pub(crate) enum Kept {
+pub(crate) enum CacheOutcome {
     /// It is kept, and read along.
-    Following(Follower<Told>, Rc<Pace>, CacheStatus),
+    Collapsed(Follower<ResponseMetadata>, Rc<Pace>, CacheStatus),
     /// A copy answers.
-    Page(Arc<Object<Page>>, CacheStatus),
+    Page(Arc<Object<CachedResponse>>, CacheStatus),
     /// A copy that is not kept any longer answers, once.
-    Once(Arc<Page>, CacheStatus),
+    Once(Arc<CachedResponse>, CacheStatus),
     /// The server is ill, by its own word; there is a copy for that.
     Ill(u16),
     /// What it said is about something else: it is asked again without a condition.
@@ -96,8 +96,8 @@ pub(crate) enum Kept {
 /// An answer that is kept while it comes.
 #[derive(Debug)]
 pub(crate) struct Filling {
-    pub(crate) leader: Leader<Page, Told>,
-    pub(crate) told: Arc<Told>,
+    pub(crate) leader: Leader<CachedResponse, ResponseMetadata>,
+    pub(crate) metadata: Arc<ResponseMetadata>,
     pub(crate) labels: Box<[u64]>,
     pub(crate) begun: Begun,
     /// Its way to the disk, when it may be long.

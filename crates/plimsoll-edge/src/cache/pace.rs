@@ -41,7 +41,7 @@ impl Filling {
     /// memory keeps of it: who is further behind than that breaks off.
     fn pacing(&self) -> (bool, u64) {
         let kept_max = self.cache.store.limits().object_bytes as u64;
-        let may_outgrow = self.told.len().is_none_or(|len| len > kept_max);
+        let may_outgrow = self.metadata.len().is_none_or(|len| len > kept_max);
         let is_paced = !self.fits || (may_outgrow && self.len > kept_max / 2);
         (is_paced, AHEAD_MAX.min(kept_max / 4))
     }

@@ -26,21 +26,21 @@ const STEP_NS: Nanoseconds = 500_000_000;
 pub(crate) struct Pacing {
     /// Requests that went to servers.
     sent: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<PacerState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PacerState {
     /// When the average was last reckoned, and what had been sent by then.
     at: Nanoseconds,
     sent: u64,
     usual_per_s: f64,
     /// When a renewal was last asked for, and how many are allowed at once since.
-    asked_at: Option<Nanoseconds>,
-    room: f64,
+    requested_at: Option<Nanoseconds>,
+    allowance: f64,
 }
 
-impl State {
+impl PacerState {
     fn per_s(&self) -> f64 {
         (self.usual_per_s * SHARE).max(LEAST)
     }
@@ -73,18 +73,18 @@ impl Pacing {
         let mut state = lock(&self.state);
         let per_s = state.per_s();
         let most = (per_s * SAVED_S).max(LEAST);
-        state.room = match state.asked_at {
+        state.allowance = match state.requested_at {
             None => most,
             Some(before) => {
                 let seconds = now.saturating_sub(before) as f64 / 1e9;
-                (state.room + seconds * per_s).min(most)
+                (state.allowance + seconds * per_s).min(most)
             }
         };
-        state.asked_at = Some(now);
-        if state.room < 1.0 {
+        state.requested_at = Some(now);
+        if state.allowance < 1.0 {
             return false;
         }
-        state.room -= 1.0;
+        state.allowance -= 1.0;
         true
     }
 }
@@ -96,8 +96,8 @@ mod tests {
     const SECOND: Nanoseconds = 1_000_000_000;
 
     /// Sends so many a second for so many seconds; what is asked for besides, each millisecond, and got each second.
-    fn run(pacing: &Pacing, from_s: u64, seconds: u64, per_s: u64, asks: bool) -> Vec<u64> {
-        let asked = if asks { 10 } else { 0 };
+    fn run(pacing: &Pacing, from_s: u64, seconds: u64, per_s: u64, is_renewing: bool) -> Vec<u64> {
+        let asked = if is_renewing { 10 } else { 0 };
         (from_s..from_s + seconds)
             .map(|second| {
                 let mut let_through = 0;

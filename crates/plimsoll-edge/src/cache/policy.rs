@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use plimsoll_cache::policy::SetCookie;
-use plimsoll_cache::{KeyRule, Policy, Query};
-use plimsoll_config::edge::{Action, CacheQuery, CacheSetCookie, Caching, Pool, Rewrite, Route};
+use plimsoll_cache::{CachePolicy, KeyRule, Query};
+use plimsoll_config::edge::{
+    Action, CacheQuery, CacheSetCookie, Caching, PoolConfig, Rewrite, RouteConfig,
+};
 
 use super::Space;
 use crate::hash::mix;
@@ -12,7 +14,7 @@ use crate::hash::mix;
 /// A route's part in the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct RouteCache {
-    pub(crate) policy: Policy,
+    pub(crate) policy: CachePolicy,
     pub(crate) space: Space,
     /// Whether what a server says of a copy can be merged into it: not where the route changes what caches go by.
     pub(crate) may_merge: bool,
@@ -33,7 +35,7 @@ const RULES: [&str; 9] = [
 
 impl RouteCache {
     /// Of a route; `None` when it keeps nothing.
-    pub(crate) fn new(route: &Route, pools: &[Pool]) -> Option<Self> {
+    pub(crate) fn new(route: &RouteConfig, pools: &[PoolConfig]) -> Option<Self> {
         let caching = route.cache.as_ref()?;
         let Action::Pool(pool) = route.action else {
             return None;
@@ -63,15 +65,15 @@ pub(super) fn key_rule(caching: &Caching) -> KeyRule {
     }
 }
 
-fn policy(caching: &Caching, steering: &[String]) -> Policy {
-    let defaults = Policy::default();
+fn policy(caching: &Caching, steering: &[String]) -> CachePolicy {
+    let defaults = CachePolicy::default();
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a share is between 0 and 1"
     )]
     let jitter_percent = (caching.jitter.clamp(0.0, 1.0) * 100.0).round() as u8;
-    Policy {
+    CachePolicy {
         key: key_rule(caching),
         lifetime_min: caching.ttl.map_or(0, seconds),
         lifetime_max: caching.max_ttl.map_or(defaults.lifetime_max, seconds),
@@ -106,13 +108,13 @@ fn seconds(lifetime: Duration) -> u32 {
 }
 
 /// The same for routes that send requests to the same pool in the same way, in this process and the next.
-fn space(route: &Route, pool: &str) -> Space {
+fn space(route: &RouteConfig, pool: &str) -> Space {
     let rewrite = match &route.rewrite {
         None => String::new(),
         Some(Rewrite::Prefix(new)) => format!("{:?} {new}", route.matches.path),
         Some(Rewrite::Regex(expression, new)) => format!("~{expression} {new}"),
     };
-    let said = format!(
+    let text = format!(
         "{pool}\n{rewrite}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
         route.steering_headers,
         route.request_headers,
@@ -120,5 +122,5 @@ fn space(route: &Route, pool: &str) -> Space {
         route.compress,
         route.fragments
     );
-    Space(said.bytes().fold(0, |sum, byte| mix(sum ^ u64::from(byte))))
+    Space(text.bytes().fold(0, |sum, byte| mix(sum ^ u64::from(byte))))
 }

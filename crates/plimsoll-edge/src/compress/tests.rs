@@ -3,7 +3,7 @@ use plimsoll_wire::head::parse_with;
 use super::*;
 
 #[track_caller]
-fn takes(lines: &[&str], coding: Option<Coding>) {
+fn takes(lines: &[&str], coding: Option<CompressCoding>) {
     let headers: Vec<Header<'_>> = lines
         .iter()
         .map(|line| Header {
@@ -11,7 +11,11 @@ fn takes(lines: &[&str], coding: Option<Coding>) {
             value: line.as_bytes(),
         })
         .collect();
-    let ours = [Coding::Zstd, Coding::Brotli, Coding::Gzip];
+    let ours = [
+        CompressCoding::Zstd,
+        CompressCoding::Brotli,
+        CompressCoding::Gzip,
+    ];
     assert_eq!(accepted(&headers, &ours), coding, "{lines:?}");
 }
 
@@ -19,23 +23,23 @@ fn takes(lines: &[&str], coding: Option<Coding>) {
 fn the_coding_a_client_likes_best_is_taken() {
     takes(&[], None);
     takes(&[""], None);
-    takes(&["gzip"], Some(Coding::Gzip));
-    takes(&["X-GZIP"], Some(Coding::Gzip));
-    takes(&["gzip, deflate, br, zstd"], Some(Coding::Zstd));
-    takes(&["gzip, deflate, br"], Some(Coding::Brotli));
-    takes(&["gzip", "br"], Some(Coding::Brotli));
-    takes(&["br;q=0.5, gzip;q=0.8"], Some(Coding::Gzip));
-    takes(&["br;q=0, gzip;q=0.001"], Some(Coding::Gzip));
+    takes(&["gzip"], Some(CompressCoding::Gzip));
+    takes(&["X-GZIP"], Some(CompressCoding::Gzip));
+    takes(&["gzip, deflate, br, zstd"], Some(CompressCoding::Zstd));
+    takes(&["gzip, deflate, br"], Some(CompressCoding::Brotli));
+    takes(&["gzip", "br"], Some(CompressCoding::Brotli));
+    takes(&["br;q=0.5, gzip;q=0.8"], Some(CompressCoding::Gzip));
+    takes(&["br;q=0, gzip;q=0.001"], Some(CompressCoding::Gzip));
     takes(&["br;q=0, gzip;q=0.000"], None);
     takes(&["gzip;q=0.5, identity"], None);
-    takes(&["gzip;q=0.5, identity;q=0.5"], Some(Coding::Gzip));
-    takes(&["*"], Some(Coding::Zstd));
-    takes(&["*;q=0.5, zstd;q=0"], Some(Coding::Brotli));
+    takes(&["gzip;q=0.5, identity;q=0.5"], Some(CompressCoding::Gzip));
+    takes(&["*"], Some(CompressCoding::Zstd));
+    takes(&["*;q=0.5, zstd;q=0"], Some(CompressCoding::Brotli));
     takes(&["identity;q=1, *;q=0"], None);
     takes(&["deflate"], None);
     takes(&["gzip;q=2"], None);
     takes(&["gzip;q=0.1234"], None);
-    takes(&["gzip ; q=1.000"], Some(Coding::Gzip));
+    takes(&["gzip ; q=1.000"], Some(CompressCoding::Gzip));
 }
 
 #[track_caller]
@@ -95,7 +99,11 @@ fn what_goes_in_comes_out_promptly_and_whole() {
     let text: Vec<u8> = (0..200_000_u32)
         .flat_map(|number| number.to_string().into_bytes())
         .collect();
-    for coding in [Coding::Zstd, Coding::Brotli, Coding::Gzip] {
+    for coding in [
+        CompressCoding::Zstd,
+        CompressCoding::Brotli,
+        CompressCoding::Gzip,
+    ] {
         for level in [1, 4, 9] {
             for len in [None, Some(text.len() as u64)] {
                 let mut coder = Coder::new(coding, level, len).unwrap();
@@ -126,7 +134,7 @@ fn what_goes_in_comes_out_promptly_and_whole() {
 
 #[test]
 fn a_budget_bounds_time_and_number() {
-    let budget = Budget::default();
+    let budget = CompressionBudget::default();
     let second = BUDGET_NS;
     assert!(budget.allows(10 * second, 0.5));
     budget.spend(second / 2);

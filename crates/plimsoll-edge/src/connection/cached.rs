@@ -4,7 +4,7 @@
 //! with a fetch that says what its answer is for; or it follows somebody else's.
 
 mod seeking;
-mod standing_in;
+mod stale_if_error;
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -15,25 +15,26 @@ use plimsoll_cache::stale::may_serve;
 use plimsoll_cache::store::{self, Hit, Remembered};
 use plimsoll_cache::vary::preferred_language;
 use plimsoll_cache::{
-    Asked, CacheStatus, Class, Decision, Forward, Moment, Passing, Reason as Why, Renewal, Serve,
+    CacheRequest, CacheStatus, Class, Decision, Forward, Moment, Passing, Reason as Why, Renewal,
+    Serve,
 };
 use plimsoll_config::edge::Action;
-use plimsoll_wire::request_head::{RequestHead, header_room, parse};
+use plimsoll_wire::request_head::{RequestHead, header_buffer, parse};
 
 use self::seeking::kind;
-use super::Connection;
-use super::begin::default_host;
-use super::own_answer::Own;
-use super::recalling::{AskedDisk, lies_on_disk};
+use super::DownstreamConnection;
+use super::admission::default_host;
+use super::disk_lookup::{DiskLookup, lies_on_disk};
+use super::local_reply::ResponseContext;
 use super::serving::Served;
 use crate::cache::address::Address;
 use crate::cache::as_forwarded::as_forwarded;
-use crate::cache::fetch::{Fetch, Role};
-use crate::cache::subject::{self, Subject};
-use crate::cache::{Cache, Page, RouteCache, Wanted};
-use crate::client::Client;
+use crate::cache::fetch::{Fetch, FetchRole};
+use crate::cache::keyed_request::{self, KeyedRequest};
+use crate::cache::{Cache, CachedResponse, HashedKey, RouteCache};
+use crate::client::ClientStream;
 use crate::forward::Dropping;
-use crate::pool::Pool;
+use crate::pool::UpstreamPool;
 use crate::reason::Reason;
 use crate::settings::Settings;
 
@@ -44,7 +45,7 @@ pub(super) struct Admitted<'a> {
     pub(super) head: &'a RequestHead<'a, 'a>,
     /// Whom a trusted peer speaks for.
     pub(super) client: Option<IpAddr>,
-    pub(super) own: Own,
+    pub(super) own: ResponseContext,
     pub(super) settings: &'a Rc<Settings>,
 }
 
@@ -57,7 +58,7 @@ pub(super) struct Seeking {
     /// It waits for nobody any more.
     pub(super) alone: bool,
     /// Whether the disk was asked.
-    pub(super) disk: AskedDisk,
+    pub(super) disk: DiskLookup,
 }
 
 impl Seeking {
@@ -71,19 +72,19 @@ impl Seeking {
 }
 
 /// All that a look-up is about.
-pub(super) struct Look<'a> {
+pub(super) struct CacheLookup<'a> {
     pub(super) request: Admitted<'a>,
     pub(super) cache: &'a Arc<Cache>,
     /// The request as its server would get it, and whether that is not what the client sent.
     bytes: (&'a [u8], bool),
     route: &'a RouteCache,
-    asked: Asked<'a, 'a>,
-    pub(super) wanted: Wanted<'a>,
+    semantics: CacheRequest<'a, 'a>,
+    pub(super) hashed_key: HashedKey<'a>,
     secure: bool,
     pub(super) seeking: Seeking,
 }
 
-impl Look<'_> {
+impl CacheLookup<'_> {
     /// When its copy was purged. After the grace a purged copy waits for its turn all the same: what a purge of
     /// everything has met must not be asked for all at once either.
     fn purged_at(&self, now: Moment) -> Moment {
@@ -97,20 +98,20 @@ impl Look<'_> {
         }
     }
 
-    pub(super) fn subject(&self) -> Subject {
+    pub(super) fn keyed_request(&self) -> KeyedRequest {
         let settings = self.request.settings;
         let route = settings.routes.get(self.request.own.facts.route);
-        Subject::new(
+        KeyedRequest::new(
             self.bytes,
             self.secure,
             default_host(route, settings),
-            plimsoll_cache::store::Lookup::hash(&self.wanted),
+            plimsoll_cache::store::Lookup::hash(&self.hashed_key),
             self.route.space,
         )
     }
 }
 
-impl Connection {
+impl DownstreamConnection {
     /// Answers from the cache, or goes on with what the cache wants.
     pub(super) fn look_up(&mut self, request: Admitted<'_>, seeking: Seeking) {
         let settings = request.settings;
@@ -134,9 +135,9 @@ impl Connection {
             trusted: self.peer.trusted,
             steering: &route.config.steering_headers,
         };
-        let is_bare = subject::is_bare(head);
+        let is_bare = keyed_request::is_bare(head);
         let cut = as_forwarded(head, &address, &dropping, &here.policy, is_bare);
-        let mut room = header_room();
+        let mut room = header_buffer();
         let cut_head = cut.as_ref().map(|bytes| parse(bytes, &mut room));
         let head = match &cut_head {
             None => head,
@@ -145,72 +146,72 @@ impl Connection {
             Some(Err(_)) => return self.go(request, None, None),
         };
         let address = address.written(head.host.unwrap_or(host));
-        let asked = subject::asked(head, &here.policy);
-        let look = Look {
+        let semantics = keyed_request::cache_semantics(head, &here.policy);
+        let lookup = CacheLookup {
             request,
             bytes: (cut.as_deref().unwrap_or(request.bytes), cut.is_some()),
             cache,
             route: here,
-            asked,
-            wanted: subject::wanted(head.target, &address, cache, here),
+            semantics,
+            hashed_key: keyed_request::hash_key(head.target, &address, cache, here),
             secure: address.secure,
             seeking,
         };
-        if let Class::Alone(passing) = asked.class {
-            if self.purges_by_method(&look.request, cache) {
+        if let Class::Alone(passing) = semantics.class {
+            if self.purges_by_method(&lookup.request, cache) {
                 return;
             }
             self.event_loop.figures.cache_passed.increment();
             let status = bypass(Why::Passing(passing));
-            let watches = passing == Passing::Method && asked.method.invalidates();
-            let fetch = watches.then(|| self.fetch(&look, Role::Watch, None, status));
+            let watches = passing == Passing::Method && semantics.method.invalidates();
+            let fetch = watches.then(|| self.fetch(&lookup, FetchRole::Watch, None, status));
             return self.go(request, fetch, Some(status));
         }
-        self.look_into_store(look);
+        self.lookup_in_store(lookup);
     }
 
-    fn look_into_store(&mut self, look: Look<'_>) {
-        let (space, policy) = (look.route.space, &look.route.policy);
+    fn lookup_in_store(&mut self, lookup: CacheLookup<'_>) {
+        let (space, policy) = (lookup.route.space, &lookup.route.policy);
         let mut has_others = false;
         let found = {
-            let mut room = self.event_loop.room.borrow_mut();
-            let is_for = |page: &Page| {
+            let mut room = self.event_loop.scratch.borrow_mut();
+            let is_for = |page: &CachedResponse| {
                 has_others = true;
-                page.told
-                    .is_for(space, look.asked.headers, policy, &mut room)
+                page.metadata
+                    .is_for(space, lookup.semantics.headers, policy, &mut room)
             };
-            let now_ns = look.request.own.moments.began;
-            let store = &look.cache.store;
-            store.look(&look.wanted, kind(&look), now_ns, is_for)
+            let now_ns = lookup.request.own.moments.began;
+            let store = &lookup.cache.store;
+            store.lookup(&lookup.hashed_key, kind(&lookup), now_ns, is_for)
         };
-        let is_all = !has_others && look.seeking.names.is_none();
+        let is_all = !has_others && lookup.seeking.names.is_none();
         match found {
-            store::Look::Hit(hit) => self.found(look, hit),
-            store::Look::Pass(remembered) if is_all && !lies_on_disk(&look) => {
-                self.pass(look, remembered);
+            store::LookupOutcome::Hit(hit) => self.found(lookup, hit),
+            store::LookupOutcome::Pass(remembered) if is_all && !lies_on_disk(&lookup) => {
+                self.pass(lookup, remembered);
             }
-            store::Look::Pass(_) | store::Look::Nothing => self.missed(look),
+            store::LookupOutcome::Pass(_) | store::LookupOutcome::Nothing => self.missed(lookup),
         }
     }
 
     /// There is no copy at all, so nothing that the request could be told apart by; and it is remembered that nobody
     /// waits for another.
-    fn pass(&mut self, look: Look<'_>, remembered: Remembered) {
-        if is_refused_without(&look.asked) {
-            return self.refuse_look(&look);
+    fn pass(&mut self, lookup: CacheLookup<'_>, remembered: Remembered) {
+        if is_refused_without(&lookup.semantics) {
+            return self.refuse_without_copy(&lookup);
         }
-        self.seek(look, None, Forward::UriMiss, Some(remembered));
+        self.seek(lookup, None, Forward::UriMiss, Some(remembered));
     }
 
     /// There is a copy.
-    fn found(&mut self, look: Look<'_>, hit: Hit<Page>) {
+    fn found(&mut self, lookup: CacheLookup<'_>, hit: Hit<CachedResponse>) {
         let page = hit.object.value();
-        let stored = &page.told.stored;
+        let stored = &page.metadata.stored;
         let now = self.event_loop.moment();
-        let purged_at = hit.purged.then(|| look.purged_at(now));
-        let policy = &look.route.policy;
+        let purged_at = hit.purged.then(|| lookup.purged_at(now));
+        let policy = &lookup.route.policy;
         match decide(
-            &look.asked,
+            &lookup.semantics,
             stored,
             purged_at,
             Some(page.len()),
@@ -218,94 +219,96 @@ impl Connection {
             policy,
         ) {
             Decision::Serve(serve) => {
-                let began = look.request.own.moments.began;
-                let pacing = &look.cache.pacing;
+                let began = lookup.request.own.moments.began;
+                let pacing = &lookup.cache.pacing;
                 let is_to_be_renewed = serve.renew.is_some_and(|renewal| {
                     page.is_to_be_tried(began, || renewal != Renewal::Purged || pacing.lets(began))
                 });
                 if is_to_be_renewed {
-                    self.renew(&look, &hit);
+                    self.renew(&lookup, &hit);
                 }
-                self.serve_hit(&look.request, page, serve);
+                self.serve_hit(&lookup.request, page, serve);
             }
             Decision::Revalidate(why) => {
-                let began = look.request.own.moments.began;
-                if page.has_failed(began) && may_serve(&look.asked, stored, now) {
-                    if !page.rests(began) && page.is_to_be_tried(began, || is_worth_a_try(&look)) {
-                        self.renew(&look, &hit);
+                let began = lookup.request.own.moments.began;
+                if page.has_failed(began) && may_serve(&lookup.semantics, stored, now) {
+                    if !page.rests(began) && page.is_to_be_tried(began, || is_worth_a_try(&lookup))
+                    {
+                        self.renew(&lookup, &hit);
                     }
-                    let request = &look.request;
+                    let request = &lookup.request;
                     let mut line = Vec::new();
                     self.begin_line(&mut line, request.head, request.client);
-                    let shape = shape(&look.asked, stored, Some(page.len()));
+                    let shape = shape(&lookup.semantics, stored, Some(page.len()));
                     return self.serve_stale(page, shape, &request.own, &line, None);
                 }
-                self.seek(look, Some(hit), why.into(), None);
+                self.seek(lookup, Some(hit), why.into(), None);
             }
-            Decision::Fetch(why) => self.seek(look, None, why.into(), None),
-            Decision::Refuse => self.refuse_look(&look),
+            Decision::Fetch(why) => self.seek(lookup, None, why.into(), None),
+            Decision::Refuse => self.refuse_without_copy(&lookup),
         }
     }
 
-    fn missed(&mut self, look: Look<'_>) {
-        let Some(mut look) = self.recall(look) else {
+    fn missed(&mut self, lookup: CacheLookup<'_>) {
+        let Some(mut lookup) = self.recall(lookup) else {
             return;
         };
-        if is_refused_without(&look.asked) {
-            return self.refuse_look(&look);
+        if is_refused_without(&lookup.semantics) {
+            return self.refuse_without_copy(&lookup);
         }
-        if let Some(hit) = self.in_preferred_language(&look) {
-            return self.found(look, hit);
+        if let Some(hit) = self.in_preferred_language(&lookup) {
+            return self.found(lookup, hit);
         }
         // Copies for other requests tell what this one is to be told apart by.
-        let space = look.route.space;
-        let other = look
+        let space = lookup.route.space;
+        let other = lookup
             .cache
             .store
-            .get(&look.wanted, |page| page.told.is_in(space));
+            .get(&lookup.hashed_key, |page| page.metadata.is_in(space));
         let forward = match &other {
             Some(hit) => {
-                let names = hit.object.value().told.names();
-                look.seeking.names.get_or_insert_with(|| names.into());
+                let names = hit.object.value().metadata.names();
+                lookup.seeking.names.get_or_insert_with(|| names.into());
                 Forward::VaryMiss
             }
             None => Forward::UriMiss,
         };
-        self.seek(look, None, forward, None);
+        self.seek(lookup, None, forward, None);
     }
 
     /// The fresh copy in the one language that the request prefers to all others, if it is the only one that says so:
     /// no origin has anything better for it. Of several, some may be labelled wrongly.
-    fn in_preferred_language(&self, look: &Look<'_>) -> Option<Hit<Page>> {
-        let language = preferred_language(look.asked.headers)?;
-        let space = look.route.space;
-        let (cache, now) = (look.cache, self.event_loop.moment());
+    fn in_preferred_language(&self, lookup: &CacheLookup<'_>) -> Option<Hit<CachedResponse>> {
+        let language = preferred_language(lookup.semantics.headers)?;
+        let space = lookup.route.space;
+        let (cache, now) = (lookup.cache, self.event_loop.moment());
         let mut count = 0;
-        let counted = |page: &Page| {
-            count += usize::from(page.told.is_in_language(space, language));
+        let counted = |page: &CachedResponse| {
+            count += usize::from(page.metadata.is_in_language(space, language));
             false
         };
-        cache.store.get(&look.wanted, counted);
+        cache.store.get(&lookup.hashed_key, counted);
         if count != 1 {
             return None;
         }
-        let is_it = |page: &Page| {
-            let terms = page.told.stored.terms();
-            page.told.is_in_language(space, language) && terms.is_fresh(look.asked.class, now)
+        let is_it = |page: &CachedResponse| {
+            let terms = page.metadata.stored.terms();
+            page.metadata.is_in_language(space, language)
+                && terms.is_fresh(lookup.semantics.class, now)
         };
-        let hit = cache.store.get(&look.wanted, is_it);
+        let hit = cache.store.get(&lookup.hashed_key, is_it);
         hit.filter(|hit| !hit.purged)
     }
 
     /// The client wants a copy or nothing.
-    fn refuse_look(&mut self, look: &Look<'_>) {
+    fn refuse_without_copy(&mut self, lookup: &CacheLookup<'_>) {
         let Admitted {
             head, client, own, ..
-        } = look.request;
+        } = lookup.request;
         self.refuse_head(head, client, &own, 504, Reason::NoCopy);
     }
 
-    fn serve_hit(&mut self, request: &Admitted<'_>, page: &Page, serve: Serve) {
+    fn serve_hit(&mut self, request: &Admitted<'_>, page: &CachedResponse, serve: Serve) {
         let figures = &self.event_loop.figures;
         let is_stale = serve.ttl_ms < 0;
         if is_stale {
@@ -320,7 +323,7 @@ impl Connection {
         self.begin_line(&mut line, request.head, request.client);
         self.serve(&Served {
             early: &[],
-            stored: &page.told.stored,
+            stored: &page.metadata.stored,
             body: page.body(),
             mosaic: page.mosaic(),
             shape: serve.shape,
@@ -347,7 +350,7 @@ impl Connection {
     ) {
         if let Some(count) = request.settings.misses_of(request.own.facts.route)
             && status.is_some()
-            && !matches!(self.client, Client::Nobody)
+            && !matches!(self.client, ClientStream::Nobody)
         {
             count.increment();
         }
@@ -362,7 +365,7 @@ impl Connection {
 }
 
 /// The pool that a request goes to.
-fn pool<'a>(request: &Admitted<'a>) -> Option<&'a Arc<Pool>> {
+fn pool<'a>(request: &Admitted<'a>) -> Option<&'a Arc<UpstreamPool>> {
     let settings = request.settings;
     let route = settings.routes.get(request.own.facts.route);
     match route.config.action {
@@ -372,7 +375,7 @@ fn pool<'a>(request: &Admitted<'a>) -> Option<&'a Arc<Pool>> {
 }
 
 /// Whether its servers may have got well.
-fn is_worth_a_try(look: &Look<'_>) -> bool {
-    let began = look.request.own.moments.began;
-    pool(&look.request).is_none_or(|pool| pool.is_worth_a_try(began))
+fn is_worth_a_try(lookup: &CacheLookup<'_>) -> bool {
+    let began = lookup.request.own.moments.began;
+    pool(&lookup.request).is_none_or(|pool| pool.is_worth_a_try(began))
 }

@@ -8,21 +8,21 @@ use std::task::{Context, Poll, ready};
 use plimsoll_hub::channels::Position;
 use plimsoll_hub::pattern::check_name;
 use plimsoll_hub::topics::Selector;
-use plimsoll_hub::{Format, sse};
-use plimsoll_wire::fault::Fault;
+use plimsoll_hub::{ClientFormat, sse};
+use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::request_head::RequestHead;
 
-use super::begin::length;
-use super::own_answer::Own;
-use super::visiting::{Refused, admit, bearer, may_read, refused, unauthorized, value};
-use super::{Connection, Stage};
-use crate::client::Client;
-use crate::hub::Hub;
+use super::admission::length;
+use super::hub_upgrade::{UpgradeRefusal, admit, bearer, may_read, refused, unauthorized, value};
+use super::local_reply::ResponseContext;
+use super::{DownstreamConnection, RequestStage};
+use crate::client::ClientStream;
+use crate::hub::ActiveHub;
 use crate::hub::mercure::{Post, Update};
 use crate::hub::publish::ORDER_LEN_MAX;
+use crate::hub::subscriber::Arrival;
 use crate::hub::token::Grant;
-use crate::hub::visitor::Arrival;
 use crate::reason::Reason;
 
 /// What a client is told that waits until its body is wanted.
@@ -31,9 +31,9 @@ const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// An update that comes.
 #[derive(Debug)]
 pub(super) struct Posting {
-    hub: Arc<Hub>,
+    hub: Arc<ActiveHub>,
     grant: Box<Grant>,
-    own: Own,
+    own: ResponseContext,
     /// The beginning of its line in the access log.
     line: Vec<u8>,
     /// Whole header lines of the answer.
@@ -60,35 +60,36 @@ impl Posting {
     }
 
     /// Takes a piece of the body; how much of it was body.
-    fn take(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
+    fn take(&mut self, bytes: &[u8]) -> Result<usize, Http1Error> {
         let held = &mut self.bytes;
         self.body
             .take(bytes, |content| held.extend_from_slice(content))
     }
 }
 
-impl Connection {
+impl DownstreamConnection {
     /// Lets a client of Mercure in, takes what it publishes, or says why not.
     pub(super) fn meet(
         &mut self,
         head: &RequestHead<'_, '_>,
         client: Option<IpAddr>,
-        own: &Own,
-        hub: &Arc<Hub>,
+        own: &ResponseContext,
+        hub: &Arc<ActiveHub>,
     ) {
         let mut line = Vec::new();
         self.begin_line(&mut line, head, client);
         let extra = cross(head, hub);
         match self.met(head, own, hub, &extra) {
             Ok(Met::Reader(arrival)) => {
-                self.tell_of_visit(own, 200, &line);
-                self.stage = Stage::Arriving(Box::new(arrival));
+                self.report_upgrade(own, 200, &line);
+                self.stage = RequestStage::Arriving(Box::new(arrival));
             }
             Ok(Met::Publisher(grant)) => {
-                let is_plain = head.expects_continue && !matches!(self.client, Client::Stream(_));
+                let is_plain =
+                    head.expects_continue && !matches!(self.client, ClientStream::Stream(_));
                 let ticks = self.event_loop.settings().ticks.body;
                 self.event_loop.set_deadline(self.deadline, ticks);
-                self.stage = Stage::Posting(Box::new(Posting {
+                self.stage = RequestStage::Posting(Box::new(Posting {
                     hub: Arc::clone(hub),
                     grant,
                     own: *own,
@@ -104,7 +105,7 @@ impl Connection {
                 let why = ("updates are read with GET and published with POST", &*extra);
                 self.answer_explained(own, 200, Reason::Hub, why, &line);
             }
-            Err(Refused { status, why, extra }) => {
+            Err(UpgradeRefusal { status, why, extra }) => {
                 self.answer_explained(own, status, Reason::Hub, (why, extra), &line);
             }
         }
@@ -113,17 +114,17 @@ impl Connection {
     fn met(
         &self,
         head: &RequestHead<'_, '_>,
-        own: &Own,
-        hub: &Arc<Hub>,
+        own: &ResponseContext,
+        hub: &Arc<ActiveHub>,
         extra: &str,
-    ) -> Result<Met, Refused> {
+    ) -> Result<Met, UpgradeRefusal> {
         self.may_come(head, hub)?;
         match head.method {
             "GET" if own.has_body => Err(refused(400, "who reads sends no body")),
             "GET" => self.reader(head, hub, extra).map(Met::Reader),
             "POST" => publisher(head, hub).map(Met::Publisher),
             "OPTIONS" if !own.has_body => Ok(Met::Browser),
-            _ => Err(Refused {
+            _ => Err(UpgradeRefusal {
                 extra: "Allow: GET, POST, OPTIONS\r\n",
                 ..refused(405, "updates are read with GET and published with POST")
             }),
@@ -133,9 +134,9 @@ impl Connection {
     fn reader(
         &self,
         head: &RequestHead<'_, '_>,
-        hub: &Arc<Hub>,
+        hub: &Arc<ActiveHub>,
         extra: &str,
-    ) -> Result<Arrival, Refused> {
+    ) -> Result<Arrival, UpgradeRefusal> {
         let query = query(head);
         let topics: Vec<String> = sse::values(query, "topic")
             .chain(sse::values(query, "match"))
@@ -167,12 +168,12 @@ impl Connection {
                 ));
             }
         }
-        let said = sse::values(query, "lastEventID").next();
-        let said = value(head, "last-event-id").or(said.as_deref());
-        let since = said.and_then(sse::last_event_id);
+        let from_query = sse::values(query, "lastEventID").next();
+        let event_id = value(head, "last-event-id").or(from_query.as_deref());
+        let since = event_id.and_then(sse::last_event_id);
         Ok(Arrival {
             hub: Arc::clone(hub),
-            format: Format::Mercure,
+            format: ClientFormat::Mercure,
             head: self.events_head(extra),
             channels: topics,
             since: since.map(|(epoch, offset)| Position { epoch, offset }),
@@ -186,7 +187,7 @@ impl Connection {
     /// Takes the body of an update, and answers when it has its place.
     pub(super) fn poll_posting(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let read = ready!(self.poll_update(cx));
-        let Stage::Posting(posting) = &mut self.stage else {
+        let RequestStage::Posting(posting) = &mut self.stage else {
             return Poll::Ready(());
         };
         let done = match read {
@@ -208,13 +209,14 @@ impl Connection {
             // It has left in the middle of it.
             Ok(false) => {
                 self.count_gone();
-                self.stage = Stage::Over;
+                self.stage = RequestStage::Over;
                 return Poll::Ready(());
             }
-            Err(Fault::BodyTooLong) => Err((413, "an update has at most 4 MiB".to_owned())),
+            Err(Http1Error::BodyTooLong) => Err((413, "an update has at most 4 MiB".to_owned())),
             Err(_) => Err((400, "the body is not framed as it must be".to_owned())),
         };
-        let Stage::Posting(posting) = std::mem::replace(&mut self.stage, Stage::Over) else {
+        let RequestStage::Posting(posting) = std::mem::replace(&mut self.stage, RequestStage::Over)
+        else {
             return Poll::Ready(());
         };
         let Posting {
@@ -235,8 +237,8 @@ impl Connection {
     }
 
     /// Takes what comes of the body; whether all of it has come, or else the client is gone.
-    fn poll_update(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Fault>> {
-        let Stage::Posting(posting) = &mut self.stage else {
+    fn poll_update(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Http1Error>> {
+        let RequestStage::Posting(posting) = &mut self.stage else {
             return Poll::Ready(Ok(false));
         };
         if !self.held.is_empty() && !posting.body.is_complete() {
@@ -268,7 +270,7 @@ fn query<'b>(head: &RequestHead<'_, 'b>) -> &'b str {
 }
 
 /// What pages of another origin may do, if it is one that is listed: whole header lines.
-fn cross(head: &RequestHead<'_, '_>, hub: &Hub) -> String {
+fn cross(head: &RequestHead<'_, '_>, hub: &ActiveHub) -> String {
     let Some(origin) = hub.foreign_origin(head) else {
         return String::new();
     };
@@ -289,7 +291,10 @@ fn cross(head: &RequestHead<'_, '_>, hub: &Hub) -> String {
 
 /// What whoever asks may do, and whether a cookie says so. A page of another site brings a cookie along unasked: that it
 /// may was seen by its origin, which who publishes must therefore name.
-fn grant(head: &RequestHead<'_, '_>, hub: &Hub) -> Result<(Option<Box<Grant>>, bool), Refused> {
+fn grant(
+    head: &RequestHead<'_, '_>,
+    hub: &ActiveHub,
+) -> Result<(Option<Box<Grant>>, bool), UpgradeRefusal> {
     let token = bearer(head).or_else(|| sse::authorization(query(head)));
     let cookie = cookie(head).filter(|_| token.is_none());
     let grant = admit(hub, token.or(cookie))?;
@@ -308,7 +313,7 @@ fn cookie<'b>(head: &RequestHead<'_, 'b>) -> Option<&'b str> {
 }
 
 /// Whether somebody may publish at all; what, is seen when it has come.
-fn publisher(head: &RequestHead<'_, '_>, hub: &Hub) -> Result<Box<Grant>, Refused> {
+fn publisher(head: &RequestHead<'_, '_>, hub: &ActiveHub) -> Result<Box<Grant>, UpgradeRefusal> {
     let form = "application/x-www-form-urlencoded";
     let kind = value(head, "content-type").unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();

@@ -3,11 +3,11 @@
 use plimsoll_cache::store::How;
 use plimsoll_wire::head::Header;
 
-use super::Connection;
-use super::begin::default_host;
+use super::DownstreamConnection;
+use super::admission::default_host;
 use super::cached::Admitted;
 use crate::cache::Cache;
-use crate::cache::order::PurgeOrder;
+use crate::cache::purge::PurgeOrder;
 use crate::reason::Reason;
 use crate::secret::is_same;
 
@@ -16,7 +16,7 @@ const METHOD: &str = "PURGE";
 /// With the value `hard` a page is dropped; else its copy is stale, and served while it is renewed.
 const HOW: &str = "x-plimsoll-purge";
 
-impl Connection {
+impl DownstreamConnection {
     /// Purges what the request names, when its method says so. Where no token is set it is a request as any other.
     pub(super) fn purges_by_method(&mut self, request: &Admitted<'_>, cache: &Cache) -> bool {
         let settings = request.settings;

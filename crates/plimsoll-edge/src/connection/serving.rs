@@ -6,10 +6,11 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf as _, Bytes};
 use plimsoll_cache::{CacheStatus, Shape, Stored};
 
-use super::own_answer::{Own, after};
-use super::{After, Connection, Stage};
-use crate::cache::disk::{BodyRef, Next, Reading, within};
-use crate::client::Client;
+use super::local_reply::{ResponseContext, after};
+use super::{After, DownstreamConnection, RequestStage};
+use crate::access_log_entry::RequestOutcome;
+use crate::cache::disk::{BodyRef, DiskBodyReader, NextPiece, within};
+use crate::client::ClientStream;
 use crate::clock::{self, Nanoseconds};
 use crate::deadline::TICK_MS;
 use crate::event_loop::EventLoop;
@@ -17,7 +18,6 @@ use crate::exchange::SLOWEST;
 use crate::fragments::Mosaic;
 use crate::outgoing::GATHERED_MAX;
 use crate::outgoing::Outgoing;
-use crate::record::Outcome;
 
 /// How long the disk may take for a piece, ticks.
 const DISK_TICKS: u64 = 10_000 / TICK_MS;
@@ -32,7 +32,7 @@ pub(super) struct Served<'a> {
     pub(super) mosaic: Option<&'a Arc<Mosaic>>,
     pub(super) shape: Shape,
     pub(super) status: CacheStatus,
-    pub(super) own: &'a Own,
+    pub(super) own: &'a ResponseContext,
     /// The beginning of its line in the log.
     pub(super) line: &'a [u8],
     /// Who was asked about it.
@@ -48,7 +48,7 @@ pub(super) struct Serving {
     head: Outgoing,
     body: Bytes,
     /// What follows it, when it is on disk.
-    rest: Option<Reading>,
+    rest: Option<DiskBodyReader>,
     sent: u64,
     after: After,
     slowness: Slowness,
@@ -89,12 +89,14 @@ impl Slowness {
     }
 }
 
-impl Connection {
+impl DownstreamConnection {
     /// Answers with a copy.
     pub(super) fn serve(&mut self, served: &Served<'_>) {
         let own = served.own;
         let after = after(own);
-        let has_tags = served.mosaic.is_some_and(|one| !one.parts.is_plain());
+        let has_tags = served
+            .mosaic
+            .is_some_and(|mosaic| !mosaic.pieces.is_plain());
         // What is put together has no parts, and nobody has it already.
         let shape = if has_tags { Shape::Whole } else { served.shape };
         let mut head = self.event_loop.spare_bytes();
@@ -109,26 +111,27 @@ impl Connection {
             _ if own.facts.is_head => (0, 0),
             Shape::Whole => (0, len),
             Shape::NotModified | Shape::Unsatisfiable => (0, 0),
-            Shape::Part { first, last } => (first, last + 1),
+            Shape::Partial { first, last } => (first, last + 1),
         };
-        let is_inner = matches!(self.client, Client::Inner(_));
+        let is_inner = matches!(self.client, ClientStream::Inner(_));
         let (mut body, rest) = match served.body {
             BodyRef::Short(bytes) if !is_inner => {
                 head.extend_from_slice(&bytes[within(bytes, from, to)]);
                 (Bytes::new(), None)
             }
-            body => body.part(from, to),
+            body => body.range(from, to),
         };
-        let sent = head.len() as u64 + body.len() as u64 + rest.as_ref().map_or(0, Reading::len);
+        let sent =
+            head.len() as u64 + body.len() as u64 + rest.as_ref().map_or(0, DiskBodyReader::len);
         let status = status_of(shape, served.stored);
-        self.tell_of_served(served, status, sent);
-        if let (Client::Inner(inner), None) = (&self.client, &rest) {
+        self.report_served(served, status, sent);
+        if let (ClientStream::Inner(inner), None) = (&self.client, &rest) {
             let mosaic = served.mosaic.filter(|_| shape == Shape::Whole);
-            inner.hand_over(std::mem::take(&mut body), mosaic.cloned());
+            inner.put_body(std::mem::take(&mut body), mosaic.cloned());
         } else if body.len() <= GATHERED_MAX {
             head.extend_from_slice(&std::mem::take(&mut body));
         }
-        self.stage = Stage::Serving(Serving {
+        self.stage = RequestStage::Serving(Serving {
             head: head.into(),
             body,
             rest,
@@ -138,13 +141,13 @@ impl Connection {
         });
     }
 
-    fn tell_of_served(&mut self, served: &Served<'_>, status: u16, bytes: u64) {
+    fn report_served(&mut self, served: &Served<'_>, status: u16, bytes: u64) {
         let ended = self.event_loop.clock.now();
         self.count(status, bytes, served.own.moments.began, ended);
-        if !self.is_told_of(served.line) {
+        if !self.is_reported(served.line) {
             return;
         }
-        let outcome = Outcome {
+        let outcome = RequestOutcome {
             status,
             bytes,
             reason: served.reason,
@@ -158,17 +161,17 @@ impl Connection {
     }
 
     pub(super) fn poll_serving(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Stage::Serving(serving) = &mut self.stage else {
+        let RequestStage::Serving(serving) = &mut self.stage else {
             return Poll::Ready(());
         };
         loop {
             if serving.head.is_empty() && serving.body.is_empty() {
                 match serving.rest.as_mut().map(|rest| rest.poll_next(cx)) {
-                    None | Some(Poll::Ready(Next::End)) => break,
-                    Some(Poll::Ready(Next::Bytes(bytes))) => serving.body = bytes,
+                    None | Some(Poll::Ready(NextPiece::End)) => break,
+                    Some(Poll::Ready(NextPiece::Bytes(bytes))) => serving.body = bytes,
                     // Whoever counts bytes sees that some are missing.
-                    Some(Poll::Ready(Next::Broken)) => {
-                        self.stage = Stage::Over;
+                    Some(Poll::Ready(NextPiece::Broken)) => {
+                        self.stage = RequestStage::Over;
                         return Poll::Ready(());
                     }
                     Some(Poll::Pending) => {
@@ -187,7 +190,7 @@ impl Connection {
                     serving.sent += count as u64;
                 }
                 Poll::Ready(_) => {
-                    self.stage = Stage::Over;
+                    self.stage = RequestStage::Over;
                     return Poll::Ready(());
                 }
                 Poll::Pending => {
@@ -198,7 +201,7 @@ impl Connection {
             }
         }
         if ready!(self.client.poll_flush(cx)).is_err() {
-            self.stage = Stage::Over;
+            self.stage = RequestStage::Over;
             return Poll::Ready(());
         }
         let after = serving.after;
@@ -214,7 +217,7 @@ pub(super) fn status_of(shape: Shape, stored: &Stored) -> u16 {
     match shape {
         Shape::Whole => stored.status(),
         Shape::NotModified => 304,
-        Shape::Part { .. } => 206,
+        Shape::Partial { .. } => 206,
         Shape::Unsatisfiable => 416,
     }
 }
@@ -222,7 +225,7 @@ pub(super) fn status_of(shape: Shape, stored: &Stored) -> u16 {
 /// The lines that belong to this client and this connection, and the end of the head.
 pub(super) fn end_served_head(
     head: &mut Vec<u8>,
-    own: &Own,
+    own: &ResponseContext,
     after: After,
     pass: Option<&str>,
     framing: &str,
@@ -233,7 +236,7 @@ pub(super) fn end_served_head(
         (After::NextRequest, false) => "Connection: keep-alive\r\n",
     };
     let cookie = pass.map_or(["", "", ""], |pass| ["Set-Cookie: ", pass, "\r\n"]);
-    for part in cookie.into_iter().chain([framing, connection, "\r\n"]) {
-        head.extend_from_slice(part.as_bytes());
+    for piece in cookie.into_iter().chain([framing, connection, "\r\n"]) {
+        head.extend_from_slice(piece.as_bytes());
     }
 }

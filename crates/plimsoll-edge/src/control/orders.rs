@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::Fault;
+use super::EdgeError;
 use crate::lock::lock;
-use crate::pool::Pool;
+use crate::pool::UpstreamPool;
 use crate::settings::Settings;
 
 /// Sockets that a loop did not have, with the address of the configuration that each is for.
@@ -25,7 +25,7 @@ pub(crate) struct Orders {
     pub(crate) settings: Option<Box<Settings>>,
     pub(crate) added: Added,
     /// Other servers.
-    pub(crate) pools: Option<Vec<Arc<Pool>>>,
+    pub(crate) pools: Option<Vec<Arc<UpstreamPool>>>,
     /// It is to end, and its connections have so long.
     pub(crate) drain: Option<Duration>,
 }
@@ -47,21 +47,21 @@ impl Orders {
 }
 
 #[derive(Default)]
-struct Shared {
+struct SharedOrders {
     orders: Mutex<Orders>,
     given: Notify,
     is_over: AtomicBool,
 }
 
 /// The end of whoever gives orders to a loop. When it is dropped, the loop ends.
-pub(crate) struct Sender(Arc<Shared>);
+pub(crate) struct Sender(Arc<SharedOrders>);
 
 /// The end of the loop.
-pub(crate) struct Inbox(Arc<Shared>);
+pub(crate) struct Inbox(Arc<SharedOrders>);
 
 /// Both ends.
 pub(crate) fn orders() -> (Sender, Inbox) {
-    let shared = Arc::<Shared>::default();
+    let shared = Arc::<SharedOrders>::default();
     (Sender(Arc::clone(&shared)), Inbox(shared))
 }
 
@@ -70,9 +70,9 @@ impl Sender {
     ///
     /// # Errors
     /// When it has ended.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), EdgeError> {
         if self.0.is_over.load(Ordering::Acquire) {
-            return Err(Fault::LoopGone);
+            return Err(EdgeError::LoopGone);
         }
         Ok(())
     }
@@ -81,7 +81,7 @@ impl Sender {
         self.give(|orders| orders.follow(settings, added));
     }
 
-    pub(crate) fn use_pools(&self, pools: Vec<Arc<Pool>>) {
+    pub(crate) fn use_pools(&self, pools: Vec<Arc<UpstreamPool>>) {
         self.give(|orders| orders.pools = Some(pools));
     }
 

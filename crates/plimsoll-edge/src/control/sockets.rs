@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use plimsoll_config::edge::Admin;
 
-use super::{Fault, Hooks};
+use super::{EdgeError, Hooks};
 use crate::listen;
 
 /// A socket that whoever started the process has bound and listens on already.
@@ -18,14 +18,15 @@ pub struct Handed {
 }
 
 /// Those that nobody has taken yet, and where they are bound.
-pub(crate) struct Sockets(Vec<(Handed, SocketAddr)>);
+pub(crate) struct InheritedSockets(Vec<(Handed, SocketAddr)>);
 
-impl Sockets {
-    pub(crate) fn new(handed: Vec<Handed>) -> Result<Self, Fault> {
-        let bound = handed.into_iter().map(|one| {
-            let address = one.listener.local_addr();
-            let address = address.map_err(|error| fault(&one.name, "?", error.to_string()))?;
-            Ok((one, address))
+impl InheritedSockets {
+    pub(crate) fn new(handed: Vec<Handed>) -> Result<Self, EdgeError> {
+        let bound = handed.into_iter().map(|socket| {
+            let address = socket.listener.local_addr();
+            let address =
+                address.map_err(|error| handed_error(&socket.name, "?", error.to_string()))?;
+            Ok((socket, address))
         });
         bound.collect::<Result<_, _>>().map(Self)
     }
@@ -35,26 +36,27 @@ impl Sockets {
         &mut self,
         address: SocketAddr,
         loops: usize,
-    ) -> Result<(Vec<TcpListener>, SocketAddr), Fault> {
+    ) -> Result<(Vec<TcpListener>, SocketAddr), EdgeError> {
         let found = self.0.iter().position(|(_, at)| is_for(*at, address));
         let Some(found) = found else {
             return bind(address, loops);
         };
-        let (one, at) = self.0.swap_remove(found);
-        let unusable = |error: io::Error| fault(&one.name, &at.to_string(), error.to_string());
-        one.listener.set_nonblocking(true).map_err(unusable)?;
+        let (socket, at) = self.0.swap_remove(found);
+        let unusable =
+            |error: io::Error| handed_error(&socket.name, &at.to_string(), error.to_string());
+        socket.listener.set_nonblocking(true).map_err(unusable)?;
         // All loops take from the one queue of connections that there is.
-        let all = (0..loops).map(|_| one.listener.try_clone());
+        let all = (0..loops).map(|_| socket.listener.try_clone());
         let all = all.collect::<Result<_, _>>().map_err(unusable)?;
         Ok((all, at))
     }
 
     /// A socket that nobody takes would be a place where clients wait for ever.
-    pub(crate) fn must_be_taken(self) -> Result<(), Fault> {
+    pub(crate) fn must_be_taken(self) -> Result<(), EdgeError> {
         match self.0.first() {
             None => Ok(()),
-            Some((one, at)) => Err(fault(
-                &one.name,
+            Some((socket, at)) => Err(handed_error(
+                &socket.name,
                 &at.to_string(),
                 "no listener of the configuration has this address".to_owned(),
             )),
@@ -70,8 +72,8 @@ fn is_for(at: SocketAddr, address: SocketAddr) -> bool {
     at.port() == address.port() && (is_same || is_any)
 }
 
-fn fault(name: &str, address: &str, why: String) -> Fault {
-    Fault::Handed {
+fn handed_error(name: &str, address: &str, why: String) -> EdgeError {
+    EdgeError::Handed {
         name: name.to_owned(),
         address: address.to_owned(),
         why,
@@ -82,34 +84,34 @@ fn fault(name: &str, address: &str, why: String) -> Fault {
 pub(crate) fn bind(
     address: SocketAddr,
     loops: usize,
-) -> Result<(Vec<TcpListener>, SocketAddr), Fault> {
-    let fault = |source| Fault::Listen { address, source };
-    let bound = listen::bind(address, loops).map_err(fault)?;
-    let real = bound[0].local_addr().map_err(fault)?;
+) -> Result<(Vec<TcpListener>, SocketAddr), EdgeError> {
+    let listen_error = |source| EdgeError::Listen { address, source };
+    let bound = listen::bind(address, loops).map_err(listen_error)?;
+    let real = bound[0].local_addr().map_err(listen_error)?;
     Ok((bound, real))
 }
 
 /// The admin socket; `None` when it may be missing and is.
 pub(crate) fn of_admin(
     admin: &Admin,
-    handed: &mut Sockets,
+    handed: &mut InheritedSockets,
     hooks: &Hooks,
-) -> Result<Option<TcpListener>, Fault> {
+) -> Result<Option<TcpListener>, EdgeError> {
     let address = admin.address;
     if !address.ip().is_loopback() && admin.token.is_none() {
-        return Err(Fault::AdminOpen(address));
+        return Err(EdgeError::AdminOpen(address));
     }
     match handed.take_or_bind(address, 1) {
         Ok((mut bound, _)) => Ok(bound.pop()),
-        Err(Fault::Listen { source, .. }) if admin.must_bind => {
-            Err(Fault::Admin { address, source })
+        Err(EdgeError::Listen { source, .. }) if admin.must_bind => {
+            Err(EdgeError::Admin { address, source })
         }
-        Err(Fault::Listen { source, .. }) => {
-            (hooks.tell)(&format!(
+        Err(EdgeError::Listen { source, .. }) => {
+            (hooks.report)(&format!(
                 "warning: no admin address: {address}: {source}; choose a free one with --admin"
             ));
             Ok(None)
         }
-        Err(fault) => Err(fault),
+        Err(error) => Err(error),
     }
 }

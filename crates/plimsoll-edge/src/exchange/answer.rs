@@ -2,19 +2,19 @@
 
 use std::ops::Range;
 
-use plimsoll_config::edge::Chooser;
-use plimsoll_wire::fault::Fault;
+use plimsoll_config::edge::BalancingPolicy;
+use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::framing::BodyReader;
-use plimsoll_wire::head::{self, HEAD_LEN_MAX, Head, Header, Length};
+use plimsoll_wire::head::{self, BodyLength, HEAD_LEN_MAX, Head, Header};
 
-use super::coding::Coding;
-use super::keeping::Course;
-use super::{End, Exchange, Facts, Failure, Side};
-use crate::client::Client;
+use super::coding::CountedCoder;
+use super::storage::Course;
+use super::{Exchange, ExchangeEnd, Facts, Side, UpstreamFailure};
+use crate::client::ClientStream;
 use crate::compress::Coded;
-use crate::forward::{self, Answering, Connection, Framing};
-use crate::pool::limit::Sample;
-use crate::shell::Candidate;
+use crate::forward::{self, Answering, ConnectionHeader, Framing};
+use crate::learned_fallback::Candidate;
+use crate::pool::limit::LimitSample;
 
 /// Most interim answers in a row.
 const INTERIM_MAX: u8 = 32;
@@ -25,8 +25,8 @@ const INTERIM_MAX: u8 = 32;
     clippy::struct_excessive_bools,
     reason = "independent facts of one answer"
 )]
-pub(super) struct Answer {
-    state: State,
+pub(super) struct UpstreamResponse {
+    state: ResponseState,
     /// What has come of a head that is not complete.
     partial: Vec<u8>,
     pub(super) body: BodyReader,
@@ -38,7 +38,7 @@ pub(super) struct Answer {
     status: u16,
     interim: u8,
     /// Compresses the body.
-    pub(super) coding: Option<Box<Coding>>,
+    pub(super) coding: Option<Box<CountedCoder>>,
     /// Perhaps a page that is kept as the route's fallback.
     pub(super) candidate: Option<Box<Candidate>>,
     /// Where its body goes.
@@ -46,14 +46,14 @@ pub(super) struct Answer {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum ResponseState {
     #[default]
     Head,
     Body,
     Complete,
 }
 
-impl Answer {
+impl UpstreamResponse {
     pub(super) fn clear(&mut self) {
         let mut partial = std::mem::take(&mut self.partial);
         partial.clear();
@@ -80,11 +80,11 @@ impl Answer {
 
     #[inline]
     pub(super) fn is_complete(&self) -> bool {
-        self.state == State::Complete
+        self.state == ResponseState::Complete
     }
 
     pub(super) fn has_begun(&self) -> bool {
-        self.state != State::Head || !self.partial.is_empty() || self.interim > 0
+        self.state != ResponseState::Head || !self.partial.is_empty() || self.interim > 0
     }
 
     pub(super) fn has_switched(&self) -> bool {
@@ -98,29 +98,29 @@ impl Answer {
 
 /// How the final head of an answer goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Way {
+struct DeliveryPlan {
     framing: Framing,
-    connection: Connection,
+    connection: ConnectionHeader,
     keeps_client: bool,
-    length: Length,
+    length: BodyLength,
 }
 
-impl Way {
+impl DeliveryPlan {
     fn of(head: &Head, facts: &Facts) -> Self {
         let has_no_body = facts.is_head || matches!(head.status, 204 | 304);
         let (framing, length, delimited) = match head.length {
-            _ if head.status == 204 => (Framing::Nothing, Length::Sized(0), true),
-            _ if has_no_body => (Framing::AsIs, Length::Sized(0), true),
-            Length::Sized(len) => (Framing::AsIs, Length::Sized(len), true),
+            _ if head.status == 204 => (Framing::Nothing, BodyLength::Sized(0), true),
+            _ if has_no_body => (Framing::AsIs, BodyLength::Sized(0), true),
+            BodyLength::Sized(len) => (Framing::AsIs, BodyLength::Sized(len), true),
             length if facts.is_1_1 => (Framing::Chunked, length, true),
             // HTTP/1.0 knows no chunks: the end of the connection ends the body.
             length => (Framing::AsIs, length, false),
         };
         let keeps_client = facts.keep_alive && delimited;
         let connection = match (keeps_client, facts.is_1_1) {
-            (true, true) => Connection::Unsaid,
-            (true, false) => Connection::KeepAlive,
-            (false, _) => Connection::Close,
+            (true, true) => ConnectionHeader::Omitted,
+            (true, false) => ConnectionHeader::KeepAlive,
+            (false, _) => ConnectionHeader::Close,
         };
         Self {
             framing,
@@ -148,15 +148,15 @@ impl Exchange {
         &mut self,
         bytes: &[u8],
         side: &Side<'_>,
-    ) -> Result<Range<usize>, End> {
+    ) -> Result<Range<usize>, ExchangeEnd> {
         let mut at = 0;
-        while self.answer.state == State::Head {
+        while self.answer.state == ResponseState::Head {
             match self.take_head(&bytes[at..], side) {
                 Ok(Some(taken)) => at += taken,
                 Ok(None) => return Ok(0..0),
                 Err(_) => {
                     self.blame(side);
-                    return Err(self.failure(Failure::BadAnswer));
+                    return Err(self.failure(UpstreamFailure::BadAnswer));
                 }
             }
             if self.answer.has_switched {
@@ -186,13 +186,13 @@ impl Exchange {
             let body = &mut self.answer.body;
             body.take(&bytes[at..], |content| out.extend_from_slice(content))
         };
-        at += taken.map_err(|_| End::Broken)?;
+        at += taken.map_err(|_| ExchangeEnd::Broken)?;
         self.end_if_complete(at == bytes.len(), side)?;
         Ok(if is_plain { start..at } else { 0..0 })
     }
 
     /// Ends an answer whose body has come; bytes beyond it would be taken for the next one.
-    fn end_if_complete(&mut self, is_all: bool, side: &Side<'_>) -> Result<(), End> {
+    fn end_if_complete(&mut self, is_all: bool, side: &Side<'_>) -> Result<(), ExchangeEnd> {
         if self.answer.body.is_complete() {
             self.answer.keeps_server &= is_all;
             self.end_body(side)?;
@@ -202,7 +202,7 @@ impl Exchange {
     }
 
     /// The last byte of the body has come.
-    fn end_body(&mut self, side: &Side<'_>) -> Result<(), End> {
+    fn end_body(&mut self, side: &Side<'_>) -> Result<(), ExchangeEnd> {
         let start = self.to_client.bytes.len();
         self.end_coding(side)?;
         self.end_keeping(start, side);
@@ -210,7 +210,7 @@ impl Exchange {
     }
 
     /// Takes a head, if it is complete; how much of `bytes` belonged to it.
-    fn take_head(&mut self, bytes: &[u8], side: &Side<'_>) -> Result<Option<usize>, Fault> {
+    fn take_head(&mut self, bytes: &[u8], side: &Side<'_>) -> Result<Option<usize>, Http1Error> {
         if self.answer.partial.is_empty() {
             let Some(end) = head::find_end(bytes, 0)? else {
                 self.answer.partial.extend_from_slice(bytes);
@@ -219,20 +219,20 @@ impl Exchange {
             self.on_head(&bytes[..end], side)?;
             return Ok(Some(end));
         }
-        let seen = self.answer.partial.len();
-        let room = bytes.len().min(HEAD_LEN_MAX.saturating_sub(seen));
+        let scanned = self.answer.partial.len();
+        let room = bytes.len().min(HEAD_LEN_MAX.saturating_sub(scanned));
         self.answer.partial.extend_from_slice(&bytes[..room]);
-        let Some(end) = head::find_end(&self.answer.partial, seen)? else {
+        let Some(end) = head::find_end(&self.answer.partial, scanned)? else {
             return Ok(None);
         };
         let mut partial = std::mem::take(&mut self.answer.partial);
         let taken = self.on_head(&partial[..end], side);
         partial.clear();
         self.answer.partial = partial;
-        taken.map(|()| Some(end - seen))
+        taken.map(|()| Some(end - scanned))
     }
 
-    fn on_head(&mut self, bytes: &[u8], side: &Side<'_>) -> Result<(), Fault> {
+    fn on_head(&mut self, bytes: &[u8], side: &Side<'_>) -> Result<(), Http1Error> {
         head::parse_with(bytes, |head, headers| match head.status {
             101 if self.facts.upgrade => {
                 self.write_head(
@@ -240,24 +240,24 @@ impl Exchange {
                     head,
                     headers,
                     Framing::Nothing,
-                    Connection::Upgrade,
+                    ConnectionHeader::Upgrade,
                     Coded::Plain,
                     side,
                 );
                 self.answered(head, side);
                 self.answer.has_switched = true;
-                self.answer.state = State::Complete;
+                self.answer.state = ResponseState::Complete;
                 Ok(())
             }
-            101 => Err(Fault::UnaskedUpgrade),
+            101 => Err(Http1Error::UnaskedUpgrade),
             100..=199 => {
                 self.answer.interim += 1;
                 if self.answer.interim > INTERIM_MAX {
-                    return Err(Fault::TooManyInterim);
+                    return Err(Http1Error::TooManyInterim);
                 }
                 // HTTP/1.0 knows none.
                 if self.facts.is_1_1 {
-                    let (framing, connection) = (Framing::Nothing, Connection::Unsaid);
+                    let (framing, connection) = (Framing::Nothing, ConnectionHeader::Omitted);
                     let coded = Coded::Plain;
                     self.write_head(bytes, head, headers, framing, connection, coded, side);
                 }
@@ -266,11 +266,11 @@ impl Exchange {
             _ => {
                 self.got_in(side);
                 let (coded, coding) = self.coded(head, headers, side);
-                let way = Way::of(head, &self.facts).coded(coded, self.facts.is_head);
+                let way = DeliveryPlan::of(head, &self.facts).coded(coded, self.facts.is_head);
                 let course = self.course(bytes, head, headers, coded, way.length, side);
                 let is_for_client = matches!(course, Course::ToClient);
                 if is_for_client {
-                    if let (Client::Inner(inner), Some(draft)) =
+                    if let (ClientStream::Inner(inner), Some(draft)) =
                         (&*side.client, self.draft(head, headers))
                     {
                         inner.mark(draft);
@@ -284,10 +284,10 @@ impl Exchange {
                 let answer = &mut self.answer;
                 answer.course = course;
                 answer.keeps_client = way.keeps_client;
-                answer.keeps_server = head.keep_alive && way.length != Length::Unsaid;
+                answer.keeps_server = head.keep_alive && way.length != BodyLength::Unspecified;
                 answer.in_chunks = is_for_client && way.framing == Framing::Chunked;
                 answer.body = BodyReader::new(way.length, u64::MAX);
-                answer.state = State::Body;
+                answer.state = ResponseState::Body;
                 Ok(())
             }
         })?
@@ -303,7 +303,7 @@ impl Exchange {
         head: &Head,
         headers: &[Header<'_>],
         framing: Framing,
-        connection: Connection,
+        connection: ConnectionHeader,
         coded: Coded,
         side: &Side<'_>,
     ) {
@@ -311,7 +311,7 @@ impl Exchange {
         let settings = self.settings.as_ref();
         let route = settings.map(|settings| &settings.routes.get(self.facts.route).config);
         let edits = route.map_or(&[][..], |route| &route.answer_headers);
-        let shell = route.and_then(|route| route.shell.as_ref());
+        let fallback = route.and_then(|route| route.learned_fallback.as_ref());
         let date = side.event_loop.date.borrow();
         let answering = Answering {
             framing,
@@ -322,18 +322,19 @@ impl Exchange {
                 .map(|cookie| cookie.as_deref().filter(|_| head.status >= 200)),
             coded,
             cache_status: self.cache_status.filter(|_| head.status >= 200),
-            dropped: shell.and_then(|shell| shell.header.as_deref()),
+            dropped: fallback.and_then(|fallback| fallback.header.as_deref()),
         };
         forward::answer(&mut self.to_client.bytes, bytes, head, headers, &answering);
     }
 
     /// A server has answered whoever had a place in line: it is in, and goes past the line from now on.
     fn got_in(&mut self, side: &Side<'_>) {
-        let (Some((number, secure)), Some(settings)) = (self.turn.take(), &self.settings) else {
+        let (Some((number, secure)), Some(settings)) = (self.queue_number.take(), &self.settings)
+        else {
             return;
         };
         let route = settings.routes.get(self.facts.route);
-        if let Some(room) = &route.shared.room {
+        if let Some(room) = &route.shared.waiting_room {
             let now = side.event_loop.clock.now();
             self.pass = Some(room.got_in(number, now, secure));
         }
@@ -342,12 +343,12 @@ impl Exchange {
     /// The cookie that keeps a client with its server, when it has none that does.
     fn cookie(&self) -> Option<String> {
         let permit = self.permit.as_ref()?;
-        let Chooser::Cookie(name) = &permit.pool.config.chooser else {
+        let BalancingPolicy::Cookie(name) = &permit.pool.config.load_balancer else {
             return None;
         };
         let is_known = self
-            .asker
-            .is_some_and(|asker| asker.sticky == Some(permit.server.hash));
+            .pool_request
+            .is_some_and(|pool_request| pool_request.sticky == Some(permit.server.hash));
         let hash = permit.server.hash;
         (!is_known).then(|| format!("{name}={hash:016x}; Path=/; HttpOnly; SameSite=Lax"))
     }
@@ -360,7 +361,7 @@ impl Exchange {
         let Some(permit) = &self.permit else {
             return;
         };
-        let sample = Sample {
+        let sample = LimitSample {
             service: now.saturating_sub(self.moments.admitted),
             total: now.saturating_sub(self.moments.began),
             in_flight: permit.in_flight,
@@ -371,7 +372,7 @@ impl Exchange {
 
     /// The last byte has come: the place and the connection are free for the next, however slow the client is.
     fn complete(&mut self, side: &Side<'_>) {
-        self.answer.state = State::Complete;
+        self.answer.state = ResponseState::Complete;
         if self.answer.in_chunks {
             self.to_client.bytes.extend_from_slice(forward::LAST_CHUNK);
         }
@@ -392,19 +393,23 @@ impl Exchange {
 
     /// The connection ended after the answer had begun. One that was reset, or whose encryption does not say that
     /// this is the end, may have been cut by anybody: it ends no answer.
-    pub(super) fn answer_ended(&mut self, side: &Side<'_>, is_clean: bool) -> Result<(), End> {
+    pub(super) fn answer_ended(
+        &mut self,
+        side: &Side<'_>,
+        is_clean: bool,
+    ) -> Result<(), ExchangeEnd> {
         let is_end = is_clean && self.answer.body.ends_with_connection();
-        if self.answer.state == State::Body && is_end {
+        if self.answer.state == ResponseState::Body && is_end {
             self.end_body(side)?;
             self.complete(side);
             return Ok(());
         }
         side.event_loop.figures.broken.increment();
-        if self.answer.state == State::Head {
+        if self.answer.state == ResponseState::Head {
             self.blame(side);
-            return Err(self.failure(Failure::BadAnswer));
+            return Err(self.failure(UpstreamFailure::BadAnswer));
         }
-        Err(End::Broken)
+        Err(ExchangeEnd::Broken)
     }
 }
 
@@ -413,8 +418,15 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(answer: &str, facts: Facts, framing: Framing, connection: Connection, length: Length) {
-        let way = head::parse_with(answer.as_bytes(), |head, _| Way::of(head, &facts)).unwrap();
+    fn check(
+        answer: &str,
+        facts: Facts,
+        framing: Framing,
+        connection: ConnectionHeader,
+        length: BodyLength,
+    ) {
+        let way =
+            head::parse_with(answer.as_bytes(), |head, _| DeliveryPlan::of(head, &facts)).unwrap();
         assert_eq!(
             (way.framing, way.connection, way.length),
             (framing, connection, length),
@@ -424,7 +436,7 @@ mod tests {
 
     #[test]
     fn each_framing_becomes_one_the_client_knows() {
-        use Connection::{Close, KeepAlive, Unsaid};
+        use ConnectionHeader::{Close, KeepAlive, Omitted};
         let new = Facts {
             is_1_1: true,
             keep_alive: true,
@@ -438,37 +450,43 @@ mod tests {
             is_head: true,
             ..new
         };
-        let none = Length::Sized(0);
+        let none = BodyLength::Sized(0);
         let sized = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-        let unsaid = "HTTP/1.0 200 OK\r\n\r\n";
-        check(sized, new, Framing::AsIs, Unsaid, Length::Sized(5));
-        check(sized, old, Framing::AsIs, KeepAlive, Length::Sized(5));
-        check(sized, head, Framing::AsIs, Unsaid, none);
+        let unframed = "HTTP/1.0 200 OK\r\n\r\n";
+        check(sized, new, Framing::AsIs, Omitted, BodyLength::Sized(5));
+        check(sized, old, Framing::AsIs, KeepAlive, BodyLength::Sized(5));
+        check(sized, head, Framing::AsIs, Omitted, none);
         check(
             sized,
             Facts::default(),
             Framing::AsIs,
             Close,
-            Length::Sized(5),
+            BodyLength::Sized(5),
         );
-        check(chunked, new, Framing::Chunked, Unsaid, Length::Chunked);
-        check(chunked, old, Framing::AsIs, Close, Length::Chunked);
-        check(chunked, head, Framing::AsIs, Unsaid, none);
-        check(unsaid, new, Framing::Chunked, Unsaid, Length::Unsaid);
-        check(unsaid, old, Framing::AsIs, Close, Length::Unsaid);
+        check(chunked, new, Framing::Chunked, Omitted, BodyLength::Chunked);
+        check(chunked, old, Framing::AsIs, Close, BodyLength::Chunked);
+        check(chunked, head, Framing::AsIs, Omitted, none);
+        check(
+            unframed,
+            new,
+            Framing::Chunked,
+            Omitted,
+            BodyLength::Unspecified,
+        );
+        check(unframed, old, Framing::AsIs, Close, BodyLength::Unspecified);
         check(
             "HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\n",
             new,
             Framing::Nothing,
-            Unsaid,
+            Omitted,
             none,
         );
         check(
             "HTTP/1.1 304 Not\r\nContent-Length: 5\r\n\r\n",
             new,
             Framing::AsIs,
-            Unsaid,
+            Omitted,
             none,
         );
     }

@@ -4,24 +4,24 @@ use std::rc::Rc;
 
 use plimsoll_wire::head::{Head, Header};
 
-use super::{End, Exchange, Side};
+use super::{Exchange, ExchangeEnd, Side};
 use crate::compress::{self, Coded, Coder};
 use crate::event_loop::EventLoop;
 use crate::forward;
 use crate::fragments::Draft;
-use crate::shell::{Candidate, Scope};
+use crate::learned_fallback::{Candidate, Scope};
 
 /// Less than this waits for more, or for the server to have nothing more at the moment.
 const PIECE_LEN_MIN: usize = 4096;
 
 /// A coder that is counted as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Coding {
+pub(crate) struct CountedCoder {
     coder: Option<Coder>,
     event_loop: Rc<EventLoop>,
 }
 
-impl Drop for Coding {
+impl Drop for CountedCoder {
     fn drop(&mut self) {
         self.event_loop.budget.leave();
     }
@@ -34,7 +34,7 @@ impl Exchange {
         head: &Head,
         headers: &[Header<'_>],
         side: &Side<'_>,
-    ) -> (Coded, Option<Box<Coding>>) {
+    ) -> (Coded, Option<Box<CountedCoder>>) {
         let route = self
             .settings
             .as_ref()
@@ -62,7 +62,7 @@ impl Exchange {
         let event_loop = side.event_loop;
         let now = event_loop.clock.now();
         let len = match head.length {
-            plimsoll_wire::head::Length::Sized(len) => Some(len),
+            plimsoll_wire::head::BodyLength::Sized(len) => Some(len),
             _ => None,
         };
         let coder = event_loop
@@ -75,7 +75,7 @@ impl Exchange {
         };
         event_loop.budget.enter();
         event_loop.figures.compressed.increment();
-        let coding_now = Coding {
+        let coding_now = CountedCoder {
             coder: Some(coder),
             event_loop: Rc::clone(event_loop),
         };
@@ -97,13 +97,13 @@ impl Exchange {
         side: &Side<'_>,
     ) -> Option<Box<Candidate>> {
         let settings = self.settings.as_ref()?;
-        let shells = settings
+        let learned_fallbacks = settings
             .routes
             .get(self.facts.route)
             .shared
-            .shells
+            .learned_fallbacks
             .as_ref()?;
-        let name = shells.config.header.as_deref()?;
+        let name = learned_fallbacks.config.header.as_deref()?;
         if head.status != 200 || !self.facts.is_get {
             return None;
         }
@@ -113,7 +113,7 @@ impl Exchange {
             Some(line.value.trim_ascii())
         };
         let scope = Scope::parse(value(name)?)?;
-        if !shells.wants(&scope, side.event_loop.clock.now()) {
+        if !learned_fallbacks.wants(&scope, side.event_loop.clock.now()) {
             return None;
         }
         let media_type = value("content-type").unwrap_or(b"text/html; charset=utf-8");
@@ -126,8 +126,12 @@ impl Exchange {
     }
 
     /// Takes a piece of a body that does not only go on; how much of `bytes` was body.
-    pub(super) fn take_apart(&mut self, bytes: &[u8], side: &Side<'_>) -> Result<usize, End> {
-        let len_max = self.shell_len_max();
+    pub(super) fn take_apart(
+        &mut self,
+        bytes: &[u8],
+        side: &Side<'_>,
+    ) -> Result<usize, ExchangeEnd> {
+        let len_max = self.fallback_len_max();
         let out = &mut self.to_client.bytes;
         let answer = &mut self.answer;
         let (candidate, in_chunks) = (&mut answer.candidate, answer.in_chunks);
@@ -165,24 +169,24 @@ impl Exchange {
             side.event_loop.budget.spend(spent);
         }
         if is_good {
-            taken.map_err(|_| End::Broken)
+            taken.map_err(|_| ExchangeEnd::Broken)
         } else {
-            Err(End::Broken)
+            Err(ExchangeEnd::Broken)
         }
     }
 
-    fn shell_len_max(&self) -> usize {
-        let shell = self.settings.as_ref().and_then(|settings| {
+    fn fallback_len_max(&self) -> usize {
+        let fallback = self.settings.as_ref().and_then(|settings| {
             let route = settings.routes.get(self.facts.route);
-            route.config.shell.as_ref()
+            route.config.learned_fallback.as_ref()
         });
-        shell.map_or(0, |shell| {
-            usize::try_from(shell.len_max).unwrap_or(usize::MAX)
+        fallback.map_or(0, |fallback| {
+            usize::try_from(fallback.len_max).unwrap_or(usize::MAX)
         })
     }
 
     /// Lets out what the coder holds back; whether there was anything.
-    pub(super) fn flush_coder(&mut self, side: &Side<'_>) -> Result<bool, End> {
+    pub(super) fn flush_coder(&mut self, side: &Side<'_>) -> Result<bool, ExchangeEnd> {
         if !self.answer.in_chunks {
             // It is kept: nobody is in a hurry.
             return Ok(false);
@@ -195,7 +199,7 @@ impl Exchange {
             return Ok(false);
         };
         let began = side.event_loop.clock.now();
-        coder.flush().map_err(|_| End::Broken)?;
+        coder.flush().map_err(|_| ExchangeEnd::Broken)?;
         put(coder.out(), &mut self.to_client.bytes, true, side);
         let spent = side.event_loop.clock.now().saturating_sub(began);
         side.event_loop.budget.spend(spent);
@@ -203,22 +207,26 @@ impl Exchange {
     }
 
     /// The body has come: the coder's rest goes out, and a shell is kept.
-    pub(super) fn end_coding(&mut self, side: &Side<'_>) -> Result<(), End> {
+    pub(super) fn end_coding(&mut self, side: &Side<'_>) -> Result<(), ExchangeEnd> {
         if let Some(coder) = self
             .answer
             .coding
             .take()
             .and_then(|mut coding| coding.coder.take())
         {
-            let mut rest = coder.finish().map_err(|_| End::Broken)?;
+            let mut rest = coder.finish().map_err(|_| ExchangeEnd::Broken)?;
             let in_chunks = self.answer.in_chunks;
             put(&mut rest, &mut self.to_client.bytes, in_chunks, side);
         }
         if let (Some(candidate), Some(settings)) = (self.answer.candidate.take(), &self.settings)
-            && let Some(shells) = &settings.routes.get(self.facts.route).shared.shells
-            && shells.keep(*candidate, side.event_loop.clock.now())
+            && let Some(learned_fallbacks) = &settings
+                .routes
+                .get(self.facts.route)
+                .shared
+                .learned_fallbacks
+            && learned_fallbacks.keep(*candidate, side.event_loop.clock.now())
         {
-            side.event_loop.figures.shells_kept.increment();
+            side.event_loop.figures.fallbacks_learned.increment();
         }
         Ok(())
     }

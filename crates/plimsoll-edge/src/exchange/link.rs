@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite as _;
 
-use super::{End, Exchange, Failure, Side, Waits};
-use crate::pool::limit::Sample;
-use crate::upstream::{Upstream, tls_fault};
+use super::{Exchange, ExchangeEnd, ExchangeWait, Side, UpstreamFailure};
+use crate::pool::limit::LimitSample;
+use crate::upstream::{Upstream, tls_error};
 
 /// Most servers that are asked for one request.
 const ATTEMPTS_MAX: u8 = 2;
@@ -19,7 +19,7 @@ type Connecting = Pin<Box<dyn Future<Output = io::Result<Upstream>>>>;
 
 /// A connection to a server, or the way to one.
 #[derive(Default)]
-pub(crate) struct Link {
+pub(crate) struct UpstreamLink {
     stream: Option<Upstream>,
     connecting: Option<Connecting>,
     /// Which of the server's addresses is tried.
@@ -28,7 +28,7 @@ pub(crate) struct Link {
     is_used: bool,
 }
 
-impl std::fmt::Debug for Link {
+impl std::fmt::Debug for UpstreamLink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Link")
             .field("stream", &self.stream)
@@ -37,7 +37,7 @@ impl std::fmt::Debug for Link {
     }
 }
 
-impl Link {
+impl UpstreamLink {
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -73,7 +73,7 @@ impl Exchange {
             return;
         };
         self.moments.admitted = permit.granted;
-        if self.is_told_of {
+        if self.is_reported {
             self.server = Some(Arc::clone(&permit.server));
         }
         let may_repeat = self.facts.is_idempotent && self.body_done;
@@ -98,7 +98,7 @@ impl Exchange {
         self.link.stream = None;
         let secure = permit.server.secure.clone();
         self.link.connecting = Some(Box::pin(Upstream::connect(address, secure)));
-        self.waits = Waits::Nothing;
+        self.waits = ExchangeWait::Nothing;
     }
 
     /// Waits for the connection; whether it is there.
@@ -106,7 +106,7 @@ impl Exchange {
         &mut self,
         cx: &mut Context<'_>,
         side: &mut Side<'_>,
-    ) -> Result<bool, End> {
+    ) -> Result<bool, ExchangeEnd> {
         while let Some(connecting) = &mut self.link.connecting {
             match connecting.as_mut().poll(cx) {
                 Poll::Pending => return Ok(false),
@@ -116,10 +116,10 @@ impl Exchange {
                     self.moments.connected = side.event_loop.clock.now();
                 }
                 Poll::Ready(Err(error)) => {
-                    if let (Some(fault), Some(permit)) = (tls_fault(&error), &self.permit) {
-                        permit.server.note_fault(fault);
+                    if let (Some(tls_error), Some(permit)) = (tls_error(&error), &self.permit) {
+                        permit.server.note_error(tls_error);
                     }
-                    self.connection_failed(side, Failure::NoConnection)?;
+                    self.connection_failed(side, UpstreamFailure::NoConnection)?;
                 }
             }
         }
@@ -130,8 +130,8 @@ impl Exchange {
     pub(super) fn connection_failed(
         &mut self,
         side: &mut Side<'_>,
-        failure: Failure,
-    ) -> Result<(), End> {
+        failure: UpstreamFailure,
+    ) -> Result<(), ExchangeEnd> {
         self.link.connecting = None;
         side.event_loop.figures.connects_failed.increment();
         let addresses = self
@@ -148,7 +148,11 @@ impl Exchange {
     }
 
     /// The server closed the connection; `is_clean` when it did so as it should.
-    pub(super) fn server_ended(&mut self, side: &mut Side<'_>, is_clean: bool) -> Result<(), End> {
+    pub(super) fn server_ended(
+        &mut self,
+        side: &mut Side<'_>,
+        is_clean: bool,
+    ) -> Result<(), ExchangeEnd> {
         if self.answer.has_begun() {
             return self.answer_ended(side, is_clean);
         }
@@ -163,24 +167,29 @@ impl Exchange {
         }
         self.blame(side);
         if may_repeat {
-            return self.elsewhere(side, Failure::Reset);
+            return self.elsewhere(side, UpstreamFailure::Reset);
         }
-        Err(self.failure(Failure::Reset))
+        Err(self.failure(UpstreamFailure::Reset))
     }
 
     /// Asks another server, if there is one and retries are not too many already.
-    fn elsewhere(&mut self, side: &mut Side<'_>, failure: Failure) -> Result<(), End> {
+    fn elsewhere(
+        &mut self,
+        side: &mut Side<'_>,
+        failure: UpstreamFailure,
+    ) -> Result<(), ExchangeEnd> {
         self.attempts += 1;
-        let (Some(permit), Some(asker)) = (self.permit.take(), &mut self.asker) else {
+        let (Some(permit), Some(pool_request)) = (self.permit.take(), &mut self.pool_request)
+        else {
             return Err(self.failure(failure));
         };
         if self.attempts >= ATTEMPTS_MAX || !permit.pool.may_retry() {
             return Err(self.failure(failure));
         }
-        asker.avoid = Some(permit.server.id);
+        pool_request.avoid = Some(permit.server.id);
         let pool = permit.pool.clone();
         drop(permit);
-        let Some(permit) = pool.enter_again(asker) else {
+        let Some(permit) = pool.enter_again(pool_request) else {
             return Err(self.failure(failure));
         };
         side.event_loop.figures.retries.increment();
@@ -198,7 +207,7 @@ impl Exchange {
             return;
         };
         let now = side.event_loop.clock.now();
-        let sample = Sample {
+        let sample = LimitSample {
             service: now.saturating_sub(self.moments.admitted),
             total: now.saturating_sub(self.moments.began),
             in_flight: permit.in_flight,

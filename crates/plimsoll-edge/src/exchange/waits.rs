@@ -1,6 +1,6 @@
 //! What an exchange waits for, and for how long.
 
-use super::{End, Exchange, Failure, SLOWEST, Side};
+use super::{Exchange, ExchangeEnd, SLOWEST, Side, UpstreamFailure};
 use crate::deadline::TICK_MS;
 use crate::deadline::ticks;
 use crate::event_loop::EventLoop;
@@ -10,7 +10,7 @@ const HURRY_TICKS: u64 = 1000 / TICK_MS;
 
 /// What an exchange waits for, when it waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Waits {
+pub(super) enum ExchangeWait {
     #[default]
     Nothing,
     Connection,
@@ -24,7 +24,7 @@ pub(super) enum Waits {
     More,
 }
 
-impl Waits {
+impl ExchangeWait {
     fn are_for_client(self) -> bool {
         matches!(self, Self::Body | Self::Client)
     }
@@ -34,15 +34,15 @@ impl Exchange {
     /// The deadline stands where the last movement put it, as long as the same is waited for.
     pub(super) fn keep_deadline(&mut self, side: &Side<'_>, moved: bool) {
         let waits = if self.link.is_connecting() {
-            Waits::Connection
+            ExchangeWait::Connection
         } else if !self.to_client.is_empty() || self.answer.is_complete() {
-            Waits::Client
+            ExchangeWait::Client
         } else if !self.body_done && self.to_server.is_empty() && !self.deaf {
-            Waits::Body
+            ExchangeWait::Body
         } else if self.answer.has_begun() {
-            Waits::More
+            ExchangeWait::More
         } else {
-            Waits::FirstByte
+            ExchangeWait::FirstByte
         };
         if waits == self.waits && !moved {
             return;
@@ -64,11 +64,11 @@ impl Exchange {
             .map(|permit| permit.pool.config.timeouts);
         let timeouts = timeouts.unwrap_or_default();
         let mut wait = match waits {
-            Waits::Connection => ticks(timeouts.connect),
-            Waits::Client => self.patience(settings.ticks.write, side.event_loop),
-            Waits::Body => self.patience(settings.ticks.body, side.event_loop),
-            Waits::FirstByte => ticks(timeouts.first_byte),
-            Waits::More | Waits::Nothing => ticks(timeouts.idle),
+            ExchangeWait::Connection => ticks(timeouts.connect),
+            ExchangeWait::Client => self.patience(settings.ticks.write, side.event_loop),
+            ExchangeWait::Body => self.patience(settings.ticks.body, side.event_loop),
+            ExchangeWait::FirstByte => ticks(timeouts.first_byte),
+            ExchangeWait::More | ExchangeWait::Nothing => ticks(timeouts.idle),
         };
         if let Some(total) = timeouts.total {
             let now = side.event_loop.clock.now();
@@ -92,17 +92,17 @@ impl Exchange {
     }
 
     /// The deadline has passed.
-    pub(crate) fn expired(&mut self, side: &mut Side<'_>) -> Result<(), End> {
+    pub(crate) fn expired(&mut self, side: &mut Side<'_>) -> Result<(), ExchangeEnd> {
         let waits = std::mem::take(&mut self.waits);
         match waits {
-            Waits::Connection => self.connection_failed(side, Failure::Timeout),
-            Waits::FirstByte => {
+            ExchangeWait::Connection => self.connection_failed(side, UpstreamFailure::Timeout),
+            ExchangeWait::FirstByte => {
                 self.blame(side);
-                Err(self.failure(Failure::Timeout))
+                Err(self.failure(UpstreamFailure::Timeout))
             }
-            Waits::Body => Err(self.refusal(408)),
-            Waits::Client => Err(End::ClientGone),
-            Waits::More | Waits::Nothing => Err(End::Broken),
+            ExchangeWait::Body => Err(self.refusal(408)),
+            ExchangeWait::Client => Err(ExchangeEnd::ClientGone),
+            ExchangeWait::More | ExchangeWait::Nothing => Err(ExchangeEnd::Broken),
         }
     }
 }

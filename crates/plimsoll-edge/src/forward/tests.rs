@@ -1,10 +1,10 @@
 use plimsoll_wire::head;
-use plimsoll_wire::request_head::{self, header_room};
+use plimsoll_wire::request_head::{self, header_buffer};
 
 use super::*;
 
-fn asking<'a>() -> Asking<'a> {
-    Asking {
+fn upstream_request<'a>() -> UpstreamRequest<'a> {
+    UpstreamRequest {
         peer: "192.0.2.7",
         secure: false,
         trusted: false,
@@ -18,11 +18,11 @@ fn asking<'a>() -> Asking<'a> {
 }
 
 #[track_caller]
-fn check_request(input: &str, asking: &Asking<'_>, expected: &str) {
-    let mut room = header_room();
+fn check_request(input: &str, upstream_request: &UpstreamRequest<'_>, expected: &str) {
+    let mut room = header_buffer();
     let head = request_head::parse(input.as_bytes(), &mut room).expect("a valid head");
     let mut out = Vec::new();
-    request(&mut out, input.as_bytes(), &head, asking);
+    request(&mut out, input.as_bytes(), &head, upstream_request);
     assert_eq!(String::from_utf8(out).unwrap(), expected);
 }
 
@@ -30,19 +30,19 @@ fn check_request(input: &str, asking: &Asking<'_>, expected: &str) {
 fn a_request_goes_on_with_what_the_edge_knows() {
     check_request(
         "GET /a?b HTTP/1.1\r\nHost: x.example\r\nAccept:  */*\r\nConnection: keep-alive\r\nCookie: a=b\r\n\r\n",
-        &asking(),
+        &upstream_request(),
         "GET /a?b HTTP/1.1\r\nHost: x.example\r\nAccept:  */*\r\nCookie: a=b\r\n\
          X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: x.example\r\n\
          Forwarded: for=192.0.2.7;host=\"x.example\";proto=http\r\n\r\n",
     );
-    let asking = Asking {
+    let upstream_request = UpstreamRequest {
         peer: "2001:db8::1",
         secure: true,
-        ..asking()
+        ..upstream_request()
     };
     check_request(
         "GET http://x.example HTTP/1.0\r\n\r\n",
-        &asking,
+        &upstream_request,
         "GET / HTTP/1.1\r\n\
          X-Forwarded-For: 2001:db8::1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: x.example\r\n\
          Forwarded: for=\"[2001:db8::1]\";host=\"x.example\";proto=https\r\n\r\n"
@@ -58,7 +58,7 @@ const OWN: &str = "X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: http\r\nX-Fo
 fn check_lines(lines: &str, kept: &str) {
     check_request(
         &format!("POST / HTTP/1.1\r\nHost: x\r\n{lines}\r\n"),
-        &asking(),
+        &upstream_request(),
         &format!("POST / HTTP/1.1\r\nHost: x\r\n{kept}\r\n").replacen("{own}", OWN, 1),
     );
 }
@@ -94,9 +94,9 @@ fn what_a_stranger_says_of_himself_is_not_believed() {
          X-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\nContent_Length: 7\r\nTransfer_Encoding: chunked\r\n",
         "{own}",
     );
-    let trusted = Asking {
+    let trusted = UpstreamRequest {
         trusted: true,
-        ..asking()
+        ..upstream_request()
     };
     check_request(
         "GET / HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 1.1.1.1\r\nX-Forwarded-Proto: https\r\nForwarded: for=1.1.1.1\r\n\r\n",
@@ -115,13 +115,13 @@ fn what_steers_applications_comes_from_trusted_peers_or_by_the_routes_leave() {
         "x-http-method-override".to_owned(),
         "X-Forwarded-Host".to_owned(),
     ];
-    let asking = Asking {
+    let upstream_request = UpstreamRequest {
         steering: &steering,
-        ..asking()
+        ..upstream_request()
     };
     check_request(
         &format!("GET / HTTP/1.1\r\nHost: x\r\n{lines}\r\n"),
-        &asking,
+        &upstream_request,
         &format!("GET / HTTP/1.1\r\nHost: x\r\nX-HTTP-Method-Override: PUT\r\n{OWN}\r\n"),
     );
 }
@@ -138,21 +138,21 @@ fn a_route_sets_and_drops() {
             value: None,
         },
     ];
-    let asking = Asking {
+    let upstream_request = UpstreamRequest {
         steering: &[],
         edits: &edits,
         target: Some("/new?q"),
-        ..asking()
+        ..upstream_request()
     };
     check_request(
         "GET /old?q HTTP/1.1\r\nHost: x\r\nx-a: 0\r\nCookie: y\r\nB: c\r\n\r\n",
-        &asking,
+        &upstream_request,
         &format!("GET /new?q HTTP/1.1\r\nHost: x\r\nB: c\r\n{OWN}X-A: 1\r\n\r\n"),
     );
 }
 
 #[track_caller]
-fn check_answer(input: &str, framing: Framing, connection: Connection, expected: &str) {
+fn check_answer(input: &str, framing: Framing, connection: ConnectionHeader, expected: &str) {
     let answering = Answering {
         framing,
         connection,
@@ -177,37 +177,37 @@ fn an_answer_goes_on_as_it_came() {
     check_answer(
         "HTTP/1.1 404 Not There\r\nServer: s\r\nDate: then\r\nContent-Length: 3\r\nConnection: close\r\n\r\n",
         Framing::AsIs,
-        Connection::Unsaid,
+        ConnectionHeader::Omitted,
         "HTTP/1.1 404 Not There\r\nServer: s\r\nDate: then\r\nContent-Length: 3\r\n\r\n",
     );
     check_answer(
         "HTTP/1.0 200 OK\r\nX-Plimsoll: fallback\r\n\r\n",
         Framing::Chunked,
-        Connection::Unsaid,
+        ConnectionHeader::Omitted,
         "HTTP/1.1 200 OK\r\nDate: now\r\nTransfer-Encoding: chunked\r\n\r\n",
     );
     check_answer(
         "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n",
         Framing::AsIs,
-        Connection::Close,
+        ConnectionHeader::Close,
         "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3\r\nConnection: close\r\n\r\n",
     );
     check_answer(
         "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3, 3\r\n\r\n",
         Framing::AsIs,
-        Connection::KeepAlive,
+        ConnectionHeader::KeepAlive,
         "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3\r\nConnection: keep-alive\r\n\r\n",
     );
     check_answer(
         "HTTP/1.1 204 No Content\r\nDate: d\r\nContent-Length: 0\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\n",
         Framing::Nothing,
-        Connection::Unsaid,
+        ConnectionHeader::Omitted,
         "HTTP/1.1 204 No Content\r\nDate: d\r\n\r\n",
     );
     check_answer(
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
         Framing::Nothing,
-        Connection::Upgrade,
+        ConnectionHeader::Upgrade,
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
     );
 }

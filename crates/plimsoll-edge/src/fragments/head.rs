@@ -2,7 +2,7 @@
 
 use plimsoll_cache::directives::Directives;
 use plimsoll_cache::fields::{has, lines, members, only};
-use plimsoll_config::edge::Coding;
+use plimsoll_config::edge::CompressCoding;
 use plimsoll_wire::head::Header;
 
 use super::Served;
@@ -10,7 +10,7 @@ use crate::compress;
 
 /// For how long, and by whom, an answer may be kept behind the edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lifetime {
+pub(crate) struct FragmentLifetime {
     /// Not even by the client.
     no_store: bool,
     /// Seconds; `None` when it is for one client, or must be asked for every time.
@@ -18,7 +18,7 @@ pub(crate) struct Lifetime {
     must_revalidate: bool,
 }
 
-impl Lifetime {
+impl FragmentLifetime {
     /// Nothing is known: it may be anybody's.
     pub(crate) const UNKNOWN: Self = Self {
         no_store: false,
@@ -28,30 +28,30 @@ impl Lifetime {
 
     /// Of an answer, as clients are told. What only shared caches are told counts for nothing here.
     pub(crate) fn of(headers: &[Header<'_>]) -> Self {
-        let said: Vec<Header<'_>> = headers
+        let fields: Vec<Header<'_>> = headers
             .iter()
             .filter(|header| header.name.eq_ignore_ascii_case("cache-control"))
             .copied()
             .collect();
-        let said = Directives::of(&said);
-        let is_somebodys = said.private
-            || said.no_cache
-            || said.malformed
-            || !said.withheld.is_empty()
+        let directives = Directives::of(&fields);
+        let is_somebodys = directives.private
+            || directives.no_cache
+            || directives.malformed
+            || !directives.withheld.is_empty()
             || has(headers, "set-cookie")
             || lines(headers, "vary").flat_map(members).any(|name| {
                 [&b"*"[..], b"cookie", b"authorization"]
                     .iter()
-                    .any(|one| name.eq_ignore_ascii_case(one))
+                    .any(|excluded| name.eq_ignore_ascii_case(excluded))
             });
         let age = only(headers, "age").and_then(|age| std::str::from_utf8(age).ok()?.parse().ok());
-        let left = said
+        let left = directives
             .max_age
             .map(|max_age| max_age.saturating_sub(age.unwrap_or(0)));
         Self {
-            no_store: said.no_store,
-            left: left.filter(|_| !is_somebodys && !said.no_store),
-            must_revalidate: said.must_revalidate || said.proxy_revalidate,
+            no_store: directives.no_store,
+            left: left.filter(|_| !is_somebodys && !directives.no_store),
+            must_revalidate: directives.must_revalidate || directives.proxy_revalidate,
         }
     }
 
@@ -59,7 +59,7 @@ impl Lifetime {
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             no_store: self.no_store || other.no_store,
-            left: self.left.zip(other.left).map(|(one, other)| one.min(other)),
+            left: self.left.zip(other.left).map(|(own, other)| own.min(other)),
             must_revalidate: self.must_revalidate || other.must_revalidate,
         }
     }
@@ -76,14 +76,14 @@ impl Lifetime {
 
 /// What is said of a page besides its own lines.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Joined<'a> {
+pub(crate) struct MergedHead<'a> {
     /// `None` when nothing was put in: it is only sent in another coding.
-    pub(crate) lifetime: Option<Lifetime>,
+    pub(crate) lifetime: Option<FragmentLifetime>,
     /// The time of day: what was put together was made now, and its lifetime counts from now.
     pub(crate) date: &'a str,
     /// What became of its fragments, for `Cache-Status`.
     pub(crate) fragments: &'a str,
-    pub(crate) coding: Option<Coding>,
+    pub(crate) coding: Option<CompressCoding>,
     /// Other clients may get it in a coding.
     pub(crate) varies: bool,
     /// Whole lines: length or framing, and what is said of the connection.
@@ -121,66 +121,75 @@ const OF_ITS_LIFE: [&str; 9] = [
 ];
 
 /// Writes the head of an answer of which `bytes` is what the page alone said.
-pub(crate) fn write(out: &mut Vec<u8>, bytes: &[u8], headers: &[Header<'_>], joined: &Joined<'_>) {
+pub(crate) fn write(
+    out: &mut Vec<u8>,
+    bytes: &[u8],
+    headers: &[Header<'_>],
+    merged: &MergedHead<'_>,
+) {
     let line_end = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1);
     out.extend_from_slice(&bytes[..line_end]);
-    let is_of = |names: &[&str], name: &str| names.iter().any(|one| name.eq_ignore_ascii_case(one));
-    let mut put = |parts: &[&[u8]]| parts.iter().for_each(|part| out.extend_from_slice(part));
+    let is_of = |names: &[&str], name: &str| {
+        names
+            .iter()
+            .any(|candidate| name.eq_ignore_ascii_case(candidate))
+    };
+    let mut put = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| out.extend_from_slice(piece));
     let stays = |header: &Header<'_>| {
-        let is_outlived = joined.lifetime.is_some() && is_of(&OF_ITS_LIFE, header.name);
+        let is_outlived = merged.lifetime.is_some() && is_of(&OF_ITS_LIFE, header.name);
         !is_outlived && !is_of(&OF_ITS_BYTES, header.name)
     };
     // The edge's own is the last.
     let ours = headers
         .iter()
         .rposition(|header| header.name.eq_ignore_ascii_case("cache-status"));
-    let ours = ours.filter(|_| !joined.fragments.is_empty());
+    let ours = ours.filter(|_| !merged.fragments.is_empty());
     let all = headers.iter().enumerate();
     for (at, header) in all.filter(|(_, header)| stays(header)) {
         put(&[header.name.as_bytes(), b": ", header.value.trim_ascii()]);
         if ours == Some(at) {
-            put(&[b"; fragments=\"", joined.fragments.as_bytes(), b"\""]);
+            put(&[b"; fragments=\"", merged.fragments.as_bytes(), b"\""]);
         }
         put(&[b"\r\n"]);
     }
-    if ours.is_none() && !joined.fragments.is_empty() {
-        let fragments = joined.fragments.as_bytes();
+    if ours.is_none() && !merged.fragments.is_empty() {
+        let fragments = merged.fragments.as_bytes();
         put(&[
             b"Cache-Status: plimsoll; fwd=bypass; fragments=\"",
             fragments,
             b"\"\r\n",
         ]);
     }
-    if let Some(lifetime) = joined.lifetime {
-        put(&[b"Date: ", joined.date.as_bytes(), b"\r\n"]);
+    if let Some(lifetime) = merged.lifetime {
+        put(&[b"Date: ", merged.date.as_bytes(), b"\r\n"]);
         put(&[b"Cache-Control: ", lifetime.line().as_bytes(), b"\r\n"]);
     }
-    if let Some(coding) = joined.coding {
+    if let Some(coding) = merged.coding {
         put(&[
             b"Content-Encoding: ",
             compress::name(coding).as_bytes(),
             b"\r\n",
         ]);
     }
-    let says_so = lines(headers, "vary").any(|line| {
+    let is_declared = lines(headers, "vary").any(|line| {
         compress::holds_token(line, b"accept-encoding") || compress::holds_token(line, b"*")
     });
-    if joined.varies && !says_so {
+    if merged.varies && !is_declared {
         put(&[b"Vary: Accept-Encoding\r\n"]);
     }
-    put(&[joined.framing.as_bytes(), b"\r\n"]);
+    put(&[merged.framing.as_bytes(), b"\r\n"]);
 }
 
 /// What became of fragments, in words: `2 hit, 1 fetched`.
-pub(crate) fn told(counts: &[u32; Served::COUNT], awaited: u32) -> String {
+pub(crate) fn describe(counts: &[u32; Served::COUNT], awaited: u32) -> String {
     let known = Served::ALL.iter().zip(counts);
     let known = known.map(|(served, count)| (served.name(), *count));
-    let parts = known.chain([("awaited", awaited)]);
-    let parts: Vec<String> = parts
+    let named = known.chain([("awaited", awaited)]);
+    let items: Vec<String> = named
         .filter(|(_, count)| *count > 0)
         .map(|(name, count)| format!("{count} {name}"))
         .collect();
-    parts.join(", ")
+    items.join(", ")
 }
 
 #[cfg(test)]
@@ -189,16 +198,16 @@ mod tests {
 
     use super::*;
 
-    fn lifetime(lines: &str) -> Lifetime {
+    fn lifetime(lines: &str) -> FragmentLifetime {
         let head = format!("HTTP/1.1 200 OK\r\n{lines}\r\n");
-        parse_with(head.as_bytes(), |_, headers| Lifetime::of(headers)).unwrap()
+        parse_with(head.as_bytes(), |_, headers| FragmentLifetime::of(headers)).unwrap()
     }
 
     #[track_caller]
     fn check_lifetime(lines: &[&str], expected: &str) {
         let all = lines.iter().map(|lines| lifetime(lines));
-        let joined = all.reduce(Lifetime::and).unwrap();
-        assert_eq!(joined.line(), expected, "{lines:?}");
+        let merged = all.reduce(FragmentLifetime::and).unwrap();
+        assert_eq!(merged.line(), expected, "{lines:?}");
     }
 
     #[test]
@@ -227,16 +236,16 @@ mod tests {
             "private, no-store",
         );
         assert_eq!(
-            lifetime(minute).and(Lifetime::UNKNOWN).line(),
+            lifetime(minute).and(FragmentLifetime::UNKNOWN).line(),
             "private, no-cache"
         );
     }
 
     #[track_caller]
-    fn check(head: &str, joined: &Joined<'_>, expected: &str) {
+    fn check(head: &str, merged: &MergedHead<'_>, expected: &str) {
         let mut out = Vec::new();
         parse_with(head.as_bytes(), |_, headers| {
-            write(&mut out, head.as_bytes(), headers, joined);
+            write(&mut out, head.as_bytes(), headers, merged);
         })
         .unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), expected);
@@ -250,27 +259,27 @@ mod tests {
         let mut counts = [0; Served::COUNT];
         counts[Served::Hit as usize] = 2;
         counts[Served::Failed as usize] = 1;
-        let joined = Joined {
+        let merged = MergedHead {
             lifetime: Some(lifetime("Cache-Control: max-age=60\r\nAge: 5\r\n")),
             date: "now",
-            fragments: &told(&counts, 1),
-            coding: Some(Coding::Gzip),
+            fragments: &describe(&counts, 1),
+            coding: Some(CompressCoding::Gzip),
             varies: true,
             framing: "Transfer-Encoding: chunked\r\n",
         };
         check(
             head,
-            &joined,
+            &merged,
             "HTTP/1.1 404 Gone Home\r\nVary: Accept\r\n\
              Cache-Status: plimsoll; hit; ttl=55; fragments=\"2 hit, 1 failed, 1 awaited\"\r\nX-Other: z\r\n\
              Date: now\r\nCache-Control: max-age=55\r\nContent-Encoding: gzip\r\nVary: Accept-Encoding\r\n\
              Transfer-Encoding: chunked\r\n\r\n",
         );
-        let plain = Joined {
+        let plain = MergedHead {
             lifetime: None,
             fragments: "",
             coding: None,
-            ..joined
+            ..merged
         };
         check(
             "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nCache-Control: max-age=60\r\n\r\n",

@@ -59,7 +59,7 @@ impl Incoming {
     pub(crate) fn memory(&self) -> usize {
         let waiting = self
             .end
-            .with(|shared| shared.answer.memory() + shared.asked.memory());
+            .with(|shared| shared.answer.memory() + shared.request_body.memory());
         self.bytes.capacity() + self.content.capacity() + waiting
     }
 
@@ -69,8 +69,8 @@ impl Incoming {
     }
 
     /// Its head, as it came.
-    pub(crate) fn with_head<T>(&self, look: impl FnOnce(&Head, &[Header<'_>]) -> T) -> Option<T> {
-        head::parse_with(&self.bytes, look).ok()
+    pub(crate) fn with_head<T>(&self, read: impl FnOnce(&Head, &[Header<'_>]) -> T) -> Option<T> {
+        head::parse_with(&self.bytes, read).ok()
     }
 
     /// The bytes of its head.
@@ -89,15 +89,15 @@ impl Incoming {
     }
 
     /// Room for more of the request's body, bytes.
-    pub(crate) fn room(&self) -> usize {
+    pub(crate) fn body_capacity(&self) -> usize {
         self.end
-            .with(|shared| WAITING_MAX.saturating_sub(shared.asked.left().len()))
+            .with(|shared| WAITING_MAX.saturating_sub(shared.request_body.left().len()))
     }
 
     /// More of the request's body.
     pub(crate) fn feed(&self, bytes: &[u8]) {
         self.end.with(|shared| {
-            shared.asked.bytes.extend_from_slice(bytes);
+            shared.request_body.bytes.extend_from_slice(bytes);
             shared.wake_writer();
         });
     }

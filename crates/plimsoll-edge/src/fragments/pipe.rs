@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 
-use super::lineage::Lineage;
+use super::nesting::FragmentNesting;
 use super::{Draft, Mosaic};
 use crate::moments::Moments;
 use crate::outgoing::Outgoing;
@@ -17,7 +17,7 @@ pub(crate) const WAITING_MAX: usize = 64 * 1024;
 
 /// What both ends share.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct PipeState {
     /// Bytes of the answer: a head, and the body in its framing.
     pub(crate) answer: Outgoing,
     /// A body that is handed over whole instead.
@@ -27,7 +27,7 @@ pub(crate) struct Shared {
     /// It may hold tags.
     pub(crate) draft: Option<Draft>,
     /// Bytes of the request's body.
-    pub(crate) asked: Outgoing,
+    pub(crate) request_body: Outgoing,
     pub(crate) report: Report,
     /// The answer was given to its end.
     pub(crate) is_whole: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     writer: Option<Waker>,
 }
 
-impl Shared {
+impl PipeState {
     /// Wakes whoever answers: there is room, or more of the request.
     pub(crate) fn wake_writer(&mut self) {
         if let Some(waker) = self.writer.take() {
@@ -69,27 +69,27 @@ pub(crate) struct Report {
 
 /// The end of whoever answers; it is the client of its connection.
 #[derive(Debug)]
-pub(crate) struct Inner {
-    shared: Rc<RefCell<Shared>>,
+pub(crate) struct WriteEnd {
+    shared: Rc<RefCell<PipeState>>,
     /// A fragment; otherwise the page itself, in the name of a client that was let in.
-    pub(crate) fragment: Option<Rc<Lineage>>,
+    pub(crate) fragment: Option<Rc<FragmentNesting>>,
 }
 
 /// The end of whoever asks.
 #[derive(Debug)]
-pub(crate) struct ReadEnd(Rc<RefCell<Shared>>);
+pub(crate) struct ReadEnd(Rc<RefCell<PipeState>>);
 
 /// Both ends.
-pub(crate) fn pipe(fragment: Option<Rc<Lineage>>) -> (Box<Inner>, ReadEnd) {
-    let shared = Rc::new(RefCell::new(Shared::default()));
-    let inner = Inner {
+pub(crate) fn pipe(fragment: Option<Rc<FragmentNesting>>) -> (Box<WriteEnd>, ReadEnd) {
+    let shared = Rc::new(RefCell::new(PipeState::default()));
+    let inner = WriteEnd {
         shared: Rc::clone(&shared),
         fragment,
     };
     (Box::new(inner), ReadEnd(shared))
 }
 
-impl Inner {
+impl WriteEnd {
     /// Takes as much of the answer as there is room for.
     pub(crate) fn poll_write(
         &self,
@@ -108,10 +108,10 @@ impl Inner {
         }
         shared.answer.clear_if_written();
         let mut count = 0;
-        for part in [first, second] {
-            let part = &part[..part.len().min(room - count)];
-            shared.answer.bytes.extend_from_slice(part);
-            count += part.len();
+        for piece in [first, second] {
+            let piece = &piece[..piece.len().min(room - count)];
+            shared.answer.bytes.extend_from_slice(piece);
+            count += piece.len();
         }
         shared.wake_reader();
         Poll::Ready(Ok(count))
@@ -127,21 +127,21 @@ impl Inner {
         if shared.has_left {
             return Poll::Ready(Ok(0));
         }
-        let left = shared.asked.left();
+        let left = shared.request_body.left();
         if left.is_empty() || buffer.is_empty() {
             shared.writer = Some(cx.waker().clone());
             return Poll::Pending;
         }
         let count = left.len().min(buffer.len());
         buffer[..count].copy_from_slice(&left[..count]);
-        shared.asked.advance(count);
-        shared.asked.clear_if_written();
+        shared.request_body.advance(count);
+        shared.request_body.clear_if_written();
         shared.wake_reader();
         Poll::Ready(Ok(count))
     }
 
     /// The body is a copy's: it goes over without being copied, behind the head.
-    pub(crate) fn hand_over(&self, body: Bytes, mosaic: Option<Arc<Mosaic>>) {
+    pub(crate) fn put_body(&self, body: Bytes, mosaic: Option<Arc<Mosaic>>) {
         let mut shared = self.shared.borrow_mut();
         shared.body = Some(body);
         shared.mosaic = mosaic;
@@ -164,7 +164,7 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for WriteEnd {
     fn drop(&mut self) {
         let mut shared = self.shared.borrow_mut();
         shared.is_closed = true;
@@ -174,8 +174,8 @@ impl Drop for Inner {
 
 impl ReadEnd {
     /// Looks at what both ends share.
-    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut Shared) -> T) -> T {
-        look(&mut self.0.borrow_mut())
+    pub(crate) fn with<T>(&self, access: impl FnOnce(&mut PipeState) -> T) -> T {
+        access(&mut self.0.borrow_mut())
     }
 }
 

@@ -47,7 +47,7 @@ const OF_THE_HOST: [&str; 9] = [
 /// its cookies and its language; another host gets nothing that proves who somebody is.
 pub(crate) fn write(head: &RequestHead<'_, '_>, address: &Address, trace: Option<&str>) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
-    let mut put = |parts: &[&[u8]]| parts.iter().for_each(|part| out.extend_from_slice(part));
+    let mut put = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| out.extend_from_slice(piece));
     put(&[
         b"GET ",
         address.target.as_bytes(),
@@ -107,7 +107,7 @@ fn alike(name: &str, ours: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_wire::request_head::{header_room, parse};
+    use plimsoll_wire::request_head::{header_buffer, parse};
 
     use super::*;
 
@@ -116,7 +116,7 @@ mod tests {
         let page = "POST /news HTTP/1.1\r\nHost: a.example\r\nCookie: u=1\r\nAccept-Language: de\r\n\
                     Content-Length: 3\r\nContent_Type: x\r\nIf-None-Match: \"a\"\r\nRange: bytes=0-1\r\n\
                     Accept-Encoding: br\r\ntraceparent: old\r\nConnection: close\r\n\r\n";
-        let mut room = header_room();
+        let mut room = header_buffer();
         let head = parse(page.as_bytes(), &mut room).unwrap();
         let address = Address::resolve("a.example", "/news", reference).unwrap();
         let bytes = write(&head, &address, Some("new"));
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn parts_become_whole() {
-        let part = b"GET / HTTP/1.1\r\nRange: bytes=0-1\r\nA: b\r\nif-range: x\r\n\r\n";
-        assert_eq!(without_range(part), b"GET / HTTP/1.1\r\nA: b\r\n\r\n");
+        let partial = b"GET / HTTP/1.1\r\nRange: bytes=0-1\r\nA: b\r\nif-range: x\r\n\r\n";
+        assert_eq!(without_range(partial), b"GET / HTTP/1.1\r\nA: b\r\n\r\n");
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct Observed {
 
 /// What follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum LifetimeAction {
     Stay,
     /// Its end is to be announced.
     Announce,
@@ -34,13 +34,13 @@ pub(super) enum Verdict {
 
 /// The course of one connection.
 #[derive(Debug)]
-pub(super) struct Lifetime {
+pub(super) struct ConnectionLifetime {
     /// The last moment at which it had a stream.
     busy: Nanoseconds,
     announced: Option<Nanoseconds>,
 }
 
-impl Lifetime {
+impl ConnectionLifetime {
     pub(super) fn new(now: Nanoseconds) -> Self {
         Self {
             busy: now,
@@ -55,7 +55,7 @@ impl Lifetime {
             .is_none_or(|announced| now.saturating_sub(announced) <= GRACE_NS)
     }
 
-    pub(super) fn judge(&mut self, observed: &Observed) -> Verdict {
+    pub(super) fn evaluate(&mut self, observed: &Observed) -> LifetimeAction {
         let now = observed.now;
         if observed.has_streams {
             self.busy = now;
@@ -65,15 +65,17 @@ impl Lifetime {
             .blocked_since
             .is_some_and(|blocked| since(blocked) >= observed.write)
         {
-            return Verdict::CutOff;
+            return LifetimeAction::CutOff;
         }
         match self.announced {
             None if observed.is_draining || since(self.busy) >= observed.idle => {
                 self.announced = Some(now);
-                Verdict::Announce
+                LifetimeAction::Announce
             }
-            Some(announced) if since(self.busy.max(announced)) >= observed.write => Verdict::CutOff,
-            _ => Verdict::Stay,
+            Some(announced) if since(self.busy.max(announced)) >= observed.write => {
+                LifetimeAction::CutOff
+            }
+            _ => LifetimeAction::Stay,
         }
     }
 }
@@ -93,39 +95,39 @@ mod tests {
 
     #[test]
     fn an_idle_connection_ends_in_two_steps() {
-        let mut lifetime = Lifetime::new(0);
+        let mut lifetime = ConnectionLifetime::new(0);
         let mut at = |now, has_streams| {
-            lifetime.judge(&Observed {
+            lifetime.evaluate(&Observed {
                 now,
                 has_streams,
                 ..QUIET
             })
         };
-        assert_eq!(at(50, true), Verdict::Stay);
-        assert_eq!(at(109, false), Verdict::Stay);
-        assert_eq!(at(110, false), Verdict::Announce);
-        assert_eq!(at(139, false), Verdict::Stay);
-        assert_eq!(at(140, false), Verdict::CutOff);
+        assert_eq!(at(50, true), LifetimeAction::Stay);
+        assert_eq!(at(109, false), LifetimeAction::Stay);
+        assert_eq!(at(110, false), LifetimeAction::Announce);
+        assert_eq!(at(139, false), LifetimeAction::Stay);
+        assert_eq!(at(140, false), LifetimeAction::CutOff);
     }
 
     #[test]
     fn whoever_takes_nothing_is_cut_off_with_all_streams() {
-        let mut lifetime = Lifetime::new(0);
+        let mut lifetime = ConnectionLifetime::new(0);
         let mut at = |now| {
-            lifetime.judge(&Observed {
+            lifetime.evaluate(&Observed {
                 now,
                 has_streams: true,
                 blocked_since: Some(5),
                 ..QUIET
             })
         };
-        assert_eq!(at(34), Verdict::Stay);
-        assert_eq!(at(35), Verdict::CutOff);
+        assert_eq!(at(34), LifetimeAction::Stay);
+        assert_eq!(at(35), LifetimeAction::CutOff);
     }
 
     #[test]
     fn streams_after_the_end_was_announced_have_a_moment_to_come() {
-        let mut lifetime = Lifetime::new(0);
+        let mut lifetime = ConnectionLifetime::new(0);
         assert!(lifetime.allows_stream(1));
         let drained = Observed {
             now: 2,
@@ -133,7 +135,7 @@ mod tests {
             is_draining: true,
             ..QUIET
         };
-        assert_eq!(lifetime.judge(&drained), Verdict::Announce);
+        assert_eq!(lifetime.evaluate(&drained), LifetimeAction::Announce);
         assert!(lifetime.allows_stream(2 + GRACE_NS));
         assert!(!lifetime.allows_stream(3 + GRACE_NS));
         // One that was open goes on as long as it takes.
@@ -141,6 +143,6 @@ mod tests {
             now: 1000 * GRACE_NS,
             ..drained
         };
-        assert_eq!(lifetime.judge(&later), Verdict::Stay);
+        assert_eq!(lifetime.evaluate(&later), LifetimeAction::Stay);
     }
 }

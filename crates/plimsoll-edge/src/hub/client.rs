@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use ring::digest;
 
-use crate::own::File;
+use crate::synthetic_response::File;
 
 static SCRIPT: LazyLock<File> = LazyLock::new(|| File {
     media_type: "text/javascript; charset=utf-8",

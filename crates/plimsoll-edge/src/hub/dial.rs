@@ -46,12 +46,12 @@ pub(super) async fn secure(
     host: &str,
     tls: &ServerTls,
 ) -> Result<Upstream, String> {
-    let name = trust::name(tls, host).map_err(|fault| fault.to_string())?;
+    let name = trust::name(tls, host).map_err(|error| error.to_string())?;
     let trusts_as_host = tls.authorities.is_none() && !tls.insecure;
     let connector = if trusts_as_host {
         outbound::connector()
     } else {
-        let config = trust::bare(tls).map_err(|fault| fault.to_string())?;
+        let config = trust::bare(tls).map_err(|error| error.to_string())?;
         TlsConnector::from(Arc::new(config))
     };
     let shaken = tokio::time::timeout(PATIENCE, connector.connect(name, stream)).await;

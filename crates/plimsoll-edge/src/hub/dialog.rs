@@ -6,24 +6,24 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use plimsoll_config::edge::HubHooks;
-use plimsoll_hub::Refusal;
-use plimsoll_hub::desk::Wish;
-use plimsoll_hub::protocol::Wanted;
+use plimsoll_hub::HubRefusal;
+use plimsoll_hub::command_handler::ClientRequest;
+use plimsoll_hub::protocol::SubscriptionRequest;
 use serde_json::value::RawValue;
 
-use super::hooks::{Asked, Hooks, Kind, Links, Person, Verdict};
+use super::hooks::{ClientIdentity, HookKind, HookRequest, HookVerdict, Hooks, Links};
 
 /// One client's questions.
 #[derive(Debug)]
 pub(crate) struct Dialog {
-    person: Person,
+    person: ClientIdentity,
     /// Most subscriptions that are asked about at once.
-    wanted_max: usize,
+    pending_subscriptions_max: usize,
     /// What tells the client from all others; given to it when it sends something.
     name: Option<String>,
     /// Channels that are asked about, by the numbers of the questions. One that is wanted no longer has no name: the
     /// application is still busy with it, so it counts until the answer is there.
-    wanted: Vec<(u64, Option<String>)>,
+    pending_subscriptions: Vec<(u64, Option<String>)>,
     /// Messages and publications that wait for an answer.
     waiting: u32,
     questions: u64,
@@ -39,7 +39,7 @@ type Mail = Rc<RefCell<Vec<Answered>>>;
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) question: Question,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: HookVerdict,
 }
 
 /// What is asked.
@@ -54,18 +54,18 @@ pub(super) struct Question {
 /// What it is about.
 #[derive(Debug)]
 pub(super) enum Matter {
-    Subscribe(Wanted),
+    Subscribe(SubscriptionRequest),
     Publish { channel: String, data: String },
     Send { data: String },
 }
 
 impl Dialog {
-    pub(crate) fn new(person: Person, wanted_max: u32) -> Self {
+    pub(crate) fn new(person: ClientIdentity, wanted_max: u32) -> Self {
         Self {
             person,
-            wanted_max: wanted_max as usize,
+            pending_subscriptions_max: wanted_max as usize,
             name: None,
-            wanted: Vec::new(),
+            pending_subscriptions: Vec::new(),
             waiting: 0,
             questions: 0,
             next: Vec::new(),
@@ -80,44 +80,51 @@ impl Dialog {
     pub(super) fn defer(
         &mut self,
         hooks: &HubHooks,
-        wish: Wish<'_>,
+        request: ClientRequest<'_>,
         id: Option<&str>,
-    ) -> Result<bool, Refusal> {
-        let is_asked = match wish {
-            Wish::Subscribe(_) => hooks.subscribe.is_some(),
-            Wish::Publish(..) => hooks.publish.is_some(),
-            Wish::Send(_) if hooks.messages.is_none() => return Err(Refusal::NotHeard),
-            Wish::Send(_) => true,
+    ) -> Result<bool, HubRefusal> {
+        let is_asked = match request {
+            ClientRequest::Subscribe(_) => hooks.subscribe.is_some(),
+            ClientRequest::Publish(..) => hooks.publish.is_some(),
+            ClientRequest::Send(_) if hooks.messages.is_none() => {
+                return Err(HubRefusal::NoMessageHook);
+            }
+            ClientRequest::Send(_) => true,
         };
         if !is_asked {
             return Ok(false);
         }
         let number = self.questions;
-        if let Wish::Subscribe(wanted) = wish {
-            let is_this = |one: &Option<String>| one.as_ref() == Some(&wanted.channel);
-            if self.wanted.iter().any(|(_, one)| is_this(one)) {
-                return Err(Refusal::Subscribed);
+        if let ClientRequest::Subscribe(wanted) = request {
+            let is_this = |name: &Option<String>| name.as_ref() == Some(&wanted.channel);
+            if self
+                .pending_subscriptions
+                .iter()
+                .any(|(_, name)| is_this(name))
+            {
+                return Err(HubRefusal::Subscribed);
             }
-            if self.wanted.len() >= self.wanted_max {
-                return Err(Refusal::TooManySubscriptions);
+            if self.pending_subscriptions.len() >= self.pending_subscriptions_max {
+                return Err(HubRefusal::TooManySubscriptions);
             }
-            self.wanted.push((number, Some(wanted.channel.clone())));
+            self.pending_subscriptions
+                .push((number, Some(wanted.channel.clone())));
         } else {
             if self.waiting >= hooks.per_client {
-                return Err(Refusal::TooManyAsked);
+                return Err(HubRefusal::TooManyPending);
             }
             self.waiting += 1;
         }
         self.questions += 1;
         self.next.push(Question {
             number,
-            matter: match wish {
-                Wish::Subscribe(wanted) => Matter::Subscribe(wanted.clone()),
-                Wish::Publish(channel, data) => Matter::Publish {
+            matter: match request {
+                ClientRequest::Subscribe(wanted) => Matter::Subscribe(wanted.clone()),
+                ClientRequest::Publish(channel, data) => Matter::Publish {
                     channel: channel.to_owned(),
                     data: data.to_owned(),
                 },
-                Wish::Send(data) => Matter::Send {
+                ClientRequest::Send(data) => Matter::Send {
                     data: data.to_owned(),
                 },
             },
@@ -133,23 +140,23 @@ impl Dialog {
 
     /// The client does not want a channel any more: it is not asked about, or an answer about it does nothing.
     pub(super) fn withdraw(&mut self, channel: &str) {
-        let is_this = |(_, one): &(u64, Option<String>)| one.as_deref() == Some(channel);
-        let Some(at) = self.wanted.iter().position(is_this) else {
+        let is_this = |(_, name): &(u64, Option<String>)| name.as_deref() == Some(channel);
+        let Some(at) = self.pending_subscriptions.iter().position(is_this) else {
             return;
         };
-        let number = self.wanted[at].0;
+        let number = self.pending_subscriptions[at].0;
         let before = self.next.len();
         self.next.retain(|question| question.number != number);
         if self.next.len() < before {
-            self.wanted.swap_remove(at);
+            self.pending_subscriptions.swap_remove(at);
         } else {
-            self.wanted[at].1 = None;
+            self.pending_subscriptions[at].1 = None;
         }
     }
 
     /// Whether an answer is awaited.
     pub(super) fn is_waiting(&self) -> bool {
-        self.waiting > 0 || !self.wanted.is_empty()
+        self.waiting > 0 || !self.pending_subscriptions.is_empty()
     }
 
     /// Whether there is something to ask.
@@ -158,7 +165,7 @@ impl Dialog {
     }
 
     /// Asks what was noted. The waker is told of answers.
-    pub(super) fn ask(
+    pub(super) fn send_questions(
         &mut self,
         hooks: &Arc<Hooks>,
         links: &Rc<Links>,
@@ -172,10 +179,10 @@ impl Dialog {
             let (person, mail) = (self.person.clone(), Rc::clone(&self.mail));
             let (user, name, waker) = (user.map(str::to_owned), name.clone(), waker.clone());
             tokio::task::spawn_local(async move {
-                let asked = Asked {
+                let asked = HookRequest {
                     address: &person.address,
                     user: user.as_deref(),
-                    ..Asked::default()
+                    ..HookRequest::default()
                 };
                 let verdict = question.put(&hooks, &links, &person, asked, &name).await;
                 mail.borrow_mut().push(Answered { question, verdict });
@@ -193,8 +200,11 @@ impl Dialog {
                 self.waiting -= 1;
                 return true;
             }
-            let at = self.wanted.iter().position(|(one, _)| *one == number);
-            at.is_some_and(|at| self.wanted.swap_remove(at).1.is_some())
+            let at = self
+                .pending_subscriptions
+                .iter()
+                .position(|(id, _)| *id == number);
+            at.is_some_and(|at| self.pending_subscriptions.swap_remove(at).1.is_some())
         });
         answers
     }
@@ -205,36 +215,36 @@ impl Question {
         &self,
         hooks: &Hooks,
         links: &Links,
-        person: &Person,
-        asked: Asked<'_>,
+        person: &ClientIdentity,
+        asked: HookRequest<'_>,
         name: &str,
-    ) -> Verdict {
+    ) -> HookVerdict {
         let (kind, asked) = match &self.matter {
             Matter::Subscribe(wanted) => (
-                Kind::Subscribe,
-                Asked {
+                HookKind::Subscribe,
+                HookRequest {
                     channel: Some(&wanted.channel),
                     ..asked
                 },
             ),
             Matter::Publish { channel, data } => (
-                Kind::Publish,
-                Asked {
+                HookKind::Publish,
+                HookRequest {
                     channel: Some(channel),
                     data: raw(data),
                     ..asked
                 },
             ),
             Matter::Send { data } => (
-                Kind::Messages,
-                Asked {
+                HookKind::Messages,
+                HookRequest {
                     client: Some(name),
                     data: raw(data),
                     ..asked
                 },
             ),
         };
-        hooks.ask(links, kind, &person.passed, &asked).await
+        hooks.query(links, kind, &person.passed, &asked).await
     }
 }
 
@@ -250,7 +260,7 @@ mod tests {
     use super::*;
 
     fn dialog() -> Dialog {
-        let person = Person {
+        let person = ClientIdentity {
             address: "::1".into(),
             passed: [].into(),
         };
@@ -273,8 +283,8 @@ mod tests {
         }
     }
 
-    fn wanted(channel: &str) -> Wanted {
-        Wanted {
+    fn subscribe_request(channel: &str) -> SubscriptionRequest {
+        SubscriptionRequest {
             channel: channel.to_owned(),
             since: None,
         }
@@ -283,7 +293,7 @@ mod tests {
     fn answer(dialog: &mut Dialog) {
         let answered = dialog.next.drain(..).map(|question| Answered {
             question,
-            verdict: Verdict::No(None),
+            verdict: HookVerdict::No(None),
         });
         dialog.mail.borrow_mut().extend(answered);
     }
@@ -291,54 +301,57 @@ mod tests {
     #[test]
     fn what_waits_for_answers_is_bounded() {
         let (mut dialog, hooks) = (dialog(), hooks());
-        let [a, b, c] = ["a", "b", "c"].map(wanted);
-        for wish in [
-            Wish::Subscribe(&a),
-            Wish::Subscribe(&b),
-            Wish::Send("1"),
-            Wish::Send("2"),
+        let [a, b, c] = ["a", "b", "c"].map(subscribe_request);
+        for request in [
+            ClientRequest::Subscribe(&a),
+            ClientRequest::Subscribe(&b),
+            ClientRequest::Send("1"),
+            ClientRequest::Send("2"),
         ] {
-            assert_eq!(dialog.defer(&hooks, wish, None), Ok(true));
+            assert_eq!(dialog.defer(&hooks, request, None), Ok(true));
         }
-        for (wish, refusal) in [
-            (Wish::Subscribe(&b), Refusal::Subscribed),
-            (Wish::Subscribe(&c), Refusal::TooManySubscriptions),
-            (Wish::Send("3"), Refusal::TooManyAsked),
+        for (request, refusal) in [
+            (ClientRequest::Subscribe(&b), HubRefusal::Subscribed),
+            (
+                ClientRequest::Subscribe(&c),
+                HubRefusal::TooManySubscriptions,
+            ),
+            (ClientRequest::Send("3"), HubRefusal::TooManyPending),
         ] {
-            assert_eq!(dialog.defer(&hooks, wish, None), Err(refusal));
+            assert_eq!(dialog.defer(&hooks, request, None), Err(refusal));
         }
         // Nobody is asked about publications here.
         assert_eq!(
-            dialog.defer(&hooks, Wish::Publish("a", "1"), None),
+            dialog.defer(&hooks, ClientRequest::Publish("a", "1"), None),
             Ok(false)
         );
         answer(&mut dialog);
         assert!(dialog.is_waiting());
         assert_eq!(dialog.take_answers().len(), 4);
         assert!(!dialog.is_waiting());
-        for wish in [Wish::Subscribe(&c), Wish::Send("3")] {
-            assert_eq!(dialog.defer(&hooks, wish, None), Ok(true));
+        for request in [ClientRequest::Subscribe(&c), ClientRequest::Send("3")] {
+            assert_eq!(dialog.defer(&hooks, request, None), Ok(true));
         }
         let deaf = HubHooks {
             messages: None,
             ..hooks
         };
         assert_eq!(
-            dialog.defer(&deaf, Wish::Send("4"), None),
-            Err(Refusal::NotHeard)
+            dialog.defer(&deaf, ClientRequest::Send("4"), None),
+            Err(HubRefusal::NoMessageHook)
         );
     }
 
     #[test]
     fn who_takes_a_wish_back_is_not_subscribed() {
         let (mut dialog, hooks) = (dialog(), hooks());
-        let a = wanted("a");
+        let a = subscribe_request("a");
         dialog
-            .defer(&hooks, Wish::Subscribe(&a), Some("1"))
+            .defer(&hooks, ClientRequest::Subscribe(&a), Some("1"))
             .unwrap();
         dialog.withdraw("a");
         dialog
-            .defer(&hooks, Wish::Subscribe(&a), Some("2"))
+            .defer(&hooks, ClientRequest::Subscribe(&a), Some("2"))
             .unwrap();
         answer(&mut dialog);
         let answers = dialog.take_answers();
@@ -351,18 +364,24 @@ mod tests {
         let (mut dialog, hooks) = (dialog(), hooks());
         let mut asked = Vec::new();
         for number in 0..100 {
-            let wish = wanted(&number.to_string());
-            if dialog.defer(&hooks, Wish::Subscribe(&wish), None).is_ok() {
+            let request = subscribe_request(&number.to_string());
+            if dialog
+                .defer(&hooks, ClientRequest::Subscribe(&request), None)
+                .is_ok()
+            {
                 // On its way to the application when it is taken back.
                 asked.append(&mut dialog.next);
             }
-            dialog.withdraw(&wish.channel);
+            dialog.withdraw(&request.channel);
         }
         assert_eq!(asked.len(), 2);
         dialog.next = asked;
         answer(&mut dialog);
         assert!(dialog.take_answers().is_empty() && !dialog.is_waiting());
-        let wish = wanted("a");
-        assert_eq!(dialog.defer(&hooks, Wish::Subscribe(&wish), None), Ok(true));
+        let request = subscribe_request("a");
+        assert_eq!(
+            dialog.defer(&hooks, ClientRequest::Subscribe(&request), None),
+            Ok(true)
+        );
     }
 }

@@ -10,7 +10,7 @@
 //! [`Hooks`] is shared by all loops; connections to the application are each loop's own.
 
 mod application;
-pub(crate) mod door;
+pub(crate) mod authorization;
 mod links;
 mod remembered;
 
@@ -23,11 +23,11 @@ use plimsoll_config::edge::{Endpoint, HubHooks};
 use plimsoll_wire::request_head::RequestHead;
 use tokio::sync::Semaphore;
 
-use crate::clock::Clock;
+use crate::clock::EdgeClock;
 use crate::lock::lock;
-pub(super) use application::{Asked, replaced};
+pub(super) use application::{HookRequest, replaced};
 pub(crate) use links::Links;
-use remembered::{Key, Remembered, key};
+use remembered::{HookCacheKey, Remembered, key};
 
 /// Most questions that wait in line, of all clients.
 const WAITING_MAX: usize = 16_384;
@@ -43,7 +43,7 @@ const OUTCOMES: [&str; 4] = ["yes", "no", "down", "remembered"];
 
 /// What the application is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum HookKind {
     Connect,
     Subscribe,
     Publish,
@@ -54,7 +54,7 @@ pub(crate) enum Kind {
 
 /// What it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum HookVerdict {
     /// With the body of its answer.
     Yes(Bytes),
     /// With its reason.
@@ -65,7 +65,7 @@ pub(crate) enum Verdict {
 
 /// What became of questions.
 #[derive(Clone, Copy, Debug)]
-enum Outcome {
+enum HookOutcome {
     Yes,
     No,
     Down,
@@ -74,17 +74,17 @@ enum Outcome {
 
 /// Questions by kind and outcome, since the start.
 #[derive(Debug, Default)]
-pub(super) struct Counts([[AtomicU64; OUTCOMES.len()]; KINDS]);
+pub(super) struct HookCounts([[AtomicU64; OUTCOMES.len()]; KINDS]);
 
 /// The same to be shown.
-pub(crate) type Seen = Vec<(&'static str, &'static str, u64)>;
+pub(crate) type HookCountRows = Vec<(&'static str, &'static str, u64)>;
 
 /// Headers of a client's request that the application is given with every question about it.
 pub(crate) type Passed = Arc<[(HeaderName, HeaderValue)]>;
 
 /// Whom a question is about.
 #[derive(Clone, Debug)]
-pub(crate) struct Person {
+pub(crate) struct ClientIdentity {
     pub(super) address: Arc<str>,
     pub(super) passed: Passed,
 }
@@ -93,14 +93,14 @@ pub(crate) struct Person {
 #[derive(Debug)]
 pub(crate) struct Hooks {
     pub(crate) config: HubHooks,
-    clock: Clock,
+    clock: EdgeClock,
     /// Who may ask now.
-    turn: Semaphore,
+    in_flight: Semaphore,
     waiting: AtomicUsize,
     waiting_bytes: AtomicUsize,
     known: Mutex<Remembered>,
     health: [Health; KINDS],
-    counts: Arc<Counts>,
+    counts: Arc<HookCounts>,
 }
 
 /// Whether the application answers questions of a kind.
@@ -114,12 +114,12 @@ struct Health {
 }
 
 /// A place in line, with what waits there.
-struct Place<'a> {
+struct PendingSlot<'a> {
     hooks: &'a Hooks,
     len: usize,
 }
 
-impl Kind {
+impl HookKind {
     const ALL: [Self; KINDS] = [
         Self::Connect,
         Self::Subscribe,
@@ -158,28 +158,28 @@ impl Kind {
     }
 }
 
-impl Counts {
-    fn add(&self, kind: Kind, outcome: Outcome) {
+impl HookCounts {
+    fn add(&self, kind: HookKind, outcome: HookOutcome) {
         self.0[kind as usize][outcome as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Questions by hook and answer.
-    pub(super) fn seen(&self) -> Seen {
-        let of_kind = |kind: Kind| {
+    pub(super) fn snapshot(&self) -> HookCountRows {
+        let of_kind = |kind: HookKind| {
             let counts = self.0[kind as usize].iter().zip(OUTCOMES);
             counts
                 .map(move |(count, outcome)| (kind.name(), outcome, count.load(Ordering::Relaxed)))
         };
-        Kind::ALL.into_iter().flat_map(of_kind).collect()
+        HookKind::ALL.into_iter().flat_map(of_kind).collect()
     }
 }
 
 impl Hooks {
-    pub(super) fn new(config: &HubHooks, counts: Arc<Counts>, clock: Clock) -> Self {
+    pub(super) fn new(config: &HubHooks, counts: Arc<HookCounts>, clock: EdgeClock) -> Self {
         Self {
             config: config.clone(),
             clock,
-            turn: Semaphore::new(config.in_flight as usize),
+            in_flight: Semaphore::new(config.in_flight as usize),
             waiting: AtomicUsize::new(0),
             waiting_bytes: AtomicUsize::new(0),
             known: Mutex::default(),
@@ -189,7 +189,7 @@ impl Hooks {
     }
 
     /// What the application is told of whoever sent a request.
-    pub(crate) fn person(&self, head: &RequestHead<'_, '_>, address: &str) -> Person {
+    pub(crate) fn person(&self, head: &RequestHead<'_, '_>, address: &str) -> ClientIdentity {
         let passed = head.headers.iter().filter_map(|header| {
             let passed = &self.config.passed;
             passed
@@ -201,7 +201,7 @@ impl Hooks {
             value.set_sensitive(true);
             Some((name, value))
         });
-        Person {
+        ClientIdentity {
             address: address.into(),
             passed: passed.collect(),
         }
@@ -219,26 +219,26 @@ impl Hooks {
     }
 
     /// Asks about a client; the answer is there when the time-out is over.
-    pub(super) async fn ask(
+    pub(super) async fn query(
         &self,
         links: &Links,
-        kind: Kind,
+        kind: HookKind,
         passed: &Passed,
-        asked: &Asked<'_>,
-    ) -> Verdict {
+        asked: &HookRequest<'_>,
+    ) -> HookVerdict {
         let Some(to) = kind.endpoint(&self.config) else {
-            return Verdict::Down;
+            return HookVerdict::Down;
         };
         let body = asked.to_json();
         let Some(age) = self.config.cache.filter(|_| kind.is_remembered()) else {
-            return self.ask_anew(links, (kind, to), passed, body).await;
+            return self.query_uncached(links, (kind, to), passed, body).await;
         };
         let key = key(kind, passed, &body);
         if let Some(verdict) = self.remembered(&key) {
-            self.counts.add(kind, Outcome::Remembered);
+            self.counts.add(kind, HookOutcome::Remembered);
             return verdict;
         }
-        let verdict = self.ask_anew(links, (kind, to), passed, body).await;
+        let verdict = self.query_uncached(links, (kind, to), passed, body).await;
         let now = self.clock.now();
         lock(&self.known).keep(key, now, age, &verdict);
         verdict
@@ -249,78 +249,78 @@ impl Hooks {
         &self,
         links: &Links,
         to: &Endpoint,
-        asked: &Asked<'_>,
-    ) -> Verdict {
+        asked: &HookRequest<'_>,
+    ) -> HookVerdict {
         let nobody: Passed = [].into();
-        let kind = Kind::Aggregate;
-        self.ask_anew(links, (kind, to), &nobody, asked.to_json())
+        let kind = HookKind::Aggregate;
+        self.query_uncached(links, (kind, to), &nobody, asked.to_json())
             .await
     }
 
-    async fn ask_anew(
+    async fn query_uncached(
         &self,
         links: &Links,
-        (kind, to): (Kind, &Endpoint),
+        (kind, to): (HookKind, &Endpoint),
         passed: &Passed,
         body: String,
-    ) -> Verdict {
+    ) -> HookVerdict {
         match self.post(links, (kind, to), passed, body).await {
             Ok(verdict) => {
                 self.went_well(kind);
                 let outcome = match &verdict {
-                    Verdict::Yes(_) => Outcome::Yes,
-                    Verdict::No(_) => Outcome::No,
-                    Verdict::Down => Outcome::Down,
+                    HookVerdict::Yes(_) => HookOutcome::Yes,
+                    HookVerdict::No(_) => HookOutcome::No,
+                    HookVerdict::Down => HookOutcome::Down,
                 };
                 self.counts.add(kind, outcome);
                 verdict
             }
             Err(why) => {
                 self.went_wrong(kind, &why);
-                self.counts.add(kind, Outcome::Down);
-                Verdict::Down
+                self.counts.add(kind, HookOutcome::Down);
+                HookVerdict::Down
             }
         }
     }
 
-    fn remembered(&self, key: &Key) -> Option<Verdict> {
+    fn remembered(&self, key: &HookCacheKey) -> Option<HookVerdict> {
         lock(&self.known).get(key, self.clock.now())
     }
 
     async fn post(
         &self,
         links: &Links,
-        (kind, to): (Kind, &Endpoint),
+        (kind, to): (HookKind, &Endpoint),
         passed: &Passed,
         body: String,
-    ) -> Result<Verdict, String> {
+    ) -> Result<HookVerdict, String> {
         let _place = self.line_up(body.len()).ok_or_else(|| {
             let mib = WAITING_BYTES_MAX >> 20;
             format!("more than {WAITING_MAX} questions, or {mib} MiB of them, wait for it")
         })?;
-        let asking = async {
-            let turn = self.turn.acquire().await;
-            let _turn = turn.map_err(|error| error.to_string())?;
+        let exchange = async {
+            let permit = self.in_flight.acquire().await;
+            let _permit = permit.map_err(|error| error.to_string())?;
             links
                 .post(to, application::request(to, passed, body)?)
                 .await
         };
         let timeout = self.config.timeout;
-        let (status, body) = tokio::time::timeout(timeout, asking)
+        let (status, body) = tokio::time::timeout(timeout, exchange)
             .await
             .map_err(|_| format!("no answer within {timeout:?}"))??;
-        application::judge(kind, status, body)
+        application::evaluate(kind, status, body)
     }
 
     /// Something is not asked at all.
-    pub(super) fn miss(&self, kind: Kind, why: &str) {
+    pub(super) fn miss(&self, kind: HookKind, why: &str) {
         self.went_wrong(kind, why);
-        self.counts.add(kind, Outcome::Down);
+        self.counts.add(kind, HookOutcome::Down);
     }
 
     /// A place for a question of so many bytes, if there is one.
-    fn line_up(&self, len: usize) -> Option<Place<'_>> {
-        let place = Place { hooks: self, len };
+    fn line_up(&self, len: usize) -> Option<PendingSlot<'_>> {
+        let place = PendingSlot { hooks: self, len };
         let count = self.waiting.fetch_add(1, Ordering::Relaxed);
         let bytes = self.waiting_bytes.fetch_add(len, Ordering::Relaxed);
         (count < WAITING_MAX && bytes + len <= WAITING_BYTES_MAX).then_some(place)
@@ -331,33 +331,33 @@ impl Hooks {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    fn went_well(&self, kind: Kind) {
+    fn went_well(&self, kind: HookKind) {
         let health = &self.health[kind as usize];
         if health.is_down.load(Ordering::Relaxed)
             && health.good.fetch_add(1, Ordering::Relaxed) + 1 >= GOOD_MIN
             && health.is_down.swap(false, Ordering::Relaxed)
         {
-            let told = format!(
+            let message = format!(
                 "the application answers the hub's hook `{}` again",
                 kind.name()
             );
-            *lock(&health.news) = Some(told);
+            *lock(&health.news) = Some(message);
         }
     }
 
-    fn went_wrong(&self, kind: Kind, why: &str) {
+    fn went_wrong(&self, kind: HookKind, why: &str) {
         let health = &self.health[kind as usize];
         health.good.store(0, Ordering::Relaxed);
         if !health.is_down.swap(true, Ordering::Relaxed) {
             let meanwhile = match (kind, self.config.allows_when_down) {
-                (Kind::Messages, _) => "clients are told so",
-                (Kind::Aggregate, _) => "meanwhile the newest message goes out",
-                (Kind::Disconnect, _) => "it is not told of who left meanwhile",
+                (HookKind::Messages, _) => "clients are told so",
+                (HookKind::Aggregate, _) => "meanwhile the newest message goes out",
+                (HookKind::Disconnect, _) => "it is not told of who left meanwhile",
                 (_, true) => "meanwhile everything is allowed",
                 (_, false) => "meanwhile nothing is allowed that it would be asked about",
             };
-            let told = format!("the hub's hook `{}` fails: {why}; {meanwhile}", kind.name());
-            *lock(&health.news) = Some(told);
+            let message = format!("the hub's hook `{}` fails: {why}; {meanwhile}", kind.name());
+            *lock(&health.news) = Some(message);
         }
     }
 
@@ -373,7 +373,7 @@ pub(super) fn decide_reading(config: &HubHooks) -> bool {
     config.connect.is_some() || config.subscribe.is_some()
 }
 
-impl Drop for Place<'_> {
+impl Drop for PendingSlot<'_> {
     fn drop(&mut self) {
         self.hooks.waiting.fetch_sub(1, Ordering::Relaxed);
         let bytes = &self.hooks.waiting_bytes;

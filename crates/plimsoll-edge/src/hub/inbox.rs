@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use plimsoll_hub::Message;
-use plimsoll_hub::audience::Visit;
-use plimsoll_hub::channels::Refusal;
+use plimsoll_hub::HubMessage;
+use plimsoll_hub::audience::ClientVisit;
+use plimsoll_hub::channels::HubRefusal;
 use tokio::sync::Notify;
 
 use crate::clock::Nanoseconds;
@@ -20,15 +20,15 @@ const BYTES_MAX: usize = 64 << 20;
 const BATCH_MAX: usize = 64;
 
 /// A message, and when it went out.
-pub(super) type Dated = (Nanoseconds, Arc<Message>);
+pub(super) type Dated = (Nanoseconds, Arc<HubMessage>);
 
 /// What became of something that a client of the loop offered, and others were asked about.
 #[derive(Debug)]
 pub(super) struct Letter {
-    pub(super) visit: Visit,
+    pub(super) visit: ClientVisit,
     pub(super) channel: String,
     pub(super) id: Option<String>,
-    pub(super) done: Result<(), Refusal>,
+    pub(super) done: Result<(), HubRefusal>,
 }
 
 /// Messages that wait for one loop.
@@ -45,7 +45,7 @@ pub(super) struct Inbox {
 
 impl Inbox {
     /// Puts a message at the end; whether it is the first, so that the loop must be woken.
-    pub(super) fn push(&self, at: Nanoseconds, message: &Arc<Message>) -> bool {
+    pub(super) fn push(&self, at: Nanoseconds, message: &Arc<HubMessage>) -> bool {
         self.bytes.fetch_add(message.size(), Ordering::Relaxed);
         let mut queue = lock(&self.queue);
         queue.push_back((at, Arc::clone(message)));

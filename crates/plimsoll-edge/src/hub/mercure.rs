@@ -4,22 +4,22 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use plimsoll_hub::channels::{Position, Published, Refusal};
+use plimsoll_hub::channels::{HubRefusal, Position, Published};
 use plimsoll_hub::sse;
 use plimsoll_hub::topics::Selector;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
+use super::broker::Begun;
 use super::token::Grant;
-use super::world::Begun;
-use super::{Hub, publish};
+use super::{ActiveHub, publish};
 
 /// Most topics of an update.
 const TOPICS_MAX: usize = 10;
 
 /// A status, and why.
-type Refused = (u16, String);
+type UpdateRefusal = (u16, String);
 
 /// An update.
 #[derive(Debug)]
@@ -33,11 +33,11 @@ pub(crate) struct Update {
 /// An update on its way to its place.
 #[derive(Debug)]
 pub(crate) enum Post {
-    Refused(Refused),
+    Refused(UpdateRefusal),
     /// Where it stands under its first topic, if that is known, and what is asked about the others.
     Begun(
         Option<Position>,
-        VecDeque<oneshot::Receiver<Result<Position, Refusal>>>,
+        VecDeque<oneshot::Receiver<Result<Position, HubRefusal>>>,
     ),
 }
 
@@ -46,7 +46,7 @@ impl Update {
     ///
     /// # Errors
     /// A status, and what is wrong.
-    pub(crate) fn read(form: &[u8]) -> Result<Self, Refused> {
+    pub(crate) fn read(form: &[u8]) -> Result<Self, UpdateRefusal> {
         let wrong = |why: &str| Err((400, why.to_owned()));
         let Ok(form) = std::str::from_utf8(form) else {
             return wrong("the form is not UTF-8");
@@ -81,7 +81,7 @@ impl Update {
     ///
     /// # Errors
     /// A status, and why it is not published.
-    pub(crate) fn begin(self, hub: &Hub, grant: &Grant) -> Result<Post, Refused> {
+    pub(crate) fn begin(self, hub: &ActiveHub, grant: &Grant) -> Result<Post, UpdateRefusal> {
         if let Some(topic) = self.topics.iter().find(|topic| !grant.may_post(topic)) {
             let why = format!("the token does not let its bearer publish to {topic}");
             return Err((403, why));
@@ -102,34 +102,34 @@ impl Update {
         let mut first = None;
         let mut asked = VecDeque::new();
         for (number, topic) in self.topics.iter().enumerate() {
-            let begun = hub.world.begin_publishing(topic, &self.data);
+            let begun = hub.broker.begin_publishing(topic, &self.data);
             match begun.map_err(|refusal| in_words(topic, refusal))? {
                 Begun::Done(Published::Sent(message, _)) if number == 0 => {
                     first = Some(message.position());
                 }
                 Begun::Done(_) => {}
-                Begun::Asked(answer) => asked.push_back(answer),
+                Begun::Pending(answer) => asked.push_back(answer),
             }
         }
         Ok(Post::Begun(first, asked))
     }
 }
 
-impl From<Result<Self, Refused>> for Post {
-    fn from(begun: Result<Self, Refused>) -> Self {
+impl From<Result<Self, UpdateRefusal>> for Post {
+    fn from(begun: Result<Self, UpdateRefusal>) -> Self {
         begun.unwrap_or_else(Self::Refused)
     }
 }
 
 impl Post {
     /// Waits for its place; then the id by which readers know it.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<String, Refused>> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<String, UpdateRefusal>> {
         let (first, asked) = match self {
             Self::Refused(refused) => return Poll::Ready(Err(refused.clone())),
             Self::Begun(first, asked) => (first, asked),
         };
         while let Some(answer) = asked.front_mut() {
-            let place = ready!(Pin::new(answer).poll(cx)).unwrap_or(Err(Refusal::Unsure));
+            let place = ready!(Pin::new(answer).poll(cx)).unwrap_or(Err(HubRefusal::Unsure));
             asked.pop_front();
             match place {
                 Ok(position) => *first = first.or(Some(position)),
@@ -144,7 +144,7 @@ impl Post {
     }
 }
 
-fn in_words(what: &str, refusal: Refusal) -> Refused {
+fn in_words(what: &str, refusal: HubRefusal) -> UpdateRefusal {
     let status = match publish::status(refusal) {
         422 => 400,
         status => status,
@@ -201,8 +201,8 @@ mod tests {
             (b"topic=\xff", "not UTF-8"),
             (&b"&topic=a".repeat(11), "at most 10"),
         ] {
-            let (status, told) = Update::read(form).unwrap_err();
-            assert!(status == 400 && told.contains(why), "{told}");
+            let (status, reason) = Update::read(form).unwrap_err();
+            assert!(status == 400 && reason.contains(why), "{reason}");
         }
     }
 }

@@ -1,11 +1,11 @@
 //! What is published at the admin address: `{"channel":"game-1","data":…}`, or a list of such.
 
-use plimsoll_hub::channels::{Published, Refusal};
+use plimsoll_hub::channels::{HubRefusal, Published};
 use plimsoll_hub::protocol::Publication;
 use serde_json::{Value, json};
 
-use super::Hub;
-use super::world::Begun;
+use super::ActiveHub;
+use super::broker::Begun;
 
 /// Longest order, bytes.
 pub(crate) const ORDER_LEN_MAX: usize = 4 << 20;
@@ -15,74 +15,80 @@ const BATCH_MAX: usize = 10_000;
 const VALID: &str = "say {\"channel\":\"game-1\",\"data\":…}, or a list of such";
 
 /// Carries out an order: the status of the answer, and what it says.
-pub(crate) async fn order(hub: &Hub, body: &[u8]) -> (u16, Value) {
+pub(crate) async fn order(hub: &ActiveHub, body: &[u8]) -> (u16, Value) {
     if body.trim_ascii_start().starts_with(b"[") {
         return match serde_json::from_slice::<Vec<Publication<'_>>>(body) {
             Ok(batch) if batch.len() <= BATCH_MAX => list(hub, &batch).await,
-            Ok(_) => (422, fault(&format!("more than {BATCH_MAX} at once"))),
+            Ok(_) => (422, error_body(&format!("more than {BATCH_MAX} at once"))),
             Err(error) => not_understood(&error),
         };
     }
     match serde_json::from_slice::<Publication<'_>>(body) {
         Ok(publication) => match end(begin(hub, &publication)).await {
             Ok(done) => (200, done),
-            Err(refusal) => (status(refusal), fault(&refusal.to_string())),
+            Err(refusal) => (status(refusal), error_body(&refusal.to_string())),
         },
         Err(error) => not_understood(&error),
     }
 }
 
 /// All of a list, whatever becomes of each; the status is that of the first that was refused.
-async fn list(hub: &Hub, batch: &[Publication<'_>]) -> (u16, Value) {
+async fn list(hub: &ActiveHub, batch: &[Publication<'_>]) -> (u16, Value) {
     let mut whole = 200;
     // All are begun before the first is waited for.
-    let begun: Vec<_> = batch.iter().map(|one| begin(hub, one)).collect();
+    let begun: Vec<_> = batch
+        .iter()
+        .map(|publication| begin(hub, publication))
+        .collect();
     let mut results = Vec::new();
-    for one in begun {
-        results.push(end(one).await.unwrap_or_else(|refusal| {
+    for pending in begun {
+        results.push(end(pending).await.unwrap_or_else(|refusal| {
             if whole == 200 {
                 whole = status(refusal);
             }
-            fault(&refusal.to_string())
+            error_body(&refusal.to_string())
         }));
     }
     (whole, json!({ "published": results }))
 }
 
-fn begin(hub: &Hub, publication: &Publication<'_>) -> Result<Begun, Refusal> {
+fn begin(hub: &ActiveHub, publication: &Publication<'_>) -> Result<Begun, HubRefusal> {
     let data = publication.data.get();
-    hub.world.begin_publishing(&publication.channel, data)
+    hub.broker.begin_publishing(&publication.channel, data)
 }
 
 /// Where it stands, or why it has no place.
-async fn end(begun: Result<Begun, Refusal>) -> Result<Value, Refusal> {
+async fn end(begun: Result<Begun, HubRefusal>) -> Result<Value, HubRefusal> {
     let position = match begun? {
         Begun::Done(Published::Sent(message, _)) => message.position(),
         Begun::Done(Published::Held | Published::Gathered(_)) => {
             return Ok(json!({ "held": true }));
         }
         Begun::Done(Published::Unheard) => return Ok(json!({ "unheard": true })),
-        Begun::Asked(answer) => answer.await.unwrap_or(Err(Refusal::Unsure))?,
+        Begun::Pending(answer) => answer.await.unwrap_or(Err(HubRefusal::Unsure))?,
     };
     Ok(json!({ "epoch": position.epoch, "offset": position.offset }))
 }
 
 /// The status of an answer to something that was refused.
-pub(super) fn status(refusal: Refusal) -> u16 {
+pub(super) fn status(refusal: HubRefusal) -> u16 {
     match refusal {
-        Refusal::DataTooLong(_) => 413,
-        Refusal::TooOften => 429,
-        Refusal::Away | Refusal::Unsure | Refusal::Behind | Refusal::TooManyChannels => 503,
+        HubRefusal::DataTooLong(_) => 413,
+        HubRefusal::TooOften => 429,
+        HubRefusal::SharedLogUnavailable
+        | HubRefusal::Unsure
+        | HubRefusal::Behind
+        | HubRefusal::TooManyChannels => 503,
         _ => 422,
     }
 }
 
 fn not_understood(error: &serde_json::Error) -> (u16, Value) {
     let why = format!("the order is not understood: {error}; {VALID}");
-    (422, fault(&why))
+    (422, error_body(&why))
 }
 
-fn fault(why: &str) -> Value {
+fn error_body(why: &str) -> Value {
     json!({ "fault": why })
 }
 
@@ -91,10 +97,10 @@ mod tests {
     use plimsoll_config::edge::{self, HubRule};
 
     use super::*;
-    use crate::clock::Clock;
+    use crate::clock::EdgeClock;
 
-    fn hub() -> Hub {
-        let mut config = edge::Hub::at("/live").unwrap();
+    fn hub() -> ActiveHub {
+        let mut config = edge::HubConfig::at("/live").unwrap();
         config.channels = vec![
             HubRule {
                 history_max: 0,
@@ -105,10 +111,10 @@ mod tests {
                 ..HubRule::of("rare")
             },
         ];
-        Hub::new(&config, None, 1, Clock::start()).unwrap()
+        ActiveHub::new(&config, None, 1, EdgeClock::start()).unwrap()
     }
 
-    fn say(hub: &Hub, body: &str) -> (u16, Value) {
+    fn run_order(hub: &ActiveHub, body: &str) -> (u16, Value) {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         runtime.unwrap().block_on(order(hub, body.as_bytes()))
     }
@@ -116,10 +122,10 @@ mod tests {
     #[test]
     fn what_is_published_has_its_place() {
         let hub = hub();
-        let (status, first) = say(&hub, r#"{"channel":"a","data":{"x":1}}"#);
+        let (status, first) = run_order(&hub, r#"{"channel":"a","data":{"x":1}}"#);
         assert_eq!((status, &first["offset"]), (200, &json!(1)));
         assert!(first["epoch"].as_u64().unwrap() < 1 << 53);
-        let (status, all) = say(
+        let (status, all) = run_order(
             &hub,
             r#" [{"channel":"a","data":2},{"channel":"silent","data":3}]"#,
         );
@@ -144,17 +150,17 @@ mod tests {
             ),
             (r#"["a"]"#, 422, "say {\"channel\""),
         ] {
-            let (answered, said) = say(&hub, body);
-            let said = said["fault"].as_str().unwrap().to_owned();
+            let (answered, reply) = run_order(&hub, body);
+            let message = reply["fault"].as_str().unwrap().to_owned();
             assert!(
-                answered == status && said.contains(why),
-                "{body}: {answered} {said}"
+                answered == status && message.contains(why),
+                "{body}: {answered} {message}"
             );
         }
         let long = format!(r#"{{"channel":"a","data":"{}"}}"#, "x".repeat(70_000));
-        assert_eq!(say(&hub, &long).0, 413);
+        assert_eq!(run_order(&hub, &long).0, 413);
         let rare = r#"{"channel":"rare","data":1}"#;
-        let (status, all) = say(&hub, &format!("[{rare},{rare},{rare}]"));
+        let (status, all) = run_order(&hub, &format!("[{rare},{rare},{rare}]"));
         assert_eq!(status, 429);
         assert_eq!(all["published"][0]["offset"], 1);
         assert!(

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_config::edge::HubRedis;
-use plimsoll_hub::Refusal;
+use plimsoll_hub::HubRefusal;
 use tokio::io::AsyncReadExt as _;
 
 use super::InUse;
+use super::broker::Broker;
 use super::dial::PATIENCE;
-use super::world::World;
-use link::{Place, authentication};
-use resp::{Malformed, Reply};
+use link::{RedisEndpoint, authentication};
+use resp::{MalformedResp, RespReply};
 
 /// When nothing was said for so long, Redis is asked whether it is there.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -37,11 +37,11 @@ pub(crate) async fn keep_listening(in_use: InUse<'_>) {
             in_use.changed.notified().await;
             continue;
         };
-        let listening = listen(&hub.world, &config, &**in_use.tell);
+        let listening = listen(&hub.broker, &config, &**in_use.report);
         tokio::pin!(listening);
         let is_same = || {
             in_use.hub().is_some_and(|now| {
-                Arc::ptr_eq(&now.world, &hub.world) && now.config.redis.as_ref() == Some(&config)
+                Arc::ptr_eq(&now.broker, &hub.broker) && now.config.redis.as_ref() == Some(&config)
             })
         };
         while is_same() {
@@ -55,23 +55,23 @@ pub(crate) async fn keep_listening(in_use: InUse<'_>) {
 
 /// Listens, and returns when Redis is gone and back.
 async fn listen(
-    world: &World,
+    broker: &Broker,
     config: &HubRedis,
-    tell: &(dyn Fn(&str) + Send + Sync),
+    report: &(dyn Fn(&str) + Send + Sync),
 ) -> Infallible {
     let address = format!("{}:{}", config.host, config.port);
-    let mut session = Session {
-        world,
-        tell,
+    let mut session = RedisSession {
+        broker,
+        report,
         address: &address,
-        is_told_of_refusal: false,
+        is_refusal_reported: false,
         is_there: None,
     };
     let mut pause = PAUSES.0;
     loop {
         let why = session.run(config).await;
         if session.is_there != Some(false) {
-            tell(&format!(
+            report(&format!(
                 "Redis at {address} is not there: {why}; it is tried again and again"
             ));
             pause = PAUSES.0;
@@ -83,16 +83,16 @@ async fn listen(
 }
 
 /// What is known over several connections.
-struct Session<'a> {
-    world: &'a World,
-    tell: &'a (dyn Fn(&str) + Send + Sync),
+struct RedisSession<'a> {
+    broker: &'a Broker,
+    report: &'a (dyn Fn(&str) + Send + Sync),
     address: &'a str,
-    is_told_of_refusal: bool,
+    is_refusal_reported: bool,
     /// Whether it was there last; `None` before anybody has looked.
     is_there: Option<bool>,
 }
 
-impl Session<'_> {
+impl RedisSession<'_> {
     /// One connection, until it ends; why it did.
     async fn run(&mut self, config: &HubRedis) -> String {
         match self.serve(config).await {
@@ -103,7 +103,7 @@ impl Session<'_> {
 
     async fn serve(&mut self, config: &HubRedis) -> Result<Infallible, String> {
         let in_words = |error: std::io::Error| error.to_string();
-        let place = Place {
+        let place = RedisEndpoint {
             host: &config.host,
             port: config.port,
             user: config.user.as_deref(),
@@ -111,11 +111,11 @@ impl Session<'_> {
             tls: config.tls.as_ref(),
         };
         let mut stream = link::open(&place).await?;
-        let mut said = authentication(&place).unwrap_or_default();
+        let mut commands = authentication(&place).unwrap_or_default();
         let patterns = config.patterns.iter().map(String::as_str);
         let words = ["PSUBSCRIBE"].into_iter().chain(patterns);
-        said.extend(resp::command(&words.collect::<Vec<_>>()));
-        link::send(&mut stream, &said).await?;
+        commands.extend(resp::command(&words.collect::<Vec<_>>()));
+        link::send(&mut stream, &commands).await?;
         let mut held = Vec::new();
         let mut is_asked = false;
         let mut late = pin!(tokio::time::sleep(PATIENCE));
@@ -161,27 +161,28 @@ impl Session<'_> {
                     self.take(reply).await?;
                     at += len;
                 }
-                Err(Malformed) => return Err("what it says is not understood".to_owned()),
+                Err(MalformedResp) => return Err("what it says is not understood".to_owned()),
             }
         }
     }
 
-    async fn take(&mut self, reply: Reply<'_>) -> Result<(), String> {
+    async fn take(&mut self, reply: RespReply<'_>) -> Result<(), String> {
         match reply {
-            Reply::Error(error) => Err(String::from_utf8_lossy(error).into_owned()),
-            Reply::Array(texts) => {
+            RespReply::Error(error) => Err(String::from_utf8_lossy(error).into_owned()),
+            RespReply::Array(texts) => {
                 match texts[..] {
                     [b"pmessage", _, channel, data] => self.publish(channel, data).await,
                     [b"psubscribe", ..] if self.is_there != Some(true) => {
                         self.is_there = Some(true);
-                        let told = format!("messages of Redis at {} go to the hub", self.address);
-                        (self.tell)(&told);
+                        let message =
+                            format!("messages of Redis at {} go to the hub", self.address);
+                        (self.report)(&message);
                     }
                     _ => {}
                 }
                 Ok(())
             }
-            Reply::Other => Ok(()),
+            RespReply::Other => Ok(()),
         }
     }
 
@@ -190,23 +191,23 @@ impl Session<'_> {
         let channel = String::from_utf8_lossy(channel);
         let data = String::from_utf8_lossy(data);
         let done = loop {
-            let done = match self.world.publish(&channel, &data) {
-                Err(Refusal::NotJson) => {
+            let done = match self.broker.publish(&channel, &data) {
+                Err(HubRefusal::NotJson) => {
                     let quoted = serde_json::Value::from(&*data).to_string();
-                    self.world.publish(&channel, &quoted)
+                    self.broker.publish(&channel, &quoted)
                 }
                 done => done,
             };
             match done {
-                Err(Refusal::Behind) => tokio::time::sleep(CATCHING_UP).await,
+                Err(HubRefusal::Behind) => tokio::time::sleep(CATCHING_UP).await,
                 done => break done,
             }
         };
         if let Err(why) = done
-            && !self.is_told_of_refusal
+            && !self.is_refusal_reported
         {
-            self.is_told_of_refusal = true;
-            (self.tell)(&format!(
+            self.is_refusal_reported = true;
+            (self.report)(&format!(
                 "a message of Redis to the channel `{channel}` is not sent: {why}; others are not told of"
             ));
         }

@@ -20,12 +20,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use plimsoll_config::edge::HubShared;
-use plimsoll_hub::audience::Visit;
-use plimsoll_hub::channels::{Position, Refusal};
+use plimsoll_hub::audience::ClientVisit;
+use plimsoll_hub::channels::{HubRefusal, Position};
 use tokio::sync::{Notify, oneshot};
 
+use super::broker::Broker;
 use super::inbox::Letter;
-use super::world::World;
 use crate::lock::lock;
 pub(crate) use session::keep_sharing;
 
@@ -36,7 +36,7 @@ const BYTES_MAX: usize = 64 << 20;
 
 /// What edges share, as far as this one knows it.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedHub {
     config: HubShared,
     /// The life of the order; 0 before it is known.
     epoch: AtomicU64,
@@ -48,12 +48,12 @@ pub(super) struct Shared {
     bytes: AtomicUsize,
     /// Told when there is something to post.
     ready: Notify,
-    pub(super) counts: Counts,
+    pub(super) counts: SharedCounts,
 }
 
 /// What has happened.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct SharedCounts {
     /// Messages that were given a place for this edge.
     pub(super) posted: AtomicU64,
     /// Messages that were not, or of which that is not known.
@@ -69,25 +69,25 @@ pub(super) struct Counts {
 struct Post {
     channel: String,
     data: String,
-    reply: Reply,
+    reply: ReplyTo,
 }
 
 /// Who wants to know it.
 #[derive(Debug)]
-enum Reply {
-    Publisher(oneshot::Sender<Result<Position, Refusal>>),
+enum ReplyTo {
+    Publisher(oneshot::Sender<Result<Position, HubRefusal>>),
     /// A client of a loop, and the id that it gave.
-    Client(usize, Visit, Option<String>),
+    Client(usize, ClientVisit, Option<String>),
 }
 
 /// Who publishes, and where the answer goes.
-pub(super) struct Asker<'a> {
+pub(super) struct PublishingClient<'a> {
     pub(super) event_loop: usize,
-    pub(super) visit: Visit,
+    pub(super) visit: ClientVisit,
     pub(super) id: Option<&'a str>,
 }
 
-impl Shared {
+impl SharedHub {
     pub(super) fn new(config: HubShared) -> Self {
         Self {
             config,
@@ -97,7 +97,7 @@ impl Shared {
             posts: Mutex::default(),
             bytes: AtomicUsize::new(0),
             ready: Notify::new(),
-            counts: Counts::default(),
+            counts: SharedCounts::default(),
         }
     }
 
@@ -123,9 +123,9 @@ impl Shared {
         &self,
         channel: &str,
         data: &str,
-    ) -> Result<oneshot::Receiver<Result<Position, Refusal>>, Refusal> {
+    ) -> Result<oneshot::Receiver<Result<Position, HubRefusal>>, HubRefusal> {
         let (sender, receiver) = oneshot::channel();
-        self.put(channel, data, Reply::Publisher(sender))?;
+        self.put(channel, data, ReplyTo::Publisher(sender))?;
         Ok(receiver)
     }
 
@@ -135,24 +135,24 @@ impl Shared {
     /// When nobody can be asked now.
     pub(super) fn post_for(
         &self,
-        from: &Asker<'_>,
+        from: &PublishingClient<'_>,
         channel: &str,
         data: &str,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), HubRefusal> {
         let id = from.id.map(str::to_owned);
-        let reply = Reply::Client(from.event_loop, from.visit, id);
+        let reply = ReplyTo::Client(from.event_loop, from.visit, id);
         self.put(channel, data, reply)
     }
 
-    fn put(&self, channel: &str, data: &str, reply: Reply) -> Result<(), Refusal> {
+    fn put(&self, channel: &str, data: &str, reply: ReplyTo) -> Result<(), HubRefusal> {
         let mut posts = lock(&self.posts);
         // Asked under the lock, so that nothing comes in when it was emptied at the end of a session.
         if !self.is_joined() {
-            return Err(Refusal::Away);
+            return Err(HubRefusal::SharedLogUnavailable);
         }
         let bytes = self.bytes.load(Ordering::Relaxed);
         if posts.len() >= POSTS_MAX || bytes >= BYTES_MAX {
-            return Err(Refusal::Behind);
+            return Err(HubRefusal::Behind);
         }
         let post = Post {
             channel: channel.to_owned(),
@@ -174,7 +174,7 @@ impl Shared {
     }
 
     /// Tells whoever published what became of it.
-    fn reply(&self, world: &World, post: Post, done: Result<u64, Refusal>) {
+    fn reply(&self, broker: &Broker, post: Post, done: Result<u64, HubRefusal>) {
         self.bytes.fetch_sub(post.size(), Ordering::Relaxed);
         let count = match done {
             Ok(_) => &self.counts.posted,
@@ -182,12 +182,12 @@ impl Shared {
         };
         count.fetch_add(1, Ordering::Relaxed);
         match post.reply {
-            Reply::Publisher(sender) => {
+            ReplyTo::Publisher(sender) => {
                 let epoch = self.epoch.load(Ordering::Acquire);
                 // Who does not wait any more does not want to know.
                 let _ = sender.send(done.map(|offset| Position { epoch, offset }));
             }
-            Reply::Client(event_loop, visit, id) => world.inbox(event_loop).write(Letter {
+            ReplyTo::Client(event_loop, visit, id) => broker.inbox(event_loop).write(Letter {
                 visit,
                 channel: post.channel,
                 id,

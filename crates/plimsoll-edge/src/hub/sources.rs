@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use plimsoll_config::edge::{HubSource, HubSourceKind, ServerTls};
-use plimsoll_hub::Refusal;
+use plimsoll_hub::HubRefusal;
 use tokio::io::AsyncReadExt as _;
 use tokio::task::JoinHandle;
 
 use super::InUse;
+use super::broker::Broker;
 use super::dial::{self, PATIENCE};
 use super::redis::{CATCHING_UP, PAUSES};
 use super::view::SourceView;
-use super::world::World;
 use crate::lock::lock;
-use crate::notice::Tell;
+use crate::notice::NoticeSink;
 use crate::upstream::Upstream;
 
 /// When nothing was said for so long, a source is asked whether it is there.
@@ -31,7 +31,7 @@ const READ_LEN: usize = 64 * 1024;
 
 /// A source, and what has come from it.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct SourceState {
     config: HubSource,
     is_there: AtomicBool,
     /// Messages that were published.
@@ -42,7 +42,7 @@ pub(super) struct Source {
     losses: AtomicU64,
 }
 
-impl Source {
+impl SourceState {
     /// What there is to see of it.
     pub(super) fn view(&self) -> SourceView {
         let names = self.config.names.join(" ");
@@ -57,23 +57,23 @@ impl Source {
 }
 
 /// A task that ends with this.
-struct Task(JoinHandle<Infallible>);
+struct AbortOnDrop(JoinHandle<Infallible>);
 
-impl Drop for Task {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
 /// A source that is listened to.
-struct Hearing {
-    world: Arc<World>,
-    source: Arc<Source>,
-    _task: Task,
+struct SourceListener {
+    broker: Arc<Broker>,
+    source: Arc<SourceState>,
+    _task: AbortOnDrop,
 }
 
 /// Listens as long as the configuration says so; a reload that says the same interrupts nothing.
-pub(crate) async fn keep_hearing(in_use: InUse<'_>) {
+pub(crate) async fn run_sources(in_use: InUse<'_>) {
     let mut all = Vec::new();
     loop {
         follow(&mut all, in_use);
@@ -82,56 +82,58 @@ pub(crate) async fn keep_hearing(in_use: InUse<'_>) {
 }
 
 /// Lets those go that are not wanted any more, and begins with those that are new.
-fn follow(all: &mut Vec<Hearing>, in_use: InUse<'_>) {
+fn follow(all: &mut Vec<SourceListener>, in_use: InUse<'_>) {
     let Some(hub) = in_use.hub() else {
         return all.clear();
     };
-    let (world, wanted) = (&hub.world, &hub.config.sources);
-    all.retain(|one| Arc::ptr_eq(world, &one.world) && wanted.contains(&one.source.config));
+    let (broker, wanted) = (&hub.broker, &hub.config.sources);
+    all.retain(|listener| {
+        Arc::ptr_eq(broker, &listener.broker) && wanted.contains(&listener.source.config)
+    });
     for config in wanted {
-        if all.iter().all(|one| one.source.config != *config) {
-            all.push(hear(world, config, in_use.tell));
+        if all.iter().all(|listener| listener.source.config != *config) {
+            all.push(start_listener(broker, config, in_use.report));
         }
     }
-    let sources = all.iter().map(|one| Arc::clone(&one.source));
-    *lock(&world.sources) = sources.collect();
+    let sources = all.iter().map(|listener| Arc::clone(&listener.source));
+    *lock(&broker.sources) = sources.collect();
 }
 
 /// Begins to listen.
-fn hear(world: &Arc<World>, config: &HubSource, tell: &Tell) -> Hearing {
-    let source = Arc::new(Source {
+fn start_listener(broker: &Arc<Broker>, config: &HubSource, report: &NoticeSink) -> SourceListener {
+    let source = Arc::new(SourceState {
         config: config.clone(),
         is_there: AtomicBool::new(false),
         messages: AtomicU64::new(0),
         refused: AtomicU64::new(0),
         losses: AtomicU64::new(0),
     });
-    let mut ear = Ear {
-        world: Arc::clone(world),
+    let mut session = SourceSession {
+        broker: Arc::clone(broker),
         source: Arc::clone(&source),
-        tell: Arc::clone(tell),
-        is_told_of_refusal: false,
+        report: Arc::clone(report),
+        is_refusal_reported: false,
         was_there: None,
     };
-    let listening = async move { ear.listen().await };
-    Hearing {
-        world: Arc::clone(world),
+    let listening = async move { session.listen().await };
+    SourceListener {
+        broker: Arc::clone(broker),
         source,
-        _task: Task(tokio::spawn(listening)),
+        _task: AbortOnDrop(tokio::spawn(listening)),
     }
 }
 
 /// What is known of a source over several connections.
-struct Ear {
-    world: Arc<World>,
-    source: Arc<Source>,
-    tell: Tell,
-    is_told_of_refusal: bool,
+struct SourceSession {
+    broker: Arc<Broker>,
+    source: Arc<SourceState>,
+    report: NoticeSink,
+    is_refusal_reported: bool,
     /// Whether it was there last; `None` before anybody has looked.
     was_there: Option<bool>,
 }
 
-impl Ear {
+impl SourceSession {
     /// Listens, and returns when the source is gone and back.
     async fn listen(&mut self) -> Infallible {
         let mut pause = PAUSES.0;
@@ -152,7 +154,7 @@ impl Ear {
             source.is_there.store(false, Ordering::Relaxed);
             if self.was_there != Some(false) {
                 let title = config.title();
-                (self.tell)(&format!(
+                (self.report)(&format!(
                     "{title} is not there: {why}; it is tried again and again"
                 ));
                 source.losses.fetch_add(1, Ordering::Relaxed);
@@ -170,7 +172,7 @@ impl Ear {
         if self.was_there != Some(true) {
             self.was_there = Some(true);
             let title = self.source.config.title();
-            (self.tell)(&format!("messages of {title} go to the hub"));
+            (self.report)(&format!("messages of {title} go to the hub"));
         }
     }
 
@@ -179,15 +181,15 @@ impl Ear {
     async fn publish(&mut self, name: &str, data: &str) {
         let channel = self.source.config.channel_of(name);
         let done = loop {
-            let done = match self.world.publish(&channel, data) {
-                Err(Refusal::NotJson) => {
+            let done = match self.broker.publish(&channel, data) {
+                Err(HubRefusal::NotJson) => {
                     let quoted = serde_json::Value::from(data).to_string();
-                    self.world.publish(&channel, &quoted)
+                    self.broker.publish(&channel, &quoted)
                 }
                 done => done,
             };
             match done {
-                Err(Refusal::Behind) => tokio::time::sleep(CATCHING_UP).await,
+                Err(HubRefusal::Behind) => tokio::time::sleep(CATCHING_UP).await,
                 done => break done.map(drop),
             }
         };
@@ -197,11 +199,11 @@ impl Ear {
         };
         count.fetch_add(1, Ordering::Relaxed);
         if let Err(why) = done
-            && !self.is_told_of_refusal
+            && !self.is_refusal_reported
         {
-            self.is_told_of_refusal = true;
+            self.is_refusal_reported = true;
             let title = self.source.config.title();
-            (self.tell)(&format!(
+            (self.report)(&format!(
                 "a message of {title} to the channel `{channel}` is not sent: {why}; others are not told of"
             ));
         }
@@ -209,14 +211,14 @@ impl Ear {
 }
 
 /// A connection on which is read what comes.
-pub(super) struct Line {
+pub(super) struct BufferedConnection {
     stream: Upstream,
     held: Vec<u8>,
     /// Bytes of `held` that are read.
     taken: usize,
 }
 
-impl Line {
+impl BufferedConnection {
     pub(super) async fn open(host: &str, port: u16) -> Result<Self, String> {
         Ok(Self {
             stream: Upstream::Plain(dial::connect(host, port).await?),
@@ -288,7 +290,7 @@ impl Line {
 
     /// Waits for more; asks by `question` whether anybody is there when nothing comes for long. `is_asked` is kept between
     /// calls.
-    async fn more_or_ask(&mut self, is_asked: &mut bool, question: &[u8]) -> Result<(), String> {
+    async fn more_or_ping(&mut self, is_asked: &mut bool, question: &[u8]) -> Result<(), String> {
         let patience = if *is_asked { PATIENCE } else { SILENCE };
         if self.more(patience).await? {
             *is_asked = false;

@@ -25,12 +25,12 @@ struct Template {
     selector: Selector,
     name: String,
     /// When somebody wanted it last.
-    wanted_ms: u64,
+    requested_ms: u64,
 }
 
 /// What became of a template that is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum TemplateAdmission {
     /// It was there.
     Known,
     /// It begins.
@@ -41,26 +41,33 @@ pub(super) enum Wanted {
 
 impl Templates {
     /// Somebody is about to subscribe to a template. Those go whose channel has ended.
-    pub(super) fn want(&self, now_ms: u64, name: &str, lives: impl Fn(&str) -> bool) -> Wanted {
+    pub(super) fn want(
+        &self,
+        now_ms: u64,
+        name: &str,
+        lives: impl Fn(&str) -> bool,
+    ) -> TemplateAdmission {
         let mut all = lock(&self.all);
-        if let Some(one) = all.iter_mut().find(|one| one.name == name) {
-            one.wanted_ms = now_ms;
-            return Wanted::Known;
+        if let Some(template) = all.iter_mut().find(|template| template.name == name) {
+            template.requested_ms = now_ms;
+            return TemplateAdmission::Known;
         }
-        all.retain(|one| now_ms.saturating_sub(one.wanted_ms) < GRACE_MS || lives(&one.name));
+        all.retain(|template| {
+            now_ms.saturating_sub(template.requested_ms) < GRACE_MS || lives(&template.name)
+        });
         let is_full = all.len() >= TEMPLATES_MAX;
         if !is_full {
             all.push(Template {
                 selector: Selector::new(name),
                 name: name.to_owned(),
-                wanted_ms: now_ms,
+                requested_ms: now_ms,
             });
         }
         self.count.store(all.len(), Ordering::Release);
         if is_full {
-            Wanted::TooMany
+            TemplateAdmission::TooMany
         } else {
-            Wanted::New
+            TemplateAdmission::New
         }
     }
 
@@ -72,8 +79,8 @@ impl Templates {
         let all = lock(&self.all);
         let meant = all
             .iter()
-            .filter(|one| one.name != channel && one.selector.matches(channel));
-        meant.map(|one| one.name.clone()).collect()
+            .filter(|template| template.name != channel && template.selector.matches(channel));
+        meant.map(|template| template.name.clone()).collect()
     }
 }
 
@@ -85,21 +92,30 @@ mod tests {
     fn templates_come_and_go() {
         let templates = Templates::default();
         assert!(templates.of("/a/1").is_empty());
-        assert_eq!(templates.want(0, "/a/{id}", |_| false), Wanted::New);
-        assert_eq!(templates.want(5, "/a/{id}", |_| false), Wanted::Known);
-        assert_eq!(templates.want(5, "*", |_| false), Wanted::New);
+        assert_eq!(
+            templates.want(0, "/a/{id}", |_| false),
+            TemplateAdmission::New
+        );
+        assert_eq!(
+            templates.want(5, "/a/{id}", |_| false),
+            TemplateAdmission::Known
+        );
+        assert_eq!(templates.want(5, "*", |_| false), TemplateAdmission::New);
         assert_eq!(templates.of("/a/1"), ["/a/{id}", "*"]);
         assert_eq!(templates.of("/b/1"), ["*"]);
         for number in 0..TEMPLATES_MAX - 2 {
             let name = format!("/{number}/{{id}}");
-            assert_eq!(templates.want(6, &name, |_| false), Wanted::New);
+            assert_eq!(templates.want(6, &name, |_| false), TemplateAdmission::New);
         }
-        assert_eq!(templates.want(7, "/x/{id}", |_| false), Wanted::TooMany);
+        assert_eq!(
+            templates.want(7, "/x/{id}", |_| false),
+            TemplateAdmission::TooMany
+        );
         // What somebody still subscribes to stays.
         let later = 7 + GRACE_MS;
         assert_eq!(
             templates.want(later, "/x/{id}", |name| name == "*"),
-            Wanted::New
+            TemplateAdmission::New
         );
         assert_eq!(templates.of("/a/1"), ["*"]);
     }

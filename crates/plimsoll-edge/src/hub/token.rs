@@ -8,16 +8,16 @@ use std::rc::Rc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use plimsoll_config::edge::{HubHooks, HubKey, HubTokens};
-use plimsoll_hub::Refusal;
-use plimsoll_hub::desk::{Rights, Wish};
+use plimsoll_hub::HubRefusal;
+use plimsoll_hub::command_handler::{ClientRequest, Rights};
 use plimsoll_hub::pattern::Pattern;
 use plimsoll_hub::topics::{Selector, bounded};
 use ring::{hmac, signature};
 use serde::Deserialize;
 
+use super::connection_quota::{ConnectionLimits, ConnectionSlot};
 use super::dialog::Dialog;
 use super::hooks::decide_reading;
-use super::ledger::{Bounds, Place};
 
 /// Longest token, bytes.
 const LEN_MAX: usize = 8192;
@@ -29,13 +29,13 @@ const USER_LEN_MAX: usize = 200;
 const AHEAD_S: f64 = 30.0;
 
 /// Who is told by tokens what they may do.
-pub(crate) struct Gate {
-    key: Key,
+pub(crate) struct TokenGate {
+    key: VerificationKey,
     audience: Option<String>,
     public: Vec<Pattern>,
 }
 
-enum Key {
+enum VerificationKey {
     Secret(hmac::Key),
     Rsa(Vec<u8>),
     P256(Vec<u8>),
@@ -54,7 +54,7 @@ pub(crate) struct Grant {
     /// Its end, s since 1970.
     until_s: f64,
     /// What its bearer's connection is counted as.
-    places: Vec<Place>,
+    places: Vec<ConnectionSlot>,
 }
 
 #[derive(Deserialize)]
@@ -90,28 +90,32 @@ struct Topics {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Audience {
-    One(String),
+    Single(String),
     Several(Vec<String>),
 }
 
-impl Gate {
+impl TokenGate {
     pub(super) fn new(config: &HubTokens) -> Self {
         Self {
             key: match &config.key {
                 HubKey::Secret(secret) => {
-                    Key::Secret(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()))
+                    VerificationKey::Secret(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()))
                 }
-                HubKey::Rsa(der) => Key::Rsa(der.clone()),
-                HubKey::P256(point) => Key::P256(point.clone()),
+                HubKey::Rsa(der) => VerificationKey::Rsa(der.clone()),
+                HubKey::P256(point) => VerificationKey::P256(point.clone()),
             },
             audience: config.audience.clone(),
-            public: config.public.iter().map(|one| Pattern::new(one)).collect(),
+            public: config
+                .public
+                .iter()
+                .map(|pattern| Pattern::new(pattern))
+                .collect(),
         }
     }
 
     /// Whether everybody may read a channel.
     pub(crate) fn is_public(&self, channel: &str) -> bool {
-        self.public.iter().any(|one| one.matches(channel))
+        self.public.iter().any(|pattern| pattern.matches(channel))
     }
 
     /// What a token lets its bearer do now.
@@ -123,14 +127,17 @@ impl Gate {
         if token.len() > LEN_MAX {
             return Err("the token is longer than 8192 bytes");
         }
-        let (said, signature) = token.rsplit_once('.').ok_or(FORM)?;
-        let (header, claims) = said.split_once('.').ok_or(FORM)?;
-        let decode = |part: &str| BASE64.decode(part).map_err(|_| FORM);
+        let (signing_input, signature) = token.rsplit_once('.').ok_or(FORM)?;
+        let (header, claims) = signing_input.split_once('.').ok_or(FORM)?;
+        let decode = |segment: &str| BASE64.decode(segment).map_err(|_| FORM);
         let header: Header = serde_json::from_slice(&decode(header)?).map_err(|_| FORM)?;
         if header.alg != self.key.algorithm() || header.crit.is_some() {
             return Err(self.key.other());
         }
-        if !self.key.has_signed(said.as_bytes(), &decode(signature)?) {
+        if !self
+            .key
+            .has_signed(signing_input.as_bytes(), &decode(signature)?)
+        {
             return Err("the signature of the token is not valid");
         }
         let claims = serde_json::from_slice(&decode(claims)?);
@@ -149,7 +156,7 @@ impl Gate {
             return Err("the token is not valid yet");
         }
         let is_meant = |wanted: &String| match &claims.aud {
-            Some(Audience::One(one)) => one == wanted,
+            Some(Audience::Single(audience)) => audience == wanted,
             Some(Audience::Several(all)) => all.contains(wanted),
             None => false,
         };
@@ -173,10 +180,10 @@ impl Gate {
 }
 
 fn selectors(texts: &[String]) -> Vec<Selector> {
-    texts.iter().map(|one| Selector::new(one)).collect()
+    texts.iter().map(|text| Selector::new(text)).collect()
 }
 
-impl Key {
+impl VerificationKey {
     fn algorithm(&self) -> &'static str {
         match self {
             Self::Secret(_) => "HS256",
@@ -193,26 +200,26 @@ impl Key {
         }
     }
 
-    fn has_signed(&self, said: &[u8], signature: &[u8]) -> bool {
+    fn has_signed(&self, signing_input: &[u8], signature: &[u8]) -> bool {
         match self {
-            Self::Secret(key) => hmac::verify(key, said, signature).is_ok(),
+            Self::Secret(key) => hmac::verify(key, signing_input, signature).is_ok(),
             Self::Rsa(der) => {
                 let scheme = &signature::RSA_PKCS1_2048_8192_SHA256;
                 signature::UnparsedPublicKey::new(scheme, der)
-                    .verify(said, signature)
+                    .verify(signing_input, signature)
                     .is_ok()
             }
             Self::P256(point) => {
                 let scheme = &signature::ECDSA_P256_SHA256_FIXED;
                 signature::UnparsedPublicKey::new(scheme, point)
-                    .verify(said, signature)
+                    .verify(signing_input, signature)
                     .is_ok()
             }
         }
     }
 }
 
-impl fmt::Debug for Gate {
+impl fmt::Debug for TokenGate {
     // A key is shown to nobody.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.key.algorithm())
@@ -240,7 +247,7 @@ impl Grant {
         if subscribe.len().max(publish.len()) > PATTERNS_MAX {
             return Err("there are more than 100 patterns of one kind");
         }
-        let patterns = |texts: &[String]| texts.iter().map(|one| Pattern::new(one)).collect();
+        let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
         Ok(Self {
             subscribe: patterns(subscribe),
             publish: patterns(publish),
@@ -253,12 +260,12 @@ impl Grant {
     }
 
     /// What a token says to a hub of Mercure goes with it.
-    fn add_topics(&mut self, said: &Topics) -> Result<(), &'static str> {
-        if said.subscribe.len().max(said.publish.len()) > PATTERNS_MAX {
+    fn add_topics(&mut self, topics: &Topics) -> Result<(), &'static str> {
+        if topics.subscribe.len().max(topics.publish.len()) > PATTERNS_MAX {
             return Err("there are more than 100 patterns of one kind");
         }
-        self.topics = selectors(&said.subscribe);
-        self.posts = selectors(&said.publish);
+        self.topics = selectors(&topics.subscribe);
+        self.posts = selectors(&topics.publish);
         Ok(())
     }
 
@@ -282,7 +289,7 @@ impl Grant {
     /// In words, when there are too many.
     pub(crate) fn count(
         &mut self,
-        bounds: &Bounds,
+        bounds: &ConnectionLimits,
         token: Option<&str>,
         before: Option<&Self>,
     ) -> Result<(), &'static str> {
@@ -298,7 +305,7 @@ impl Grant {
 
     /// Whether its bearer may publish to a topic at Mercure's door.
     pub(crate) fn may_post(&self, topic: &str) -> bool {
-        self.posts.iter().any(|one| one.matches(topic))
+        self.posts.iter().any(|selector| selector.matches(topic))
     }
 
     /// How long it lasts, s; `None` when it is over.
@@ -308,9 +315,9 @@ impl Grant {
 }
 
 /// What one client may do now.
-pub(crate) struct Access<'a> {
+pub(crate) struct ClientAccess<'a> {
     /// `None` lets everybody read everything.
-    pub(crate) gate: Option<&'a Gate>,
+    pub(crate) gate: Option<&'a TokenGate>,
     pub(crate) grant: &'a mut Option<Box<Grant>>,
     /// It is known by its name, or by none, in channels that it subscribed to.
     pub(crate) is_known: bool,
@@ -322,10 +329,10 @@ pub(crate) struct Access<'a> {
     /// Channels about which it has said yes.
     pub(crate) settled: &'a [String],
     /// How many connections there may be.
-    pub(crate) bounds: Option<&'a Bounds>,
+    pub(crate) bounds: Option<&'a ConnectionLimits>,
 }
 
-impl Access<'_> {
+impl ClientAccess<'_> {
     fn is_settled(&self, channel: &str) -> bool {
         self.settled.iter().any(|settled| settled == channel)
     }
@@ -338,7 +345,7 @@ impl Access<'_> {
     }
 }
 
-impl Rights for Access<'_> {
+impl Rights for ClientAccess<'_> {
     fn may_subscribe(&self, channel: &str) -> bool {
         // A template is read by who may read all that it means.
         let name = bounded(channel);
@@ -349,15 +356,18 @@ impl Rights for Access<'_> {
         is_public
             || self.is_settled(channel)
             || self.lets(|grant| {
-                grant.subscribe.iter().any(|one| one.matches(&name))
-                    || grant.topics.iter().any(|one| one.matches(channel))
+                grant.subscribe.iter().any(|pattern| pattern.matches(&name))
+                    || grant
+                        .topics
+                        .iter()
+                        .any(|selector| selector.matches(channel))
             })
     }
 
     fn may_publish(&self, channel: &str) -> bool {
         let decides = |hooks: &HubHooks| hooks.connect.is_some() || hooks.publish.is_some();
         let is_public = self.gate.is_none() && !self.hooks.is_some_and(decides);
-        let is_meant = |grant: &Grant| grant.publish.iter().any(|one| one.matches(channel));
+        let is_meant = |grant: &Grant| grant.publish.iter().any(|pattern| pattern.matches(channel));
         is_public || self.is_settled(channel) || self.lets(is_meant)
     }
 
@@ -365,10 +375,10 @@ impl Rights for Access<'_> {
         self.dialog.is_some() && self.hooks.is_some_and(|hooks| hooks.publish.is_some())
     }
 
-    fn defer(&mut self, wish: Wish<'_>, id: Option<&str>) -> Result<bool, Refusal> {
+    fn defer(&mut self, request: ClientRequest<'_>, id: Option<&str>) -> Result<bool, HubRefusal> {
         match (&mut self.dialog, self.hooks) {
-            (Some(dialog), Some(hooks)) => dialog.defer(hooks, wish, id),
-            _ if matches!(wish, Wish::Send(_)) => Err(Refusal::NotHeard),
+            (Some(dialog), Some(hooks)) => dialog.defer(hooks, request, id),
+            _ if matches!(request, ClientRequest::Send(_)) => Err(HubRefusal::NoMessageHook),
             _ => Ok(false),
         }
     }

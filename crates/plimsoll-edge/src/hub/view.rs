@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use plimsoll_hub::channels::Seen;
+use plimsoll_hub::channels::ChannelStats;
 
-use super::{Hub, hooks};
-use crate::figures::{Figures, TimesSum};
+use super::{ActiveHub, hooks};
 use crate::lock::lock;
+use crate::loop_metrics::{LoopMetrics, TimesSum};
 
 /// Channels that are told of one by one.
 const LARGEST: usize = 10;
@@ -39,13 +39,13 @@ pub(crate) struct HubView {
     /// From when a message goes out until a loop has written it to its clients.
     pub(crate) lag: TimesSum,
     /// Questions to an application by hook and answer, and how many wait for theirs now.
-    pub(crate) hooks: Option<(hooks::Seen, u64)>,
+    pub(crate) hooks: Option<(hooks::HookCountRows, u64)>,
     /// What it shares with other edges.
     pub(crate) shared: Option<SharedView>,
     /// What it listens to.
     pub(crate) sources: Vec<SourceView>,
     /// The channels with most subscribers.
-    pub(crate) largest: Vec<Seen>,
+    pub(crate) largest: Vec<ChannelStats>,
 }
 
 /// A program whose messages go to the hub.
@@ -74,43 +74,44 @@ pub(crate) struct SharedView {
     pub(crate) lost: u64,
 }
 
-impl Hub {
+impl ActiveHub {
     /// What there is to see of it, in these loops.
-    pub(crate) fn view(&self, loops: &[std::sync::Arc<Figures>]) -> HubView {
-        let (channels, history_bytes) = self.world.held();
-        let counts = &self.world.counts;
-        let mut seen = HubView {
+    pub(crate) fn view(&self, loops: &[std::sync::Arc<LoopMetrics>]) -> HubView {
+        let (channels, history_bytes) = self.broker.held();
+        let counts = &self.broker.counts;
+        let mut view = HubView {
             channels: channels as u64,
             history_bytes: history_bytes as u64,
             published: counts.published.load(Ordering::Relaxed),
-            largest: self.world.largest(LARGEST),
+            largest: self.broker.largest(LARGEST),
             held: counts.held.load(Ordering::Relaxed),
             messages: counts.messages.load(Ordering::Relaxed),
             ..HubView::default()
         };
         let hooks = self.hooks.as_ref();
-        seen.hooks = hooks.map(|hooks| (self.world.asked.seen(), hooks.waiting() as u64));
-        seen.shared = self.world.shared.as_ref().map(|shared| SharedView {
+        view.hooks =
+            hooks.map(|hooks| (self.broker.hook_counts.snapshot(), hooks.waiting() as u64));
+        view.shared = self.broker.shared.as_ref().map(|shared| SharedView {
             is_joined: shared.is_joined(),
             posted: shared.counts.posted.load(Ordering::Relaxed),
             refused: shared.counts.refused.load(Ordering::Relaxed),
             read: shared.counts.read.load(Ordering::Relaxed),
             lost: shared.counts.lost.load(Ordering::Relaxed),
         });
-        let sources = lock(&self.world.sources);
-        seen.sources = sources.iter().map(|source| source.view()).collect();
+        let sources = lock(&self.broker.sources);
+        view.sources = sources.iter().map(|source| source.view()).collect();
         drop(sources);
         for figures in loops {
-            seen.sockets += figures.hub_sockets.get();
-            seen.events += figures.hub_events.get();
-            seen.mercure += figures.hub_mercure.get();
-            seen.delivered += figures.hub_delivered.get();
-            seen.dropped += figures.hub_dropped.get();
-            seen.disconnected += figures.hub_disconnected.get();
-            seen.recovered += figures.hub_recovered.get();
-            seen.unrecovered += figures.hub_unrecovered.get();
-            figures.hub_lag.add_to(&mut seen.lag);
+            view.sockets += figures.hub_sockets.get();
+            view.events += figures.hub_events.get();
+            view.mercure += figures.hub_mercure.get();
+            view.delivered += figures.hub_delivered.get();
+            view.dropped += figures.hub_dropped.get();
+            view.disconnected += figures.hub_disconnected.get();
+            view.recovered += figures.hub_recovered.get();
+            view.unrecovered += figures.hub_unrecovered.get();
+            figures.hub_lag.add_to(&mut view.lag);
         }
-        seen
+        view
     }
 }

@@ -1,10 +1,10 @@
 //! What is told of copies on disk.
 
-use super::Page;
+use super::Exposition;
 use crate::cache::disk::DiskView;
 
 /// What is held of copies on disk.
-pub(super) fn page(page: &mut Page, disk: &DiskView) {
+pub(super) fn page(page: &mut Exposition, disk: &DiskView) {
     let gauges = [
         (
             "cache_disk_size_bytes",

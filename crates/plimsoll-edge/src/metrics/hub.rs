@@ -1,10 +1,10 @@
 //! What is told of the hub.
 
-use super::Page;
+use super::Exposition;
 use crate::hub::{HubView, SharedView, SourceView};
 
 /// Clients, channels, and what became of messages.
-pub(super) fn page(page: &mut Page, hub: &HubView) {
+pub(super) fn page(page: &mut Exposition, hub: &HubView) {
     page.family("hub_connections", "gauge", "Clients of the hub now");
     for (kind, count) in [
         ("websocket", hub.sockets),
@@ -76,7 +76,7 @@ pub(super) fn page(page: &mut Page, hub: &HubView) {
 }
 
 /// The largest channels, by name.
-fn channels(page: &mut Page, hub: &HubView) {
+fn channels(page: &mut Exposition, hub: &HubView) {
     let help = "Subscribers of the channels that have most";
     page.family("hub_channel_subscribers", "gauge", help);
     for channel in &hub.largest {
@@ -103,7 +103,7 @@ fn channels(page: &mut Page, hub: &HubView) {
 }
 
 /// What an application is asked.
-fn hooks(page: &mut Page, asked: &[(&str, &str, u64)], waiting: u64) {
+fn hooks(page: &mut Exposition, asked: &[(&str, &str, u64)], waiting: u64) {
     let help = "Questions to the application that wait for their answers now";
     page.family("hub_hooks_waiting", "gauge", help);
     page.line("hub_hooks_waiting", &[], waiting);
@@ -119,7 +119,7 @@ fn hooks(page: &mut Page, asked: &[(&str, &str, u64)], waiting: u64) {
 type Count = fn(&SourceView) -> u64;
 
 /// What the hub listens to, by name.
-fn sources(page: &mut Page, sources: &[SourceView]) {
+fn sources(page: &mut Exposition, sources: &[SourceView]) {
     if sources.is_empty() {
         return;
     }
@@ -155,7 +155,7 @@ fn sources(page: &mut Page, sources: &[SourceView]) {
     }
 }
 
-fn sharing(page: &mut Page, shared: &SharedView) {
+fn sharing(page: &mut Exposition, shared: &SharedView) {
     let help = "Whether the Redis or NATS is there that edges share";
     page.family("hub_shared_joined", "gauge", help);
     page.line("hub_shared_joined", &[], u64::from(shared.is_joined));

@@ -122,13 +122,13 @@ mod tests {
         let results = [
             false, false, true, false, false, false, true, false, true, true,
         ];
-        let told: Vec<bool> = results
+        let changes: Vec<bool> = results
             .iter()
             .zip(0..)
             .map(|(&good, now)| health.checked(now, good, &check))
             .collect();
-        let changed: Vec<usize> = (0..10).filter(|&at| told[at]).collect();
-        assert_eq!(changed, [5, 9]);
+        let flips: Vec<usize> = (0..10).filter(|&at| changes[at]).collect();
+        assert_eq!(flips, [5, 9]);
         assert!(health.out_until() <= 9);
         assert_eq!(health.back_since(), Some(9));
     }

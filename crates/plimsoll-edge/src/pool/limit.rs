@@ -11,19 +11,19 @@ const WINDOW_NS: u64 = 250_000_000;
 /// Fewest answers in a window.
 const WINDOW_COUNT: usize = 25;
 /// Most answers that are kept of a window.
-const KEPT_MAX: usize = 1024;
+const SAMPLES_MAX: usize = 1024;
 /// Memory of the long average, answers.
 const LONG: f64 = 600.0;
 
 /// Bounds of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bounds {
+pub(crate) struct LimitBounds {
     pub(crate) start: u32,
     pub(crate) min: u32,
     pub(crate) max: u32,
 }
 
-impl Default for Bounds {
+impl Default for LimitBounds {
     fn default() -> Self {
         Self {
             start: 20,
@@ -35,7 +35,7 @@ impl Default for Bounds {
 
 /// One answer as the limit sees it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct LimitSample {
     /// Time with the server.
     pub(crate) service: Nanoseconds,
     /// Time with the edge, waiting included.
@@ -49,7 +49,7 @@ pub(crate) struct Sample {
 /// Learns a limit.
 #[derive(Debug)]
 pub(crate) struct Learner {
-    bounds: Bounds,
+    bounds: LimitBounds,
     objective: Nanoseconds,
     limit: f64,
     /// Long average of the median, ns; 0 when nothing was learnt.
@@ -57,13 +57,13 @@ pub(crate) struct Learner {
     since: Nanoseconds,
     service: Vec<Nanoseconds>,
     total: Vec<Nanoseconds>,
-    seen: usize,
+    observed: usize,
     in_flight_max: u32,
     overloads: u32,
 }
 
 impl Learner {
-    pub(crate) fn new(bounds: Bounds, objective: Nanoseconds) -> Self {
+    pub(crate) fn new(bounds: LimitBounds, objective: Nanoseconds) -> Self {
         Self {
             bounds,
             objective,
@@ -72,30 +72,30 @@ impl Learner {
             since: 0,
             service: Vec::new(),
             total: Vec::new(),
-            seen: 0,
+            observed: 0,
             in_flight_max: 0,
             overloads: 0,
         }
     }
 
     /// Takes an answer; the new limit when a window ends with it.
-    pub(crate) fn take(&mut self, now: Nanoseconds, sample: Sample) -> Option<u32> {
-        if self.seen == 0 {
+    pub(crate) fn take(&mut self, now: Nanoseconds, sample: LimitSample) -> Option<u32> {
+        if self.observed == 0 {
             self.since = now;
         }
         self.in_flight_max = self.in_flight_max.max(sample.in_flight);
         self.overloads += u32::from(sample.overload);
         // Of a busy window the latest answers count.
-        let place = self.seen % KEPT_MAX;
-        self.seen += 1;
-        if self.service.len() < KEPT_MAX {
+        let place = self.observed % SAMPLES_MAX;
+        self.observed += 1;
+        if self.service.len() < SAMPLES_MAX {
             self.service.push(sample.service);
             self.total.push(sample.total);
         } else {
             self.service[place] = sample.service;
             self.total[place] = sample.total;
         }
-        if self.seen < WINDOW_COUNT || now.saturating_sub(self.since) < WINDOW_NS {
+        if self.observed < WINDOW_COUNT || now.saturating_sub(self.since) < WINDOW_NS {
             return None;
         }
         self.close();
@@ -133,7 +133,7 @@ impl Learner {
         self.limit = self.limit.clamp(min, max);
         self.service.clear();
         self.total.clear();
-        self.seen = 0;
+        self.observed = 0;
         self.in_flight_max = 0;
         self.overloads = 0;
     }
@@ -143,7 +143,7 @@ impl Learner {
             self.base = median;
             return;
         }
-        let weight = (self.seen as f64 / LONG).min(1.0);
+        let weight = (self.observed as f64 / LONG).min(1.0);
         self.base += (median - self.base) * weight * 0.5;
         if self.base > 2.0 * median {
             self.base *= 0.9;
@@ -169,7 +169,7 @@ mod tests {
     /// A server with `workers` that serve one request each for `service_ms`, always asked as much as the limit allows;
     /// the limit after `seconds`.
     fn settle(workers: u32, service_ms: u64, objective_ms: u64, seconds: u64) -> (u32, u64) {
-        let mut learner = Learner::new(Bounds::default(), objective_ms * MS);
+        let mut learner = Learner::new(LimitBounds::default(), objective_ms * MS);
         let mut now = 0;
         let mut latency = 0;
         while now < seconds * 1000 * MS {
@@ -180,7 +180,7 @@ mod tests {
             now += gap;
             learner.take(
                 now,
-                Sample {
+                LimitSample {
                     service: latency,
                     total: latency,
                     in_flight: limit,
@@ -206,12 +206,12 @@ mod tests {
 
     #[test]
     fn overload_shrinks_and_disuse_does_not_grow() {
-        let mut learner = Learner::new(Bounds::default(), 500 * MS);
+        let mut learner = Learner::new(LimitBounds::default(), 500 * MS);
         let mut now = 0;
         for overload in [false, true] {
             for _ in 0..1000 {
                 now += 10 * MS;
-                let sample = Sample {
+                let sample = LimitSample {
                     service: 10 * MS,
                     total: 10 * MS,
                     in_flight: 2,

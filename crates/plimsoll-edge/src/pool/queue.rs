@@ -25,7 +25,7 @@ pub(crate) const SHARES: [f64; 4] = [1.0, 0.95, 0.8, 0.6];
 
 /// Why somebody may not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum QueueRejection {
     /// All places are taken.
     Full,
     /// The wait would be too long, or others go first.
@@ -44,7 +44,7 @@ pub(crate) struct Rules {
 }
 
 #[derive(Debug)]
-pub(crate) struct Queue<T> {
+pub(crate) struct RequestQueue<T> {
     rules: Rules,
     classes: [VecDeque<(T, Nanoseconds)>; 4],
     /// Mean gap between two that leave while others wait, ns; 0 is not known.
@@ -56,7 +56,7 @@ pub(crate) struct Queue<T> {
     standing: bool,
 }
 
-impl<T> Queue<T> {
+impl<T> RequestQueue<T> {
     pub(crate) fn new(rules: Rules) -> Self {
         Self {
             rules,
@@ -79,22 +79,22 @@ impl<T> Queue<T> {
     }
 
     /// Whether somebody of this class may wait; if so it is told how long that will take at most.
-    pub(crate) fn offer(&self, class: Class) -> Result<(), Refused> {
+    pub(crate) fn offer(&self, class: Class) -> Result<(), QueueRejection> {
         let len = self.len();
         let share = SHARES[class as usize];
         if let Some(most) = self.rules.len_max {
             if len >= most as usize {
-                return Err(Refused::Full);
+                return Err(QueueRejection::Full);
             }
             // A queue of a few places has one for everybody.
             return if len as f64 >= (f64::from(most) * share).ceil() {
-                Err(Refused::Shed)
+                Err(QueueRejection::Shed)
             } else {
                 Ok(())
             };
         }
         if len >= LEARNT_MAX {
-            return Err(Refused::Full);
+            return Err(QueueRejection::Full);
         }
         let longest = if self.standing {
             (2 * self.target()).min(self.rules.timeout)
@@ -102,7 +102,7 @@ impl<T> Queue<T> {
             self.rules.timeout
         };
         if self.gap > 0.0 && (len + 1) as f64 * self.gap > longest as f64 * share {
-            return Err(Refused::Shed);
+            return Err(QueueRejection::Shed);
         }
         Ok(())
     }
@@ -158,8 +158,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn queue(len_max: Option<u32>) -> Queue<u32> {
-        Queue::new(Rules {
+    fn queue(len_max: Option<u32>) -> RequestQueue<u32> {
+        RequestQueue::new(Rules {
             len_max,
             timeout: 500 * MS,
             objective: 500 * MS,
@@ -180,18 +180,18 @@ mod tests {
             assert_eq!(queue.offer(class), Ok(()));
             queue.push(who, class, 0);
         }
-        assert_eq!(queue.offer(Class::Sheddable), Err(Refused::Shed));
+        assert_eq!(queue.offer(Class::Sheddable), Err(QueueRejection::Shed));
         assert_eq!(queue.offer(Class::SheddablePlus), Ok(()));
         for who in 7..11 {
             queue.push(who, Class::CriticalPlus, 0);
         }
-        assert_eq!(queue.offer(Class::CriticalPlus), Err(Refused::Full));
+        assert_eq!(queue.offer(Class::CriticalPlus), Err(QueueRejection::Full));
         let order: Vec<u32> = std::iter::from_fn(|| queue.pop(MS)).collect();
         assert_eq!(order, [4, 7, 8, 9, 10, 2, 3, 6, 1, 5]);
     }
 
     /// Ten arrivals for each one that leaves, every 10 ms: the waits of those who leave, ms, and who was refused.
-    fn overload(mut queue: Queue<u32>, seconds: u64) -> (Vec<u64>, u64) {
+    fn overload(mut queue: RequestQueue<u32>, seconds: u64) -> (Vec<u64>, u64) {
         let (mut waits, mut refused) = (Vec::new(), 0);
         let mut came = std::collections::HashMap::new();
         let mut who = 0;

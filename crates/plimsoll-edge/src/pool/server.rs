@@ -8,7 +8,7 @@ use plimsoll_config::edge::{self, Ceiling, Check, Eject};
 
 use super::health::Health;
 use super::latency::PeakEwma;
-use super::limit::{Bounds, Learner, Sample};
+use super::limit::{Learner, LimitBounds, LimitSample};
 use super::{ceiling, lock};
 use crate::clock::{Nanoseconds, nanoseconds};
 use crate::hash::hash;
@@ -40,12 +40,12 @@ impl Slots {
 /// Why connections to a server cannot be made, to be told once.
 #[derive(Debug, Default)]
 struct News {
-    fault: Option<String>,
-    is_told: bool,
+    error: Option<String>,
+    is_reported: bool,
 }
 
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct UpstreamServer {
     pub(crate) id: usize,
     /// Place of its idle connections in every loop.
     pub(crate) slot: usize,
@@ -75,14 +75,18 @@ pub(crate) struct Server {
     news: Mutex<News>,
 }
 
-impl Drop for Server {
+impl Drop for UpstreamServer {
     fn drop(&mut self) {
         lock(&SLOTS).free.push(self.slot);
     }
 }
 
-impl Server {
-    pub(crate) fn new(server: &edge::Server, pool: &edge::Pool, secure: Option<Secure>) -> Self {
+impl UpstreamServer {
+    pub(crate) fn new(
+        server: &edge::ServerConfig,
+        pool: &edge::PoolConfig,
+        secure: Option<Secure>,
+    ) -> Self {
         let new = Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             slot: lock(&SLOTS).take(),
@@ -110,7 +114,7 @@ impl Server {
     }
 
     /// Follows a new configuration; what was learnt stays.
-    pub(crate) fn follow(&self, server: &edge::Server, pool: &edge::Pool) {
+    pub(crate) fn follow(&self, server: &edge::ServerConfig, pool: &edge::PoolConfig) {
         self.weight.store(server.weight, Ordering::Relaxed);
         let is_near = server.zone.is_some() && server.zone == pool.zone;
         self.is_near.store(is_near, Ordering::Relaxed);
@@ -123,7 +127,7 @@ impl Server {
             }
             Ceiling::Adaptive => {
                 let learns = learner.get_or_insert_with(|| {
-                    Learner::new(Bounds::default(), nanoseconds(pool.objective))
+                    Learner::new(LimitBounds::default(), nanoseconds(pool.objective))
                 });
                 self.limit.store(learns.current(), Ordering::Relaxed);
             }
@@ -155,12 +159,12 @@ impl Server {
     }
 
     /// Takes note of why no connection can be made.
-    pub(crate) fn note_fault(&self, fault: String) {
+    pub(crate) fn note_error(&self, error: String) {
         let mut news = lock(&self.news);
-        if news.fault.as_ref() != Some(&fault) {
+        if news.error.as_ref() != Some(&error) {
             *news = News {
-                fault: Some(fault),
-                is_told: false,
+                error: Some(error),
+                is_reported: false,
             };
         }
     }
@@ -168,10 +172,10 @@ impl Server {
     /// What was noted and not told yet.
     pub(crate) fn take_news(&self) -> Option<String> {
         let mut news = lock(&self.news);
-        if std::mem::replace(&mut news.is_told, true) {
+        if std::mem::replace(&mut news.is_reported, true) {
             return None;
         }
-        news.fault.clone()
+        news.error.clone()
     }
 
     /// For how long it has been back; for ever when it never was out.
@@ -183,7 +187,7 @@ impl Server {
     }
 
     /// Whether there seems to be room within a share of the limit.
-    pub(crate) fn has_room(&self, share: f64) -> bool {
+    pub(crate) fn has_capacity(&self, share: f64) -> bool {
         self.in_flight() < self.places(share)
     }
 
@@ -216,12 +220,12 @@ impl Server {
     }
 
     /// Takes note of an answer's times; `compared` when there are servers to compare it with.
-    pub(crate) fn observe(&self, now: Nanoseconds, sample: Sample, compared: bool) {
+    pub(crate) fn observe(&self, now: Nanoseconds, sample: LimitSample, compared: bool) {
         if compared {
             self.latency.observe(now, sample.service);
         }
         let mut learner = lock(&self.learner);
-        if let Some(limit) = learner.as_mut().and_then(|one| one.take(now, sample)) {
+        if let Some(limit) = learner.as_mut().and_then(|inner| inner.take(now, sample)) {
             self.limit.store(limit, Ordering::Relaxed);
         }
     }

@@ -2,24 +2,24 @@ use std::task::{Context, Waker};
 
 use super::*;
 
-fn server(name: &str, max_in_flight: u32) -> edge::Server {
-    edge::Server {
+fn server(name: &str, max_in_flight: u32) -> edge::ServerConfig {
+    edge::ServerConfig {
         name: name.to_owned(),
         max_in_flight: Some(max_in_flight),
-        ..edge::Server::at("127.0.0.1:1".parse().unwrap())
+        ..edge::ServerConfig::at("127.0.0.1:1".parse().unwrap())
     }
 }
 
-fn pool(servers: Vec<edge::Server>, queue: u32) -> Arc<Pool> {
-    let config = edge::Pool {
+fn pool(servers: Vec<edge::ServerConfig>, queue: u32) -> Arc<UpstreamPool> {
+    let config = edge::PoolConfig {
         queue: Some(queue),
-        ..edge::Pool::new("app", servers)
+        ..edge::PoolConfig::new("app", servers)
     };
-    Arc::new(Pool::new(&config, None, Clock::start()).unwrap())
+    Arc::new(UpstreamPool::new(&config, None, EdgeClock::start()).unwrap())
 }
 
-fn asker() -> Asker {
-    Asker {
+fn request() -> PoolRequest {
+    PoolRequest {
         class: Class::CriticalPlus,
         key: 0,
         sticky: None,
@@ -29,17 +29,17 @@ fn asker() -> Asker {
 }
 
 #[track_caller]
-fn granted(entry: Entry) -> Permit {
+fn granted(entry: PoolAdmission) -> Permit {
     match entry {
-        Entry::Granted(permit) => permit,
+        PoolAdmission::Granted(permit) => permit,
         other => panic!("{other:?}"),
     }
 }
 
 #[track_caller]
-fn waits(entry: Entry) -> Arc<Ticket> {
+fn waits(entry: PoolAdmission) -> Arc<Ticket> {
     match entry {
-        Entry::Wait(ticket) => ticket,
+        PoolAdmission::Wait(ticket) => ticket,
         other => panic!("{other:?}"),
     }
 }
@@ -47,13 +47,13 @@ fn waits(entry: Entry) -> Arc<Ticket> {
 #[test]
 fn a_place_that_is_given_back_goes_to_the_next_in_line() {
     let pool = pool(vec![server("a", 2)], 2);
-    let first = granted(pool.enter(&asker()));
-    let second = granted(pool.enter(&asker()));
+    let first = granted(pool.enter(&request()));
+    let second = granted(pool.enter(&request()));
     assert_eq!((first.in_flight, second.in_flight), (1, 2));
-    let (third, fourth) = (waits(pool.enter(&asker())), waits(pool.enter(&asker())));
+    let (third, fourth) = (waits(pool.enter(&request())), waits(pool.enter(&request())));
     assert!(matches!(
-        pool.enter(&asker()),
-        Entry::Refused(Refused::Full)
+        pool.enter(&request()),
+        PoolAdmission::Refused(QueueRejection::Full)
     ));
     assert_eq!(pool.waiting(), 2);
     drop(first);
@@ -70,11 +70,11 @@ fn a_place_that_is_given_back_goes_to_the_next_in_line() {
 #[test]
 fn who_leaves_keeps_no_place() {
     let pool = pool(vec![server("a", 1)], 5);
-    let first = granted(pool.enter(&asker()));
+    let first = granted(pool.enter(&request()));
     let (gone, late, last) = (
-        waits(pool.enter(&asker())),
-        waits(pool.enter(&asker())),
-        waits(pool.enter(&asker())),
+        waits(pool.enter(&request())),
+        waits(pool.enter(&request())),
+        waits(pool.enter(&request())),
     );
     pool.leave(&gone);
     assert_eq!(pool.waiting(), 2);
@@ -88,17 +88,17 @@ fn who_leaves_keeps_no_place() {
 #[test]
 fn lower_classes_leave_places_for_higher_ones() {
     let pool = pool(vec![server("a", 10)], 0);
-    let sheddable = Asker {
+    let sheddable = PoolRequest {
         class: Class::Sheddable,
-        ..asker()
+        ..request()
     };
     let held: Vec<Permit> = (0..6).map(|_| granted(pool.enter(&sheddable))).collect();
     assert!(matches!(
         pool.enter(&sheddable),
-        Entry::Refused(Refused::Full)
+        PoolAdmission::Refused(QueueRejection::Full)
     ));
-    let others: Vec<Permit> = (0..4).map(|_| granted(pool.enter(&asker()))).collect();
-    assert!(matches!(pool.enter(&asker()), Entry::Refused(_)));
+    let others: Vec<Permit> = (0..4).map(|_| granted(pool.enter(&request()))).collect();
+    assert!(matches!(pool.enter(&request()), PoolAdmission::Refused(_)));
     drop((held, others));
 }
 
@@ -106,16 +106,16 @@ fn lower_classes_leave_places_for_higher_ones() {
 fn a_retry_goes_elsewhere_and_retries_are_few() {
     let pool = pool(vec![server("a", 100), server("b", 100)], 0);
     let avoid = pool.servers[0].id;
-    let again = Asker {
+    let again = PoolRequest {
         avoid: Some(avoid),
-        ..asker()
+        ..request()
     };
     for random in 0..20 {
-        let asker = Asker { random, ..again };
-        assert_ne!(pool.enter_again(&asker).unwrap().server.id, avoid);
+        let retry = PoolRequest { random, ..again };
+        assert_ne!(pool.enter_again(&retry).unwrap().server.id, avoid);
     }
     let before = (0..1000).filter(|_| pool.may_retry()).count();
-    (0..1000).for_each(|_| drop(pool.enter(&asker())));
+    (0..1000).for_each(|_| drop(pool.enter(&request())));
     let after = (0..1000).filter(|_| pool.may_retry()).count();
     assert!((10..=13).contains(&before), "{before}");
     assert!((98..=102).contains(&after), "{after}");
@@ -124,7 +124,7 @@ fn a_retry_goes_elsewhere_and_retries_are_few() {
 #[test]
 fn servers_that_fail_are_ejected_but_never_all() {
     let pool = pool(vec![server("a", 100), server("b", 100)], 0);
-    let sample = limit::Sample {
+    let sample = limit::LimitSample {
         service: 1,
         total: 1,
         in_flight: 1,
@@ -132,9 +132,9 @@ fn servers_that_fail_are_ejected_but_never_all() {
     };
     let permits: Vec<Permit> = (0..40)
         .map(|random| {
-            granted(pool.enter(&Asker {
+            granted(pool.enter(&PoolRequest {
                 random: mix(random),
-                ..asker()
+                ..request()
             }))
         })
         .collect();
@@ -153,13 +153,13 @@ fn servers_that_fail_are_ejected_but_never_all() {
 #[test]
 fn servers_that_fail_are_tried_now_and_then() {
     let pool = pool(vec![server("a", 100)], 0);
-    let sample = limit::Sample {
+    let sample = limit::LimitSample {
         service: 1,
         total: 1,
         in_flight: 1,
         overload: false,
     };
-    let permit = granted(pool.enter(&asker()));
+    let permit = granted(pool.enter(&request()));
     let tries = |from_ms: u64| {
         let moments = (from_ms..from_ms + 1000).map(|ms| (100_000 + ms) * 1_000_000);
         moments.filter(|&now| pool.is_worth_a_try(now)).count()
@@ -176,19 +176,19 @@ fn servers_that_fail_are_tried_now_and_then() {
 fn a_new_configuration_keeps_servers_and_those_who_wait() {
     let before = pool(vec![server("a", 1), server("b", 1)], 5);
     let held = [
-        granted(before.enter(&asker())),
-        granted(before.enter(&asker())),
+        granted(before.enter(&request())),
+        granted(before.enter(&request())),
     ];
     let (ticket, second, last) = (
-        waits(before.enter(&asker())),
-        waits(before.enter(&asker())),
-        waits(before.enter(&asker())),
+        waits(before.enter(&request())),
+        waits(before.enter(&request())),
+        waits(before.enter(&request())),
     );
-    let config = edge::Pool {
+    let config = edge::PoolConfig {
         queue: Some(5),
-        ..edge::Pool::new("app", vec![server("a", 3), server("c", 1)])
+        ..edge::PoolConfig::new("app", vec![server("a", 3), server("c", 1)])
     };
-    let after = Arc::new(Pool::new(&config, Some(&before), Clock::start()).unwrap());
+    let after = Arc::new(UpstreamPool::new(&config, Some(&before), EdgeClock::start()).unwrap());
     after.take_over();
     assert_eq!(after.servers[0].id, before.servers[0].id);
     assert_eq!(
@@ -199,7 +199,7 @@ fn a_new_configuration_keeps_servers_and_those_who_wait() {
     let granted = [&ticket, &second, &last].map(|ticket| ticket.taken().unwrap().name.clone());
     assert_eq!(granted.iter().filter(|name| *name == "a").count(), 2);
     assert_eq!(granted.iter().filter(|name| *name == "c").count(), 1);
-    let late = waits(before.enter(&asker()));
+    let late = waits(before.enter(&request()));
     let [first, second] = held;
     let (of_a, of_b) = if first.server.name == "a" {
         (first, second)
@@ -213,28 +213,31 @@ fn a_new_configuration_keeps_servers_and_those_who_wait() {
     assert!(matches!(late.poll(&cx), std::task::Poll::Ready(server) if server.name == "a"));
 }
 
-fn zoned(names: [(&str, &str); 3], max_in_flight: u32) -> Arc<Pool> {
-    let servers = names.map(|(name, zone)| edge::Server {
+fn zoned(names: [(&str, &str); 3], max_in_flight: u32) -> Arc<UpstreamPool> {
+    let servers = names.map(|(name, zone)| edge::ServerConfig {
         zone: Some(zone.to_owned()),
         ..server(name, max_in_flight)
     });
-    let config = edge::Pool {
+    let config = edge::PoolConfig {
         zone: Some("west".to_owned()),
         queue: Some(1),
-        ..edge::Pool::new("app", servers.into())
+        ..edge::PoolConfig::new("app", servers.into())
     };
-    Arc::new(Pool::new(&config, None, Clock::start()).unwrap())
+    Arc::new(UpstreamPool::new(&config, None, EdgeClock::start()).unwrap())
 }
 
-fn names_of(pool: &Arc<Pool>, count: usize) -> (Vec<Permit>, Vec<String>) {
-    let random = |number: usize| Asker {
+fn names_of(pool: &Arc<UpstreamPool>, count: usize) -> (Vec<Permit>, Vec<String>) {
+    let random = |number: usize| PoolRequest {
         random: mix(number as u64),
-        ..asker()
+        ..request()
     };
     let permits: Vec<Permit> = (0..count)
         .map(|at| granted(pool.enter(&random(at))))
         .collect();
-    let mut names: Vec<String> = permits.iter().map(|one| one.server.name.clone()).collect();
+    let mut names: Vec<String> = permits
+        .iter()
+        .map(|permit| permit.server.name.clone())
+        .collect();
     names.sort();
     (permits, names)
 }
@@ -244,7 +247,7 @@ fn the_near_come_first_and_the_far_when_the_near_are_full_or_out() {
     let pool = zoned([("a", "west"), ("b", "east"), ("c", "west")], 2);
     let (held, names) = names_of(&pool, 6);
     assert_eq!(names, ["a", "a", "b", "b", "c", "c"]);
-    let far = held.iter().position(|one| one.server.name == "b");
+    let far = held.iter().position(|permit| permit.server.name == "b");
     assert_eq!(far, Some(4), "the far are asked when the near are full");
     drop(held);
     for near in [0, 2] {
@@ -260,16 +263,16 @@ fn the_near_come_first_and_the_far_when_the_near_are_full_or_out() {
 #[test]
 fn a_client_stays_with_its_far_server() {
     let pool = zoned([("a", "west"), ("b", "east"), ("c", "west")], 2);
-    let config = edge::Pool {
-        chooser: Chooser::Cookie("stay".to_owned()),
+    let config = edge::PoolConfig {
+        load_balancer: BalancingPolicy::Cookie("stay".to_owned()),
         ..pool.config.clone()
     };
-    let pool = Arc::new(Pool::new(&config, None, Clock::start()).unwrap());
-    let asker = Asker {
+    let pool = Arc::new(UpstreamPool::new(&config, None, EdgeClock::start()).unwrap());
+    let sticky_request = PoolRequest {
         sticky: Some(pool.servers[1].hash),
-        ..asker()
+        ..request()
     };
-    assert_eq!(granted(pool.enter(&asker)).server.name, "b");
+    assert_eq!(granted(pool.enter(&sticky_request)).server.name, "b");
 }
 
 #[test]
@@ -277,11 +280,14 @@ fn a_drained_server_gets_nothing_new() {
     let pool = pool(vec![server("a", 2), server("b", 2)], 0);
     let mut config = pool.config.clone();
     config.servers[0].weight = 0;
-    let drained = Arc::new(Pool::new(&config, Some(&pool), Clock::start()).unwrap());
+    let drained = Arc::new(UpstreamPool::new(&config, Some(&pool), EdgeClock::start()).unwrap());
     drained.take_over();
     let (held, names) = names_of(&drained, 2);
     assert_eq!(names, ["b", "b"]);
-    assert!(matches!(drained.enter(&asker()), Entry::Refused(_)));
+    assert!(matches!(
+        drained.enter(&request()),
+        PoolAdmission::Refused(_)
+    ));
     pool.take_over();
     let (_, names) = names_of(&pool, 2);
     assert_eq!(names, ["a", "a"]);
@@ -297,11 +303,14 @@ fn threads_neither_lose_nor_double_a_place() {
         for thread in 0..8_u64 {
             let (pool, most, inside) = (&pool, &most, &inside);
             scope.spawn(move || {
-                for turn in 0..2000 {
-                    let random = mix(thread << 32 | turn);
-                    let permit = match pool.enter(&Asker { random, ..asker() }) {
-                        Entry::Granted(permit) => permit,
-                        Entry::Wait(ticket) => loop {
+                for iteration in 0..2000 {
+                    let random = mix(thread << 32 | iteration);
+                    let permit = match pool.enter(&PoolRequest {
+                        random,
+                        ..request()
+                    }) {
+                        PoolAdmission::Granted(permit) => permit,
+                        PoolAdmission::Wait(ticket) => loop {
                             if let Some(server) = ticket.taken() {
                                 break pool.permit(server);
                             }

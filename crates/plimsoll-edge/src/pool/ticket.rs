@@ -4,22 +4,22 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use super::lock;
-use super::server::Server;
+use super::server::UpstreamServer;
 
 /// Somebody who waits for a place with a server.
 #[derive(Debug, Default)]
 pub(crate) struct Ticket {
-    state: Mutex<State>,
+    state: Mutex<TicketState>,
 }
 
 #[derive(Debug)]
-enum State {
+enum TicketState {
     Waiting(Option<Waker>),
-    Granted(Arc<Server>),
+    Granted(Arc<UpstreamServer>),
     Over,
 }
 
-impl Default for State {
+impl Default for TicketState {
     fn default() -> Self {
         Self::Waiting(None)
     }
@@ -27,13 +27,13 @@ impl Default for State {
 
 impl Ticket {
     /// Grants a place, which must have been taken before; `false` when nobody wants it any more.
-    pub(crate) fn grant(&self, server: &Arc<Server>) -> bool {
+    pub(crate) fn grant(&self, server: &Arc<UpstreamServer>) -> bool {
         let mut state = lock(&self.state);
-        let State::Waiting(waker) = &mut *state else {
+        let TicketState::Waiting(waker) = &mut *state else {
             return false;
         };
         let waker = waker.take();
-        *state = State::Granted(Arc::clone(server));
+        *state = TicketState::Granted(Arc::clone(server));
         drop(state);
         if let Some(waker) = waker {
             waker.wake();
@@ -42,11 +42,11 @@ impl Ticket {
     }
 
     /// The server, if it was granted by now.
-    pub(crate) fn taken(&self) -> Option<Arc<Server>> {
+    pub(crate) fn taken(&self) -> Option<Arc<UpstreamServer>> {
         let mut state = lock(&self.state);
         match &*state {
-            State::Granted(_) => match std::mem::replace(&mut *state, State::Over) {
-                State::Granted(server) => Some(server),
+            TicketState::Granted(_) => match std::mem::replace(&mut *state, TicketState::Over) {
+                TicketState::Granted(server) => Some(server),
                 _ => None,
             },
             _ => None,
@@ -54,30 +54,30 @@ impl Ticket {
     }
 
     /// Waits for the server.
-    pub(crate) fn poll(&self, cx: &Context<'_>) -> Poll<Arc<Server>> {
+    pub(crate) fn poll(&self, cx: &Context<'_>) -> Poll<Arc<UpstreamServer>> {
         if let Some(server) = self.taken() {
             return Poll::Ready(server);
         }
         let mut state = lock(&self.state);
         match &mut *state {
-            State::Waiting(waker) => {
+            TicketState::Waiting(waker) => {
                 *waker = Some(cx.waker().clone());
                 Poll::Pending
             }
-            State::Granted(server) => {
+            TicketState::Granted(server) => {
                 let server = Arc::clone(server);
-                *state = State::Over;
+                *state = TicketState::Over;
                 Poll::Ready(server)
             }
-            State::Over => Poll::Pending,
+            TicketState::Over => Poll::Pending,
         }
     }
 
     /// Waits no longer; a server that was granted meanwhile is handed out, for its place must be given back.
-    pub(crate) fn leave(&self) -> Option<Arc<Server>> {
-        match std::mem::replace(&mut *lock(&self.state), State::Over) {
-            State::Granted(server) => Some(server),
-            State::Waiting(_) | State::Over => None,
+    pub(crate) fn leave(&self) -> Option<Arc<UpstreamServer>> {
+        match std::mem::replace(&mut *lock(&self.state), TicketState::Over) {
+            TicketState::Granted(server) => Some(server),
+            TicketState::Waiting(_) | TicketState::Over => None,
         }
     }
 }

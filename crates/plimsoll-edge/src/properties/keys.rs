@@ -4,18 +4,18 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-use plimsoll_cache::steering::{is_per_request, merge, steers, tells_client};
+use plimsoll_cache::steering::{identifies_client, is_per_request, merge, steers};
 use plimsoll_cache::vary::{Codings, write_selecting};
-use plimsoll_cache::{Asked, Class, KeyRef, KeyRule, Policy, Query};
+use plimsoll_cache::{CachePolicy, CacheRequest, Class, KeyRef, KeyRule, Query};
 use plimsoll_config::edge::HeaderEdit;
 use plimsoll_wire::head::Header;
-use plimsoll_wire::request_head::{RequestHead, find_end, header_room, parse};
+use plimsoll_wire::request_head::{RequestHead, find_end, header_buffer, parse};
 
 use super::HEAD_LEN_MAX;
 use crate::cache::address::Address;
 use crate::cache::as_forwarded::as_forwarded;
-use crate::cache::subject;
-use crate::forward::{self, Asking, Cached, Dropping};
+use crate::cache::keyed_request;
+use crate::forward::{self, Cached, Dropping, UpstreamRequest};
 use crate::peer::Peer;
 
 /// Who sends a request, and how.
@@ -31,7 +31,7 @@ pub struct Sender {
 
 /// What a route says of its copies.
 #[derive(Clone, Copy, Debug)]
-pub struct Rule {
+pub struct CacheRule {
     /// What of the query counts: all, nothing, one parameter, all but those of campaigns.
     pub query: u8,
     /// Whether parameters are sorted.
@@ -43,8 +43,8 @@ pub struct Rule {
 /// The header that a lenient route lets through.
 const STEERING: &str = "X-HTTP-Method-Override";
 
-impl Rule {
-    fn policy(self) -> Policy {
+impl CacheRule {
+    fn policy(self) -> CachePolicy {
         let query = match self.query % 4 {
             0 => Query::All,
             1 => Query::Ignore,
@@ -55,14 +55,14 @@ impl Rule {
             let name = self.lenient.then(|| name.to_ascii_lowercase());
             name.into_iter().collect::<Vec<_>>()
         };
-        Policy {
+        CachePolicy {
             key: KeyRule {
                 query,
                 sorted: self.sorted,
             },
             cookies_ignored: names("theme"),
             fields_keyed: names(STEERING),
-            ..Policy::default()
+            ..CachePolicy::default()
         }
     }
 
@@ -83,10 +83,10 @@ struct Fetch {
 
 impl Fetch {
     /// `None` when it is not valid, or passes the cache by.
-    fn of(bytes: &[u8], sender: Sender, rule: Rule) -> Option<Self> {
+    fn of(bytes: &[u8], sender: Sender, rule: CacheRule) -> Option<Self> {
         let end = find_end(bytes, 0, HEAD_LEN_MAX).ok()??;
         let bytes = &bytes[..end];
-        let mut room = header_room();
+        let mut room = header_buffer();
         let head = parse(bytes, &mut room).ok()?;
         if head.upgrade {
             return None;
@@ -104,22 +104,31 @@ impl Fetch {
             steering: &steering,
         };
         let cut = |head: &RequestHead<'_, '_>, address: &Address<'_>| {
-            as_forwarded(head, address, &dropping, &policy, subject::is_bare(head))
+            as_forwarded(
+                head,
+                address,
+                &dropping,
+                &policy,
+                keyed_request::is_bare(head),
+            )
         };
         let host = head.host.unwrap_or(DEFAULT_HOST);
         let address = Address::of(&head, host, &peer)?;
         let bytes = cut(&head, &address).unwrap_or_else(|| bytes.to_vec());
-        let mut room = header_room();
+        let mut room = header_buffer();
         let head = parse(&bytes, &mut room).expect("what was cut is a request");
         let host = head.host.unwrap_or(DEFAULT_HOST);
         let address = Address::of(&head, host, &peer).expect("what was cut is for the same place");
         assert_eq!(cut(&head, &address), None, "it is cut once");
-        if matches!(subject::asked(&head, &policy).class, Class::Alone(_)) {
+        if matches!(
+            keyed_request::cache_semantics(&head, &policy).class,
+            Class::Alone(_)
+        ) {
             return None;
         }
         let key = KeyRef::new(address.secure, host, head.target, &policy.key).to_key();
         let mut forwarded = Vec::new();
-        let asking = Asking {
+        let upstream_request = UpstreamRequest {
             peer: &peer.text,
             secure: peer.secure,
             trusted: peer.trusted,
@@ -136,7 +145,7 @@ impl Fetch {
                 conditions: &[],
             }),
         };
-        forward::request(&mut forwarded, &bytes, &head, &asking);
+        forward::request(&mut forwarded, &bytes, &head, &upstream_request);
         Some(Self {
             key: key.as_bytes().to_vec(),
             head: bytes,
@@ -153,57 +162,62 @@ const DEFAULT_HOST: &str = "server.example:8080";
 ///
 /// # Panics
 /// When they are not.
-pub fn one_key_is_one_request(requests: [&[u8]; 2], senders: [Sender; 2], rule: Rule) {
+pub fn equal_keys_mean_equal_requests(requests: [&[u8]; 2], senders: [Sender; 2], rule: CacheRule) {
     let fetches = [0, 1].map(|at| Fetch::of(requests[at], senders[at], rule));
-    let [Some(one), Some(other)] = fetches else {
+    let [Some(fetch), Some(other)] = fetches else {
         return;
     };
-    if one.key != other.key {
+    if fetch.key != other.key {
         return;
     }
-    let mut rooms = [header_room(), header_room(), header_room(), header_room()];
-    let [first, second, third, fourth] = &mut rooms;
-    let said = [parse(&one.head, first), parse(&other.head, second)];
+    let mut header_rooms = [
+        header_buffer(),
+        header_buffer(),
+        header_buffer(),
+        header_buffer(),
+    ];
+    let [first, second, third, fourth] = &mut header_rooms;
+    let parsed = [parse(&fetch.head, first), parse(&other.head, second)];
     let sent = [
-        parse(&one.forwarded, third),
+        parse(&fetch.forwarded, third),
         parse(&other.forwarded, fourth),
     ];
-    let (Ok(said_one), Ok(said_other)) = (&said[0], &said[1]) else {
+    let (Ok(original), Ok(other_original)) = (&parsed[0], &parsed[1]) else {
         panic!("what was parsed is parsed again");
     };
     // The edge's own headers may be more than are read.
-    let (Ok(one), Ok(other)) = (&sent[0], &sent[1]) else {
+    let (Ok(forwarded), Ok(other)) = (&sent[0], &sent[1]) else {
         return;
     };
-    assert_eq!(one.target, other.target);
-    assert_eq!(one.host, other.host);
-    assert_eq!(scheme_and_host(one), scheme_and_host(other));
+    assert_eq!(forwarded.target, other.target);
+    assert_eq!(forwarded.host, other.host);
+    assert_eq!(scheme_and_host(forwarded), scheme_and_host(other));
     let policy = rule.policy();
-    let names: BTreeSet<String> = [one, other]
+    let names: BTreeSet<String> = [forwarded, other]
         .iter()
         .flat_map(|head| head.headers)
         .map(|header| header.name.to_ascii_lowercase())
         .collect();
     for name in names.iter().filter(|name| !is_per_request(name)) {
-        let values = [one, other].map(|head| values(head.headers, name));
+        let values = [forwarded, other].map(|head| values(head.headers, name));
         let is_always_alike = steers(name) && !merge(name, STEERING);
-        if is_always_alike || says_the_same(said_one, said_other, name, &policy) {
+        if is_always_alike || varies_equally(original, other_original, name, &policy) {
             assert_eq!(values[0], values[1], "{name}");
         }
     }
-    for (head, sender) in [one, other].into_iter().zip(senders) {
+    for (head, sender) in [forwarded, other].into_iter().zip(senders) {
         check_steering(head.headers, sender, rule);
     }
 }
 
 /// Whether a copy for one request is one for the other, when it varies by this field.
-fn says_the_same(
-    one: &RequestHead<'_, '_>,
+fn varies_equally(
+    head: &RequestHead<'_, '_>,
     other: &RequestHead<'_, '_>,
     name: &str,
-    policy: &Policy,
+    policy: &CachePolicy,
 ) -> bool {
-    let selecting = [one, other].map(|head| {
+    let selecting = [head, other].map(|head| {
         let mut out = Vec::new();
         write_selecting(&mut out, name, head.headers, policy).then_some(out)
     });
@@ -234,19 +248,19 @@ fn scheme_and_host(head: &RequestHead<'_, '_>) -> Option<String> {
 }
 
 /// No steering header of somebody who is not trusted goes on, but for those the route lets through.
-fn check_steering(headers: &[Header<'_>], sender: Sender, rule: Rule) {
+fn check_steering(headers: &[Header<'_>], sender: Sender, rule: CacheRule) {
     for header in headers {
         let name = header.name;
         let is_ours = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"]
             .iter()
             .any(|ours| merge(name, ours));
         let is_let_through = rule.lenient && merge(name, STEERING);
-        let steers = steers(name) || tells_client(name);
+        let steers = steers(name) || identifies_client(name);
         assert!(
             sender.trusted || !steers || is_ours || is_let_through,
             "{name}"
         );
-        assert!(!Asked::stays_behind(name), "{name}");
+        assert!(!CacheRequest::stays_behind(name), "{name}");
     }
 }
 
@@ -364,9 +378,9 @@ mod tests {
             format!("{start}{lines}\r\n")
         };
         (starts, lines(4), lines(3), lines(3)).prop_map(
-            move |([one, other], common, of_one, of_other)| {
+            move |([first, other], common, first_lines, of_other)| {
                 [
-                    whole(one, &common, &of_one),
+                    whole(first, &common, &first_lines),
                     whole(other, &common, &of_other),
                 ]
             },
@@ -381,8 +395,8 @@ mod tests {
         })
     }
 
-    fn rule() -> impl Strategy<Value = Rule> {
-        (0..4_u8, any::<bool>(), any::<bool>()).prop_map(|(query, sorted, lenient)| Rule {
+    fn rule() -> impl Strategy<Value = CacheRule> {
+        (0..4_u8, any::<bool>(), any::<bool>()).prop_map(|(query, sorted, lenient)| CacheRule {
             query,
             sorted,
             lenient,
@@ -399,7 +413,7 @@ mod tests {
             rule in rule(),
         ) {
             let requests = requests.each_ref().map(String::as_bytes);
-            one_key_is_one_request(requests, senders, rule);
+            equal_keys_mean_equal_requests(requests, senders, rule);
         }
     }
 }

@@ -3,8 +3,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use plimsoll_config::edge::{Access, Match, Network, PathMatch, PathParameters, Route as Config};
-use plimsoll_wire::request_head::header_room;
+use plimsoll_config::edge::{
+    IpFilterConfig, Network, PathMatch, PathParameters, RouteConfig as Config, RouteMatch,
+};
+use plimsoll_wire::request_head::header_buffer;
 
 use super::servers::models;
 use super::{request_to, whole};
@@ -12,7 +14,7 @@ use crate::route::Routes;
 use crate::route::shared::RouteShared;
 
 /// Routes, who of them guards what, and what the guarded is.
-struct Table {
+struct GuardedRoutes {
     routes: Routes,
     guards: Vec<bool>,
     /// Servers are of the kind that does not.
@@ -20,11 +22,11 @@ struct Table {
     is_guarded: fn(&str) -> bool,
 }
 
-static TABLES: LazyLock<Vec<Table>> = LazyLock::new(|| {
+static TABLES: LazyLock<Vec<GuardedRoutes>> = LazyLock::new(|| {
     let guard = |path: PathMatch| Config {
-        access: Some(Access {
+        access: Some(IpFilterConfig {
             deny: Network::all().to_vec(),
-            ..Access::default()
+            ..IpFilterConfig::default()
         }),
         ..open(path)
     };
@@ -78,20 +80,22 @@ static TABLES: LazyLock<Vec<Table>> = LazyLock::new(|| {
 
 fn open(path: PathMatch) -> Config {
     Config {
-        matches: Match {
+        matches: RouteMatch {
             path,
-            ..Match::default()
+            ..RouteMatch::default()
         },
         ..Config::everything(0)
     }
 }
 
-fn table(configs: &[Config], is_guarded: fn(&str) -> bool) -> Table {
+fn table(configs: &[Config], is_guarded: fn(&str) -> bool) -> GuardedRoutes {
     let shared = configs
         .iter()
         .map(|config| RouteShared::new(config, &[], 1).map(Arc::new));
-    let shared: Vec<_> = shared.map(|one| one.expect("the route is valid")).collect();
-    Table {
+    let shared: Vec<_> = shared
+        .map(|route| route.expect("the route is valid"))
+        .collect();
+    GuardedRoutes {
         routes: Routes::new(configs, &shared, &[]).expect("the routes are valid"),
         guards: configs
             .iter()
@@ -119,7 +123,7 @@ fn is_administration(area: &str) -> bool {
 /// When it is.
 pub fn no_spelling_gets_past_a_guard(target: &str) {
     let bytes = request_to(target);
-    let mut room = header_room();
+    let mut room = header_buffer();
     let Some(head) = whole(&bytes, &mut room) else {
         return;
     };

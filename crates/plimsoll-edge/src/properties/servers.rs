@@ -171,7 +171,7 @@ fn narrowed(path: &[u8]) -> Vec<u8> {
 }
 
 /// Without what is no text.
-fn heard(path: &[u8]) -> Vec<u8> {
+fn strip_non_text(path: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(path).replace(
         |sign: char| sign.is_ascii_control() || sign == '\u{fffd}',
         "",
@@ -186,8 +186,8 @@ fn careless(path: &[u8]) -> Vec<Segments> {
         resolved(&turned(narrowed(&once)), true),
         resolved(&narrow, true),
         resolved(&stripped(&narrow), true),
-        resolved(&heard(&narrow), true),
-        resolved(&heard(&stripped(&narrow)), true),
+        resolved(&strip_non_text(&narrow), true),
+        resolved(&strip_non_text(&stripped(&narrow)), true),
     ]
 }
 

@@ -121,9 +121,9 @@ fn overlong(bytes: &[u8]) -> Option<(u8, usize)> {
         0xfc => (0, 6),
         _ => return None,
     };
-    let further = bytes.get(1..len)?;
+    let continuation = bytes.get(1..len)?;
     // Some look at no more than six bits of what follows.
-    let number = further.iter().try_fold(first, |number: u8, byte| {
+    let number = continuation.iter().try_fold(first, |number: u8, byte| {
         (number < 2).then_some(number << 6 | byte & 0x3f)
     });
     Some((number?, len))

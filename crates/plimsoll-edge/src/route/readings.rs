@@ -17,7 +17,7 @@ pub(crate) struct Readings {
     /// Decoded once but for slashes, and slashes in a row as one.
     pub(crate) plain: String,
     /// With encoded slashes as slashes, decoded twice, and without what some leave out; all with their parameters.
-    pub(crate) further: Vec<String>,
+    pub(crate) alternatives: Vec<String>,
     /// Without parameters, where there are any.
     pub(crate) bare: Vec<String>,
     /// What few make of slashes in a row: several slashes, or a host before the path; and of a sign: the path's end.
@@ -139,9 +139,9 @@ impl Readings {
         if last != then {
             self.add(&last, cuts)?;
         }
-        let heard = without_noise(&last);
-        if heard != last {
-            self.add(&heard, cuts)?;
+        let cleaned = without_noise(&last);
+        if cleaned != last {
+            self.add(&cleaned, cuts)?;
         }
         Ok(())
     }
@@ -158,7 +158,7 @@ impl Readings {
         let reading = merged(bytes)?;
         self.add_what_few_read(bytes, &reading)?;
         let readings = if cuts == 0 {
-            &mut self.further
+            &mut self.alternatives
         } else {
             &mut self.bare
         };
@@ -260,7 +260,7 @@ mod tests {
     fn check(path: &str, expected: [&[&str]; 3]) {
         let readings = Readings::of(path.as_bytes()).unwrap();
         let mut plain = vec![readings.plain];
-        plain.extend(readings.further);
+        plain.extend(readings.alternatives);
         assert_eq!(plain, expected[0], "{path}");
         assert_eq!(readings.bare, expected[1], "{path}");
         assert_eq!(readings.rare, expected[2], "{path}");
@@ -340,7 +340,7 @@ mod tests {
     fn long_and_odd_paths_take_no_more_time_than_others() {
         let held = |path: &str| {
             let readings = Readings::of(path.as_bytes())?;
-            let all = [&readings.further, &readings.bare, &readings.rare];
+            let all = [&readings.alternatives, &readings.bare, &readings.rare];
             Ok(all.into_iter().flatten().map(String::len).sum::<usize>())
         };
         let long = |piece: &str| format!("/{}", piece.repeat(16_000 / piece.len()));

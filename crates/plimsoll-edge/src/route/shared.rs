@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use plimsoll_config::edge::{self, Action, Match, PathMatch};
+use plimsoll_config::edge::{self, Action, PathMatch, RouteMatch};
 
-use crate::access::Gate;
-use crate::bucket::Buckets;
-use crate::fault::Fault;
-use crate::figures::Counter;
+use crate::error::SettingsError;
 use crate::hash::hash;
-use crate::own::Page;
-use crate::shell::Shells;
+use crate::ip_filter::IpFilter;
+use crate::learned_fallback::LearnedFallbacks;
+use crate::loop_metrics::Counter;
+use crate::rate_limit::RateLimiter;
+use crate::synthetic_response::FallbackPage;
 use crate::waiting::WaitingRoom;
 
 /// A counter on a cache line of its own, so that loops do not wait for each other.
@@ -21,13 +21,13 @@ pub(crate) struct Apart(pub(crate) Counter);
 /// One route's.
 #[derive(Debug)]
 pub(crate) struct RouteShared {
-    config: edge::Route,
+    config: edge::RouteConfig,
     /// The fallback's file.
-    pub(crate) page: Option<Arc<Page>>,
-    pub(crate) buckets: Option<Arc<Buckets>>,
-    pub(crate) shells: Option<Arc<Shells>>,
-    pub(crate) room: Option<Arc<WaitingRoom>>,
-    pub(crate) gate: Option<Gate>,
+    pub(crate) page: Option<Arc<FallbackPage>>,
+    pub(crate) rate_limiter: Option<Arc<RateLimiter>>,
+    pub(crate) learned_fallbacks: Option<Arc<LearnedFallbacks>>,
+    pub(crate) waiting_room: Option<Arc<WaitingRoom>>,
+    pub(crate) gate: Option<IpFilter>,
     /// Requests so far, of each loop.
     pub(crate) counts: Arc<[Apart]>,
     /// Those that a copy answered, and those that went on though the cache was asked, of each loop.
@@ -41,28 +41,30 @@ impl RouteShared {
     /// # Errors
     /// When a database is none, or there are no random bytes.
     pub(crate) fn new(
-        config: &edge::Route,
+        config: &edge::RouteConfig,
         earlier: &[Arc<Self>],
         loops: usize,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, SettingsError> {
         let before = earlier
             .iter()
-            .find(|one| one.config.matches == config.matches);
+            .find(|route| route.config.matches == config.matches);
         let kept = before.map(|before| &**before);
-        let buckets = match kept {
-            Some(before) if before.config.rate == config.rate => before.buckets.clone(),
-            _ => config.rate.map(|rate| Arc::new(Buckets::new(rate))),
+        let rate_limiter = match kept {
+            Some(before) if before.config.rate == config.rate => before.rate_limiter.clone(),
+            _ => config.rate.map(|rate| Arc::new(RateLimiter::new(rate))),
         };
-        let shells = match kept {
-            Some(before) if before.config.shell == config.shell => before.shells.clone(),
+        let learned_fallbacks = match kept {
+            Some(before) if before.config.learned_fallback == config.learned_fallback => {
+                before.learned_fallbacks.clone()
+            }
             _ => config
-                .shell
+                .learned_fallback
                 .clone()
-                .map(|shell| Arc::new(Shells::new(shell))),
+                .map(|fallback| Arc::new(LearnedFallbacks::new(fallback))),
         };
-        let room = match kept {
-            Some(before) if before.config.waiting == config.waiting => before.room.clone(),
-            _ => room(config)?,
+        let waiting_room = match kept {
+            Some(before) if before.config.waiting == config.waiting => before.waiting_room.clone(),
+            _ => waiting_room(config)?,
         };
         let counts = |counts: fn(&Self) -> &Arc<[Apart]>| match kept.map(counts) {
             Some(before) if before.len() == loops => Arc::clone(before),
@@ -72,10 +74,10 @@ impl RouteShared {
             hits: counts(|before| &before.hits),
             misses: counts(|before| &before.misses),
             page: page(config),
-            buckets,
-            shells,
-            room,
-            gate: config.access.as_ref().map(Gate::new).transpose()?,
+            rate_limiter,
+            learned_fallbacks,
+            waiting_room,
+            gate: config.access.as_ref().map(IpFilter::new).transpose()?,
             counts: counts(|before| &before.counts),
             config: config.clone(),
         })
@@ -83,8 +85,10 @@ impl RouteShared {
 
     /// Compresses the pages that were learnt since it was last asked to.
     pub(crate) fn pack_learnt(&self) {
-        if let (Some(shells), Some(compress)) = (&self.shells, &self.config.compress) {
-            shells.pack(compress);
+        if let (Some(learned_fallbacks), Some(compress)) =
+            (&self.learned_fallbacks, &self.config.compress)
+        {
+            learned_fallbacks.pack(compress);
         }
     }
 
@@ -98,12 +102,12 @@ impl RouteShared {
 
     /// Requests so far.
     pub(crate) fn count(&self) -> u64 {
-        self.counts.iter().map(|one| one.0.get()).sum()
+        self.counts.iter().map(|counter| counter.0.get()).sum()
     }
 
     /// Those that a copy answered, and those that went on.
     pub(crate) fn cached(&self) -> (u64, u64) {
-        let sum = |counts: &[Apart]| counts.iter().map(|one| one.0.get()).sum();
+        let sum = |counts: &[Apart]| counts.iter().map(|counter| counter.0.get()).sum();
         (sum(&self.hits), sum(&self.misses))
     }
 
@@ -114,9 +118,9 @@ impl RouteShared {
 }
 
 /// The fallback of its file, in all codings.
-fn page(config: &edge::Route) -> Option<Arc<Page>> {
+fn page(config: &edge::RouteConfig) -> Option<Arc<FallbackPage>> {
     let fallback = config.fallback.as_ref()?;
-    let page = Page::new(&fallback.media_type, fallback.content.clone());
+    let page = FallbackPage::new(&fallback.media_type, fallback.content.clone());
     let page = match &config.compress {
         Some(compress) => page.packed(compress),
         None => page,
@@ -124,16 +128,16 @@ fn page(config: &edge::Route) -> Option<Arc<Page>> {
     Some(Arc::new(page))
 }
 
-fn room(config: &edge::Route) -> Result<Option<Arc<WaitingRoom>>, Fault> {
+fn waiting_room(config: &edge::RouteConfig) -> Result<Option<Arc<WaitingRoom>>, SettingsError> {
     let Some(waiting) = &config.waiting else {
         return Ok(None);
     };
     let id = hash(name(&config.matches).as_bytes());
-    let room = WaitingRoom::new(waiting, id).map_err(|_| Fault::NoRandom)?;
-    Ok(Some(Arc::new(room)))
+    let waiting_room = WaitingRoom::new(waiting, id).map_err(|_| SettingsError::NoRandom)?;
+    Ok(Some(Arc::new(waiting_room)))
 }
 
-fn name(matches: &Match) -> String {
+fn name(matches: &RouteMatch) -> String {
     let mut name = matches.hosts.join(",");
     match path(matches) {
         Some(path) => name.push_str(&path),
@@ -146,7 +150,7 @@ fn name(matches: &Match) -> String {
 }
 
 /// The path that is matched, as it is written; `None` is any.
-pub(crate) fn path(matches: &Match) -> Option<String> {
+pub(crate) fn path(matches: &RouteMatch) -> Option<String> {
     match &matches.path {
         PathMatch::Any => None,
         PathMatch::Exact(path) => Some(path.clone()),

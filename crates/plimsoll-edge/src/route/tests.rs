@@ -1,27 +1,27 @@
-use plimsoll_wire::request_head::{header_room, parse};
+use plimsoll_wire::request_head::{header_buffer, parse};
 
 use super::*;
 
-fn route(matches: Match) -> edge::Route {
-    edge::Route {
+fn route(matches: RouteMatch) -> edge::RouteConfig {
+    edge::RouteConfig {
         matches,
-        ..edge::Route::everything(0)
+        ..edge::RouteConfig::everything(0)
     }
 }
 
-fn prefix(path: &str) -> edge::Route {
-    route(Match {
+fn prefix(path: &str) -> edge::RouteConfig {
+    route(RouteMatch {
         path: PathMatch::Prefix(path.to_owned()),
-        ..Match::default()
+        ..RouteMatch::default()
     })
 }
 
-fn with<T>(request: &str, look: impl FnOnce(&RequestHead<'_, '_>) -> T) -> T {
-    let mut room = header_room();
-    look(&parse(request.as_bytes(), &mut room).expect("a valid head"))
+fn with<T>(request: &str, check: impl FnOnce(&RequestHead<'_, '_>) -> T) -> T {
+    let mut room = header_buffer();
+    check(&parse(request.as_bytes(), &mut room).expect("a valid head"))
 }
 
-fn routes_of(routes: &[edge::Route]) -> Result<Routes, regex::Error> {
+fn routes_of(routes: &[edge::RouteConfig]) -> Result<Routes, regex::Error> {
     let shared: Vec<Arc<RouteShared>> = routes
         .iter()
         .map(|route| Arc::new(RouteShared::new(route, &[], 1).unwrap()))
@@ -36,13 +36,13 @@ fn find(routes: &Routes, path: &str) -> Result<Option<usize>, Confused> {
 
 #[test]
 fn paths_are_matched_as_they_are_meant() {
-    let exact = route(Match {
+    let exact = route(RouteMatch {
         path: PathMatch::Exact("/a b".to_owned()),
-        ..Match::default()
+        ..RouteMatch::default()
     });
-    let expression = route(Match {
+    let expression = route(RouteMatch {
         path: PathMatch::Regex("^/[0-9]+$".to_owned()),
-        ..Match::default()
+        ..RouteMatch::default()
     });
     let routes = routes_of(&[prefix("/admin/"), exact, expression, prefix("/")]).unwrap();
     for (path, expected) in [
@@ -80,20 +80,20 @@ fn paths_are_matched_as_they_are_meant() {
 
 #[test]
 fn one_route_for_everything_still_refuses_dots() {
-    let routes = routes_of(&[edge::Route::everything(0)]).unwrap();
+    let routes = routes_of(&[edge::RouteConfig::everything(0)]).unwrap();
     assert_eq!(find(&routes, "/a/../b"), Err(Confused));
     assert_eq!(find(&routes, "/a%2fb//c"), Ok(Some(0)));
 }
 
 #[test]
 fn everything_that_is_said_must_hold() {
-    let wanted = Match {
+    let wanted = RouteMatch {
         hosts: vec!["*.example".to_owned()],
         methods: vec!["GET".to_owned()],
         headers: vec![("x-a".to_owned(), Some("1".to_owned()))],
-        ..Match::default()
+        ..RouteMatch::default()
     };
-    let takes = |change: &dyn Fn(&mut Match)| {
+    let takes = |change: &dyn Fn(&mut RouteMatch)| {
         let mut wanted = wanted.clone();
         change(&mut wanted);
         find(&routes_of(&[route(wanted)]).unwrap(), "/").unwrap() == Some(0)
@@ -129,11 +129,11 @@ fn hosts_are_compared_without_port_and_case() {
 
 #[test]
 fn paths_are_rewritten_without_their_query() {
-    let rewriting = |path: PathMatch, rewrite| edge::Route {
+    let rewriting = |path: PathMatch, rewrite| edge::RouteConfig {
         rewrite: Some(rewrite),
-        ..route(Match {
+        ..route(RouteMatch {
             path,
-            ..Match::default()
+            ..RouteMatch::default()
         })
     };
     let strip = rewriting(
@@ -160,12 +160,12 @@ fn paths_are_rewritten_without_their_query() {
 
 #[test]
 fn redirects_are_filled() {
-    let routes = routes_of(&[edge::Route {
+    let routes = routes_of(&[edge::RouteConfig {
         action: Action::Redirect {
             status: 308,
             location: "https://{host}{target}".to_owned(),
         },
-        ..edge::Route::everything(0)
+        ..edge::RouteConfig::everything(0)
     }])
     .unwrap();
     let location = with("GET /x?y HTTP/1.1\r\nHost: a.example\r\n\r\n", |head| {
@@ -176,11 +176,11 @@ fn redirects_are_filled() {
 
 #[test]
 fn only_browsers_get_the_page() {
-    let further = ["my.bot".to_owned()];
+    let extra = ["my.bot".to_owned()];
     let takes = |method: &str, headers: &str| {
         let request = format!("{method} / HTTP/1.1\r\nHost: a\r\n{headers}\r\n");
         with(&request, |head| {
-            takes_page(head, &crawlers(&further).unwrap())
+            takes_page(head, &crawlers(&extra).unwrap())
         })
     };
     assert!(takes("GET", ""));

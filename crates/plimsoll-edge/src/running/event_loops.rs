@@ -9,25 +9,25 @@ use std::time::Duration;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::task::JoinHandle;
 
-use crate::clock::{Clock, nanoseconds};
+use crate::clock::{EdgeClock, nanoseconds};
 use crate::control::orders::Inbox;
 use crate::event_loop::EventLoop;
-use crate::figures::Figures;
 use crate::listen::{self, Census};
-use crate::log::Lines;
+use crate::log::LogLines;
+use crate::loop_metrics::LoopMetrics;
 use crate::settings::Settings;
 use crate::trace::Spans;
 
 /// How often a draining loop looks whether everybody has left.
-const DRAIN_LOOK: Duration = Duration::from_millis(20);
+const DRAIN_POLL: Duration = Duration::from_millis(20);
 
 /// What a loop is made of.
-pub(super) struct Parts {
-    pub(super) clock: Clock,
+pub(super) struct LoopInputs {
+    pub(super) clock: EdgeClock,
     pub(super) seed: u64,
     pub(super) settings: Settings,
-    pub(super) figures: Arc<Figures>,
-    pub(super) log: Lines,
+    pub(super) figures: Arc<LoopMetrics>,
+    pub(super) log: LogLines,
     pub(super) spans: Spans,
     pub(super) listeners: Vec<(SocketAddr, TcpListener)>,
     pub(super) census: Arc<Census>,
@@ -47,7 +47,7 @@ pub(super) fn local_runtime() -> io::Result<LocalRuntime> {
         .build_local(LocalOptions::default())
 }
 
-impl Parts {
+impl LoopInputs {
     pub(super) fn run(self, runtime: &LocalRuntime) {
         let event_loop = EventLoop::new(
             self.clock,
@@ -57,30 +57,30 @@ impl Parts {
             self.log,
             self.spans,
         );
-        let doors = Doors {
+        let listeners = LoopListeners {
             event_loop,
             census: self.census,
             open: Vec::new(),
         };
-        runtime.block_on(doors.serve(self.listeners, self.inbox));
+        runtime.block_on(listeners.serve(self.listeners, self.inbox));
     }
 }
 
 /// The listeners of a loop.
-struct Doors {
+struct LoopListeners {
     event_loop: Rc<EventLoop>,
     census: Arc<Census>,
-    open: Vec<Door>,
+    open: Vec<LoopListener>,
 }
 
-struct Door {
+struct LoopListener {
     /// As configured.
     address: SocketAddr,
     listener: Rc<tokio::net::TcpListener>,
     accepting: JoinHandle<()>,
 }
 
-impl Doors {
+impl LoopListeners {
     async fn serve(mut self, listeners: Vec<(SocketAddr, TcpListener)>, inbox: Inbox) {
         tokio::task::spawn_local(Rc::clone(&self.event_loop).keep_time());
         self.open(listeners);
@@ -98,15 +98,15 @@ impl Doors {
                 break at_most;
             }
         };
-        for door in std::mem::take(&mut self.open) {
-            self.close(&door);
+        for listener in std::mem::take(&mut self.open) {
+            self.close(&listener);
         }
         // A task that was stopped holds its socket until it has been seen to.
         tokio::task::yield_now().await;
         drain(&self.event_loop, at_most).await;
         let event_loop = &self.event_loop;
-        event_loop.log.borrow_mut().hand_on(&event_loop.figures);
-        event_loop.spans.borrow_mut().hand_on(&event_loop.figures);
+        event_loop.log.borrow_mut().flush(&event_loop.figures);
+        event_loop.spans.borrow_mut().flush(&event_loop.figures);
     }
 
     fn open(&mut self, listeners: Vec<(SocketAddr, TcpListener)>) {
@@ -117,7 +117,7 @@ impl Doors {
             let listener = Rc::new(listener);
             let (event_loop, census) = (Rc::clone(&self.event_loop), Arc::clone(&self.census));
             let accepting = listen::accept(Rc::clone(&listener), address, event_loop, census);
-            self.open.push(Door {
+            self.open.push(LoopListener {
                 address,
                 listener,
                 accepting: tokio::task::spawn_local(accepting),
@@ -128,19 +128,24 @@ impl Doors {
     /// Closes the listeners that the configuration no longer has.
     fn close_others(&mut self) {
         let settings = self.event_loop.settings();
-        let (stay, go): (Vec<Door>, Vec<Door>) = std::mem::take(&mut self.open)
+        let (stay, go): (Vec<LoopListener>, Vec<LoopListener>) = std::mem::take(&mut self.open)
             .into_iter()
-            .partition(|door| settings.listener(door.address).is_some());
+            .partition(|listener| settings.listener(listener.address).is_some());
         self.open = stay;
-        for door in go {
-            self.close(&door);
+        for listener in go {
+            self.close(&listener);
         }
     }
 
-    fn close(&self, door: &Door) {
-        door.accepting.abort();
+    fn close(&self, listener: &LoopListener) {
+        listener.accepting.abort();
         // Those that wait to be accepted came before the end was decided.
-        listen::accept_waiting(&door.listener, door.address, &self.event_loop, &self.census);
+        listen::accept_waiting(
+            &listener.listener,
+            listener.address,
+            &self.event_loop,
+            &self.census,
+        );
     }
 }
 
@@ -148,6 +153,6 @@ async fn drain(event_loop: &EventLoop, at_most: Duration) {
     let until = event_loop.clock.now().saturating_add(nanoseconds(at_most));
     event_loop.drain();
     while event_loop.figures.connections.get() > 0 && event_loop.clock.now() < until {
-        tokio::time::sleep(DRAIN_LOOK).await;
+        tokio::time::sleep(DRAIN_POLL).await;
     }
 }

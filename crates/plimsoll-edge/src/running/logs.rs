@@ -9,23 +9,23 @@ use std::thread::JoinHandle;
 
 use plimsoll_config::edge::AccessLog;
 
-use super::{Fault, Hooks, spawn};
-use crate::log::Writer;
+use super::{EdgeError, Hooks, spawn};
+use crate::log::LogWriter;
 
 pub(super) type Out = Box<dyn Write + Send>;
 
-pub(super) fn open_log(log: &AccessLog) -> Result<(Writer, Out), Fault> {
+pub(super) fn open_log(log: &AccessLog) -> Result<(LogWriter, Out), EdgeError> {
     let out: Out = match &log.path {
         None => Box::new(io::stdout()),
         Some(path) => {
-            let file = open_for_lines(path).map_err(|source| Fault::AccessLog {
+            let file = open_for_lines(path).map_err(|source| EdgeError::AccessLog {
                 path: path.clone(),
                 source,
             })?;
             Box::new(file)
         }
     };
-    Ok((Writer::new(log.format), out))
+    Ok((LogWriter::new(log.format), out))
 }
 
 /// Mode of a log that is made: its owner writes it, its group (`adm` on many systems) reads it.
@@ -41,17 +41,20 @@ fn open_for_lines(path: &Path) -> io::Result<File> {
 }
 
 pub(super) fn write_log(
-    writer: Writer,
+    writer: LogWriter,
     out: Out,
     log: Option<AccessLog>,
     hooks: &Hooks,
-) -> Result<JoinHandle<()>, Fault> {
-    let tell = Arc::clone(&hooks.tell);
-    let told = move |error: &io::Error| tell(&format!("the access log is not written: {error}"));
+) -> Result<JoinHandle<()>, EdgeError> {
+    let report = Arc::clone(&hooks.report);
+    let on_error =
+        move |error: &io::Error| report(&format!("the access log is not written: {error}"));
     let path = log.and_then(|log| log.path);
     let open = move || -> io::Result<Option<Out>> {
         let file = path.as_deref().map(open_for_lines).transpose()?;
         Ok(file.map(|file| Box::new(file) as Out))
     };
-    spawn("edge-log".to_owned(), move || writer.run(out, open, told))
+    spawn("edge-log".to_owned(), move || {
+        writer.run(out, open, on_error);
+    })
 }

@@ -6,17 +6,17 @@
 use std::sync::Arc;
 
 use crate::control::Hooks;
-use crate::notice::Tell;
+use crate::notice::NoticeSink;
 
 /// Longest text, characters.
 const LEN_MAX: usize = 2000;
 
 /// Tells only plain text.
 pub(super) fn only_plain(hooks: Hooks) -> Hooks {
-    let tell = hooks.tell;
-    let plainly: Tell = Arc::new(move |text: &str| tell(&plain(text)));
+    let report = hooks.report;
+    let plainly: NoticeSink = Arc::new(move |text: &str| report(&plain(text)));
     Hooks {
-        tell: plainly,
+        report: plainly,
         ..hooks
     }
 }
@@ -31,9 +31,9 @@ fn plain(text: &str) -> String {
 
 fn shown(char: char) -> char {
     // Those that turn the direction of what follows show another text than there is.
-    let turns =
+    let is_bidi_control =
         matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if char.is_control() || turns || matches!(char, '\u{2028}' | '\u{2029}') {
+    if char.is_control() || is_bidi_control || matches!(char, '\u{2028}' | '\u{2029}') {
         char::REPLACEMENT_CHARACTER
     } else {
         char

@@ -56,7 +56,7 @@ impl Drop for Outbound {
 }
 
 /// The body of a request; whoever reads it owns it.
-pub(crate) type Body = Rc<RefCell<RecvStream>>;
+pub(crate) type StreamBody = Rc<RefCell<RecvStream>>;
 
 /// What a client has sent ahead on one connection, and nobody has read.
 pub(crate) struct Inbound {
@@ -75,7 +75,7 @@ impl Inbound {
     }
 
     /// A body is to come.
-    pub(crate) fn add(&mut self, body: &Body) {
+    pub(crate) fn add(&mut self, body: &StreamBody) {
         self.bodies.push(Rc::downgrade(body));
     }
 

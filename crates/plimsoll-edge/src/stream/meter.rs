@@ -13,7 +13,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::resets::ResetBudget;
-use crate::clock::{Clock, Nanoseconds};
+use crate::clock::{EdgeClock, Nanoseconds};
 
 /// How many bytes may come for each that is of use.
 const SHARE: u64 = 8;
@@ -22,16 +22,16 @@ const CREDIT: u64 = 256 * 1024;
 
 /// Counts of one connection.
 #[derive(Debug)]
-pub(crate) struct Meter {
-    clock: Clock,
+pub(crate) struct ConnectionMeter {
+    clock: EdgeClock,
     came: Cell<u64>,
     useful: Cell<u64>,
     resets: ResetBudget,
     blocked_since: Cell<Option<Nanoseconds>>,
 }
 
-impl Meter {
-    pub(crate) fn new(clock: Clock) -> Self {
+impl ConnectionMeter {
+    pub(crate) fn new(clock: EdgeClock) -> Self {
         Self {
             clock,
             came: Cell::new(0),
@@ -92,7 +92,7 @@ impl Meter {
 /// A connection whose bytes are counted as they come.
 pub(crate) struct Metered<T> {
     pub(crate) io: T,
-    pub(crate) meter: Rc<Meter>,
+    pub(crate) meter: Rc<ConnectionMeter>,
 }
 
 impl<T: AsyncRead + Unpin> AsyncRead for Metered<T> {
@@ -121,9 +121,9 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Metered<T> {
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        parts: &[io::IoSlice<'_>],
+        bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.io).poll_write_vectored(cx, parts);
+        let polled = Pin::new(&mut self.io).poll_write_vectored(cx, bufs);
         self.meter.wrote(&polled);
         polled
     }
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn what_goes_with_requests_is_let_through() {
-        let meter = Meter::new(Clock::start());
+        let meter = ConnectionMeter::new(EdgeClock::start());
         for _ in 0..100_000 {
             meter.useful(100);
             meter.came(700).unwrap();

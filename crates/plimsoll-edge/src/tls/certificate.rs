@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::sign::CertifiedKey;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-use super::TlsFault;
+use super::TlsError;
 
 /// A pair that fits.
 #[derive(Debug)]
@@ -23,28 +23,28 @@ pub(crate) struct Loaded {
 }
 
 /// Reads a pair. Whether its time has come is another question.
-pub(crate) fn load(files: &Certificate) -> Result<Loaded, TlsFault> {
+pub(crate) fn load(files: &Certificate) -> Result<Loaded, TlsError> {
     let unreadable = |path: &PathBuf| {
         let path = path.clone();
-        move |source: pem::Error| TlsFault::Unreadable { path, source }
+        move |source: pem::Error| TlsError::Unreadable { path, source }
     };
     let chain = CertificateDer::pem_file_iter(&files.cert)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(unreadable(&files.cert))?;
     if chain.is_empty() {
-        return Err(TlsFault::Empty(files.cert.clone()));
+        return Err(TlsError::Empty(files.cert.clone()));
     }
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(unreadable(&files.key))?;
     let (cert, key_file) = (files.cert.clone(), files.key.clone());
     let provider = crypto::ring::default_provider();
     let pair = CertifiedKey::from_der(chain, key, &provider).map_err(|source| match source {
         rustls::Error::InconsistentKeys(rustls::InconsistentKeys::KeyMismatch) => {
-            TlsFault::OtherKey {
+            TlsError::OtherKey {
                 cert,
                 key: key_file,
             }
         }
-        source => TlsFault::NotAPair {
+        source => TlsError::NotAPair {
             cert,
             key: key_file,
             source,
@@ -69,10 +69,10 @@ impl Loaded {
         &self,
         files: &Certificate,
         now: SystemTime,
-    ) -> Result<(), TlsFault> {
+    ) -> Result<(), TlsError> {
         let cert = files.cert.clone();
         let Some((from, until)) = validity(&self.key) else {
-            return Err(TlsFault::NotAPair {
+            return Err(TlsError::NotAPair {
                 cert,
                 key: files.key.clone(),
                 source: rustls::Error::InvalidCertificate(rustls::CertificateError::BadEncoding),
@@ -80,11 +80,11 @@ impl Loaded {
         };
         if now < from {
             let from = httpdate::fmt_http_date(from);
-            return Err(TlsFault::NotYet { cert, from });
+            return Err(TlsError::NotYet { cert, from });
         }
         if now > until {
             let until = httpdate::fmt_http_date(until);
-            return Err(TlsFault::Expired { cert, until });
+            return Err(TlsError::Expired { cert, until });
         }
         Ok(())
     }
@@ -105,15 +105,15 @@ pub(crate) fn validity(key: &CertifiedKey) -> Option<(SystemTime, SystemTime)> {
 
 /// What changes when a file is changed or another is put in its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stamp([Option<(u64, u64, i64, i64)>; 2]);
+pub(crate) struct FileFingerprint([Option<(u64, u64, i64, i64)>; 2]);
 
-impl Stamp {
+impl FileFingerprint {
     pub(crate) fn of(files: &Certificate) -> Self {
-        Self([&files.cert, &files.key].map(|path| one(path)))
+        Self([&files.cert, &files.key].map(|path| file_identity(path)))
     }
 }
 
-fn one(path: &Path) -> Option<(u64, u64, i64, i64)> {
+fn file_identity(path: &Path) -> Option<(u64, u64, i64, i64)> {
     let about = std::fs::metadata(path).ok()?;
     Some((about.ino(), about.len(), about.mtime(), about.mtime_nsec()))
 }

@@ -45,7 +45,10 @@ impl Challenges {
     }
 
     /// The proof that a handshake asks for; `Err` when it asks for none.
-    pub(crate) fn asked(&self, hello: &ClientHello<'_>) -> Result<Option<Arc<CertifiedKey>>, ()> {
+    pub(crate) fn certificate_for(
+        &self,
+        hello: &ClientHello<'_>,
+    ) -> Result<Option<Arc<CertifiedKey>>, ()> {
         let mut protocols = hello.alpn().into_iter().flatten();
         if protocols.next() != Some(ACME_TLS) || protocols.next().is_some() {
             return Err(());

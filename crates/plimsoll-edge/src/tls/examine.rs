@@ -1,9 +1,9 @@
 //! What can be known of a configuration's certificates without starting.
 
-use plimsoll_config::edge::Edge;
+use plimsoll_config::edge::EdgeConfig;
 use rustls::pki_types::ServerName;
 
-use super::{ByName, Obtained, TlsFault, ending};
+use super::{ByName, Obtained, TlsError, ending};
 use crate::clock;
 use crate::upstream::trust;
 
@@ -11,13 +11,13 @@ use crate::upstream::trust;
 #[derive(Debug, Default)]
 pub struct Examined {
     /// What keeps the edge from starting.
-    pub faults: Vec<TlsFault>,
+    pub errors: Vec<TlsError>,
     /// What does not, and is most likely not meant.
     pub warnings: Vec<String>,
 }
 
 /// Looks at all certificates of a configuration, and at those who vouch for its servers.
-pub fn examine(edge: &Edge) -> Examined {
+pub fn examine(edge: &EdgeConfig) -> Examined {
     let mut examined = Examined::default();
     let now = clock::wall();
     let obtained = Obtained {
@@ -27,12 +27,12 @@ pub fn examine(edge: &Edge) -> Examined {
     for listener in &edge.listen {
         for certificate in &listener.tls {
             let alone = std::slice::from_ref(certificate);
-            if let Err(fault) = ByName::new(alone, None, obtained, now) {
-                examined.faults.push(fault);
+            if let Err(error) = ByName::new(alone, None, obtained, now) {
+                examined.errors.push(error);
             }
         }
         if let Ok(Some(ending)) = ending(listener, None, obtained, now) {
-            examined.warnings.extend(ending.certificates.look(now));
+            examined.warnings.extend(ending.certificates.check(now));
             let place = listener.address.to_string();
             examined
                 .warnings
@@ -42,12 +42,12 @@ pub fn examine(edge: &Edge) -> Examined {
     for pool in &edge.pools {
         let mut servers = pool.servers.iter().filter(|server| server.tls).peekable();
         if servers.peek().is_some()
-            && let Err(fault) = trust::config(&pool.tls)
+            && let Err(error) = trust::config(&pool.tls)
         {
-            examined.faults.push(fault);
+            examined.errors.push(error);
         }
         let names = servers.filter_map(|server| trust::name(&pool.tls, &server.host).err());
-        examined.faults.extend(names);
+        examined.errors.extend(names);
         if pool.tls.insecure {
             examined.warnings.push(insecure(&pool.name));
         }
@@ -64,13 +64,13 @@ pub(crate) fn insecure(pool: &str) -> String {
 }
 
 /// Hosts of routes that no certificate of a listener is for.
-pub(crate) fn uncovered(edge: &Edge, listener: &str, certificates: &ByName) -> Vec<String> {
+pub(crate) fn uncovered(edge: &EdgeConfig, listener: &str, certificates: &ByName) -> Vec<String> {
     let hosts = edge.routes.iter().flat_map(|route| &route.matches.hosts);
     let mut hosts: Vec<&String> = hosts.collect();
     hosts.sort();
     hosts.dedup();
     let acme = edge.acme.iter().flat_map(|acme| &acme.certificates);
-    let wanted: Vec<&String> = acme.flat_map(|one| &one.names).collect();
+    let wanted: Vec<&String> = acme.flat_map(|certificate| &certificate.names).collect();
     hosts
         .into_iter()
         .filter(|host| !wanted.contains(host))

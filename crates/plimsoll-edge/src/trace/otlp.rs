@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use plimsoll_model::redact;
 use serde_json::{Value, json};
 
-use super::{Request, Span};
+use super::{RequestSpan, SpanRequest};
 use crate::clock::Nanoseconds;
 
 const KIND_SERVER: u8 = 2;
@@ -24,7 +24,7 @@ const METHODS: [&str; 10] = [
 ];
 
 /// One request to the collector.
-pub(crate) fn request(spans: &[Span], service: &str, instance: &str) -> String {
+pub(crate) fn request(spans: &[RequestSpan], service: &str, instance: &str) -> String {
     let spans: Vec<Value> = spans.iter().flat_map(both).collect();
     json!({
         "resourceSpans": [{
@@ -46,7 +46,7 @@ pub(crate) fn request(spans: &[Span], service: &str, instance: &str) -> String {
 }
 
 /// The span of a request, and that of its exchange if there was one.
-fn both(span: &Span) -> Vec<Value> {
+fn both(span: &RequestSpan) -> Vec<Value> {
     let mut spans = vec![server(span)];
     if span.admitted > 0 {
         spans.push(client(span));
@@ -54,7 +54,7 @@ fn both(span: &Span) -> Vec<Value> {
     spans
 }
 
-fn server(span: &Span) -> Value {
+fn server(span: &RequestSpan) -> Value {
     let request = &span.request;
     let method = method(request);
     let name = if request.route.is_empty() {
@@ -111,7 +111,7 @@ fn server(span: &Span) -> Value {
     })
 }
 
-fn client(span: &Span) -> Value {
+fn client(span: &RequestSpan) -> Value {
     let request = &span.request;
     let method = method(request);
     let server = span.server.as_deref().unwrap_or_default();
@@ -155,7 +155,7 @@ fn client(span: &Span) -> Value {
     })
 }
 
-fn put_error(attributes: &mut Vec<Value>, span: &Span, failed: bool) {
+fn put_error(attributes: &mut Vec<Value>, span: &RequestSpan, failed: bool) {
     if failed {
         let status = span.status.to_string();
         attributes.push(text("error.type", span.reason.unwrap_or(&status)));
@@ -179,7 +179,7 @@ fn parent(parent: u64) -> String {
 }
 
 /// A moment of a span as nanoseconds since 1970; 64 bits are text in this encoding.
-fn unix(span: &Span, moment: Nanoseconds) -> String {
+fn unix(span: &RequestSpan, moment: Nanoseconds) -> String {
     let before = Duration::from_nanos(span.ended.saturating_sub(moment));
     let at = span.wall.checked_sub(before).unwrap_or(span.wall);
     let since = at
@@ -189,7 +189,7 @@ fn unix(span: &Span, moment: Nanoseconds) -> String {
 }
 
 /// Methods nobody knows are one, so that names stay few.
-fn method(request: &Request) -> &str {
+fn method(request: &SpanRequest) -> &str {
     if METHODS.contains(&request.method.as_str()) {
         &request.method
     } else {
@@ -197,12 +197,12 @@ fn method(request: &Request) -> &str {
     }
 }
 
-fn original_method(request: &Request) -> Option<Value> {
+fn original_method(request: &SpanRequest) -> Option<Value> {
     let is_known = METHODS.contains(&request.method.as_str());
     (!is_known).then(|| text("http.request.method_original", &request.method))
 }
 
-fn version(request: &Request) -> &'static str {
+fn version(request: &SpanRequest) -> &'static str {
     match (request.is_h2, request.is_1_1) {
         (true, _) => "2",
         (false, true) => "1.1",

@@ -9,20 +9,20 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use crate::fault::TlsFault;
+use crate::error::TlsError;
 
 /// The name of HTTP/1.1 in the handshake.
 const HTTP_1_1: &[u8] = b"http/1.1";
 
 /// How connections to the servers of a pool are encrypted. Sessions are resumed, so that few hands are shaken in full.
-pub(crate) fn config(tls: &ServerTls) -> Result<Arc<ClientConfig>, TlsFault> {
+pub(crate) fn config(tls: &ServerTls) -> Result<Arc<ClientConfig>, TlsError> {
     let mut config = bare(tls)?;
     config.alpn_protocols = vec![HTTP_1_1.to_vec()];
     Ok(Arc::new(config))
 }
 
 /// The same for servers that speak something else, and are not told what.
-pub(crate) fn bare(tls: &ServerTls) -> Result<ClientConfig, TlsFault> {
+pub(crate) fn bare(tls: &ServerTls) -> Result<ClientConfig, TlsError> {
     let provider = Arc::new(crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()?;
@@ -39,32 +39,32 @@ pub(crate) fn bare(tls: &ServerTls) -> Result<ClientConfig, TlsFault> {
 }
 
 /// The name that a server's certificate must have.
-pub(crate) fn name(tls: &ServerTls, host: &str) -> Result<ServerName<'static>, TlsFault> {
+pub(crate) fn name(tls: &ServerTls, host: &str) -> Result<ServerName<'static>, TlsError> {
     let name = tls.name.as_deref().unwrap_or(host);
-    ServerName::try_from(name.to_owned()).map_err(|_| TlsFault::Name(name.to_owned()))
+    ServerName::try_from(name.to_owned()).map_err(|_| TlsError::Name(name.to_owned()))
 }
 
-fn roots(authorities: Option<&Authorities>) -> Result<RootCertStore, TlsFault> {
+fn roots(authorities: Option<&Authorities>) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     let Some(authorities) = authorities else {
         // Some systems' stores hold certificates that cannot be parsed; the others still serve.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
-            return Err(TlsFault::NoRoots);
+            return Err(TlsError::NoRoots);
         }
         return Ok(roots);
     };
-    let fault = |why: String| TlsFault::Authorities {
+    let authorities_error = |why: String| TlsError::Authorities {
         name: authorities.name.clone(),
         why,
     };
     for certificate in CertificateDer::pem_slice_iter(&authorities.pem) {
-        let certificate = certificate.map_err(|error| fault(error.to_string()))?;
+        let certificate = certificate.map_err(|error| authorities_error(error.to_string()))?;
         let added = roots.add(certificate);
-        added.map_err(|error| fault(error.to_string()))?;
+        added.map_err(|error| authorities_error(error.to_string()))?;
     }
     if roots.is_empty() {
-        return Err(fault("it holds no certificate".to_owned()));
+        return Err(authorities_error("it holds no certificate".to_owned()));
     }
     Ok(roots)
 }

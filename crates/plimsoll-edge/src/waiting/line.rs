@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Place, SECOND_NS};
+use super::{QueuePosition, SECOND_NS};
 use crate::clock::{Nanoseconds, nanoseconds};
 
 /// Lines up to this long are counted at every visit, longer ones twice a second.
@@ -16,12 +16,12 @@ const RATE_WEIGHT: f64 = 0.2;
 
 /// Places in line, by the order they were given in.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct WaitingLine {
     most: u32,
     retry: Nanoseconds,
     /// The number of the first slot.
     first: u64,
-    slots: VecDeque<Slot>,
+    slots: VecDeque<WaitingSlot>,
     alive: u32,
     swept: Nanoseconds,
     /// How many at the front may try.
@@ -30,20 +30,20 @@ pub(super) struct Line {
     window_since: Nanoseconds,
     /// Turns a second; 0 is not known.
     rate: f64,
-    turns: u32,
-    turns_since: Nanoseconds,
+    admitted: u32,
+    admitted_since: Nanoseconds,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slot {
-    seen: Nanoseconds,
+struct WaitingSlot {
+    last_request: Nanoseconds,
     is_here: bool,
     came_back: bool,
     /// How many were before at the last sweep.
     before: u32,
 }
 
-impl Line {
+impl WaitingLine {
     pub(super) fn new(most: u32, retry: Duration) -> Self {
         Self {
             most,
@@ -55,8 +55,8 @@ impl Line {
             window: 0.0,
             window_since: 0,
             rate: 0.0,
-            turns: 0,
-            turns_since: 0,
+            admitted: 0,
+            admitted_since: 0,
         }
     }
 
@@ -66,21 +66,21 @@ impl Line {
 
     /// Forgets those who left, and counts the others.
     pub(super) fn sweep(&mut self, now: Nanoseconds) {
-        self.turn_rate(now);
+        self.update_rate(now);
         if self.slots.len() > EXACT_LEN && now.saturating_sub(self.swept) < SWEEP_NS {
             return;
         }
         self.swept = now;
         let mut before = 0;
         for slot in &mut self.slots {
-            let unheard = now.saturating_sub(slot.seen);
+            let idle = now.saturating_sub(slot.last_request);
             let most = if slot.came_back {
                 (3 * self.retry).max(GONE_NS)
             } else {
                 // Whoever keeps no cookies never comes back with its place.
                 2 * self.retry + 5 * SECOND_NS
             };
-            slot.is_here &= unheard < most;
+            slot.is_here &= idle < most;
             slot.before = before;
             before += u32::from(slot.is_here);
         }
@@ -99,12 +99,12 @@ impl Line {
         if self.slots.is_empty() {
             self.window = 0.0;
             self.window_since = now;
-            self.turns_since = now;
-            self.turns = 0;
+            self.admitted_since = now;
+            self.admitted = 0;
         }
         let before = self.alive;
-        self.slots.push_back(Slot {
-            seen: now,
+        self.slots.push_back(WaitingSlot {
+            last_request: now,
             is_here: true,
             came_back: false,
             before,
@@ -113,7 +113,7 @@ impl Line {
         Some((self.first + self.slots.len() as u64 - 1, before))
     }
 
-    fn slot(&mut self, number: u64) -> Option<&mut Slot> {
+    fn slot(&mut self, number: u64) -> Option<&mut WaitingSlot> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.slots.get_mut(at).filter(|slot| slot.is_here)
     }
@@ -121,7 +121,7 @@ impl Line {
     /// Somebody comes back: how many are before; `None` when the place is not its own any more.
     pub(super) fn come(&mut self, number: u64, now: Nanoseconds) -> Option<u32> {
         let slot = self.slot(number)?;
-        slot.seen = now;
+        slot.last_request = now;
         slot.came_back = true;
         Some(slot.before)
     }
@@ -136,31 +136,31 @@ impl Line {
         if let Some(slot) = self.slot(number) {
             slot.is_here = false;
             self.alive -= 1;
-            self.turns += 1;
+            self.admitted += 1;
             self.window += 1.0;
             self.window_since = now;
         }
     }
 
     /// Somebody tried and found no room.
-    pub(super) fn no_room(&mut self, now: Nanoseconds) {
+    pub(super) fn shrink_window(&mut self, now: Nanoseconds) {
         if now.saturating_sub(self.window_since) >= SECOND_NS {
             self.window *= 0.8;
             self.window_since = now;
         }
     }
 
-    fn turn_rate(&mut self, now: Nanoseconds) {
-        let passed = now.saturating_sub(self.turns_since);
+    fn update_rate(&mut self, now: Nanoseconds) {
+        let passed = now.saturating_sub(self.admitted_since);
         if passed >= SECOND_NS {
-            let rate = f64::from(self.turns) / (passed as f64 / SECOND_NS as f64);
+            let rate = f64::from(self.admitted) / (passed as f64 / SECOND_NS as f64);
             self.rate = if self.rate == 0.0 {
                 rate
             } else {
                 self.rate + RATE_WEIGHT * (rate - self.rate)
             };
-            self.turns = 0;
-            self.turns_since = now;
+            self.admitted = 0;
+            self.admitted_since = now;
         }
         // Nobody of those who may try comes: they have left, and those behind them may.
         if now.saturating_sub(self.window_since) >= 2 * SECOND_NS {
@@ -170,7 +170,13 @@ impl Line {
     }
 
     /// Where somebody stands, for the page.
-    pub(super) fn place(&self, number: u64, before: u32, is_new: bool, places: u32) -> Place {
+    pub(super) fn place(
+        &self,
+        number: u64,
+        before: u32,
+        is_new: bool,
+        places: u32,
+    ) -> QueuePosition {
         let wait = f64::from(before + 1) / self.rate;
         let wait_s = (self.rate > 0.01 && wait < 86_400.0).then_some(wait);
         let most = self.retry as f64 / SECOND_NS as f64;
@@ -180,7 +186,7 @@ impl Line {
             // Twice before its turn, so that it does not come too late.
             wait_s.map_or(most, |wait| wait / 2.0)
         };
-        Place {
+        QueuePosition {
             number,
             before,
             wait_s: wait_s.map(whole),
@@ -203,8 +209,8 @@ fn whole(seconds: f64) -> u32 {
 mod tests {
     use super::*;
 
-    fn line(most: u32) -> Line {
-        Line::new(most, Duration::from_secs(10))
+    fn line(most: u32) -> WaitingLine {
+        WaitingLine::new(most, Duration::from_secs(10))
     }
 
     #[test]
@@ -242,7 +248,7 @@ mod tests {
             line.got_in(*number, SECOND_NS / 10);
         }
         assert!(line.may_try(9, 1) && !line.may_try(10, 1));
-        line.no_room(3 * SECOND_NS);
+        line.shrink_window(3 * SECOND_NS);
         assert!(!line.may_try(9, 1), "narrower when there is no room");
         for second in 4..10 {
             line.sweep(second * SECOND_NS);

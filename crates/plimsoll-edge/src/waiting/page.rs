@@ -28,12 +28,12 @@ mod tests {
     fn a_template_is_filled_and_its_styles_stay() {
         let text = fill("a{b} {place} {wait} {retry} {place}", 3, Some(100), 5);
         assert_eq!(text, "a{b} 3 about 2 minutes 5 3");
-        for (seconds, said) in [
+        for (seconds, expected) in [
             (None, "not known yet"),
             (Some(9), "a few seconds"),
             (Some(11), "about 20 seconds"),
         ] {
-            assert_eq!(wait(seconds), said);
+            assert_eq!(wait(seconds), expected);
         }
         let own = fill(TEMPLATE, 7, None, 4);
         assert!(own.contains("content=\"4\"") && own.contains(">7<"));

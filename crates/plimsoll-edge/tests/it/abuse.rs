@@ -4,9 +4,11 @@ use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use plimsoll_config::edge::{Edge, Limits};
+use plimsoll_config::edge::{EdgeConfig, EdgeLimits};
 
-use crate::support::{Scripted, ask, before, connect, parts, plain, pool, read_all, start};
+use crate::support::{
+    Scripted, before, connect, plain, pool, read_all, send_request, start, status_and_body,
+};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -149,21 +151,24 @@ fn what_could_be_read_in_two_ways_is_refused() {
         (413, post("Content-Length: 99999999999\r\n", "abcd")),
     ];
     for (status, request) in cases {
-        let said = ask(edge.address, &request);
-        assert_eq!(parts(&said).0, status, "{request:?}");
-        assert!(said.contains("X-Plimsoll: bad-request\r\n"), "{said:?}");
-        assert!(said.contains("Connection: close\r\n"), "{said:?}");
-        assert_eq!(said.matches("HTTP/1.1 ").count(), 1, "{said:?}");
+        let response = send_request(edge.address, &request);
+        assert_eq!(status_and_body(&response).0, status, "{request:?}");
+        assert!(
+            response.contains("X-Plimsoll: bad-request\r\n"),
+            "{response:?}"
+        );
+        assert!(response.contains("Connection: close\r\n"), "{response:?}");
+        assert_eq!(response.matches("HTTP/1.1 ").count(), 1, "{response:?}");
     }
-    assert_eq!(server.heard(), Vec::<String>::new());
+    assert_eq!(server.requests(), Vec::<String>::new());
 }
 
 #[test]
 fn a_broken_body_ends_the_connection_on_both_sides() {
-    let server = Scripted::start(|mut heard| {
-        if heard.head().is_some() {
+    let server = Scripted::start(|mut connection| {
+        if connection.head().is_some() {
             // Reads to the end: a second request would be counted.
-            while heard.head().is_some() {}
+            while connection.head().is_some() {}
         }
     });
     let edge = before(server.address);
@@ -175,16 +180,25 @@ fn a_broken_body_ends_the_connection_on_both_sides() {
     ] {
         let request =
             format!("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
-        assert_eq!(parts(&ask(edge.address, request)).0, 400, "{body:?}");
+        assert_eq!(
+            status_and_body(&send_request(edge.address, request)).0,
+            400,
+            "{body:?}"
+        );
     }
-    assert!(server.heard().iter().all(|head| head.starts_with("POST ")));
+    assert!(
+        server
+            .requests()
+            .iter()
+            .all(|head| head.starts_with("POST "))
+    );
 }
 
 /// Short limits, so that a test need not be patient; long enough to say in time what a test says.
-fn impatient(server: SocketAddr) -> Edge {
+fn impatient(server: SocketAddr) -> EdgeConfig {
     let mut edge = plain(pool(&[server]));
     let short = Duration::from_secs(1);
-    edge.limits = Limits {
+    edge.limits = EdgeLimits {
         head_timeout: short,
         body_timeout: short,
         idle_timeout: short,
@@ -196,23 +210,23 @@ fn impatient(server: SocketAddr) -> Edge {
 
 #[test]
 fn slow_clients_are_cut_off() {
-    let server = Scripted::start(|mut heard| while heard.head().is_some() {});
+    let server = Scripted::start(|mut connection| while connection.head().is_some() {});
     let edge = start(&impatient(server.address));
-    assert_eq!(ask(edge.address, ""), "");
-    let said = ask(edge.address, "GET / HTTP/1.1\r\nHos");
-    assert_eq!(parts(&said).0, 408);
-    let said = ask(
+    assert_eq!(send_request(edge.address, ""), "");
+    let response = send_request(edge.address, "GET / HTTP/1.1\r\nHos");
+    assert_eq!(status_and_body(&response).0, 408);
+    let response = send_request(
         edge.address,
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc",
     );
-    assert_eq!(parts(&said).0, 408);
+    assert_eq!(status_and_body(&response).0, 408);
     // A byte now and then does not buy time: a head has one deadline, and a body must come on.
     let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n";
     for start in ["", post] {
         let mut stream = connect(edge.address);
         stream.write_all(start.as_bytes()).unwrap();
-        let (said, sent) = trickle(&mut stream);
-        assert_eq!(parts(&said).0, 408, "{start:?}");
+        let (response, sent) = trickle(&mut stream);
+        assert_eq!(status_and_body(&response).0, 408, "{start:?}");
         assert!(sent < 100, "{sent}");
     }
 }
@@ -226,25 +240,25 @@ fn trickle(stream: &mut TcpStream) -> (String, u32) {
         while slow.write_all(b"G").is_ok() {
             sent += 1;
             // Nothing comes until it is enough: the time-out is the pace.
-            let told = pace.recv_timeout(Duration::from_millis(50));
-            if told != Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            let tick = pace.recv_timeout(Duration::from_millis(50));
+            if tick != Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                 break;
             }
         }
         sent
     });
-    let said = read_all(stream);
+    let response = read_all(stream);
     drop(enough);
-    (said, writer.join().unwrap())
+    (response, writer.join().unwrap())
 }
 
 #[test]
 fn a_client_that_takes_nothing_is_cut_off() {
-    let server = Scripted::start(|mut heard| {
-        if heard.head().is_some() {
-            heard.say("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n");
+    let server = Scripted::start(|mut connection| {
+        if connection.head().is_some() {
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n");
             let piece = vec![b'x'; 100_000];
-            while std::io::Write::write_all(&mut heard.stream, &piece).is_ok() {}
+            while std::io::Write::write_all(&mut connection.stream, &piece).is_ok() {}
         }
     });
     let edge = start(&impatient(server.address));
@@ -255,7 +269,7 @@ fn a_client_that_takes_nothing_is_cut_off() {
     let other = connect(edge.address);
     // While nothing is read here, time passes there: the end of an idle connection says that it has.
     assert_eq!(read_all(&mut { other }), "");
-    assert_eq!(ask(edge.address, ""), "");
+    assert_eq!(send_request(edge.address, ""), "");
     let got = read_all(&mut stream);
     assert!(got.len() < 100_000_000, "{}", got.len());
 }
@@ -266,15 +280,15 @@ fn connections_have_a_limit_for_each_address() {
     let mut edge = plain(pool(&[server.address]));
     edge.limits.per_address_max = 2;
     let edge = start(&edge);
-    let ask_on = |stream: &mut std::net::TcpStream| {
+    let send_on = |stream: &mut std::net::TcpStream| {
         stream
             .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             .unwrap();
         crate::support::read_until(stream, "\r\n\r\nok");
     };
     let (mut first, mut second) = (connect(edge.address), connect(edge.address));
-    ask_on(&mut first);
-    ask_on(&mut second);
+    send_on(&mut first);
+    send_on(&mut second);
     assert_eq!(read_all(&mut connect(edge.address)), "");
-    ask_on(&mut first);
+    send_on(&mut first);
 }

@@ -3,30 +3,34 @@
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
-use plimsoll_config::edge::{Access, Countries, Edge, Network, PathMatch, Rate, Route};
+use plimsoll_config::edge::{
+    Countries, EdgeConfig, IpFilterConfig, Network, PathMatch, Rate, RouteConfig,
+};
 use plimsoll_testkit::countries::countries;
 
-use crate::support::{Afloat, Scripted, ask, connect, parts, plain, pool, read_until, start};
+use crate::support::{
+    Afloat, Scripted, connect, plain, pool, read_until, send_request, start, status_and_body,
+};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 fn as_client(edge: &Afloat, client: &str, path: &str) -> u16 {
-    let said = ask(
+    let response = send_request(
         edge.address,
         format!(
             "GET {path} HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {client}\r\nConnection: close\r\n\r\n"
         ),
     );
-    let status = parts(&said).0;
+    let status = status_and_body(&response).0;
     assert_eq!(
         status == 403,
-        said.contains("X-Plimsoll: blocked\r\n"),
-        "{said}"
+        response.contains("X-Plimsoll: blocked\r\n"),
+        "{response}"
     );
     status
 }
 
-fn trusting(server: SocketAddr) -> Edge {
+fn trusting(server: SocketAddr) -> EdgeConfig {
     let mut edge = plain(pool(&[server]));
     edge.trusted = vec![Network::parse("127.0.0.1").unwrap()];
     edge
@@ -39,21 +43,21 @@ fn networks(texts: &[&str]) -> Vec<Network> {
         .collect()
 }
 
-fn by_country(allows: bool, listed: &[&str]) -> Access {
+fn by_country(allows: bool, listed: &[&str]) -> IpFilterConfig {
     let address = |text: &str| text.parse::<IpAddr>().unwrap();
     let database = countries(&[
         (address("192.0.2.0"), 24, "DE"),
         (address("198.51.100.0"), 25, "US"),
         (address("2001:db8::"), 32, "FR"),
     ]);
-    Access {
+    IpFilterConfig {
         countries: Some(Countries {
             name: "test.mmdb".to_owned(),
             database: database.into(),
             allows,
-            listed: listed.iter().map(|&one| one.to_owned()).collect(),
+            listed: listed.iter().map(|&entry| entry.to_owned()).collect(),
         }),
-        ..Access::default()
+        ..IpFilterConfig::default()
     }
 }
 
@@ -61,14 +65,14 @@ fn by_country(allows: bool, listed: &[&str]) -> Access {
 fn blocked_addresses_are_refused_before_anything_else() {
     let server = Scripted::always(OK);
     let mut edge = trusting(server.address);
-    edge.access = Some(Access {
+    edge.access = Some(IpFilterConfig {
         allow: networks(&["203.0.113.7"]),
         deny: networks(&["203.0.113.0/24", "2001:db8::/32"]),
         countries: None,
     });
-    let mut office = Route::everything(0);
+    let mut office = RouteConfig::everything(0);
     office.matches.path = PathMatch::Prefix("/admin/".to_owned());
-    office.access = Some(Access {
+    office.access = Some(IpFilterConfig {
         allow: networks(&["10.0.0.0/8"]),
         deny: Network::all().to_vec(),
         countries: None,
@@ -87,7 +91,11 @@ fn blocked_addresses_are_refused_before_anything_else() {
     ] {
         assert_eq!(as_client(&edge, client, path), status, "{client} {path}");
     }
-    assert_eq!(server.heard().len(), 3, "the others never reach the server");
+    assert_eq!(
+        server.requests().len(),
+        3,
+        "the others never reach the server"
+    );
     // A refusal keeps the connection of whoever sends several.
     let mut stream = connect(edge.address);
     for _ in 0..2 {
@@ -125,14 +133,14 @@ fn countries_are_told_by_a_database() {
 fn a_reload_takes_up_new_lists() {
     let server = Scripted::always(OK);
     let mut edge = trusting(server.address);
-    edge.access = Some(Access {
+    edge.access = Some(IpFilterConfig {
         deny: networks(&["203.0.113.0/24"]),
-        ..Access::default()
+        ..IpFilterConfig::default()
     });
     let mut new = edge.clone();
-    new.access = Some(Access {
+    new.access = Some(IpFilterConfig {
         deny: networks(&["198.51.100.0/24"]),
-        ..Access::default()
+        ..IpFilterConfig::default()
     });
     let hooks = plimsoll_edge::Hooks {
         read_again: std::sync::Arc::new(move || Ok(new.clone())),
@@ -176,17 +184,17 @@ fn a_clients_rate_holds_over_all_loops_and_reloads() {
         ..plimsoll_edge::Hooks::none()
     };
     let edge = Afloat::of(plimsoll_edge::start(&edge, hooks).unwrap());
-    let asks = |client: &str, times: usize| {
+    let accepted = |client: &str, times: usize| {
         let answers = (0..times).map(|_| as_client(&edge, client, "/"));
         answers.filter(|status| *status == 200).count()
     };
-    assert_eq!(asks("203.0.113.1", 20), 10);
-    assert_eq!(asks("203.0.113.2", 5), 5);
+    assert_eq!(accepted("203.0.113.1", 20), 10);
+    assert_eq!(accepted("203.0.113.2", 5), 5);
     edge.reload().unwrap();
     assert_eq!(
-        asks("203.0.113.1", 5),
+        accepted("203.0.113.1", 5),
         0,
         "a reload gives nobody a new burst"
     );
-    assert_eq!(asks("203.0.113.2", 20), 5);
+    assert_eq!(accepted("203.0.113.2", 20), 5);
 }

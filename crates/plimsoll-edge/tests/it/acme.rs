@@ -6,14 +6,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use plimsoll_config::edge::{Acme, AcmeCertificate, Certificate, Edge};
+use plimsoll_config::edge::{Acme, AcmeCertificate, Certificate, EdgeConfig};
 use plimsoll_testkit::port;
 use tempfile::TempDir;
 
 use crate::dns::Dns;
 use crate::origins::certified;
 use crate::programs::curl;
-use crate::support::{Patience, Scripted, Telling, plain, pool};
+use crate::support::{ObservedEdge, Patience, Scripted, plain, pool};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -34,7 +34,7 @@ impl Drop for Pebble {
 }
 
 impl Pebble {
-    fn start(asks_at: SocketAddr, valid_s: u64) -> Self {
+    fn start(validation_address: SocketAddr, valid_s: u64) -> Self {
         let dns = Dns::start("127.0.0.1 a.test www.a.test\n");
         let (authorities, folder) = certified("127.0.0.1");
         std::fs::write(folder.path().join("ca.pem"), authorities.pem).unwrap();
@@ -45,7 +45,7 @@ impl Pebble {
             "certificate": folder.path().join("cert.pem"),
             "privateKey": folder.path().join("key.pem"),
             "httpPort": 1,
-            "tlsPort": asks_at.port(),
+            "tlsPort": validation_address.port(),
             "ocspResponderURL": "",
             "externalAccountBindingRequired": false,
             "certificateValidityPeriod": valid_s,
@@ -98,7 +98,7 @@ fn obtaining(
     pebble: &Pebble,
     state: &Path,
     name: &str,
-) -> Edge {
+) -> EdgeConfig {
     let mut edge = plain(pool(&[server.address]));
     let files = Certificate {
         cert: state.join("certificates/a.pem"),
@@ -120,7 +120,7 @@ fn obtaining(
 }
 
 /// Asks as a browser does that trusts the root.
-fn ask(address: SocketAddr, root: &Path, name: &str) -> String {
+fn fetch(address: SocketAddr, root: &Path, name: &str) -> String {
     let port = address.port();
     let (resolve, root) = (
         format!("{name}:{port}:127.0.0.1"),
@@ -143,13 +143,13 @@ fn a_certificate_is_obtained_kept_and_used_at_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
     let edge = obtaining(&server, address, &pebble, &state, "a.test");
-    let telling = Telling::start(&edge);
-    telling.told("a certificate for a.test, www.a.test was obtained");
+    let observed = ObservedEdge::start(&edge);
+    observed.wait_for_message("a certificate for a.test, www.a.test was obtained");
     // It outlives the authority.
     let root = folder.path().join("root.pem");
     std::fs::copy(pebble.root(), &root).unwrap();
     for name in ["a.test", "www.a.test"] {
-        assert_eq!(ask(address, &root, name), "ok");
+        assert_eq!(fetch(address, &root, name), "ok");
     }
     for file in ["certificates/a.key", "certificates/a.pem"] {
         let mode = std::fs::metadata(state.join(file))
@@ -162,22 +162,22 @@ fn a_certificate_is_obtained_kept_and_used_at_the_next_start() {
         let mut files = std::fs::read_dir(&state)
             .unwrap()
             .flatten()
-            .map(|one| one.path());
+            .map(|entry| entry.path());
         let file = files.find(|path| path.extension().is_some_and(|ending| ending == "json"));
         std::fs::read(file.unwrap()).unwrap()
     };
     let made = account();
-    drop(telling);
+    drop(observed);
     // Obtained again, by the account of before.
     std::fs::remove_file(state.join("certificates/a.pem")).unwrap();
-    let telling = Telling::start(&edge);
-    telling.told("a certificate for a.test, www.a.test was obtained");
+    let observed = ObservedEdge::start(&edge);
+    observed.wait_for_message("a certificate for a.test, www.a.test was obtained");
     assert_eq!(account(), made);
-    drop(telling);
+    drop(observed);
     // Nobody is there to ask, and nobody needs to be.
     drop(pebble);
-    let _telling = Telling::start(&edge);
-    assert_eq!(ask(address, &root, "a.test"), "ok");
+    let _observed = ObservedEdge::start(&edge);
+    assert_eq!(fetch(address, &root, "a.test"), "ok");
 }
 
 #[test]
@@ -186,19 +186,19 @@ fn a_certificate_is_renewed_when_two_thirds_of_its_time_are_over() {
     let address = port::unused();
     let pebble = Pebble::start(address, 12);
     let folder = tempfile::tempdir().unwrap();
-    let telling = Telling::start(&obtaining(
+    let observed = ObservedEdge::start(&obtaining(
         &server,
         address,
         &pebble,
         folder.path(),
         "a.test",
     ));
-    telling.told("a certificate for a.test, www.a.test was obtained");
+    observed.wait_for_message("a certificate for a.test, www.a.test was obtained");
     let first = std::fs::read(folder.path().join("certificates/a.pem")).unwrap();
-    telling.told("a certificate for a.test, www.a.test was obtained");
+    observed.wait_for_message("a certificate for a.test, www.a.test was obtained");
     let second = std::fs::read(folder.path().join("certificates/a.pem")).unwrap();
     assert!(first != second);
-    assert_eq!(ask(address, &pebble.root(), "a.test"), "ok");
+    assert_eq!(fetch(address, &pebble.root(), "a.test"), "ok");
 }
 
 #[test]
@@ -216,11 +216,12 @@ fn what_the_authority_does_not_give_is_told_and_nothing_else_waits_for_it() {
         cert: cert.clone(),
         key,
     });
-    let telling = Telling::start(&edge);
-    assert_eq!(ask(address, &cert, "own.test"), "ok");
-    let told = telling.told("no certificate for gone.test, www.a.test was obtained");
+    let observed = ObservedEdge::start(&edge);
+    assert_eq!(fetch(address, &cert, "own.test"), "ok");
+    let message =
+        observed.wait_for_message("no certificate for gone.test, www.a.test was obtained");
     assert!(
-        told.contains("gone.test: ") && told.contains("in 2 minutes"),
-        "{told}"
+        message.contains("gone.test: ") && message.contains("in 2 minutes"),
+        "{message}"
     );
 }

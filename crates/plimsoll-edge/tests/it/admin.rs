@@ -2,13 +2,13 @@
 
 use std::net::SocketAddr;
 
-use plimsoll_config::edge::{Admin, Check, Edge, Pool};
+use plimsoll_config::edge::{Admin, Check, EdgeConfig, PoolConfig};
 
-use crate::support::{Afloat, Scripted, ask, get, parts, plain, pool, start};
+use crate::support::{Afloat, Scripted, get, plain, pool, send_request, start, status_and_body};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-fn with_admin(mut edge: Edge, token: Option<&str>) -> Afloat {
+fn with_admin(mut edge: EdgeConfig, token: Option<&str>) -> Afloat {
     edge.admin = Some(Admin {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
         must_bind: true,
@@ -17,10 +17,10 @@ fn with_admin(mut edge: Edge, token: Option<&str>) -> Afloat {
     start(&edge)
 }
 
-fn say(edge: &Afloat, request: &str) -> String {
+fn query_admin(edge: &Afloat, request: &str) -> String {
     let admin = edge.admin();
     let request = request.replace("{admin}", &admin.to_string());
-    ask(admin, format!("{request}Connection: close\r\n\r\n"))
+    send_request(admin, format!("{request}Connection: close\r\n\r\n"))
 }
 
 #[test]
@@ -28,10 +28,10 @@ fn metrics_count_what_happened() {
     let server = Scripted::always(OK);
     let edge = with_admin(plain(pool(&[server.address])), None);
     for _ in 0..3 {
-        assert_eq!(parts(&get(edge.address, "/")).0, 200);
+        assert_eq!(status_and_body(&get(edge.address, "/")).0, 200);
     }
-    ask(edge.address, "nonsense\r\n\r\n");
-    let said = say(&edge, "GET /metrics HTTP/1.1\r\nHost: {admin}\r\n");
+    send_request(edge.address, "nonsense\r\n\r\n");
+    let response = query_admin(&edge, "GET /metrics HTTP/1.1\r\nHost: {admin}\r\n");
     let server = format!("{{pool=\"app\",server=\"{}\"}}", server.address);
     for line in [
         "plimsoll_edge_requests_total 4",
@@ -45,25 +45,28 @@ fn metrics_count_what_happened() {
         &format!("plimsoll_edge_server_up{server} 1"),
     ] {
         assert!(
-            said.lines().any(|one| one == line),
-            "{line} is not in {said}"
+            response.lines().any(|candidate| candidate == line),
+            "{line} is not in {response}"
         );
     }
-    let said = say(
+    let response = query_admin(
         &edge,
         "GET /metrics HTTP/1.1\r\nHost: {admin}\r\nAccept: application/openmetrics-text\r\n",
     );
-    assert!(said.ends_with("# EOF\n"));
-    let said = say(&edge, "GET /figures HTTP/1.1\r\nHost: localhost:1\r\n");
-    assert_eq!(parts(&said).0, 421);
-    let said = say(&edge, "GET /figures HTTP/1.1\r\nHost: {admin}\r\n");
-    let figures: serde_json::Value = serde_json::from_str(parts(&said).1).unwrap();
+    assert!(response.ends_with("# EOF\n"));
+    let response = query_admin(&edge, "GET /figures HTTP/1.1\r\nHost: localhost:1\r\n");
+    assert_eq!(status_and_body(&response).0, 421);
+    let response = query_admin(&edge, "GET /figures HTTP/1.1\r\nHost: {admin}\r\n");
+    let figures: serde_json::Value = serde_json::from_str(status_and_body(&response).1).unwrap();
     assert_eq!(figures["statuses"], serde_json::json!([0, 3, 0, 1, 0]));
     assert_eq!(
-        parts(&say(&edge, "GET /healthz HTTP/1.1\r\nHost: {admin}\r\n")),
+        status_and_body(&query_admin(
+            &edge,
+            "GET /healthz HTTP/1.1\r\nHost: {admin}\r\n"
+        )),
         (200, "ok\n")
     );
-    let page = say(&edge, "GET / HTTP/1.1\r\nHost: {admin}\r\n");
+    let page = query_admin(&edge, "GET / HTTP/1.1\r\nHost: {admin}\r\n");
     assert!(page.contains("default-src 'none'") && page.contains("name=\"viewport\""));
 }
 
@@ -108,8 +111,8 @@ fn who_was_sent_by_another_site_is_refused() {
     for (status, request) in cases {
         let admin = edge.admin();
         let request = request.replace("{admin}", &admin.to_string());
-        let said = ask(admin, format!("{request}Connection: close\r\n\r\n{{}}"));
-        assert_eq!(parts(&said).0, status, "{request}");
+        let response = send_request(admin, format!("{request}Connection: close\r\n\r\n{{}}"));
+        assert_eq!(status_and_body(&response).0, status, "{request}");
     }
 }
 
@@ -122,11 +125,11 @@ fn a_token_is_asked_for_where_others_can_reach_it() {
         (401, "Authorization: Bearer a-long-tokem\r\n"),
         (200, "Authorization: Bearer a-long-token\r\n"),
     ] {
-        let said = say(
+        let response = query_admin(
             &edge,
             &format!("GET /metrics HTTP/1.1\r\nHost: {{admin}}\r\n{line}"),
         );
-        assert_eq!(parts(&said).0, status);
+        assert_eq!(status_and_body(&response).0, status);
     }
     let mut open = plain(pool(&[server.address]));
     open.admin = Some(Admin {
@@ -135,7 +138,10 @@ fn a_token_is_asked_for_where_others_can_reach_it() {
         token: None,
     });
     let refused = plimsoll_edge::start(&open, plimsoll_edge::Hooks::none());
-    assert!(matches!(refused, Err(plimsoll_edge::Fault::AdminOpen(_))));
+    assert!(matches!(
+        refused,
+        Err(plimsoll_edge::EdgeError::AdminOpen(_))
+    ));
 }
 
 #[test]
@@ -145,16 +151,16 @@ fn checks_take_a_server_out_and_bring_it_back() {
     use std::time::Duration;
     let well = Arc::new(AtomicBool::new(true));
     let state = Arc::clone(&well);
-    let server = Scripted::start(move |mut heard| {
-        while let Some(head) = heard.head() {
+    let server = Scripted::start(move |mut connection| {
+        while let Some(head) = connection.head() {
             let good = state.load(Ordering::SeqCst) || !head.starts_with("GET /health");
             let status = if good { "200 OK" } else { "500 No" };
-            heard.say(format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok"));
+            connection.send(format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok"));
         }
     });
-    let (sender, told) = std::sync::mpsc::channel();
+    let (sender, messages) = std::sync::mpsc::channel();
     let sender = std::sync::Mutex::new(sender);
-    let pool = Pool {
+    let pool = PoolConfig {
         check: Some(Check {
             path: Some("/health".to_owned()),
             every: Duration::from_millis(50),
@@ -165,19 +171,19 @@ fn checks_take_a_server_out_and_bring_it_back() {
         ..pool(&[server.address])
     };
     let hooks = plimsoll_edge::Hooks {
-        tell: Arc::new(move |what: &str| sender.lock().unwrap().send(what.to_owned()).unwrap()),
+        report: Arc::new(move |what: &str| sender.lock().unwrap().send(what.to_owned()).unwrap()),
         ..plimsoll_edge::Hooks::none()
     };
     let running = plimsoll_edge::start(&plain(pool), hooks).unwrap();
     let address = running.addresses()[0];
-    assert_eq!(parts(&get(address, "/")).0, 200);
+    assert_eq!(status_and_body(&get(address, "/")).0, 200);
     well.store(false, Ordering::SeqCst);
-    assert!(told.recv().unwrap().contains("fails its checks"));
-    let said = get(address, "/");
-    assert_eq!(parts(&said).0, 503);
-    assert!(said.contains("X-Plimsoll: no-server"));
+    assert!(messages.recv().unwrap().contains("fails its checks"));
+    let response = get(address, "/");
+    assert_eq!(status_and_body(&response).0, 503);
+    assert!(response.contains("X-Plimsoll: no-server"));
     well.store(true, Ordering::SeqCst);
-    assert!(told.recv().unwrap().contains("is well again"));
-    assert_eq!(parts(&get(address, "/")).0, 200);
+    assert!(messages.recv().unwrap().contains("is well again"));
+    assert_eq!(status_and_body(&get(address, "/")).0, 200);
     running.drain(Duration::ZERO);
 }

@@ -15,18 +15,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plimsoll_config::edge::{CACHE_LEN, Edge};
+use plimsoll_config::edge::{CACHE_LEN, EdgeConfig};
 use serde_json::Value;
 
-use crate::support::{Afloat, Scripted, ask, open_admin, parts, plain, pool, start};
+use crate::support::{
+    Afloat, Scripted, open_admin, plain, pool, send_request, start, status_and_body,
+};
 
 /// A server that answers by what it is asked, and how often it was before.
 fn origin(answer: impl Fn(&str, usize) -> String + Send + Sync + 'static) -> Scripted {
     let asked = Arc::new(AtomicUsize::new(0));
-    Scripted::start(move |mut heard| {
-        while let Some(head) = heard.head() {
+    Scripted::start(move |mut connection| {
+        while let Some(head) = connection.head() {
             let number = asked.fetch_add(1, Ordering::SeqCst);
-            heard.say(answer(&head, number));
+            connection.send(answer(&head, number));
         }
     })
 }
@@ -41,8 +43,8 @@ fn page(lines: &str, body: &str) -> String {
 }
 
 /// Everything to one server, with what copies there are.
-fn cached(server: SocketAddr) -> Edge {
-    Edge {
+fn cached(server: SocketAddr) -> EdgeConfig {
+    EdgeConfig {
         cache: Some(CACHE_LEN),
         // Loops share the copies.
         cores: Some(2),
@@ -56,8 +58,8 @@ fn before(server: SocketAddr) -> Afloat {
 }
 
 /// The same with an admin address.
-fn open(server: SocketAddr) -> Edge {
-    Edge {
+fn open(server: SocketAddr) -> EdgeConfig {
+    EdgeConfig {
         admin: Some(open_admin()),
         ..cached(server)
     }
@@ -71,11 +73,11 @@ fn with_admin(server: SocketAddr) -> Afloat {
 /// What the admin address shows.
 fn shown(edge: &Afloat, path: &str) -> Value {
     let admin = edge.admin();
-    let answer = ask(
+    let answer = send_request(
         admin,
         format!("GET {path} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"),
     );
-    serde_json::from_str(parts(&answer).1).unwrap_or_default()
+    serde_json::from_str(status_and_body(&answer).1).unwrap_or_default()
 }
 
 /// A request on a connection of its own.
@@ -84,7 +86,7 @@ fn request(address: SocketAddr, line: &str, headers: &str) -> String {
     let end = if headers.is_empty() { "" } else { "\r\n" };
     let bytes =
         format!("{line} HTTP/1.1\r\nHost: a.example\r\n{headers}{end}Connection: close\r\n\r\n");
-    ask(address, bytes)
+    send_request(address, bytes)
 }
 
 /// The value of a header; empty when it is not there.
@@ -94,19 +96,21 @@ fn value<'a>(answer: &'a str, name: &str) -> &'a str {
         .map_or(answer, |(head, _)| head);
     head.lines()
         .filter_map(|line| line.split_once(": "))
-        .find(|(one, _)| one.eq_ignore_ascii_case(name))
+        .find(|(field, _)| field.eq_ignore_ascii_case(name))
         .map_or("", |(_, value)| value)
 }
 
 /// What an answer says of the cache, without how long it stays fresh.
 fn status(answer: &str) -> String {
     let status = value(answer, "cache-status").split("; ");
-    let parts: Vec<&str> = status.filter(|part| !part.starts_with("ttl=")).collect();
-    parts.join("; ")
+    let parameters: Vec<&str> = status
+        .filter(|parameter| !parameter.starts_with("ttl="))
+        .collect();
+    parameters.join("; ")
 }
 
 #[track_caller]
 fn check(answer: &str, expected: (u16, &str), of_cache: &str) {
-    assert_eq!(parts(answer), expected, "{answer}");
+    assert_eq!(status_and_body(answer), expected, "{answer}");
     assert_eq!(status(answer), of_cache, "{answer}");
 }

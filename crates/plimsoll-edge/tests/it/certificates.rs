@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use plimsoll_config::edge::{Certificate, Edge, Match, PathMatch, Route};
+use plimsoll_config::edge::{Certificate, EdgeConfig, PathMatch, RouteConfig, RouteMatch};
 use plimsoll_edge::{Hooks, examine};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use tempfile::TempDir;
 
-use crate::support::{Scripted, Telling, connect, plain, pool};
+use crate::support::{ObservedEdge, Scripted, connect, plain, pool};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -43,14 +43,14 @@ fn files(folder: &Path, stem: &str) -> Certificate {
     }
 }
 
-fn secure(server: &Scripted, tls: Vec<Certificate>) -> Edge {
+fn secure(server: &Scripted, tls: Vec<Certificate>) -> EdgeConfig {
     let mut edge = plain(pool(&[server.address]));
     edge.listen[0].tls = tls;
     edge
 }
 
 /// The certificate that a client gets.
-fn seen(edge: &Telling) -> String {
+fn served_start_date(edge: &ObservedEdge) -> String {
     let address = edge.edge.address;
     let output = Command::new("curl")
         .args(["-sSkv", "--max-time", "60", "-o", "/dev/null"])
@@ -58,14 +58,14 @@ fn seen(edge: &Telling) -> String {
         .output()
         .expect("curl is installed: apt-get install curl");
     assert!(output.status.success(), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let date = said
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let date = stderr
         .lines()
         .find_map(|line| line.split("start date: ").nth(1));
-    date.unwrap_or_else(|| panic!("{said}")).to_owned()
+    date.unwrap_or_else(|| panic!("{stderr}")).to_owned()
 }
 
-fn why(edge: &Edge) -> String {
+fn why(edge: &EdgeConfig) -> String {
     let refused = plimsoll_edge::start(edge, Hooks::none())
         .err()
         .expect("it must not start");
@@ -98,20 +98,20 @@ fn certificates_that_cannot_be_used_are_named() {
         (&swapped, "holds no certificate", &good.key),
         (&missing, "cannot read", &missing.cert),
     ];
-    for (files, fault, place) in cases {
+    for (files, expected, place) in cases {
         let edge = secure(&server, vec![files.clone()]);
-        let told = why(&edge);
+        let error = why(&edge);
         assert!(
-            told.contains(fault) && told.contains(place.to_str().unwrap()),
-            "{told}"
+            error.contains(expected) && error.contains(place.to_str().unwrap()),
+            "{error}"
         );
         let examined = examine(&edge);
-        assert_eq!(examined.faults.len(), 1);
-        assert!(examined.faults[0].in_words().starts_with(&told));
+        assert_eq!(examined.errors.len(), 1);
+        assert!(examined.errors[0].in_words().starts_with(&error));
     }
     // All at once, before anything is started.
     let all = secure(&server, vec![expired, early, mixed, good]);
-    assert_eq!(examine(&all).faults.len(), 3);
+    assert_eq!(examine(&all).errors.len(), 3);
 }
 
 #[test]
@@ -121,11 +121,11 @@ fn a_reload_with_a_bad_certificate_keeps_the_old_one() {
     let (good, bad) = (files(folder.path(), "good"), files(folder.path(), "bad"));
     put(&good, "a.example", (2020, 4000));
     put(&bad, "a.example", (2000, 2001));
-    let telling = Telling::start(&secure(&server, vec![good]));
-    let before = seen(&telling);
-    let refused = telling.reload(&secure(&server, vec![bad])).unwrap_err();
+    let observed = ObservedEdge::start(&secure(&server, vec![good]));
+    let before = served_start_date(&observed);
+    let refused = observed.reload(&secure(&server, vec![bad])).unwrap_err();
     assert!(refused.contains("has expired"), "{refused}");
-    assert_eq!(seen(&telling), before);
+    assert_eq!(served_start_date(&observed), before);
 }
 
 #[test]
@@ -134,23 +134,23 @@ fn a_certificate_that_is_renewed_is_used_without_a_reload() {
     let folder = tempfile::tempdir().unwrap();
     let files = files(folder.path(), "a");
     put(&files, "a.example", (2020, 4000));
-    let telling = Telling::start(&secure(&server, vec![files.clone()]));
-    assert!(seen(&telling).contains("2020"));
-    let mut kept = connect(telling.edge.address);
+    let observed = ObservedEdge::start(&secure(&server, vec![files.clone()]));
+    assert!(served_start_date(&observed).contains("2020"));
+    let mut kept = connect(observed.edge.address);
     put(&files, "a.example", (2021, 4000));
-    telling.told("was renewed; it is valid until");
-    assert!(seen(&telling).contains("2021"));
+    observed.wait_for_message("was renewed; it is valid until");
+    assert!(served_start_date(&observed).contains("2021"));
     // What cannot be used changes nothing.
     put(&files, "a.example", (2000, 2001));
     // Between its two files a pair does not fit, which may be told before.
-    let told = telling.told("has expired");
-    assert!(told.contains("stays as it was"), "{told}");
-    assert!(seen(&telling).contains("2021"));
+    let message = observed.wait_for_message("has expired");
+    assert!(message.contains("stays as it was"), "{message}");
+    assert!(served_start_date(&observed).contains("2021"));
     std::fs::write(&files.cert, "half a file").unwrap();
-    telling.told("holds no certificate");
+    observed.wait_for_message("holds no certificate");
     put(&files, "a.example", (2022, 4000));
-    telling.told("was renewed");
-    assert!(seen(&telling).contains("2022"));
+    observed.wait_for_message("was renewed");
+    assert!(served_start_date(&observed).contains("2022"));
     std::io::Write::write_all(&mut kept, b"\x16").unwrap();
 }
 
@@ -174,36 +174,36 @@ fn what_is_most_likely_not_meant_is_told() {
         "c.example",
         "*.c.example",
     ]
-    .map(|host| Route {
-        matches: Match {
+    .map(|host| RouteConfig {
+        matches: RouteMatch {
             hosts: vec![host.to_owned()],
             path: PathMatch::Any,
-            ..Match::default()
+            ..RouteMatch::default()
         },
-        ..Route::everything(0)
+        ..RouteConfig::everything(0)
     })
     .into();
     let examined = examine(&edge);
-    assert!(examined.faults.is_empty(), "{examined:?}");
-    let told = |words: &str| {
+    assert!(examined.errors.is_empty(), "{examined:?}");
+    let warning_count = |words: &str| {
         examined
             .warnings
             .iter()
-            .filter(|one| one.contains(words))
+            .filter(|warning| warning.contains(words))
             .count()
     };
     assert_eq!(
         (
-            told("is for `c.example`"),
-            told("is for `*.c.example`"),
-            told("ends on")
+            warning_count("is for `c.example`"),
+            warning_count("is for `*.c.example`"),
+            warning_count("ends on")
         ),
         (1, 1, 1)
     );
     assert_eq!(examined.warnings.len(), 3, "{examined:?}");
-    let telling = Telling::start(&edge);
-    telling.told("is for `*.c.example`");
-    telling.told("ends on");
+    let observed = ObservedEdge::start(&edge);
+    observed.wait_for_message("is for `*.c.example`");
+    observed.wait_for_message("ends on");
 }
 
 fn in_three_days() -> u64 {

@@ -4,13 +4,15 @@ use std::io::{Read as _, Write as _};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
-use plimsoll_config::edge::{Certificate, Coding, Compress, Edge};
+use plimsoll_config::edge::{Certificate, Compress, CompressCoding, EdgeConfig};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 
-use crate::programs::{Nginx, curl};
-use crate::support::{Afloat, Scripted, ask, connect, parts, plain, pool, read_until, start};
+use crate::programs::{NginxOrigin, curl};
+use crate::support::{
+    Afloat, Scripted, connect, plain, pool, read_until, send_request, start, status_and_body,
+};
 
-fn compressing(mut edge: Edge) -> Edge {
+fn compressing(mut edge: EdgeConfig) -> EdgeConfig {
     edge.routes[0].compress = Some(Compress {
         // The machine of a test may be busy with others.
         cpu_share: 1.0,
@@ -27,16 +29,16 @@ fn page() -> String {
 }
 
 /// A real nginx with a page, behind an edge that compresses.
-struct Site {
-    nginx: Nginx,
+struct CompressSite {
+    nginx: NginxOrigin,
     page: String,
     plain: Afloat,
     secure: Afloat,
 }
 
-impl Site {
+impl CompressSite {
     fn start() -> Self {
-        let nginx = Nginx::start(
+        let nginx = NginxOrigin::start(
             "location = /own { default_type text/html; gzip on; gzip_min_length 1; gzip_http_version 1.0; \
              gzip_proxied any; try_files /page.html =404; }",
         );
@@ -81,7 +83,7 @@ impl Site {
 
 #[test]
 fn curl_gets_the_same_bytes_in_every_coding_and_protocol() {
-    let site = Site::start();
+    let site = CompressSite::start();
     for (protocol, url) in [
         ("--http1.1", site.url("/page.html")),
         ("--http1.0", site.url("/page.html")),
@@ -92,8 +94,12 @@ fn curl_gets_the_same_bytes_in_every_coding_and_protocol() {
             let header = format!("Accept-Encoding: {coding}");
             let (head, body) = site.get(&[protocol, "-H", &header, &url]);
             let is_coded = coding != "identity" && protocol != "--http1.0";
-            let said = format!("content-encoding: {coding}");
-            assert_eq!(head.contains(&said), is_coded, "{protocol} {head}");
+            let content_encoding = format!("content-encoding: {coding}");
+            assert_eq!(
+                head.contains(&content_encoding),
+                is_coded,
+                "{protocol} {head}"
+            );
             assert!(head.contains("vary: accept-encoding"), "{protocol} {head}");
             assert_eq!(head.contains("etag: w/"), is_coded, "{head}");
             assert_eq!(head.contains("content-length"), !is_coded, "{head}");
@@ -116,7 +122,7 @@ fn curl_gets_the_same_bytes_in_every_coding_and_protocol() {
 
 #[test]
 fn what_the_origin_compressed_stays_and_tags_are_known_again() {
-    let site = Site::start();
+    let site = CompressSite::start();
     let (head, _) = site.get(&["-H", "Accept-Encoding: gzip, br", &site.url("/own")]);
     assert!(head.contains("content-encoding: gzip"), "{head}");
     assert!(curl(&["--compressed", &site.url("/own")]) == site.page);
@@ -149,21 +155,27 @@ pub(crate) fn unpacked(coding: &str, packed: &[u8]) -> String {
 fn what_trickles_comes_at_once_and_events_stay_plain() {
     let (go, may) = channel::<()>();
     let may = Mutex::new(may);
-    let server = Scripted::start(move |mut heard| {
-        let Some(head) = heard.head() else { return };
+    let server = Scripted::start(move |mut connection| {
+        let Some(head) = connection.head() else {
+            return;
+        };
         let kind = if head.contains("/events") {
             "text/event-stream"
         } else {
             "text/html"
         };
-        heard.say(format!(
+        connection.send(format!(
             "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n7\r\nfirst, \r\n"
         ));
         // Nothing more until the client has the first part.
         may.lock().unwrap().recv().unwrap();
-        heard.say("6\r\nsecond\r\n0\r\n\r\n");
+        connection.send("6\r\nsecond\r\n0\r\n\r\n");
     });
-    for coding in [Coding::Gzip, Coding::Brotli, Coding::Zstd] {
+    for coding in [
+        CompressCoding::Gzip,
+        CompressCoding::Brotli,
+        CompressCoding::Zstd,
+    ] {
         let mut edge = compressing(plain(pool(&[server.address])));
         edge.routes[0].compress.as_mut().unwrap().codings = vec![coding];
         let edge = start(&edge);
@@ -234,18 +246,19 @@ fn partly_unpacked(coding: &str, packed: &[u8]) -> String {
 
 #[test]
 fn an_answer_that_breaks_off_is_not_ended() {
-    let server = Scripted::start(|mut heard| {
-        heard.head();
-        heard.say("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5000\r\n\r\nhalf");
+    let server = Scripted::start(|mut connection| {
+        connection.head();
+        connection
+            .send("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5000\r\n\r\nhalf");
     });
     let edge = start(&compressing(plain(pool(&[server.address]))));
-    let said = ask(
+    let response = send_request(
         edge.address,
         "GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n",
     );
-    let (status, body) = parts(&said);
+    let (status, body) = status_and_body(&response);
     assert_eq!(status, 200);
-    assert!(!body.ends_with("0\r\n\r\n"), "{said:?}");
+    assert!(!body.ends_with("0\r\n\r\n"), "{response:?}");
 }
 
 #[test]
@@ -257,10 +270,12 @@ fn without_time_answers_stay_as_they_are() {
     let compress = edge.routes[0].compress.as_mut().unwrap();
     (compress.cpu_share, compress.len_min) = (0.0, 1);
     let edge = start(&edge);
-    let said = ask(
+    let response = send_request(
         edge.address,
         "GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n",
     );
-    assert_eq!(parts(&said), (200, "<p>plain"));
-    assert!(said.contains("Vary: Accept-Encoding\r\n") && !said.contains("Content-Encoding"));
+    assert_eq!(status_and_body(&response), (200, "<p>plain"));
+    assert!(
+        response.contains("Vary: Accept-Encoding\r\n") && !response.contains("Content-Encoding")
+    );
 }

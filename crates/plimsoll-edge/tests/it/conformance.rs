@@ -20,12 +20,12 @@ fn h2spec() -> PathBuf {
 /// Answers once the whole request is there: an answer to a head alone may overtake the frame that breaks a rule,
 /// and the suite would see the answer.
 fn server() -> Scripted {
-    Scripted::start(|mut heard| {
-        while let Some(head) = heard.head() {
-            if !drained(&mut heard.stream, &head.to_ascii_lowercase()) {
+    Scripted::start(|mut connection| {
+        while let Some(head) = connection.head() {
+            if !drained(&mut connection.stream, &head.to_ascii_lowercase()) {
                 return;
             }
-            heard.say(
+            connection.send(
                 "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello",
             );
         }
@@ -59,16 +59,17 @@ fn conforms(edge: &Afloat, more: &[&str]) {
         .args(more)
         .output()
         .expect("h2spec is built: cargo xtask test does so");
-    let said = String::from_utf8_lossy(&output.stdout);
-    let summary = said
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let summary = stdout
         .lines()
         .find(|line| line.contains(" tests, ") && line.contains(" passed, "))
         .unwrap_or_else(|| panic!("no summary: {output:?}"));
     assert!(
         output.status.success() && summary.contains(" 0 skipped, 0 failed"),
         "{}",
-        said.split_once("Failures:")
-            .map_or(&*said, |(_, failures)| failures)
+        stdout
+            .split_once("Failures:")
+            .map_or(&*stdout, |(_, failures)| failures)
     );
     // A suite that finds nothing to try has tried nothing.
     let count: u32 = summary.split(' ').next().unwrap().parse().unwrap();

@@ -2,33 +2,36 @@
 
 use std::io::Write as _;
 
-use plimsoll_config::edge::{Action, Edge, HeaderEdit, Match, PathMatch, Pool, Rewrite, Route};
+use plimsoll_config::edge::{
+    Action, EdgeConfig, HeaderEdit, PathMatch, PoolConfig, Rewrite, RouteConfig, RouteMatch,
+};
 
 use crate::support::{
-    Afloat, Scripted, ask, before, connect, parts, plain, pool, read_until, start,
+    Afloat, Scripted, before, connect, plain, pool, read_until, send_request, start,
+    status_and_body,
 };
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-fn say(edge: &Afloat, target: &str) -> String {
-    ask(
+fn fetch(edge: &Afloat, target: &str) -> String {
+    send_request(
         edge.address,
         format!("GET {target} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n"),
     )
 }
 
-fn route(matches: Match, action: Action) -> Route {
-    Route {
+fn route(matches: RouteMatch, action: Action) -> RouteConfig {
+    RouteConfig {
         matches,
         action,
-        ..Route::everything(0)
+        ..RouteConfig::everything(0)
     }
 }
 
-fn at(path: PathMatch) -> Match {
-    Match {
+fn at(path: PathMatch) -> RouteMatch {
+    RouteMatch {
         path,
-        ..Match::default()
+        ..RouteMatch::default()
     }
 }
 
@@ -61,13 +64,13 @@ fn as_lenient_as_can_be(target: &str) -> String {
 fn no_spelling_of_a_path_goes_round_its_route() {
     let (open, closed) = (Scripted::always(OK), Scripted::always(OK));
     let mut edge = plain(pool(&[open.address]));
-    edge.pools.push(Pool {
+    edge.pools.push(PoolConfig {
         name: "closed".to_owned(),
         ..pool(&[closed.address])
     });
     edge.routes = vec![
         route(at(PathMatch::Prefix("/admin/".to_owned())), Action::Pool(1)),
-        Route::everything(0),
+        RouteConfig::everything(0),
     ];
     let edge = start(&edge);
     for target in [
@@ -102,9 +105,9 @@ fn no_spelling_of_a_path_goes_round_its_route() {
         "/%2",
         "/%zz/../admin/x",
     ] {
-        say(&edge, target);
+        fetch(&edge, target);
     }
-    for head in open.heard() {
+    for head in open.requests() {
         let target = head.split(' ').nth(1).unwrap();
         let meant = as_lenient_as_can_be(target);
         assert!(
@@ -112,25 +115,25 @@ fn no_spelling_of_a_path_goes_round_its_route() {
             "{target} reached the open server, which may read {meant}"
         );
     }
-    assert!(closed.heard().len() >= 6, "{:?}", closed.heard());
+    assert!(closed.requests().len() >= 6, "{:?}", closed.requests());
 }
 
 #[test]
 fn a_host_is_one_and_the_routes_follow_it() {
     let (open, closed) = (Scripted::always(OK), Scripted::always(OK));
     let mut edge = plain(pool(&[open.address]));
-    edge.pools.push(Pool {
+    edge.pools.push(PoolConfig {
         name: "closed".to_owned(),
         ..pool(&[closed.address])
     });
-    let inner = Match {
+    let inner = RouteMatch {
         hosts: vec!["inner.example".to_owned()],
-        ..Match::default()
+        ..RouteMatch::default()
     };
-    edge.routes = vec![route(inner, Action::Pool(1)), Route::everything(0)];
+    edge.routes = vec![route(inner, Action::Pool(1)), RouteConfig::everything(0)];
     let edge = start(&edge);
     let status = |request: &str| {
-        parts(&ask(
+        status_and_body(&send_request(
             edge.address,
             format!("{request}Connection: close\r\n\r\n"),
         ))
@@ -158,7 +161,7 @@ fn a_host_is_one_and_the_routes_follow_it() {
     ] {
         assert_eq!(status(request), 400, "{request:?}");
     }
-    assert_eq!(open.heard(), Vec::<String>::new());
+    assert_eq!(open.requests(), Vec::<String>::new());
     for request in [
         "GET / HTTP/1.1\r\nHost: INNER.example\r\n",
         "GET / HTTP/1.1\r\nHost: inner.example:8080\r\n",
@@ -168,25 +171,25 @@ fn a_host_is_one_and_the_routes_follow_it() {
     ] {
         assert_eq!(status(request), 200, "{request:?}");
     }
-    assert_eq!(open.heard(), Vec::<String>::new());
-    assert_eq!(closed.heard().len(), 5);
+    assert_eq!(open.requests(), Vec::<String>::new());
+    assert_eq!(closed.requests().len(), 5);
     // `X_Forwarded_Host` is what a server's variable of `X-Forwarded-Host` would be filled by.
     assert_eq!(
         status("GET / HTTP/1.1\r\nHost: a.example\r\nX_Forwarded_Host: inner.example\r\n"),
         200
     );
     assert!(
-        !open.heard()[0].contains("inner.example"),
+        !open.requests()[0].contains("inner.example"),
         "{:?}",
-        open.heard()
+        open.requests()
     );
 }
 
-fn rewriting(server: &Scripted) -> Edge {
+fn rewriting(server: &Scripted) -> EdgeConfig {
     let mut edge = plain(pool(&[server.address]));
     let regex = PathMatch::Regex("^/go/".to_owned());
     edge.routes = vec![
-        Route {
+        RouteConfig {
             rewrite: Some(Rewrite::Regex("^/go/(.*)$".to_owned(), "/to/$1".to_owned())),
             request_headers: vec![HeaderEdit {
                 name: "X-Set".to_owned(),
@@ -194,7 +197,7 @@ fn rewriting(server: &Scripted) -> Edge {
             }],
             ..route(at(regex), Action::Pool(0))
         },
-        Route {
+        RouteConfig {
             rewrite: Some(Rewrite::Prefix("/new/".to_owned())),
             ..route(at(PathMatch::Prefix("/old/".to_owned())), Action::Pool(0))
         },
@@ -226,32 +229,32 @@ fn nothing_is_injected_through_rewrites() {
         ("/%6fld/x", None),
         ("//old/x", None),
     ] {
-        let before = server.heard().len();
-        let said = say(&edge, target);
-        let heard = server.heard();
+        let before = server.requests().len();
+        let response = fetch(&edge, target);
+        let requests = server.requests();
         if let Some(becomes) = becomes {
-            let got = heard.last().unwrap();
+            let got = requests.last().unwrap();
             assert_eq!(got.split(' ').nth(1), Some(becomes));
             assert!(!got.contains("\r\nX:"), "{got:?}");
             assert_eq!(got.matches("\r\nHost: ").count(), 1, "{got:?}");
         } else {
-            assert_eq!(parts(&said).0, 400, "{target}");
-            assert_eq!(heard.len(), before, "{target}");
+            assert_eq!(status_and_body(&response).0, 400, "{target}");
+            assert_eq!(requests.len(), before, "{target}");
         }
     }
     // What the route sets is not what the client sent under that name.
     let request = "GET /go/x HTTP/1.1\r\nHost: a\r\nx-set: theirs\r\nX_Set: theirs\r\nConnection: close\r\n\r\n";
-    assert_eq!(parts(&ask(edge.address, request)).0, 200);
-    let head = server.heard().pop().unwrap();
+    assert_eq!(status_and_body(&send_request(edge.address, request)).0, 200);
+    let head = server.requests().pop().unwrap();
     assert!(head.contains("X-Set: by-us\r\n"), "{head}");
     assert!(!head.contains("theirs"), "{head}");
-    let said = say(&edge, "/moved/a%0d%0aSet-Cookie:%20x=y");
-    assert_eq!(parts(&said).0, 308);
+    let response = fetch(&edge, "/moved/a%0d%0aSet-Cookie:%20x=y");
+    assert_eq!(status_and_body(&response).0, 308);
     assert!(
-        said.contains("\r\nLocation: https://a.example/moved/a%0d%0aSet-Cookie:%20x=y\r\n"),
-        "{said}"
+        response.contains("\r\nLocation: https://a.example/moved/a%0d%0aSet-Cookie:%20x=y\r\n"),
+        "{response}"
     );
-    assert!(!said.contains("\r\nSet-Cookie"), "{said}");
+    assert!(!response.contains("\r\nSet-Cookie"), "{response}");
 }
 
 #[test]
@@ -268,15 +271,15 @@ fn an_answer_cannot_split_into_two() {
     ] {
         let server = Scripted::always(Box::leak(answer.to_owned().into_boxed_str()));
         let edge = before(server.address);
-        let said = say(&edge, "/");
-        assert_eq!(parts(&said).0, 502, "{answer:?}");
-        assert!(said.contains("X-Plimsoll: no-server\r\n"), "{said}");
+        let response = fetch(&edge, "/");
+        assert_eq!(status_and_body(&response).0, 502, "{answer:?}");
+        assert!(response.contains("X-Plimsoll: no-server\r\n"), "{response}");
     }
     // What comes behind an answer is not the answer of the next request.
-    let server = Scripted::start(|mut heard| {
-        while let Some(head) = heard.head() {
+    let server = Scripted::start(|mut connection| {
+        while let Some(head) = connection.head() {
             let path = head.split(' ').nth(1).unwrap().to_owned();
-            heard.say(format!(
+            connection.send(format!(
                 "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{path}\
                  HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
                 path.len()
@@ -293,10 +296,10 @@ fn an_answer_cannot_split_into_two() {
 
 #[test]
 fn a_body_goes_on_in_framing_of_our_own() {
-    let server = Scripted::start(|mut heard| {
-        while heard.head().is_some() {
-            let body = read_until(&mut heard.stream, "0\r\n\r\n");
-            heard.say(format!(
+    let server = Scripted::start(|mut connection| {
+        while connection.head().is_some() {
+            let body = read_until(&mut connection.stream, "0\r\n\r\n");
+            connection.send(format!(
                 "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
                 body.len()
             ));
@@ -304,23 +307,23 @@ fn a_body_goes_on_in_framing_of_our_own() {
     });
     let edge = before(server.address);
     let body = "5;a=\"b;c\"\r\nhello\r\n006 ;x\r\n world\r\n0;last\r\nContent-Length: 3\r\nHost: b\r\n\r\n";
-    let said = ask(
+    let response = send_request(
         edge.address,
         format!(
             "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\nTransfer_Encoding: identity\r\n\
              Content_Length: 3\r\nTrailer: Host\r\nTE: trailers\r\nConnection: close\r\n\r\n{body}"
         ),
     );
-    let (status, got) = parts(&said);
+    let (status, got) = status_and_body(&response);
     assert_eq!(status, 200);
     let content: String = got
         .split("\r\n")
         .enumerate()
-        .filter_map(|(at, part)| (at % 2 == 1).then_some(part))
+        .filter_map(|(at, chunk)| (at % 2 == 1).then_some(chunk))
         .collect();
     assert_eq!(content, "hello world");
     assert!(!got.contains(';') && !got.contains("Host"), "{got:?}");
-    let head = server.heard().pop().unwrap().to_ascii_lowercase();
+    let head = server.requests().pop().unwrap().to_ascii_lowercase();
     assert_eq!(head.matches("transfer").count(), 1, "{head}");
     for gone in ["content", "trailer:", "te:"] {
         assert!(!head.contains(&format!("\r\n{gone}")), "{head}");

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use plimsoll_config::edge::{Chooser, Edge, Pool, Server};
+use plimsoll_config::edge::{BalancingPolicy, EdgeConfig, PoolConfig, ServerConfig};
 use plimsoll_testkit::port;
 use tempfile::TempDir;
 
-use crate::support::{Scripted, Telling, get, parts, plain, pool};
+use crate::support::{ObservedEdge, Scripted, get, plain, pool, status_and_body};
 
 /// A dnsmasq that knows what a file says, for a second each.
 pub(crate) struct Dns {
@@ -74,7 +74,7 @@ impl Dns {
         lines.any(|line| line.contains("read ") && line.contains("hosts"))
     }
 
-    fn now_says(&mut self, hosts: &str) {
+    fn set_hosts(&mut self, hosts: &str) {
         std::fs::write(&self.hosts, hosts).unwrap();
         let pid = self.process.id().to_string();
         let asked = Command::new("kill").args(["-s", "HUP", &pid]).status();
@@ -91,18 +91,18 @@ fn two() -> (Scripted, Scripted, u16) {
     (first, second, port)
 }
 
-fn before_name(dns: &Dns, name: &str, port: u16) -> Edge {
-    let server = Server::parse(&format!("http://{name}:{port}")).unwrap();
-    let addresses = plimsoll_edge::look_up(&server, &[dns.address]).unwrap();
-    let pool = Pool {
-        servers: vec![Server {
+fn before_name(dns: &Dns, name: &str, port: u16) -> EdgeConfig {
+    let server = ServerConfig::parse(&format!("http://{name}:{port}")).unwrap();
+    let addresses = plimsoll_edge::resolve_server(&server, &[dns.address]).unwrap();
+    let pool = PoolConfig {
+        servers: vec![ServerConfig {
             addresses,
             ..server
         }],
-        chooser: Chooser::RoundRobin,
+        load_balancer: BalancingPolicy::RoundRobin,
         ..pool(&[])
     };
-    Edge {
+    EdgeConfig {
         resolvers: vec![dns.address],
         ..plain(pool)
     }
@@ -112,39 +112,48 @@ fn before_name(dns: &Dns, name: &str, port: u16) -> Edge {
 fn servers_follow_their_name() {
     let (_first, _second, port) = two();
     let mut dns = Dns::start("127.0.0.2 app.test\n");
-    let telling = Telling::start(&before_name(&dns, "app.test", port));
-    assert_eq!(parts(&get(telling.edge.address, "/")), (200, "two"));
-    dns.now_says("127.0.0.2 app.test\n127.0.0.3 app.test\n");
-    telling.told("app.test has moved from 127.0.0.2 to 127.0.0.2, 127.0.0.3");
-    telling.answers("three");
-    telling.answers("two");
-    dns.now_says("127.0.0.3 app.test\n");
-    telling.told("app.test has moved from 127.0.0.2, 127.0.0.3 to 127.0.0.3");
-    telling.answers("three");
-    telling.answers("three");
-    assert_eq!(parts(&get(telling.edge.address, "/")), (200, "three"));
-    dns.now_says("");
-    telling.told("app.test cannot be found");
-    assert_eq!(parts(&get(telling.edge.address, "/")), (200, "three"));
-    dns.now_says("127.0.0.2 app.test\n");
-    telling.told("app.test is found again");
-    telling.told("app.test has moved from 127.0.0.3 to 127.0.0.2");
-    telling.answers("two");
+    let observed = ObservedEdge::start(&before_name(&dns, "app.test", port));
+    assert_eq!(
+        status_and_body(&get(observed.edge.address, "/")),
+        (200, "two")
+    );
+    dns.set_hosts("127.0.0.2 app.test\n127.0.0.3 app.test\n");
+    observed.wait_for_message("app.test has moved from 127.0.0.2 to 127.0.0.2, 127.0.0.3");
+    observed.answers("three");
+    observed.answers("two");
+    dns.set_hosts("127.0.0.3 app.test\n");
+    observed.wait_for_message("app.test has moved from 127.0.0.2, 127.0.0.3 to 127.0.0.3");
+    observed.answers("three");
+    observed.answers("three");
+    assert_eq!(
+        status_and_body(&get(observed.edge.address, "/")),
+        (200, "three")
+    );
+    dns.set_hosts("");
+    observed.wait_for_message("app.test cannot be found");
+    assert_eq!(
+        status_and_body(&get(observed.edge.address, "/")),
+        (200, "three")
+    );
+    dns.set_hosts("127.0.0.2 app.test\n");
+    observed.wait_for_message("app.test is found again");
+    observed.wait_for_message("app.test has moved from 127.0.0.3 to 127.0.0.2");
+    observed.answers("two");
 }
 
 #[test]
 fn a_name_that_nobody_knows_is_told() {
     let dns = Dns::start("127.0.0.2 app.test\n");
-    let server = |name: &str| Server::parse(&format!("http://{name}")).unwrap();
-    let told = plimsoll_edge::look_up(&server("gone.test"), &[dns.address]).unwrap_err();
+    let server = |name: &str| ServerConfig::parse(&format!("http://{name}")).unwrap();
+    let error = plimsoll_edge::resolve_server(&server("gone.test"), &[dns.address]).unwrap_err();
     assert!(
-        told.starts_with("the host `gone.test` cannot be found: "),
-        "{told}"
+        error.starts_with("the host `gone.test` cannot be found: "),
+        "{error}"
     );
     // /etc/hosts is honoured, by those who have name servers of their own as well.
-    let here = plimsoll_edge::look_up(&server("localhost"), &[]).unwrap();
+    let here = plimsoll_edge::resolve_server(&server("localhost"), &[]).unwrap();
     assert!(
-        !here.is_empty() && here.iter().all(|one| one.ip().is_loopback()),
+        !here.is_empty() && here.iter().all(|address| address.ip().is_loopback()),
         "{here:?}"
     );
 }
@@ -153,13 +162,13 @@ fn a_name_that_nobody_knows_is_told() {
 fn names_of_a_new_configuration_are_followed_and_old_ones_left() {
     let (_first, _second, port) = two();
     let mut dns = Dns::start("127.0.0.2 one.test\n127.0.0.2 other.test\n");
-    let telling = Telling::start(&before_name(&dns, "one.test", port));
-    telling.answers("two");
-    telling
+    let observed = ObservedEdge::start(&before_name(&dns, "one.test", port));
+    observed.answers("two");
+    observed
         .reload(&before_name(&dns, "other.test", port))
         .unwrap();
-    dns.now_says("127.0.0.3 one.test\n127.0.0.3 other.test\n");
-    let told = telling.told("has moved");
-    assert!(told.contains("other.test"), "{told}");
-    telling.answers("three");
+    dns.set_hosts("127.0.0.3 one.test\n127.0.0.3 other.test\n");
+    let message = observed.wait_for_message("has moved");
+    assert!(message.contains("other.test"), "{message}");
+    observed.answers("three");
 }

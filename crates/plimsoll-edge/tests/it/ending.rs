@@ -12,13 +12,13 @@ fn a_drain_answers_what_was_asked_and_closes_what_is_idle() {
     let (came, waits) = channel();
     let (go_on, may) = channel::<()>();
     let may = Mutex::new(may);
-    let server = Scripted::start(move |mut heard| {
-        while let Some(head) = heard.head() {
+    let server = Scripted::start(move |mut connection| {
+        while let Some(head) = connection.head() {
             if head.starts_with("GET /slow") {
                 came.send(()).unwrap();
                 may.lock().unwrap().recv().unwrap();
             }
-            heard.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
         }
     });
     let edge = before(server.address);

@@ -6,19 +6,22 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use plimsoll_config::edge::{Captured, Ceiling, Compress, Edge, Fallback, Pool, Route, Shell};
+use plimsoll_config::edge::{
+    Captured, Ceiling, Compress, EdgeConfig, Fallback, LearnedFallback, PoolConfig, RouteConfig,
+};
 
 use crate::compress::unpacked;
 use crate::support::{
-    Afloat, Heard, Patience, Scripted, Telling, ask, connect, parts, plain, pool, read_until, start,
+    Afloat, ObservedEdge, Patience, Scripted, ScriptedConnection, connect, plain, pool, read_until,
+    send_request, start, status_and_body,
 };
 
 const BROWSER: &str = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\nSec-Fetch-Dest: document\r\n\
                        User-Agent: Mozilla/5.0 (X11; Linux x86_64) Firefox/150.0\r\n";
 
 /// No place in line, one with the server.
-fn narrow(server: SocketAddr) -> Edge {
-    plain(Pool {
+fn narrow(server: SocketAddr) -> EdgeConfig {
+    plain(PoolConfig {
         ceiling: Ceiling::Fixed(1),
         queue: Some(0),
         ..pool(&[server])
@@ -33,8 +36,8 @@ fn file(content: &str) -> Fallback {
     }
 }
 
-fn shell(captured: Option<&str>, header: Option<&str>) -> Shell {
-    Shell {
+fn learned_fallback(captured: Option<&str>, header: Option<&str>) -> LearnedFallback {
+    LearnedFallback {
         captured: captured.map(|target| Captured {
             host: None,
             target: target.to_owned(),
@@ -46,7 +49,7 @@ fn shell(captured: Option<&str>, header: Option<&str>) -> Shell {
 }
 
 /// The head of an answer, and its body as it came.
-fn say_bytes(edge: &Afloat, line: &str, headers: &str) -> (String, Vec<u8>) {
+fn fetch_bytes(edge: &Afloat, line: &str, headers: &str) -> (String, Vec<u8>) {
     let mut stream = connect(edge.address);
     let request = format!("{line} HTTP/1.1\r\nHost: a\r\n{headers}Connection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
@@ -56,9 +59,9 @@ fn say_bytes(edge: &Afloat, line: &str, headers: &str) -> (String, Vec<u8>) {
     (head, body)
 }
 
-fn say(edge: &Afloat, line: &str, headers: &str) -> String {
+fn fetch(edge: &Afloat, line: &str, headers: &str) -> String {
     let request = format!("{line} HTTP/1.1\r\nHost: a\r\n{headers}Connection: close\r\n\r\n");
-    ask(edge.address, request)
+    send_request(edge.address, request)
 }
 
 /// Takes the only place with the server, for as long as the returned connection lives.
@@ -73,16 +76,16 @@ fn occupy(edge: &Afloat, came: &mpsc::Receiver<()>) -> std::net::TcpStream {
 
 /// Answers with `answer`, and never answers what asks for `/hang`, of which it tells.
 fn origin(
-    answer: impl Fn(&mut Heard, &str) + Send + Sync + 'static,
+    answer: impl Fn(&mut ScriptedConnection, &str) + Send + Sync + 'static,
 ) -> (Scripted, mpsc::Receiver<()>) {
     let (sender, came) = mpsc::channel();
     let sender = Mutex::new(sender);
-    let server = Scripted::start(move |mut heard| {
-        while let Some(head) = heard.head() {
+    let server = Scripted::start(move |mut connection| {
+        while let Some(head) = connection.head() {
             if head.starts_with("GET /hang ") {
                 sender.lock().unwrap().send(()).unwrap();
             } else {
-                answer(&mut heard, &head);
+                answer(&mut connection, &head);
             }
         }
     });
@@ -107,13 +110,13 @@ fn only_those_who_can_fill_it_get_a_fallback() {
         "Sec-Fetch-Dest: Document\r\n",
     ];
     for headers in gets {
-        let said = say(&edge, "GET /", headers);
-        assert_eq!(parts(&said), (200, "<p>soon"), "{headers}");
+        let response = fetch(&edge, "GET /", headers);
+        assert_eq!(status_and_body(&response), (200, "<p>soon"), "{headers}");
         for line in ["X-Plimsoll: fallback\r\n", "Cache-Control: no-store\r\n"] {
-            assert!(said.contains(line), "{said}");
+            assert!(response.contains(line), "{response}");
         }
         assert_eq!(
-            parts(&say(&edge, "HEAD /", headers)),
+            status_and_body(&fetch(&edge, "HEAD /", headers)),
             (200, ""),
             "{headers}"
         );
@@ -131,19 +134,21 @@ fn only_those_who_can_fill_it_get_a_fallback() {
         "User-Agent: Mozilla/5.0 (compatible; mybot/1.0)\r\n",
     ];
     for headers in gets_none {
-        let said = say(&edge, "GET /", headers);
-        assert_eq!(parts(&said).0, 503, "{headers}");
-        assert!(said.contains("X-Plimsoll: queue-full\r\n") && said.contains("Retry-After: "));
+        let response = fetch(&edge, "GET /", headers);
+        assert_eq!(status_and_body(&response).0, 503, "{headers}");
+        assert!(
+            response.contains("X-Plimsoll: queue-full\r\n") && response.contains("Retry-After: ")
+        );
     }
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"] {
-        let said = say(&edge, &format!("{method} /"), BROWSER);
-        assert_eq!(parts(&said).0, 503, "{method}");
+        let response = fetch(&edge, &format!("{method} /"), BROWSER);
+        assert_eq!(status_and_body(&response).0, 503, "{method}");
     }
 }
 
 #[test]
 fn an_answer_that_says_so_becomes_the_shell_of_its_paths() {
-    let (server, came) = origin(|heard, head| {
+    let (server, came) = origin(|connection, head| {
         let target = head.split(' ').nth(1).unwrap();
         let (mark, body) = match target {
             "/news/shell" => (
@@ -160,22 +165,25 @@ fn an_answer_that_says_so_becomes_the_shell_of_its_paths() {
             body.to_owned()
         };
         let len = body.len();
-        heard.say(format!(
+        connection.send(format!(
             "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n{mark}Content-Length: {len}\r\n\r\n{body}"
         ));
     });
     let mut edge = narrow(server.address);
     edge.cores = Some(2);
     edge.routes[0].fallback = Some(file("<p>file"));
-    edge.routes[0].shell = Some(shell(None, Some("X-Plimsoll-Shell")));
+    edge.routes[0].learned_fallback = Some(learned_fallback(None, Some("X-Plimsoll-Shell")));
     let edge = start(&edge);
     for target in ["/news/shell", "/long", "/bad", "/news/other"] {
-        let said = say(&edge, &format!("GET {target}"), BROWSER);
-        assert_eq!(parts(&said).0, 200);
-        assert!(!said.contains("X-Plimsoll"), "the mark ends here: {said}");
+        let response = fetch(&edge, &format!("GET {target}"), BROWSER);
+        assert_eq!(status_and_body(&response).0, 200);
+        assert!(
+            !response.contains("X-Plimsoll"),
+            "the mark ends here: {response}"
+        );
     }
     // Neither a HEAD nor a POST has the page.
-    say(&edge, "POST /news/shell", "Content-Length: 0\r\n");
+    fetch(&edge, "POST /news/shell", "Content-Length: 0\r\n");
     let _busy = occupy(&edge, &came);
     for (target, page) in [
         ("/news/a?b", "<p>news"),
@@ -185,10 +193,13 @@ fn an_answer_that_says_so_becomes_the_shell_of_its_paths() {
     ] {
         // Both loops know it, whichever takes the connection.
         for _ in 0..4 {
-            let said = say(&edge, &format!("GET {target}"), BROWSER);
-            assert_eq!(parts(&said), (200, page), "{target}");
-            assert!(said.contains("X-Plimsoll: fallback\r\n"));
-            assert!(said.contains("Cache-Control: no-store\r\n") && !said.contains("Set-Cookie"));
+            let response = fetch(&edge, &format!("GET {target}"), BROWSER);
+            assert_eq!(status_and_body(&response), (200, page), "{target}");
+            assert!(response.contains("X-Plimsoll: fallback\r\n"));
+            assert!(
+                response.contains("Cache-Control: no-store\r\n")
+                    && !response.contains("Set-Cookie")
+            );
         }
     }
 }
@@ -198,19 +209,22 @@ fn a_compressed_shell_is_kept_as_it_reads() {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(b"<p>packed").unwrap();
     let packed = encoder.finish().unwrap();
-    let (server, came) = origin(move |heard, _| {
+    let (server, came) = origin(move |connection, _| {
         let len = packed.len();
-        heard.say(format!(
+        connection.send(format!(
             "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nX-Shell: *\r\nContent-Length: {len}\r\n\r\n"
         ));
-        heard.say(&packed);
+        connection.send(&packed);
     });
     let mut edge = narrow(server.address);
-    edge.routes[0].shell = Some(shell(None, Some("X-Shell")));
+    edge.routes[0].learned_fallback = Some(learned_fallback(None, Some("X-Shell")));
     let edge = start(&edge);
-    say(&edge, "GET /", BROWSER);
+    fetch(&edge, "GET /", BROWSER);
     let _busy = occupy(&edge, &came);
-    assert_eq!(parts(&say(&edge, "GET /", BROWSER)), (200, "<p>packed"));
+    assert_eq!(
+        status_and_body(&fetch(&edge, "GET /", BROWSER)),
+        (200, "<p>packed")
+    );
 }
 
 #[test]
@@ -218,9 +232,9 @@ fn a_page_of_the_pool_is_fetched_and_the_last_good_one_stays() {
     let well = Arc::new(AtomicBool::new(true));
     let fetched = Arc::new(AtomicUsize::new(0));
     let (state, count) = (Arc::clone(&well), Arc::clone(&fetched));
-    let (server, came) = origin(move |heard, head| {
+    let (server, came) = origin(move |connection, head| {
         if !head.starts_with("GET /shell ") {
-            return heard.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            return connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
         }
         let number = count.fetch_add(1, Ordering::SeqCst);
         let status = if state.load(Ordering::SeqCst) {
@@ -228,36 +242,36 @@ fn a_page_of_the_pool_is_fetched_and_the_last_good_one_stays() {
         } else {
             "500 No"
         };
-        heard.say(format!(
+        connection.send(format!(
             "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: 12\r\n\r\n<p>{number:09}"
         ));
     });
     let mut edge = narrow(server.address);
-    edge.routes[0] = Route {
-        shell: Some(shell(Some("/shell"), None)),
+    edge.routes[0] = RouteConfig {
+        learned_fallback: Some(learned_fallback(Some("/shell"), None)),
         ..edge.routes[0].clone()
     };
-    let Telling { edge, told, .. } = Telling::start(&edge);
+    let ObservedEdge { edge, messages, .. } = ObservedEdge::start(&edge);
     let _busy = occupy(&edge, &came);
     let page = |edge: &Afloat| {
-        let said = say(edge, "GET /", BROWSER);
-        let (status, body) = parts(&said);
+        let response = fetch(edge, "GET /", BROWSER);
+        let (status, body) = status_and_body(&response);
         let number: Option<usize> = body.strip_prefix("<p>").and_then(|body| body.parse().ok());
         (status, number)
     };
     let patience = crate::support::Patience::start();
-    let seen = loop {
+    let baseline = loop {
         if let (200, Some(number)) = page(&edge) {
             break number;
         }
         patience.check("the page is fetched");
     };
     // It is asked for again and again.
-    while page(&edge).1.unwrap() <= seen {
+    while page(&edge).1.unwrap() <= baseline {
         patience.check("a later page is fetched");
     }
     well.store(false, Ordering::SeqCst);
-    let why = told.recv().unwrap();
+    let why = messages.recv().unwrap();
     assert!(
         why.contains("/shell") && why.contains("stays in use") && why.contains("500"),
         "{why}"
@@ -270,21 +284,21 @@ fn a_page_of_the_pool_is_fetched_and_the_last_good_one_stays() {
         patience.check("it is tried again");
     }
     well.store(true, Ordering::SeqCst);
-    assert!(told.recv().unwrap().contains("fetched again"));
+    assert!(messages.recv().unwrap().contains("fetched again"));
 }
 
 /// Says whether a fallback is compressed for those who take it, and that it is the same page.
 #[track_caller]
 fn check_codings(edge: &Afloat, page: &str) {
-    for (said, coding) in [
+    for (accepted, coding) in [
         ("gzip", "gzip"),
         ("br;q=0.5, gzip;q=0.1", "br"),
         ("zstd, br, gzip", "zstd"),
         ("", ""),
         ("identity", ""),
     ] {
-        let headers = format!("Accept-Encoding: {said}\r\n");
-        let (head, body) = say_bytes(edge, "GET /", &headers);
+        let headers = format!("Accept-Encoding: {accepted}\r\n");
+        let (head, body) = fetch_bytes(edge, "GET /", &headers);
         assert!(head.contains("X-Plimsoll: fallback\r\n"), "{head}");
         assert!(head.contains("Vary: Accept-Encoding\r\n"), "{head}");
         let encoded = format!("Content-Encoding: {coding}\r\n");
@@ -298,7 +312,7 @@ fn check_codings(edge: &Afloat, page: &str) {
         assert!(head.contains(&len), "{head}");
         assert_eq!(body.len() < page.len() / 2, !coding.is_empty(), "{head}");
         assert!(unpacked(coding, &body) == page, "{head}");
-        let (of_head, nothing) = say_bytes(edge, "HEAD /", &headers);
+        let (of_head, nothing) = fetch_bytes(edge, "HEAD /", &headers);
         assert!(of_head.contains(&len) && nothing.is_empty(), "{of_head}");
     }
 }
@@ -316,7 +330,7 @@ fn a_fallback_is_compressed_where_its_route_compresses() {
     check_codings(&edge, &page);
     drop(busy);
     let _busy = occupy(&plain_edge, &came);
-    let (head, body) = say_bytes(&plain_edge, "GET /", "Accept-Encoding: gzip\r\n");
+    let (head, body) = fetch_bytes(&plain_edge, "GET /", "Accept-Encoding: gzip\r\n");
     assert!(
         !head.contains("Encoding") && body == page.as_bytes(),
         "{head}"
@@ -331,7 +345,7 @@ fn a_short_fallback_stays_as_it_is() {
     edge.routes[0].compress = Some(Compress::default());
     let edge = start(&edge);
     let _busy = occupy(&edge, &came);
-    let (head, body) = say_bytes(&edge, "GET /", "Accept-Encoding: gzip\r\n");
+    let (head, body) = fetch_bytes(&edge, "GET /", "Accept-Encoding: gzip\r\n");
     assert!(!head.contains("Encoding") && body == b"<p>soon", "{head}");
 }
 
@@ -339,23 +353,23 @@ fn a_short_fallback_stays_as_it_is() {
 fn a_learnt_fallback_is_compressed_soon_after() {
     let page = "<p>The page comes as soon as there is room.</p>".repeat(20);
     let answer = page.clone();
-    let (server, came) = origin(move |heard, _| {
+    let (server, came) = origin(move |connection, _| {
         let len = answer.len();
-        heard.say(format!(
+        connection.send(format!(
             "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Shell: *\r\nContent-Length: {len}\r\n\r\n{answer}"
         ));
     });
     let mut edge = narrow(server.address);
-    edge.routes[0].shell = Some(shell(None, Some("X-Shell")));
+    edge.routes[0].learned_fallback = Some(learned_fallback(None, Some("X-Shell")));
     edge.routes[0].compress = Some(Compress {
         len_min: 100,
         ..Compress::default()
     });
     let edge = start(&edge);
-    say(&edge, "GET /", BROWSER);
+    fetch(&edge, "GET /", BROWSER);
     let _busy = occupy(&edge, &came);
     let patience = Patience::start();
-    while !say_bytes(&edge, "GET /", "Accept-Encoding: gzip\r\n")
+    while !fetch_bytes(&edge, "GET /", "Accept-Encoding: gzip\r\n")
         .0
         .contains("Content-Encoding: gzip")
     {

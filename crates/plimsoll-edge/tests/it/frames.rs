@@ -7,9 +7,9 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use plimsoll_config::edge::Limits;
+use plimsoll_config::edge::EdgeLimits;
 
-use crate::support::{Scripted, before, connect, get, parts, plain, pool, start};
+use crate::support::{Scripted, before, connect, get, plain, pool, start, status_and_body};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -28,13 +28,13 @@ const ACK: u8 = 1;
 const END_HEADERS: u8 = 4;
 
 /// A client that writes any frame it likes.
-struct Frames {
+struct FrameClient {
     stream: TcpStream,
 }
 
 /// What came back.
 #[derive(Debug, PartialEq, Eq)]
-struct Frame {
+struct ReceivedFrame {
     kind: u8,
     flags: u8,
     stream: u32,
@@ -52,10 +52,10 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 /// A header as it is written without any table.
 fn literal(name: &str, value: &str) -> Vec<u8> {
     let mut bytes = vec![0];
-    for part in [name, value] {
-        assert!(part.len() < 127);
-        bytes.push(u8::try_from(part.len()).unwrap());
-        bytes.extend_from_slice(part.as_bytes());
+    for text in [name, value] {
+        assert!(text.len() < 127);
+        bytes.push(u8::try_from(text.len()).unwrap());
+        bytes.extend_from_slice(text.as_bytes());
     }
     bytes
 }
@@ -65,7 +65,7 @@ fn get_fields() -> Vec<u8> {
     [&[0x82, 0x84, 0x86][..], &literal(":authority", "a")].concat()
 }
 
-impl Frames {
+impl FrameClient {
     fn open(address: SocketAddr, settings: &[u8]) -> Self {
         let mut stream = connect(address);
         stream
@@ -76,17 +76,17 @@ impl Frames {
     }
 
     /// Whether it could be written: who floods may be cut off in the middle.
-    fn say(&mut self, bytes: &[u8]) -> bool {
+    fn send(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
 
-    fn hear(&mut self) -> Option<Frame> {
+    fn receive(&mut self) -> Option<ReceivedFrame> {
         let mut head = [0; 9];
         self.stream.read_exact(&mut head).ok()?;
         let len = u32::from_be_bytes([0, head[0], head[1], head[2]]);
         let mut payload = vec![0; len as usize];
         self.stream.read_exact(&mut payload).ok()?;
-        Some(Frame {
+        Some(ReceivedFrame {
             kind: head[3],
             flags: head[4],
             stream: u32::from_be_bytes([head[5], head[6], head[7], head[8]]),
@@ -97,10 +97,10 @@ impl Frames {
     /// Floods until nobody listens any more; how many pieces that took.
     fn flood(&mut self, most: u32, mut piece: impl FnMut(u32) -> Vec<u8>) -> u32 {
         // What is not read would stop the other side from writing, and it would then stop reading.
-        let mut heard = self.stream.try_clone().unwrap();
-        let reader = std::thread::spawn(move || std::io::copy(&mut heard, &mut std::io::sink()));
+        let mut incoming = self.stream.try_clone().unwrap();
+        let reader = std::thread::spawn(move || std::io::copy(&mut incoming, &mut std::io::sink()));
         let mut sent = 0;
-        while sent < most && self.say(&piece(sent)) {
+        while sent < most && self.send(&piece(sent)) {
             sent += 1;
         }
         let _ = self.stream.shutdown(std::net::Shutdown::Write);
@@ -116,7 +116,7 @@ pub(crate) fn fetch(
     authority: &str,
     fields: &[(&str, &str)],
 ) -> (Vec<u8>, String) {
-    let mut client = Frames::open(address, &[]);
+    let mut client = FrameClient::open(address, &[]);
     let mut head = vec![0x82, 0x86];
     for (name, value) in [(":path", path), (":authority", authority)] {
         head.extend(literal(name, value));
@@ -124,9 +124,9 @@ pub(crate) fn fetch(
     for (name, value) in fields {
         head.extend(literal(name, value));
     }
-    client.say(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &head));
+    client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &head));
     let (mut packed, mut body) = (Vec::new(), Vec::new());
-    while let Some(frame) = client.hear() {
+    while let Some(frame) = client.receive() {
         match frame.kind {
             HEADERS => packed = frame.payload,
             DATA => body.extend_from_slice(&frame.payload),
@@ -143,10 +143,10 @@ pub(crate) fn fetch(
 fn a_request_in_frames_is_served_without_encryption() {
     let server = Scripted::always(OK);
     let edge = before(server.address);
-    let mut client = Frames::open(edge.address, &[]);
-    client.say(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &get_fields()));
+    let mut client = FrameClient::open(edge.address, &[]);
+    client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &get_fields()));
     let mut body = Vec::new();
-    while let Some(frame) = client.hear() {
+    while let Some(frame) = client.receive() {
         if frame.kind == DATA {
             body.extend_from_slice(&frame.payload);
             if frame.flags & END_STREAM != 0 {
@@ -155,15 +155,15 @@ fn a_request_in_frames_is_served_without_encryption() {
         }
     }
     assert_eq!(body, b"ok");
-    assert!(server.heard()[0].starts_with("GET / HTTP/1.1\r\nhost: a\r\n"));
+    assert!(server.requests()[0].starts_with("GET / HTTP/1.1\r\nhost: a\r\n"));
 }
 
 #[test]
 fn requests_that_are_reset_at_once_end_the_connection() {
     // Nothing is ever answered: only the resets make room for new streams.
-    let server = Scripted::start(|mut heard| while heard.head().is_some() {});
+    let server = Scripted::start(|mut connection| while connection.head().is_some() {});
     let edge = before(server.address);
-    let mut client = Frames::open(edge.address, &[]);
+    let mut client = FrameClient::open(edge.address, &[]);
     let sent = client.flood(50_000, |number| {
         let stream = 2 * number + 1;
         let mut both = frame(HEADERS, END_HEADERS | END_STREAM, stream, &get_fields());
@@ -172,9 +172,9 @@ fn requests_that_are_reset_at_once_end_the_connection() {
     });
     assert!(sent < 50_000, "it was let go on for {sent} resets");
     assert!(
-        server.heard().len() < 5_000,
+        server.requests().len() < 5_000,
         "{} requests reached the server",
-        server.heard().len()
+        server.requests().len()
     );
 }
 
@@ -182,24 +182,24 @@ fn requests_that_are_reset_at_once_end_the_connection() {
 fn a_head_that_never_ends_ends_the_connection() {
     let server = Scripted::always(OK);
     let edge = before(server.address);
-    let mut client = Frames::open(edge.address, &[]);
-    client.say(&frame(HEADERS, END_STREAM, 1, &get_fields()));
+    let mut client = FrameClient::open(edge.address, &[]);
+    client.send(&frame(HEADERS, END_STREAM, 1, &get_fields()));
     let more = literal("x-more", &"y".repeat(100));
     let sent = client.flood(100_000, |_| frame(CONTINUATION, 0, 1, &more));
     assert!(sent < 100_000);
     // Frames without content cost the sender nothing and the reader a moment each.
-    let mut client = Frames::open(edge.address, &[]);
-    client.say(&frame(HEADERS, END_STREAM, 1, &get_fields()));
+    let mut client = FrameClient::open(edge.address, &[]);
+    client.send(&frame(HEADERS, END_STREAM, 1, &get_fields()));
     let sent = client.flood(1_000_000, |_| frame(CONTINUATION, 0, 1, &[]));
     assert!(sent < 1_000_000);
-    assert_eq!(server.heard(), Vec::<String>::new());
+    assert_eq!(server.requests(), Vec::<String>::new());
 }
 
 #[test]
 fn a_head_that_swells_when_it_is_unpacked_is_refused() {
     let server = Scripted::always(OK);
     let edge = before(server.address);
-    let mut client = Frames::open(edge.address, &[]);
+    let mut client = FrameClient::open(edge.address, &[]);
     // One header of 3,000 bytes goes into the table, then is named by one byte, again and again.
     let mut fields = get_fields();
     fields.extend_from_slice(&[0x40, 1, b'x', 0x7f]);
@@ -207,40 +207,40 @@ fn a_head_that_swells_when_it_is_unpacked_is_refused() {
     fields.extend_from_slice(&[128 + 57, 22]);
     fields.extend_from_slice(&[b'y'; 3000]);
     fields.extend_from_slice(&[0xbe; 10_000]);
-    client.say(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &fields));
+    client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &fields));
     // Refused by an answer, a reset of the stream, or the end of the connection; never handed on.
     let mut was_refused = false;
-    while let Some(frame) = client.hear() {
+    while let Some(frame) = client.receive() {
         if frame.stream == 1 || frame.kind == GOAWAY {
             was_refused = true;
             break;
         }
     }
     assert!(was_refused);
-    assert_eq!(server.heard(), Vec::<String>::new());
+    assert_eq!(server.requests(), Vec::<String>::new());
 }
 
 #[test]
 fn pieces_of_a_body_without_content_end_the_connection() {
     // The server takes the head and never the body.
-    let server = Scripted::start(|mut heard| {
-        if let Some(head) = heard.head()
+    let server = Scripted::start(|mut connection| {
+        if let Some(head) = connection.head()
             && head.starts_with("POST ")
         {
-            while heard.head().is_some() {}
+            while connection.head().is_some() {}
         }
-        heard.say(OK);
+        connection.send(OK);
     });
     let edge = before(server.address);
     let post = [&[0x83, 0x84, 0x86][..], &literal(":authority", "a")].concat();
     for content in [&b""[..], b"x"] {
-        let mut client = Frames::open(edge.address, &[]);
-        client.say(&frame(HEADERS, END_HEADERS, 1, &post));
+        let mut client = FrameClient::open(edge.address, &[]);
+        client.send(&frame(HEADERS, END_HEADERS, 1, &post));
         let pieces = frame(DATA, 0, 1, content).repeat(100);
         let sent = client.flood(20_000, |_| pieces.clone());
         assert!(sent < 20_000, "{content:?}");
     }
-    assert_eq!(parts(&get(edge.address, "/")), (200, "ok"));
+    assert_eq!(status_and_body(&get(edge.address, "/")), (200, "ok"));
 }
 
 #[test]
@@ -255,20 +255,24 @@ fn frames_that_bring_nothing_forward_end_the_connection() {
         ("priorities", frame(PRIORITY, 0, 1, &[0, 0, 0, 3, 16])),
         ("unknown frames", frame(0xfa, 0, 0, &[0; 100])),
     ] {
-        let mut client = Frames::open(edge.address, &[]);
+        let mut client = FrameClient::open(edge.address, &[]);
         let pieces = piece.repeat(100);
         let sent = client.flood(20_000, |_| pieces.clone());
         assert!(sent < 20_000, "{name} were let go on");
         // Others are served meanwhile and afterwards.
-        assert_eq!(parts(&get(edge.address, "/")), (200, "ok"), "{name}");
+        assert_eq!(
+            status_and_body(&get(edge.address, "/")),
+            (200, "ok"),
+            "{name}"
+        );
     }
     // More room than there may be is a fault at once.
-    let mut client = Frames::open(edge.address, &[]);
+    let mut client = FrameClient::open(edge.address, &[]);
     let sent = client.flood(1_000_000, |_| {
         frame(WINDOW_UPDATE, 0, 0, &[0x7f, 0xff, 0xff, 0xff])
     });
     assert!(sent < 1_000_000);
-    let mut client = Frames::open(edge.address, &[]);
+    let mut client = FrameClient::open(edge.address, &[]);
     let pieces = frame(WINDOW_UPDATE, 0, 0, &window).repeat(100);
     assert!(client.flood(20_000, |_| pieces.clone()) < 20_000);
 }
@@ -277,7 +281,7 @@ fn frames_that_bring_nothing_forward_end_the_connection() {
 fn impatient(server: SocketAddr) -> crate::support::Afloat {
     let mut edge = plain(pool(&[server]));
     let short = Duration::from_secs(1);
-    edge.limits = Limits {
+    edge.limits = EdgeLimits {
         head_timeout: short,
         body_timeout: short,
         idle_timeout: short,
@@ -299,10 +303,10 @@ fn who_makes_no_room_for_answers_is_cut_off() {
     let server = Scripted::always(big);
     let edge = impatient(server.address);
     // A window of nothing, for every stream.
-    let mut client = Frames::open(edge.address, &[0, 4, 0, 0, 0, 0]);
+    let mut client = FrameClient::open(edge.address, &[0, 4, 0, 0, 0, 0]);
     for number in 0..100 {
         let stream = 2 * number + 1;
-        client.say(&frame(
+        client.send(&frame(
             HEADERS,
             END_HEADERS | END_STREAM,
             stream,
@@ -311,7 +315,7 @@ fn who_makes_no_room_for_answers_is_cut_off() {
     }
     let mut resets = 0;
     while resets < 100 {
-        let frame = client.hear().expect("each stream is reset");
+        let frame = client.receive().expect("each stream is reset");
         assert_ne!(frame.kind, DATA);
         if frame.kind == RST_STREAM {
             resets += 1;
@@ -321,18 +325,18 @@ fn who_makes_no_room_for_answers_is_cut_off() {
 
 #[test]
 fn slow_frames_have_deadlines() {
-    let server = Scripted::start(|mut heard| while heard.head().is_some() {});
+    let server = Scripted::start(|mut connection| while connection.head().is_some() {});
     let edge = impatient(server.address);
     // Nothing, half a head, a body that does not go on: each ends.
     let mut silent = connect(edge.address);
     silent.write_all(b"PRI * HTTP/2.0\r\n\r\n").unwrap();
-    let mut half = Frames::open(edge.address, &[]);
-    half.say(&frame(HEADERS, END_STREAM, 1, &get_fields()));
-    let mut body = Frames::open(edge.address, &[]);
+    let mut half = FrameClient::open(edge.address, &[]);
+    half.send(&frame(HEADERS, END_STREAM, 1, &get_fields()));
+    let mut body = FrameClient::open(edge.address, &[]);
     let post = [&[0x83, 0x84, 0x86][..], &literal(":authority", "a")].concat();
-    body.say(&frame(HEADERS, END_HEADERS, 1, &post));
+    body.send(&frame(HEADERS, END_HEADERS, 1, &post));
     let status = loop {
-        let frame = body.hear().expect("it is answered");
+        let frame = body.receive().expect("it is answered");
         if frame.kind == HEADERS {
             break frame.payload;
         }
@@ -340,7 +344,7 @@ fn slow_frames_have_deadlines() {
     // 408 in three digits, Huffman-coded or not, stands behind the index of `:status`.
     assert_eq!(status[0] & 0x0f, 0x08, "{status:?}");
     crate::support::read_all(&mut silent);
-    while half.hear().is_some() {}
+    while half.receive().is_some() {}
 }
 
 #[test]
@@ -349,16 +353,16 @@ fn what_a_head_may_not_hold_is_refused_in_frames_too() {
     let edge = before(server.address);
     let cases = more_than_a_get().into_iter().chain(other_than_a_get());
     for (name, fields) in cases {
-        let mut client = Frames::open(edge.address, &[]);
-        client.say(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &fields));
+        let mut client = FrameClient::open(edge.address, &[]);
+        client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &fields));
         let answer = loop {
-            match client.hear() {
+            match client.receive() {
                 Some(frame) if frame.stream == 1 || frame.kind == GOAWAY => break Some(frame),
                 Some(_) => {}
                 None => break None,
             }
         };
-        if let Some(Frame {
+        if let Some(ReceivedFrame {
             kind: HEADERS,
             payload,
             ..
@@ -368,7 +372,7 @@ fn what_a_head_may_not_hold_is_refused_in_frames_too() {
             assert_ne!(payload[0], 0x88, "{name}");
         }
     }
-    assert_eq!(server.heard(), Vec::<String>::new());
+    assert_eq!(server.requests(), Vec::<String>::new());
 }
 
 /// Headers that no request may have, after those of a GET.

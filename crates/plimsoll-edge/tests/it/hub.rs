@@ -15,42 +15,43 @@ pub(crate) mod tokens;
 
 use std::net::{SocketAddr, TcpStream};
 
-use plimsoll_config::edge::{Edge, Hub, HubRule};
+use plimsoll_config::edge::{EdgeConfig, HubConfig, HubRule};
 use serde_json::{Value, json};
 use tungstenite::client::IntoClientRequest as _;
 use tungstenite::{Message, WebSocket};
 
 use crate::support::{
-    Afloat, Scripted, ask, connect, get, metric, open_admin, parts, plain, pool, start, wait_for,
+    Afloat, Scripted, connect, get, metric, open_admin, plain, pool, send_request, start,
+    status_and_body, wait_for,
 };
 
 /// A WebSocket of a client that keeps to the protocol.
-pub(crate) struct Browser {
+pub(crate) struct HubClient {
     socket: WebSocket<TcpStream>,
 }
 
 /// A hub alone, over two event loops.
-pub(crate) fn only_hub(hub: Hub) -> Edge {
-    Edge {
+pub(crate) fn only_hub(hub: HubConfig) -> EdgeConfig {
+    EdgeConfig {
         cores: Some(2),
         admin: Some(open_admin()),
-        ..Edge::only_hub(SocketAddr::from(([127, 0, 0, 1], 0)), hub)
+        ..EdgeConfig::only_hub(SocketAddr::from(([127, 0, 0, 1], 0)), hub)
     }
 }
 
-pub(crate) fn live() -> Hub {
-    Hub::at("/live").unwrap()
+pub(crate) fn live() -> HubConfig {
+    HubConfig::at("/live").unwrap()
 }
 
 /// With one rule for some channels.
-pub(crate) fn with(rule: HubRule) -> Hub {
-    Hub {
+pub(crate) fn with(rule: HubRule) -> HubConfig {
+    HubConfig {
         channels: vec![rule],
         ..live()
     }
 }
 
-impl Browser {
+impl HubClient {
     pub(crate) fn open(address: SocketAddr) -> Self {
         let (socket, answer) =
             tungstenite::client(format!("ws://{address}/live"), connect(address)).unwrap();
@@ -70,7 +71,7 @@ impl Browser {
         Self { socket }
     }
 
-    pub(crate) fn say(&mut self, command: &Value) {
+    pub(crate) fn send(&mut self, command: &Value) {
         self.socket
             .send(Message::text(command.to_string()))
             .unwrap();
@@ -78,7 +79,7 @@ impl Browser {
 
     /// The next thing that is said.
     #[track_caller]
-    pub(crate) fn hear(&mut self) -> Value {
+    pub(crate) fn receive(&mut self) -> Value {
         loop {
             match self.socket.read() {
                 Ok(Message::Text(text)) => return serde_json::from_str(&text).unwrap(),
@@ -89,7 +90,7 @@ impl Browser {
     }
 
     /// The same; `None` at the end.
-    pub(crate) fn hear_or_close(&mut self) -> Option<Value> {
+    pub(crate) fn receive_or_close(&mut self) -> Option<Value> {
         loop {
             match self.socket.read().ok()? {
                 Message::Text(text) => return Some(serde_json::from_str(&text).unwrap()),
@@ -102,24 +103,24 @@ impl Browser {
     /// Subscribes, and waits until it has; where it then stands.
     #[track_caller]
     pub(crate) fn subscribe(&mut self, channel: &str) -> Value {
-        self.say(&json!({ "subscribe": [channel], "id": channel }));
-        let told = self.hear();
+        self.send(&json!({ "subscribe": [channel], "id": channel }));
+        let reply = self.receive();
         assert_eq!(
-            (&told["id"], &told["subscribed"]),
+            (&reply["id"], &reply["subscribed"]),
             (&json!(channel), &json!(channel))
         );
-        told
+        reply
     }
 
     /// Waits until all it has said was done.
     pub(crate) fn settle(&mut self) {
-        self.say(&json!({ "unsubscribe": [], "id": "settled" }));
-        assert_eq!(self.hear(), json!({ "id": "settled", "done": true }));
+        self.send(&json!({ "unsubscribe": [], "id": "settled" }));
+        assert_eq!(self.receive(), json!({ "id": "settled", "done": true }));
     }
 
     /// The close frame: its code and what it says.
     #[track_caller]
-    pub(crate) fn hear_close(&mut self) -> (u16, String) {
+    pub(crate) fn receive_close(&mut self) -> (u16, String) {
         loop {
             match self.socket.read() {
                 Ok(Message::Close(Some(close))) => {
@@ -138,7 +139,7 @@ pub(crate) fn publish_as(edge: &Afloat, token: Option<&str>, body: &str) -> (u16
     let token = token.map_or_else(String::new, |token| {
         format!("Authorization: Bearer {token}\r\n")
     });
-    let said = ask(
+    let response = send_request(
         admin,
         format!(
             "POST /publish HTTP/1.1\r\nHost: {admin}\r\nContent-Type: application/json\r\n{token}\
@@ -146,7 +147,7 @@ pub(crate) fn publish_as(edge: &Afloat, token: Option<&str>, body: &str) -> (u16
             body.len()
         ),
     );
-    let (status, body) = parts(&said);
+    let (status, body) = status_and_body(&response);
     (status, serde_json::from_str(body).unwrap_or_default())
 }
 
@@ -154,27 +155,27 @@ pub(crate) fn publish_as(edge: &Afloat, token: Option<&str>, body: &str) -> (u16
 #[track_caller]
 pub(crate) fn publish(edge: &Afloat, channel: &str, data: &Value) -> Value {
     let body = json!({ "channel": channel, "data": data });
-    let (status, said) = publish_as(edge, None, &body.to_string());
-    assert_eq!(status, 200, "{said}");
-    said
+    let (status, reply) = publish_as(edge, None, &body.to_string());
+    assert_eq!(status, 200, "{reply}");
+    reply
 }
 
 #[test]
 fn what_is_published_reaches_everybody_who_subscribed() {
     let edge = start(&only_hub(live()));
-    let mut clients: Vec<Browser> = (0..20).map(|_| Browser::open(edge.address)).collect();
+    let mut clients: Vec<HubClient> = (0..20).map(|_| HubClient::open(edge.address)).collect();
     let (other, players) = clients.split_last_mut().unwrap();
     for client in &mut *players {
         client.subscribe("game-1");
     }
     other.subscribe("game-2");
     let first = publish(&edge, "game-1", &json!({ "odds": [1.5, 2] }));
-    let (status, said) = publish_as(
+    let (status, reply) = publish_as(
         &edge,
         None,
         r#"[{"channel":"game-1","data":2},{"channel":"game-2","data":3},{"channel":"game-1","data":"4"}]"#,
     );
-    assert_eq!(status, 200, "{said}");
+    assert_eq!(status, 200, "{reply}");
     let epoch = &first["epoch"];
     for client in &mut *players {
         for (offset, data) in [
@@ -183,17 +184,17 @@ fn what_is_published_reaches_everybody_who_subscribed() {
             (3, json!("4")),
         ] {
             assert_eq!(
-                client.hear(),
+                client.receive(),
                 json!({ "channel": "game-1", "offset": offset, "epoch": epoch, "data": data })
             );
         }
     }
-    assert_eq!(other.hear()["data"], 3);
+    assert_eq!(other.receive()["data"], 3);
     // Who wants no more gets no more.
-    players[0].say(&json!({ "unsubscribe": ["game-1"] }));
+    players[0].send(&json!({ "unsubscribe": ["game-1"] }));
     players[0].settle();
     publish(&edge, "game-1", &json!(5));
-    assert_eq!(players[1].hear()["data"], 5);
+    assert_eq!(players[1].receive()["data"], 5);
     players[0].settle();
     wait_for(&edge, "plimsoll_edge_hub_deliveries_total", 76.0);
     assert_eq!(metric(&edge, "plimsoll_edge_hub_messages_total"), Some(5.0));
@@ -214,36 +215,36 @@ fn who_returns_gets_what_it_missed_or_is_told_that_it_cannot() {
         history_max: 3,
         ..HubRule::of("short")
     })));
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     client.subscribe("game-1");
     client.subscribe("short");
     publish(&edge, "short", &json!(0));
     publish(&edge, "game-1", &json!(1));
-    let short = client.hear();
-    let last = client.hear();
+    let short = client.receive();
+    let last = client.receive();
     drop(client);
     for data in 2..=5 {
         publish(&edge, "game-1", &json!(data));
         publish(&edge, "short", &json!(data));
     }
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     let (epoch, offset) = (&last["epoch"], &last["offset"]);
     client
-        .say(&json!({ "subscribe": [{ "channel": "game-1", "epoch": epoch, "offset": offset }] }));
+        .send(&json!({ "subscribe": [{ "channel": "game-1", "epoch": epoch, "offset": offset }] }));
     for data in 2..=5 {
-        assert_eq!(client.hear()["data"], data);
+        assert_eq!(client.receive()["data"], data);
     }
     // Its history is too short, and another life of the channel is not this one.
     for (channel, epoch) in [("short", &short["epoch"]), ("elsewhere", epoch)] {
-        client.say(&json!({ "subscribe": [{ "channel": channel, "epoch": epoch, "offset": 1 }] }));
-        let told = client.hear();
+        client.send(&json!({ "subscribe": [{ "channel": channel, "epoch": epoch, "offset": 1 }] }));
+        let reply = client.receive();
         assert_eq!(
-            (&told["subscribed"], &told["recovered"]),
+            (&reply["subscribed"], &reply["recovered"]),
             (&json!(channel), &json!(false))
         );
     }
     publish(&edge, "short", &json!("new"));
-    assert_eq!(client.hear()["data"], "new");
+    assert_eq!(client.receive()["data"], "new");
     wait_for(&edge, "plimsoll_edge_hub_recovered_total", 1.0);
     wait_for(&edge, "plimsoll_edge_hub_unrecovered_total", 2.0);
 }
@@ -251,30 +252,34 @@ fn who_returns_gets_what_it_missed_or_is_told_that_it_cannot() {
 #[test]
 fn the_rest_of_the_edge_goes_on_beside_it() {
     let server = Scripted::always("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-    let edge = start(&Edge {
+    let edge = start(&EdgeConfig {
         hub: Some(live()),
         admin: Some(open_admin()),
         ..plain(pool(&[server.address]))
     });
-    Browser::open(edge.address).subscribe("a");
+    HubClient::open(edge.address).subscribe("a");
     for path in ["/", "/live/", "/lives", "/live2?channel=a", "/x/live"] {
-        assert_eq!(parts(&get(edge.address, path)), (200, "ok"), "{path}");
+        assert_eq!(
+            status_and_body(&get(edge.address, path)),
+            (200, "ok"),
+            "{path}"
+        );
     }
     assert!(
         server
-            .heard()
+            .requests()
             .iter()
             .all(|head| !head.contains("GET /live HTTP"))
     );
     // A hub alone has nothing else to give.
     let alone = start(&only_hub(live()));
-    assert_eq!(parts(&get(alone.address, "/")).0, 404);
+    assert_eq!(status_and_body(&get(alone.address, "/")).0, 404);
 }
 
 #[test]
 fn publishing_asks_for_its_token() {
     let body = r#"{"channel":"a","data":1}"#;
-    let mut config = only_hub(Hub {
+    let mut config = only_hub(HubConfig {
         publish_token: Some("publish-secret".to_owned()),
         ..live()
     });
@@ -290,25 +295,25 @@ fn publishing_asks_for_its_token() {
     assert_eq!(publish_as(&edge, Some("admin-secret"), body).0, 200);
     // Who may publish may do nothing else.
     let admin = edge.admin();
-    let said = ask(
+    let response = send_request(
         admin,
         format!(
             "GET /metrics HTTP/1.1\r\nHost: {admin}\r\nAuthorization: Bearer publish-secret\r\n\
              Connection: close\r\n\r\n"
         ),
     );
-    assert_eq!(parts(&said).0, 401);
+    assert_eq!(status_and_body(&response).0, 401);
     // Nor is there anything to publish to without a hub.
     let server = Scripted::always("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-    let edge = start(&Edge {
+    let edge = start(&EdgeConfig {
         admin: Some(open_admin()),
         ..plain(pool(&[server.address]))
     });
-    let (status, said) = publish_as(&edge, None, body);
+    let (status, reply) = publish_as(&edge, None, body);
     assert_eq!(status, 422);
     assert!(
-        said["fault"].as_str().unwrap().contains("--hub /live"),
-        "{said}"
+        reply["fault"].as_str().unwrap().contains("--hub /live"),
+        "{reply}"
     );
 }
 
@@ -318,14 +323,14 @@ fn clients_publish_where_a_rule_lets_them() {
         clients_publish: true,
         ..HubRule::of("chat-*")
     })));
-    let (mut writer, mut reader) = (Browser::open(edge.address), Browser::open(edge.address));
+    let (mut writer, mut reader) = (HubClient::open(edge.address), HubClient::open(edge.address));
     reader.subscribe("chat-1");
-    writer.say(&json!({ "publish": { "channel": "chat-1", "data": "hello" }, "id": 1 }));
-    assert_eq!(writer.hear(), json!({ "id": 1, "done": true }));
-    assert_eq!(reader.hear()["data"], "hello");
-    writer.say(&json!({ "publish": { "channel": "game-1", "data": "cheat" } }));
+    writer.send(&json!({ "publish": { "channel": "chat-1", "data": "hello" }, "id": 1 }));
+    assert_eq!(writer.receive(), json!({ "id": 1, "done": true }));
+    assert_eq!(reader.receive()["data"], "hello");
+    writer.send(&json!({ "publish": { "channel": "game-1", "data": "cheat" } }));
     assert_eq!(
-        writer.hear(),
+        writer.receive(),
         json!({ "channel": "game-1", "error": "clients may not publish to this channel" })
     );
 }
@@ -333,7 +338,7 @@ fn clients_publish_where_a_rule_lets_them() {
 #[test]
 fn in_an_interval_goes_out_one_message() {
     let interval = std::time::Duration::from_millis(400);
-    let edge = start(&only_hub(Hub {
+    let edge = start(&only_hub(HubConfig {
         channels: vec![
             HubRule {
                 interval: Some(interval),
@@ -347,24 +352,24 @@ fn in_an_interval_goes_out_one_message() {
         ],
         ..live()
     }));
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     client.subscribe("newest");
     let begun = std::time::Instant::now();
     for data in 1..=30 {
         publish(&edge, "newest", &json!(data));
     }
-    let mut heard = vec![client.hear()];
-    while heard.last().unwrap()["data"] != 30 {
-        heard.push(client.hear());
+    let mut received = vec![client.receive()];
+    while received.last().unwrap()["data"] != 30 {
+        received.push(client.receive());
     }
     let intervals = begun.elapsed().as_millis() / interval.as_millis() + 2;
     assert!(
-        heard.len() as u128 <= intervals,
-        "{heard:?} in {intervals} intervals"
+        received.len() as u128 <= intervals,
+        "{received:?} in {intervals} intervals"
     );
-    assert_eq!(heard[0]["data"], 1);
-    assert!(heard.is_sorted_by_key(|one| one["offset"].as_u64()));
-    client.say(&json!({ "unsubscribe": ["newest"] }));
+    assert_eq!(received[0]["data"], 1);
+    assert!(received.is_sorted_by_key(|message| message["offset"].as_u64()));
+    client.send(&json!({ "unsubscribe": ["newest"] }));
     client.subscribe("merged");
     publish(&edge, "merged", &json!({ "a": 0 }));
     for (key, value) in [("a", 1), ("b", 2), ("a", 3)] {
@@ -372,7 +377,7 @@ fn in_an_interval_goes_out_one_message() {
     }
     let mut whole = json!({});
     while whole != json!({ "a": 3, "b": 2 }) {
-        let message = client.hear();
+        let message = client.receive();
         for (key, value) in message["data"].as_object().unwrap() {
             whole[key] = value.clone();
         }
@@ -383,16 +388,16 @@ fn in_an_interval_goes_out_one_message() {
 #[test]
 fn messages_are_compressed_where_both_sides_want_it() {
     use plimsoll_wire::websocket::deflate::{Inflater, Offer};
-    use plimsoll_wire::websocket::handshake::{Asked, key, read_answer, request_headers};
-    use plimsoll_wire::websocket::{Event, Limits, Reader, Role};
+    use plimsoll_wire::websocket::handshake::{ClientHandshake, key, read_answer, request_headers};
+    use plimsoll_wire::websocket::{Event, Role, WebSocketLimits, WebSocketReader};
     use std::io::{Read as _, Write as _};
 
-    let edge = start(&only_hub(Hub {
+    let edge = start(&only_hub(HubConfig {
         compress: true,
         ..live()
     }));
     // Who does not offer it is not sent it.
-    let mut plain = Browser::open(edge.address);
+    let mut plain = HubClient::open(edge.address);
     plain.subscribe("a");
     let key = key([7; 16]);
     let offer = Some(Offer::default());
@@ -405,7 +410,7 @@ fn messages_are_compressed_where_both_sides_want_it() {
         .write_all(format!("{request}\r\n").as_bytes())
         .unwrap();
     let head = crate::support::read_until(&mut stream, "\r\n\r\n");
-    let asked = Asked {
+    let asked = ClientHandshake {
         key: &key,
         protocols: "",
         offer,
@@ -414,7 +419,7 @@ fn messages_are_compressed_where_both_sides_want_it() {
     assert!(opened.deflate.unwrap().server_begins_anew);
     let command = abuse::masked(1, br#"{"subscribe":["a"],"id":1}"#);
     stream.write_all(&command).unwrap();
-    let mut reader = Reader::new(Role::Client, true);
+    let mut reader = WebSocketReader::new(Role::Client, true);
     let mut inflater = Inflater::new(false);
     let data = "odds ".repeat(100);
     let mut texts = Vec::new();
@@ -426,7 +431,7 @@ fn messages_are_compressed_where_both_sides_want_it() {
         lengths.push(count);
         let mut rest = &mut bytes[..count];
         while !rest.is_empty() {
-            let (taken, event) = reader.next(rest, &Limits::default()).unwrap();
+            let (taken, event) = reader.next(rest, &WebSocketLimits::default()).unwrap();
             match event {
                 Some(Event::Text(text)) => texts.push(text.into_owned()),
                 Some(Event::Deflated(packed)) => {
@@ -446,7 +451,7 @@ fn messages_are_compressed_where_both_sides_want_it() {
     for text in &texts[1..] {
         let message: Value = serde_json::from_str(text).unwrap();
         assert_eq!(message["data"], data);
-        assert_eq!(plain.hear(), message);
+        assert_eq!(plain.receive(), message);
     }
 }
 
@@ -465,26 +470,26 @@ fn what_has_changed_is_sent_to_who_wants_it() {
         patches: true,
         ..HubRule::of("odds")
     })));
-    let (mut plain, mut patched) = (Browser::open(edge.address), Browser::open(edge.address));
-    patched.say(&json!({ "patches": true }));
+    let (mut plain, mut patched) = (HubClient::open(edge.address), HubClient::open(edge.address));
+    patched.send(&json!({ "patches": true }));
     for client in [&mut plain, &mut patched] {
         client.subscribe("odds");
     }
     let odds = |home: u32| json!({ "home": home, "away": 2, "game": "a name of some length" });
     for home in 1..=2 {
         publish(&edge, "odds", &odds(home));
-        let whole = plain.hear();
+        let whole = plain.receive();
         assert_eq!(whole["data"], odds(home));
-        let said = patched.hear();
+        let received = patched.receive();
         if home == 1 {
-            assert_eq!(said, whole);
+            assert_eq!(received, whole);
         } else {
             assert_eq!(
-                (&said["patch"], &said["data"]),
+                (&received["patch"], &received["data"]),
                 (&json!({ "home": 2 }), &Value::Null)
             );
             assert_eq!(
-                (&said["offset"], &said["epoch"]),
+                (&received["offset"], &received["epoch"]),
                 (&json!(2), &whole["epoch"])
             );
         }

@@ -14,19 +14,19 @@ mod redis;
 mod rights;
 mod subscriptions;
 
-use plimsoll_config::edge::{Hub, Rate};
+use plimsoll_config::edge::{HubConfig, Rate};
 use serde_json::{Value, json};
 
-use crate::hub::{Browser, live, publish};
-use crate::support::{Afloat, Telling, wait_for};
+use crate::hub::{HubClient, live, publish};
+use crate::support::{Afloat, ObservedEdge, wait_for};
 
 const SOCKETS: &str = "plimsoll_edge_hub_connections{kind=\"websocket\"}";
 const EVENTS: &str = "plimsoll_edge_hub_connections{kind=\"sse\"}";
 const CHANNELS: &str = "plimsoll_edge_hub_channels";
 
 /// A hub whose clients may say as much as they like: what is bounded then is bounded by something else.
-fn patient() -> Hub {
-    Hub {
+fn patient() -> HubConfig {
+    HubConfig {
         commands: Rate {
             per_second: 100_000.0,
             burst: 100_000,
@@ -45,15 +45,15 @@ fn wait_for_nobody(edge: &Afloat) {
 
 /// The hub has clients as ever, whatever became of the program that it talks to.
 #[track_caller]
-fn goes_on(telling: &Telling) {
-    let mut client = Browser::open(telling.edge.address);
+fn goes_on(observed: &ObservedEdge) {
+    let mut client = HubClient::open(observed.edge.address);
     client.subscribe("a");
-    publish(&telling.edge, "a", &json!("still here"));
-    assert_eq!(client.hear()["data"], "still here");
+    publish(&observed.edge, "a", &json!("still here"));
+    assert_eq!(client.receive()["data"], "still here");
 }
 
 /// The refusal in what a client is told.
 #[track_caller]
-fn error(told: &Value) -> &str {
-    told["error"].as_str().unwrap_or_else(|| panic!("{told}"))
+fn error(reply: &Value) -> &str {
+    reply["error"].as_str().unwrap_or_else(|| panic!("{reply}"))
 }

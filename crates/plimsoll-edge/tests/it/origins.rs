@@ -3,13 +3,14 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 
-use plimsoll_config::edge::{Authorities, Check, Edge, Pool, Server, ServerTls};
+use plimsoll_config::edge::{Authorities, Check, EdgeConfig, PoolConfig, ServerConfig, ServerTls};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
-use crate::programs::{Nginx, curl};
+use crate::programs::{NginxOrigin, curl};
 use crate::support::{
-    Heard, Scripted, Telling, connect, get, parts, plain, pool, read_until, start,
+    ObservedEdge, Scripted, ScriptedConnection, connect, get, plain, pool, read_until, start,
+    status_and_body,
 };
 
 /// Tells what nginx knows of the connection.
@@ -37,20 +38,20 @@ pub(crate) fn certified(name: &str) -> (Authorities, TempDir) {
 }
 
 /// An nginx that speaks TLS with the certificate in its folder.
-fn nginx(folder: TempDir, locations: &str) -> Nginx {
+fn nginx(folder: TempDir, locations: &str) -> NginxOrigin {
     let at = folder.path().display().to_string();
     let certificate = format!(
         "ssl_certificate {at}/cert.pem; ssl_certificate_key {at}/key.pem; ssl_protocols TLSv1.2 TLSv1.3;"
     );
-    Nginx::in_folder(folder, "ssl", &format!("{certificate} {locations}"))
+    NginxOrigin::in_folder(folder, "ssl", &format!("{certificate} {locations}"))
 }
 
-fn secure(address: SocketAddr, tls: ServerTls) -> Edge {
+fn secure(address: SocketAddr, tls: ServerTls) -> EdgeConfig {
     let pool = pool(&[address]);
-    plain(Pool {
-        servers: vec![Server {
+    plain(PoolConfig {
+        servers: vec![ServerConfig {
             tls: true,
-            ..Server::at(address)
+            ..ServerConfig::at(address)
         }],
         tls,
         ..pool
@@ -82,9 +83,9 @@ fn what_nginx_has_comes_by_https_and_connections_are_kept() {
         trusting(&authorities, "app.example"),
     ));
     let about = |path: &str| {
-        let said = get(edge.address, path);
-        assert_eq!(parts(&said).0, 200, "{said}");
-        let fields = parts(&said).1.split('|').map(str::to_owned);
+        let response = get(edge.address, path);
+        assert_eq!(status_and_body(&response).0, 200, "{response}");
+        let fields = status_and_body(&response).1.split('|').map(str::to_owned);
         fields.collect::<Vec<String>>()
     };
     let first = about("/about");
@@ -107,13 +108,13 @@ fn what_nginx_has_comes_by_https_and_connections_are_kept() {
 }
 
 /// Says how long each request's body was; speaks WebSocket's handshake and then echoes.
-fn counting(mut heard: Heard) {
-    while let Some(head) = heard.head() {
+fn counting(mut connection: ScriptedConnection) {
+    while let Some(head) = connection.head() {
         if head.to_ascii_lowercase().contains("upgrade: websocket") {
-            heard.say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
+            connection.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
             let mut piece = vec![0; 65536];
-            while let Ok(count @ 1..) = std::io::Read::read(&mut heard.stream, &mut piece) {
-                heard.say(&piece[..count]);
+            while let Ok(count @ 1..) = std::io::Read::read(&mut connection.stream, &mut piece) {
+                connection.send(&piece[..count]);
             }
             return;
         }
@@ -123,11 +124,11 @@ fn counting(mut heard: Heard) {
             .nth(1)
             .and_then(|rest| rest.lines().next());
         let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
-        std::io::Read::read_exact(&mut heard.stream, &mut body).unwrap();
-        let said = format!("{} bytes", body.len());
-        heard.say(format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{said}",
-            said.len()
+        std::io::Read::read_exact(&mut connection.stream, &mut body).unwrap();
+        let text = format!("{} bytes", body.len());
+        connection.send(format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}",
+            text.len()
         ));
     }
 }
@@ -165,8 +166,8 @@ fn bodies_and_tunnels_go_up_encrypted() {
         .unwrap();
     read_until(&mut stream, "\r\n\r\n");
     let piece = format!("{}end{}", "y".repeat(200_000), "z".repeat(200_000));
-    let (mut writer, said) = (stream.try_clone().unwrap(), format!("{piece}!"));
-    let writing = std::thread::spawn(move || writer.write_all(said.as_bytes()).unwrap());
+    let (mut writer, text) = (stream.try_clone().unwrap(), format!("{piece}!"));
+    let writing = std::thread::spawn(move || writer.write_all(text.as_bytes()).unwrap());
     assert!(read_until(&mut stream, "!") == format!("{piece}!"));
     writing.join().unwrap();
 }
@@ -181,43 +182,50 @@ fn who_is_not_vouched_for_gets_no_requests_and_it_is_said() {
         trusting(&others, "app.example"),
         ServerTls::default(),
     ] {
-        let telling = Telling::start(&secure(nginx.address, tls));
-        let said = get(telling.edge.address, "/about");
-        assert_eq!(parts(&said).0, 502, "{said}");
-        let told = telling.told("its certificate is not accepted");
+        let observed = ObservedEdge::start(&secure(nginx.address, tls));
+        let response = get(observed.edge.address, "/about");
+        assert_eq!(status_and_body(&response).0, 502, "{response}");
+        let message = observed.wait_for_message("its certificate is not accepted");
         assert!(
-            told.contains(&nginx.address.to_string()) && told.contains("insecure"),
-            "{told}"
+            message.contains(&nginx.address.to_string()) && message.contains("insecure"),
+            "{message}"
         );
     }
     let insecure = ServerTls {
         insecure: true,
         ..ServerTls::default()
     };
-    let telling = Telling::start(&secure(nginx.address, insecure.clone()));
-    telling.told("warning: the certificates of the pool `app` are NOT checked");
-    assert_eq!(parts(&get(telling.edge.address, "/about")).0, 200);
+    let observed = ObservedEdge::start(&secure(nginx.address, insecure.clone()));
+    observed.wait_for_message("warning: the certificates of the pool `app` are NOT checked");
+    assert_eq!(
+        status_and_body(&get(observed.edge.address, "/about")).0,
+        200
+    );
     // A reload that checks certificates makes new connections; none of those that were not checked is used.
     let checked = secure(nginx.address, trusting(&others, "app.example"));
-    telling.reload(&checked).unwrap();
-    telling.told("the new configuration is in use");
-    telling.answers_with(502);
+    observed.reload(&checked).unwrap();
+    observed.wait_for_message("the new configuration is in use");
+    observed.answers_with(502);
 }
 
 #[test]
 fn a_server_without_encryption_is_named() {
-    let server = Scripted::start(|mut heard| {
-        heard.say("HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n");
-        while let Ok(1..) = std::io::Read::read(&mut heard.stream, &mut [0; 1024]) {}
+    let server = Scripted::start(|mut connection| {
+        connection.send("HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n");
+        while let Ok(1..) = std::io::Read::read(&mut connection.stream, &mut [0; 1024]) {}
     });
-    let telling = Telling::start(&secure(server.address, ServerTls::default()));
-    assert_eq!(parts(&get(telling.edge.address, "/")).0, 502);
-    assert!(telling.told("no encrypted connection").contains("https?"));
+    let observed = ObservedEdge::start(&secure(server.address, ServerTls::default()));
+    assert_eq!(status_and_body(&get(observed.edge.address, "/")).0, 502);
+    assert!(
+        observed
+            .wait_for_message("no encrypted connection")
+            .contains("https?")
+    );
 }
 
 #[test]
 fn authorities_that_are_none_do_not_start() {
-    for (pem, fault) in [
+    for (pem, expected) in [
         (&b"nothing"[..], "holds no certificate"),
         (
             b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
@@ -236,7 +244,7 @@ fn authorities_that_are_none_do_not_start() {
             .err()
             .unwrap();
         let why = std::error::Error::source(&refused).unwrap().to_string();
-        assert!(why.contains("ca.pem") && why.contains(fault), "{why}");
+        assert!(why.contains("ca.pem") && why.contains(expected), "{why}");
     }
 }
 
@@ -255,21 +263,24 @@ fn checks_are_encrypted_too() {
         fall: 1,
         rise: 1,
     });
-    let telling = Telling::start(&edge);
-    assert_eq!(parts(&get(telling.edge.address, "/")), (200, "page"));
+    let observed = ObservedEdge::start(&edge);
+    assert_eq!(
+        status_and_body(&get(observed.edge.address, "/")),
+        (200, "page")
+    );
     drop(nginx);
-    telling.told("fails its checks");
+    observed.wait_for_message("fails its checks");
 }
 
 #[test]
 fn an_answer_without_a_length_that_is_reset_is_not_taken_for_whole() {
-    let server = Scripted::start(|mut heard| {
-        heard.head();
-        heard.say("HTTP/1.0 200 OK\r\n\r\nthe first half");
+    let server = Scripted::start(|mut connection| {
+        connection.head();
+        connection.send("HTTP/1.0 200 OK\r\n\r\nthe first half");
         // The client has it: what follows is the reset alone.
         let mut byte = [0];
-        let _ = std::io::Read::read(&mut heard.stream, &mut byte);
-        let socket = socket2::Socket::from(heard.stream);
+        let _ = std::io::Read::read(&mut connection.stream, &mut byte);
+        let socket = socket2::Socket::from(connection.stream);
         socket.set_linger(Some(std::time::Duration::ZERO)).unwrap();
     });
     let edge = start(&plain(pool(&[server.address])));

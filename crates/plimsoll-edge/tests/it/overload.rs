@@ -6,25 +6,26 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use plimsoll_config::edge::{Ceiling, Edge, Pool};
+use plimsoll_config::edge::{Ceiling, EdgeConfig, PoolConfig};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
-use crate::crowd::{Crowd, Ends, with_fallback};
+use crate::concurrent_clients::{ConcurrentClients, Ends, with_fallback};
 use crate::support::{
-    Afloat, Scripted, ask, connect, open_admin, parts, plain, pool, read_until, start, wait_for,
+    Afloat, Scripted, connect, open_admin, plain, pool, read_until, send_request, start,
+    status_and_body, wait_for,
 };
 
 /// Serves nobody until the test ends.
 fn busy(sender: Sender<()>) -> Scripted {
-    Scripted::start(move |mut heard| {
-        while heard.head().is_some() {
+    Scripted::start(move |mut connection| {
+        while connection.head().is_some() {
             let _ = sender.send(());
         }
     })
 }
 
-fn narrow(server: &Scripted, queue: u32) -> Edge {
-    plain(Pool {
+fn narrow(server: &Scripted, queue: u32) -> EdgeConfig {
+    plain(PoolConfig {
         ceiling: Ceiling::Fixed(1),
         queue: Some(queue),
         queue_timeout: Duration::from_millis(500),
@@ -36,7 +37,7 @@ fn narrow(server: &Scripted, queue: u32) -> Edge {
 const WAITING: &str = "plimsoll_edge_waiting{pool=\"app\"}";
 
 /// A line for one, in which it may wait as long as a test takes, and an admin address that tells of it.
-fn patient(server: &Scripted) -> Edge {
+fn patient(server: &Scripted) -> EdgeConfig {
     let mut edge = narrow(server, 1);
     edge.pools[0].queue_timeout = Duration::from_mins(10);
     edge.admin = Some(open_admin());
@@ -61,10 +62,13 @@ fn every_refusal_says_why() {
     };
     let _held = (hold(&patient), hold(&impatient));
     let refused = |edge: &Afloat, why: &str| {
-        let said = ask(edge.address, last);
-        assert_eq!(parts(&said).0, 503, "{said:?}");
-        assert!(said.contains("Retry-After: "), "{said:?}");
-        assert!(said.contains(&format!("X-Plimsoll: {why}\r\n")), "{said:?}");
+        let response = send_request(edge.address, last);
+        assert_eq!(status_and_body(&response).0, 503, "{response:?}");
+        assert!(response.contains("Retry-After: "), "{response:?}");
+        assert!(
+            response.contains(&format!("X-Plimsoll: {why}\r\n")),
+            "{response:?}"
+        );
     };
     refused(&impatient, "queue-timeout");
     // One waits in line; the others find no place there.
@@ -85,12 +89,12 @@ fn the_fallback_goes_to_browsers_only() {
         .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         .unwrap();
     came.recv().unwrap();
-    let say = |line: &str| {
+    let fetch = |line: &str| {
         let request = format!("{line} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-        ask(edge.address, request)
+        send_request(edge.address, request)
     };
-    let page = say("GET /");
-    assert_eq!(parts(&page), (200, "<p>soon"));
+    let page = fetch("GET /");
+    assert_eq!(status_and_body(&page), (200, "<p>soon"));
     for line in [
         "X-Plimsoll: fallback",
         "Cache-Control: no-store",
@@ -98,12 +102,12 @@ fn the_fallback_goes_to_browsers_only() {
     ] {
         assert!(page.contains(line), "{page:?}");
     }
-    assert_eq!(parts(&say("HEAD /")), (200, ""));
-    assert_eq!(parts(&say("POST /")).0, 503);
+    assert_eq!(status_and_body(&fetch("HEAD /")), (200, ""));
+    assert_eq!(status_and_body(&fetch("POST /")).0, 503);
     let other =
         "GET / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nConnection: close\r\n\r\n";
-    let other = ask(edge.address, other);
-    assert_eq!(parts(&other).0, 503);
+    let other = send_request(edge.address, other);
+    assert_eq!(status_and_body(&other).0, 503);
     assert!(other.contains("X-Plimsoll: queue-full\r\n"));
     // A refusal keeps the connection: the next request of a browser costs no new one.
     let mut stream = connect(edge.address);
@@ -120,13 +124,13 @@ fn a_client_that_leaves_the_line_makes_room() {
     let (came, waits) = channel();
     let (go_on, may) = channel::<()>();
     let may = Mutex::new(may);
-    let server = Scripted::start(move |mut heard| {
-        while let Some(head) = heard.head() {
+    let server = Scripted::start(move |mut connection| {
+        while let Some(head) = connection.head() {
             if head.starts_with("GET /1 ") {
                 came.send(()).unwrap();
                 may.lock().unwrap().recv().unwrap();
             }
-            heard.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
         }
     });
     let edge = start(&patient(&server));
@@ -163,23 +167,27 @@ fn many_times_the_load_line_is_survived() {
             ..KnownLawPlan::default()
         })
         .unwrap();
-        let edge = start(&with_fallback(plain(Pool {
+        let edge = start(&with_fallback(plain(PoolConfig {
             ceiling: Ceiling::Fixed(4),
             queue: Some(20),
             ..pool(&[law.address()])
         })));
         let began = Instant::now();
-        let crowd = Crowd {
+        let load = ConcurrentClients {
             clients,
             pause: Duration::from_millis(pause),
             ends: Ends::At(began + Duration::from_secs(3)),
         };
-        let got = crowd.ask(edge.address);
+        let got = load.run(edge.address);
         let lasted = began.elapsed();
         assert_eq!(got.other, Vec::<String>::new());
         let counts = law.counts();
         assert!(counts.in_flight_max <= 4, "{counts:?}");
-        assert!(got.shells.len() > got.pages.len(), "{}", got.shells.len());
+        assert!(
+            got.fallbacks.len() > got.pages.len(),
+            "{}",
+            got.fallbacks.len()
+        );
         // Its replies say how late this machine lets anybody be.
         if counts.late_max > Duration::from_millis(10) {
             plimsoll_testkit::not_tried::not_tried(format_args!(
@@ -195,12 +203,12 @@ fn many_times_the_load_line_is_survived() {
         let slowest = got.pages[got.pages.len() * 99 / 100];
         assert!(slowest < Duration::from_millis(330), "{slowest:?}");
         // Once the crowd has left, the next is served at once.
-        let alone = Crowd {
+        let alone = ConcurrentClients {
             clients: 1,
             pause: Duration::ZERO,
             ends: Ends::After(20),
         };
-        let got = alone.ask(edge.address);
-        assert_eq!((got.pages.len(), got.shells.len()), (20, 0));
+        let got = alone.run(edge.address);
+        assert_eq!((got.pages.len(), got.fallbacks.len()), (20, 0));
     }
 }

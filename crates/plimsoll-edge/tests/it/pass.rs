@@ -2,19 +2,19 @@
 
 use std::io::{Read as _, Write as _};
 
-use crate::support::{Scripted, ask, before, connect, get, parts, read_until};
+use crate::support::{Scripted, before, connect, get, read_until, send_request, status_and_body};
 
 #[track_caller]
 fn check(request: &str, answer: &'static str, expected: &str) {
     // The server ends each connection, as a body without length needs.
-    let server = Scripted::start(move |mut heard| {
-        if heard.head().is_some() {
-            heard.say(answer);
+    let server = Scripted::start(move |mut connection| {
+        if connection.head().is_some() {
+            connection.send(answer);
         }
     });
     let edge = before(server.address);
-    let said = ask(edge.address, request);
-    let without_date: String = said
+    let response = send_request(edge.address, request);
+    let without_date: String = response
         .split_inclusive("\r\n")
         .filter(|line| !line.starts_with("Date: "))
         .collect();
@@ -103,24 +103,31 @@ fn what_is_no_answer_becomes_a_502() {
         "HTTP/1.1 101 Switching Protocols\r\n\r\n",
         "HTTP/1.1 200 OK\r\nA: b",
     ] {
-        let server = Scripted::start(move |mut heard| {
-            if heard.head().is_some() {
-                heard.say(wrong);
+        let server = Scripted::start(move |mut connection| {
+            if connection.head().is_some() {
+                connection.send(wrong);
             }
         });
         let edge = before(server.address);
-        let said = get(edge.address, "/");
-        assert_eq!(parts(&said).0, 502, "{wrong:?} became {said:?}");
-        assert!(said.contains("X-Plimsoll: no-server\r\n"), "{said:?}");
+        let response = get(edge.address, "/");
+        assert_eq!(
+            status_and_body(&response).0,
+            502,
+            "{wrong:?} became {response:?}"
+        );
+        assert!(
+            response.contains("X-Plimsoll: no-server\r\n"),
+            "{response:?}"
+        );
     }
 }
 
 #[test]
 fn connections_are_used_again_on_both_sides() {
-    let server = Scripted::start(|mut heard| {
-        while heard.head().is_some() {
-            let body = format!("{}", heard.number);
-            heard.say(format!(
+    let server = Scripted::start(|mut connection| {
+        while connection.head().is_some() {
+            let body = format!("{}", connection.number);
+            connection.send(format!(
                 "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
                 body.len()
             ));
@@ -144,22 +151,22 @@ fn connections_are_used_again_on_both_sides() {
     let mut end = Vec::new();
     stream.read_to_end(&mut end).unwrap();
     assert_eq!(end, b"");
-    let heard = server.heard();
-    assert_eq!(heard.len(), 8);
-    assert!(heard[7].starts_with("GET /3 HTTP/1.1\r\nHost: a\r\n"));
+    let requests = server.requests();
+    assert_eq!(requests.len(), 8);
+    assert!(requests[7].starts_with("GET /3 HTTP/1.1\r\nHost: a\r\n"));
 }
 
 /// Echoes the body of each request as it came, framed by its end.
 fn echo() -> Scripted {
-    Scripted::start(|mut heard| {
-        let Some(head) = heard.head() else {
+    Scripted::start(|mut connection| {
+        let Some(head) = connection.head() else {
             return;
         };
-        heard.say("HTTP/1.1 200 OK\r\n\r\n");
+        connection.send("HTTP/1.1 200 OK\r\n\r\n");
         if head.contains("Transfer-Encoding: chunked") {
-            let mut body = heard.stream.try_clone().unwrap();
+            let mut body = connection.stream.try_clone().unwrap();
             let all = read_until(&mut body, "0\r\n\r\n");
-            heard.say(all);
+            connection.send(all);
             return;
         }
         let length = head
@@ -169,8 +176,8 @@ fn echo() -> Scripted {
         let mut left = length;
         let mut piece = [0; 10_000];
         while left > 0 {
-            let count = heard.stream.read(&mut piece).unwrap();
-            heard.say(&piece[..count]);
+            let count = connection.stream.read(&mut piece).unwrap();
+            connection.send(&piece[..count]);
             left -= count;
         }
     })
@@ -200,12 +207,12 @@ fn bodies_go_both_ways_at_once() {
 #[test]
 fn chunked_requests_go_on_without_extensions_and_trailers() {
     let edge = before(echo().address);
-    let said = ask(
+    let response = send_request(
         edge.address,
         "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n\
          5;evil=\"x\"\r\nhello\r\n3\r\nabc\r\n0\r\nX-Evil: 1\r\n\r\n",
     );
-    let (status, body) = parts(&said);
+    let (status, body) = status_and_body(&response);
     assert_eq!(status, 200);
     // The echo itself is in chunks of the edge's; within stand the chunks that the server heard.
     assert!(
@@ -220,14 +227,14 @@ fn chunked_requests_go_on_without_extensions_and_trailers() {
 
 #[test]
 fn who_waits_for_100_continue_gets_it_from_the_server() {
-    let server = Scripted::start(|mut heard| {
-        let Some(head) = heard.head() else {
+    let server = Scripted::start(|mut connection| {
+        let Some(head) = connection.head() else {
             return;
         };
         assert!(head.contains("Expect: 100-continue\r\n"));
-        heard.say("HTTP/1.1 100 Continue\r\n\r\n");
-        read_until(&mut heard.stream.try_clone().unwrap(), "body");
-        heard.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        connection.send("HTTP/1.1 100 Continue\r\n\r\n");
+        read_until(&mut connection.stream.try_clone().unwrap(), "body");
+        connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     });
     let edge = before(server.address);
     let mut stream = connect(edge.address);
@@ -243,14 +250,14 @@ fn who_waits_for_100_continue_gets_it_from_the_server() {
 
 #[test]
 fn an_answer_before_the_body_ends_the_connection_after_it() {
-    let server = Scripted::start(|mut heard| {
-        heard.head();
-        heard.say("HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\nno");
+    let server = Scripted::start(|mut connection| {
+        connection.head();
+        connection.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\nno");
     });
     let edge = before(server.address);
-    let said = ask(
+    let response = send_request(
         edge.address,
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nbeginning",
     );
-    assert_eq!(parts(&said), (413, "no"));
+    assert_eq!(status_and_body(&response), (413, "no"));
 }

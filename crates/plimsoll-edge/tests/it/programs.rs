@@ -7,16 +7,16 @@ use std::process::{Child, Command, Stdio};
 use plimsoll_testkit::port;
 use tempfile::TempDir;
 
-use crate::support::{before, get, parts};
+use crate::support::{before, get, status_and_body};
 
 /// A real nginx on a free port.
-pub(crate) struct Nginx {
+pub(crate) struct NginxOrigin {
     process: Child,
     pub(crate) address: SocketAddr,
     pub(crate) folder: TempDir,
 }
 
-impl Drop for Nginx {
+impl Drop for NginxOrigin {
     fn drop(&mut self) {
         // Asked, not killed: a master that is killed leaves its workers behind.
         let pid = self.process.id().to_string();
@@ -25,7 +25,7 @@ impl Drop for Nginx {
     }
 }
 
-impl Nginx {
+impl NginxOrigin {
     pub(crate) fn start(locations: &str) -> Self {
         Self::in_folder(tempfile::tempdir().unwrap(), "", locations)
     }
@@ -76,7 +76,7 @@ pub(crate) fn curl(arguments: &[&str]) -> String {
 
 #[test]
 fn curl_gets_from_nginx_what_nginx_has() {
-    let nginx = Nginx::start(
+    let nginx = NginxOrigin::start(
         "location = /headers { return 200 \"$http_host|$http_x_forwarded_for|$http_forwarded\"; }\n\
          location = /moved { return 301 /there; }\n\
          location = /gzip { gzip on; gzip_min_length 1; gzip_types *; try_files /big =404; }",
@@ -91,10 +91,10 @@ fn curl_gets_from_nginx_what_nginx_has() {
     assert!(curl(&["--compressed", &url("/gzip")]) == big);
     assert!(curl(&["--http1.0", &url("/big")]) == big);
     assert_eq!(curl(&["-r", "0-3", &url("/big")]), big[..4]);
-    let said = curl(&["-I", &url("/big")]);
+    let response = curl(&["-I", &url("/big")]);
     assert!(
-        said.contains(&format!("Content-Length: {}\r\n", big.len())),
-        "{said}"
+        response.contains(&format!("Content-Length: {}\r\n", big.len())),
+        "{response}"
     );
     assert!(curl(&["-i", &url("/moved")]).contains("Location: http://"));
     assert!(curl(&["-i", &url("/nothing")]).starts_with("HTTP/1.1 404 Not Found\r\n"));
@@ -120,9 +120,9 @@ fn curl_gets_from_nginx_what_nginx_has() {
 
 #[test]
 fn nginx_that_restarts_is_found_again() {
-    let nginx = Nginx::start("location / { return 200 'up'; }");
+    let nginx = NginxOrigin::start("location / { return 200 'up'; }");
     let edge = before(nginx.address);
-    assert_eq!(parts(&get(edge.address, "/")), (200, "up"));
+    assert_eq!(status_and_body(&get(edge.address, "/")), (200, "up"));
     drop(nginx);
-    assert_eq!(parts(&get(edge.address, "/")).0, 502);
+    assert_eq!(status_and_body(&get(edge.address, "/")).0, 502);
 }

@@ -4,12 +4,12 @@ use std::io::{Read as _, Write as _};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_config::edge::{Edge, HeaderEdit, Listener};
+use plimsoll_config::edge::{EdgeConfig, HeaderEdit, ListenerConfig};
 use plimsoll_edge::Hooks;
 
-use crate::support::{Scripted, connect, get, parts, plain, pool, read_until};
+use crate::support::{Scripted, connect, get, plain, pool, read_until, status_and_body};
 
-fn marked(edge: &Edge, mark: &str) -> Edge {
+fn marked(edge: &EdgeConfig, mark: &str) -> EdgeConfig {
     let mut edge = edge.clone();
     edge.routes[0].answer_headers = vec![HeaderEdit {
         name: "X-Mark".to_owned(),
@@ -21,17 +21,17 @@ fn marked(edge: &Edge, mark: &str) -> Edge {
 #[test]
 #[expect(clippy::too_many_lines, reason = "one story from start to end")]
 fn twenty_reloads_lose_no_request_and_cut_no_tunnel() {
-    let server = Scripted::start(|mut heard| {
-        while let Some(head) = heard.head() {
+    let server = Scripted::start(|mut connection| {
+        while let Some(head) = connection.head() {
             if head.contains("Upgrade: websocket") {
-                heard.say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
+                connection.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
                 let mut piece = [0; 64];
-                while let Ok(count @ 1..) = heard.stream.read(&mut piece) {
-                    heard.say(&piece[..count]);
+                while let Ok(count @ 1..) = connection.stream.read(&mut piece) {
+                    connection.send(&piece[..count]);
                 }
                 return;
             }
-            heard.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
         }
     });
     let mut first = plain(pool(&[server.address]));
@@ -64,18 +64,18 @@ fn twenty_reloads_lose_no_request_and_cut_no_tunnel() {
                     stream
                         .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
                         .unwrap();
-                    let said = read_until(&mut stream, "\r\n\r\nok");
-                    assert!(said.starts_with("HTTP/1.1 200 OK\r\n"), "{said}");
+                    let response = read_until(&mut stream, "\r\n\r\nok");
+                    assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
                     *count.lock().unwrap() += 1;
                 }
             })
         })
         .collect();
-    for turn in 0..20 {
-        *next.lock().unwrap() = Ok(marked(&first, &turn.to_string()));
+    for round in 0..20 {
+        *next.lock().unwrap() = Ok(marked(&first, &round.to_string()));
         running.reload().unwrap();
         // Each loop follows in its own time; a request that is answered with the mark has been told.
-        let mark = format!("X-Mark: {turn}\r\n");
+        let mark = format!("X-Mark: {round}\r\n");
         for _ in 0..1000 {
             if get(address, "/").contains(&mark) {
                 break;
@@ -111,7 +111,7 @@ fn a_broken_configuration_leaves_the_old_one() {
     // A port that somebody has: nothing of the new configuration is taken.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut wrong = marked(&first, "new");
-    wrong.listen.push(Listener {
+    wrong.listen.push(ListenerConfig {
         address: taken.local_addr().unwrap(),
         tls: Vec::new(),
         proxy_protocol: false,
@@ -122,8 +122,8 @@ fn a_broken_configuration_leaves_the_old_one() {
     cores.cores = Some(3);
     *next.lock().unwrap() = Ok(cores);
     assert!(running.reload().unwrap_err().contains("restart"));
-    let said = get(address, "/");
-    assert_eq!(parts(&said), (200, "ok"));
-    assert!(!said.contains("X-Mark"));
+    let response = get(address, "/");
+    assert_eq!(status_and_body(&response), (200, "ok"));
+    assert!(!response.contains("X-Mark"));
     running.drain(Duration::ZERO);
 }

@@ -2,19 +2,21 @@
 
 use std::time::Duration;
 
-use plimsoll_config::edge::{Chooser, Pool, Timeouts};
+use plimsoll_config::edge::{BalancingPolicy, PoolConfig, Timeouts};
 use plimsoll_testkit::port;
 
-use crate::support::{Scripted, ask, before, get, parts, plain, pool, server, start};
+use crate::support::{
+    Scripted, before, get, plain, pool, send_request, server, start, status_and_body,
+};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// Answers the first request of each connection, and closes when the second comes.
 fn closes_in_between() -> Scripted {
-    Scripted::start(|mut heard| {
-        heard.head();
-        heard.say(OK);
-        heard.head();
+    Scripted::start(|mut connection| {
+        connection.head();
+        connection.send(OK);
+        connection.head();
     })
 }
 
@@ -23,7 +25,7 @@ fn an_idle_connection_that_was_closed_costs_nobody_a_request() {
     let server = closes_in_between();
     let edge = before(server.address);
     for _ in 0..5 {
-        assert_eq!(parts(&get(edge.address, "/")), (200, "ok"));
+        assert_eq!(status_and_body(&get(edge.address, "/")), (200, "ok"));
     }
 }
 
@@ -31,10 +33,10 @@ fn an_idle_connection_that_was_closed_costs_nobody_a_request() {
 fn a_post_is_never_sent_twice() {
     let server = closes_in_between();
     let edge = before(server.address);
-    assert_eq!(parts(&get(edge.address, "/")).0, 200);
+    assert_eq!(status_and_body(&get(edge.address, "/")).0, 200);
     let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    assert_eq!(parts(&ask(edge.address, post)).0, 502);
-    let posts = server.heard();
+    assert_eq!(status_and_body(&send_request(edge.address, post)).0, 502);
+    let posts = server.requests();
     let posts = posts.iter().filter(|head| head.starts_with("POST"));
     assert_eq!(posts.count(), 1);
 }
@@ -43,14 +45,14 @@ fn a_post_is_never_sent_twice() {
 fn a_server_that_is_not_there_is_passed_by() {
     let good = Scripted::always(OK);
     let nobody = port::unused();
-    let pool = Pool {
-        chooser: Chooser::RoundRobin,
+    let pool = PoolConfig {
+        load_balancer: BalancingPolicy::RoundRobin,
         ..pool(&[nobody, good.address])
     };
     let edge = start(&plain(pool));
     for _ in 0..10 {
         let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-        assert_eq!(parts(&ask(edge.address, post)).0, 200);
+        assert_eq!(status_and_body(&send_request(edge.address, post)).0, 200);
     }
 }
 
@@ -58,29 +60,29 @@ fn a_server_that_is_not_there_is_passed_by() {
 fn a_server_with_two_addresses_is_reached_by_either() {
     let good = Scripted::always(OK);
     let nobody = port::unused();
-    let mut one = server(good.address);
-    one.addresses.insert(0, nobody);
+    let mut upstream = server(good.address);
+    upstream.addresses.insert(0, nobody);
     let mut pool = pool(&[good.address]);
-    pool.servers = vec![one];
+    pool.servers = vec![upstream];
     let edge = start(&plain(pool));
-    assert_eq!(parts(&get(edge.address, "/")).0, 200);
+    assert_eq!(status_and_body(&get(edge.address, "/")).0, 200);
 }
 
 #[test]
 fn a_server_that_resets_or_hangs_is_told_of() {
-    let resets = Scripted::start(|mut heard| {
-        heard.head();
+    let resets = Scripted::start(|mut connection| {
+        connection.head();
     });
     let edge = before(resets.address);
-    let said = get(edge.address, "/");
-    assert_eq!(parts(&said).0, 502);
-    assert!(said.contains("X-Plimsoll: no-server"));
+    let response = get(edge.address, "/");
+    assert_eq!(status_and_body(&response).0, 502);
+    assert!(response.contains("X-Plimsoll: no-server"));
 
-    let hangs = Scripted::start(|mut heard| {
-        heard.head();
-        heard.head();
+    let hangs = Scripted::start(|mut connection| {
+        connection.head();
+        connection.head();
     });
-    let pool = Pool {
+    let pool = PoolConfig {
         timeouts: Timeouts {
             first_byte: Duration::from_millis(100),
             ..Timeouts::default()
@@ -88,5 +90,5 @@ fn a_server_that_resets_or_hangs_is_told_of() {
         ..pool(&[hangs.address])
     };
     let edge = start(&plain(pool));
-    assert_eq!(parts(&get(edge.address, "/")).0, 504);
+    assert_eq!(status_and_body(&get(edge.address, "/")).0, 504);
 }

@@ -2,14 +2,14 @@
 
 use std::net::SocketAddr;
 
-use plimsoll_config::edge::{Admin, Chooser, Edge, Pool};
+use plimsoll_config::edge::{Admin, BalancingPolicy, EdgeConfig, PoolConfig};
 use serde_json::{Value, json};
 
-use crate::support::{Scripted, Telling, ask, parts, plain, pool};
+use crate::support::{ObservedEdge, Scripted, plain, pool, send_request, status_and_body};
 
-fn with_admin(servers: &[SocketAddr]) -> Edge {
-    let mut edge = plain(Pool {
-        chooser: Chooser::RoundRobin,
+fn with_admin(servers: &[SocketAddr]) -> EdgeConfig {
+    let mut edge = plain(PoolConfig {
+        load_balancer: BalancingPolicy::RoundRobin,
         ..pool(servers)
     });
     edge.admin = Some(Admin {
@@ -20,9 +20,9 @@ fn with_admin(servers: &[SocketAddr]) -> Edge {
     edge
 }
 
-fn order(telling: &Telling, order: &Value) -> (u16, Value) {
-    let (admin, body) = (telling.edge.admin(), order.to_string());
-    let said = ask(
+fn order(observed: &ObservedEdge, order: &Value) -> (u16, Value) {
+    let (admin, body) = (observed.edge.admin(), order.to_string());
+    let response = send_request(
         admin,
         format!(
             "POST /servers HTTP/1.1\r\nHost: {admin}\r\nContent-Type: application/json\r\n\
@@ -30,28 +30,28 @@ fn order(telling: &Telling, order: &Value) -> (u16, Value) {
             body.len()
         ),
     );
-    let (status, body) = parts(&said);
+    let (status, body) = status_and_body(&response);
     (status, serde_json::from_str(body).unwrap_or_default())
 }
 
 /// Name, weight and source of all servers.
-fn list(telling: &Telling) -> Vec<(String, u64, String)> {
-    let admin = telling.edge.admin();
-    let said = ask(
+fn list(observed: &ObservedEdge) -> Vec<(String, u64, String)> {
+    let admin = observed.edge.admin();
+    let response = send_request(
         admin,
         format!("GET /servers HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"),
     );
-    let said: Value = serde_json::from_str(parts(&said).1).unwrap();
+    let listing: Value = serde_json::from_str(status_and_body(&response).1).unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    said["pools"][0]["servers"]
+    listing["pools"][0]["servers"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|one| {
+        .map(|server| {
             (
-                text(&one["name"]),
-                one["weight"].as_u64().unwrap(),
-                text(&one["from"]),
+                text(&server["name"]),
+                server["weight"].as_u64().unwrap(),
+                text(&server["from"]),
             )
         })
         .collect()
@@ -65,71 +65,80 @@ fn named(name: &'static str) -> (Scripted, String) {
 
 #[test]
 fn servers_are_added_drained_weighted_and_removed() {
-    let ((first, one), (_second, two)) = (named("one"), named("two"));
+    let ((first, first_name), (_second, second_name)) = (named("one"), named("two"));
     let edge = with_admin(&[first.address]);
-    let telling = Telling::start(&edge);
-    telling.answers("one");
-    let url = format!("http://{two}");
-    let (status, said) = order(&telling, &json!({ "pool": "app", "add": url, "weight": 3 }));
-    assert_eq!(status, 200, "{said}");
-    telling.answers("two");
+    let observed = ObservedEdge::start(&edge);
+    observed.answers("one");
+    let url = format!("http://{second_name}");
+    let (status, reply) = order(
+        &observed,
+        &json!({ "pool": "app", "add": url, "weight": 3 }),
+    );
+    assert_eq!(status, 200, "{reply}");
+    observed.answers("two");
     let from = |name: &String, weight, from: &str| (name.clone(), weight, from.to_owned());
-    let both = [from(&one, 1, "configuration"), from(&two, 3, "admin")];
-    assert_eq!(list(&telling), both);
+    let both = [
+        from(&first_name, 1, "configuration"),
+        from(&second_name, 3, "admin"),
+    ];
+    assert_eq!(list(&observed), both);
 
-    let (status, said) = order(&telling, &json!({ "pool": "app", "drain": one }));
+    let (status, reply) = order(&observed, &json!({ "pool": "app", "drain": first_name }));
     assert_eq!(
         (
             status,
-            said["done"].as_str().unwrap().contains("no new requests")
+            reply["done"].as_str().unwrap().contains("no new requests")
         ),
         (200, true)
     );
-    telling.answers("two");
-    telling.answers("two");
+    observed.answers("two");
+    observed.answers("two");
     // A reload for another reason undoes nothing of it.
-    let said = telling.reload(&edge).unwrap();
-    assert!(said.contains("stays in force"), "{said}");
+    let message = observed.reload(&edge).unwrap();
+    assert!(message.contains("stays in force"), "{message}");
     assert_eq!(
-        list(&telling),
-        [from(&one, 0, "configuration"), from(&two, 3, "admin")]
+        list(&observed),
+        [
+            from(&first_name, 0, "configuration"),
+            from(&second_name, 3, "admin")
+        ]
     );
-    telling.answers("two");
+    observed.answers("two");
 
     order(
-        &telling,
-        &json!({ "pool": "app", "change": one, "weight": 2 }),
+        &observed,
+        &json!({ "pool": "app", "change": first_name, "weight": 2 }),
     );
-    telling.answers("one");
+    observed.answers("one");
     assert_eq!(
-        order(&telling, &json!({ "pool": "app", "remove": one })).0,
+        order(&observed, &json!({ "pool": "app", "remove": first_name })).0,
         200
     );
-    telling.answers("two");
-    telling.answers("two");
-    let (status, said) = order(&telling, &json!({ "pool": "app", "remove": two }));
+    observed.answers("two");
+    observed.answers("two");
+    let (status, reply) = order(&observed, &json!({ "pool": "app", "remove": second_name }));
     assert_eq!(status, 422);
     assert!(
-        said["fault"].as_str().unwrap().contains("last server"),
-        "{said}"
+        reply["fault"].as_str().unwrap().contains("last server"),
+        "{reply}"
     );
     assert_eq!(
-        order(&telling, &json!({ "pool": "app", "reset": true })).0,
+        order(&observed, &json!({ "pool": "app", "reset": true })).0,
         200
     );
-    telling.answers("one");
-    assert_eq!(list(&telling), [from(&one, 1, "configuration")]);
+    observed.answers("one");
+    assert_eq!(list(&observed), [from(&first_name, 1, "configuration")]);
     // A reload says nothing of what is not there.
-    assert!(!telling.reload(&edge).unwrap().contains("stays"));
+    assert!(!observed.reload(&edge).unwrap().contains("stays"));
 }
 
 #[test]
 fn orders_that_cannot_be_followed_say_why() {
-    let (first, one) = named("one");
-    let telling = Telling::start(&with_admin(&[first.address]));
-    for (body, fault) in [
+    let (first, name) = named("one");
+    let observed = ObservedEdge::start(&with_admin(&[first.address]));
+    for (body, expected) in [
         (
-            json!({ "pool": "ap", "remove": one }),
+            json!({ "pool": "ap", "remove": name }),
             "there is no pool `ap`; there are: app",
         ),
         (
@@ -137,7 +146,7 @@ fn orders_that_cannot_be_followed_say_why() {
             "has no server `x`; it has: 127.0.0.1:",
         ),
         (
-            json!({ "pool": "app", "add": format!("http://{one}") }),
+            json!({ "pool": "app", "add": format!("http://{name}") }),
             "already",
         ),
         (
@@ -145,22 +154,22 @@ fn orders_that_cannot_be_followed_say_why() {
             "cannot be found",
         ),
         (
-            json!({ "pool": "app", "drian": one }),
+            json!({ "pool": "app", "drian": name }),
             "unknown field `drian`",
         ),
     ] {
-        let (status, said) = order(&telling, &body);
+        let (status, reply) = order(&observed, &body);
         assert_eq!(status, 422, "{body}");
         assert!(
-            said["fault"].as_str().unwrap().contains(fault),
-            "{body}: {said}"
+            reply["fault"].as_str().unwrap().contains(expected),
+            "{body}: {reply}"
         );
     }
-    let admin = telling.edge.admin();
-    let body = json!({ "pool": "app", "drain": one }).to_string();
+    let admin = observed.edge.admin();
+    let body = json!({ "pool": "app", "drain": name }).to_string();
     let length = body.len();
     let send = |head: &str| {
-        ask(
+        send_request(
             admin,
             format!(
                 "POST /servers HTTP/1.1\r\n{head}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
@@ -179,11 +188,11 @@ fn orders_that_cannot_be_followed_say_why() {
             format!("Host: {admin}\r\nContent-Type: text/plain\r\n"),
         ),
     ] {
-        assert_eq!(parts(&send(&head)).0, status, "{head}");
+        assert_eq!(status_and_body(&send(&head)).0, status, "{head}");
     }
     assert_eq!(
-        list(&telling),
-        [(one.clone(), 1, "configuration".to_owned())]
+        list(&observed),
+        [(name.clone(), 1, "configuration".to_owned())]
     );
 }
 
@@ -191,26 +200,26 @@ fn orders_that_cannot_be_followed_say_why() {
 fn requests_on_their_way_end_when_their_server_is_removed() {
     let (go, gate) = std::sync::mpsc::sync_channel::<()>(1);
     let gate = std::sync::Mutex::new(gate);
-    let slow = Scripted::start(move |mut heard| {
-        heard.head();
+    let slow = Scripted::start(move |mut connection| {
+        connection.head();
         gate.lock().unwrap().recv().unwrap();
-        heard.say("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nslow");
+        connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nslow");
     });
     let (_other, name) = named("other");
     let edge = with_admin(&[slow.address]);
-    let telling = Telling::start(&edge);
-    let address = telling.edge.address;
-    let asking = std::thread::spawn(move || crate::support::get(address, "/"));
-    while slow.heard().is_empty() {
+    let observed = ObservedEdge::start(&edge);
+    let address = observed.edge.address;
+    let pending = std::thread::spawn(move || crate::support::get(address, "/"));
+    while slow.requests().is_empty() {
         std::thread::yield_now();
     }
     order(
-        &telling,
+        &observed,
         &json!({ "pool": "app", "add": format!("http://{name}") }),
     );
     let removed = json!({ "pool": "app", "remove": slow.address.to_string() });
-    assert_eq!(order(&telling, &removed).0, 200);
-    telling.answers("other");
+    assert_eq!(order(&observed, &removed).0, 200);
+    observed.answers("other");
     go.send(()).unwrap();
-    assert_eq!(parts(&asking.join().unwrap()), (200, "slow"));
+    assert_eq!(status_and_body(&pending.join().unwrap()), (200, "slow"));
 }

@@ -5,11 +5,11 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use plimsoll_config::edge::{Ceiling, Chooser, Eject, Pool, Timeouts};
-use plimsoll_testkit::origin::fault::{self, Fault};
+use plimsoll_config::edge::{BalancingPolicy, Ceiling, Eject, PoolConfig, Timeouts};
+use plimsoll_testkit::origin::fault::{self, OriginFault};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
-use crate::crowd::{Crowd, Ends, with_fallback};
+use crate::concurrent_clients::{ConcurrentClients, Ends, with_fallback};
 use crate::support::{Scripted, plain, pool, start};
 
 fn serial(service: Duration) -> KnownLaw {
@@ -22,8 +22,8 @@ fn serial(service: Duration) -> KnownLaw {
 }
 
 /// Few places, a short line, and little patience with servers.
-fn strict(pool: Pool, patience: Duration) -> Pool {
-    Pool {
+fn strict(pool: PoolConfig, patience: Duration) -> PoolConfig {
+    PoolConfig {
         ceiling: Ceiling::Fixed(4),
         queue: Some(8),
         queue_timeout: Duration::from_millis(300),
@@ -37,8 +37,8 @@ fn strict(pool: Pool, patience: Duration) -> Pool {
     }
 }
 
-fn crowd(clients: usize, requests: usize) -> Crowd {
-    Crowd {
+fn concurrent_clients(clients: usize, requests: usize) -> ConcurrentClients {
+    ConcurrentClients {
         clients,
         pause: Duration::ZERO,
         ends: Ends::After(requests),
@@ -48,37 +48,37 @@ fn crowd(clients: usize, requests: usize) -> Crowd {
 #[test]
 fn the_fallback_stands_in_for_every_way_of_being_ill() {
     for (fault, may_break) in [
-        (Fault::NeverAnswers, false),
-        (Fault::Resets, false),
-        (Fault::ClosesAtOnce, false),
-        (Fault::Refuses, false),
-        (Fault::FullBacklog, false),
-        (Fault::Garbage, false),
+        (OriginFault::NeverAnswers, false),
+        (OriginFault::Resets, false),
+        (OriginFault::ClosesAtOnce, false),
+        (OriginFault::Refuses, false),
+        (OriginFault::FullBacklog, false),
+        (OriginFault::Garbage, false),
         // An answer that has begun cannot be taken back: it breaks off.
-        (Fault::ClosesInBody, true),
-        (Fault::SlowBody(Duration::from_secs(1)), true),
+        (OriginFault::ClosesInBody, true),
+        (OriginFault::SlowBody(Duration::from_secs(1)), true),
     ] {
         let name = format!("{fault:?}");
         let server = fault::start(fault).unwrap();
         let pool = strict(pool(&[server.address()]), Duration::from_millis(200));
         let edge = start(&with_fallback(plain(pool)));
-        let got = crowd(20, 3).ask(edge.address);
+        let got = concurrent_clients(20, 3).run(edge.address);
         assert_eq!(got.pages.len(), 0, "{name}");
-        assert_eq!(got.shells.len() + got.other.len(), 60, "{name}");
+        assert_eq!(got.fallbacks.len() + got.other.len(), 60, "{name}");
         assert!(may_break || got.other.is_empty(), "{name}: {:?}", got.other);
         let least = if may_break { 10 } else { 60 };
-        assert!(got.shells.len() >= least, "{name}: {got:?}");
+        assert!(got.fallbacks.len() >= least, "{name}: {got:?}");
     }
 }
 
 #[test]
 fn a_half_dead_pool_lives_by_its_other_half() {
     for fault in [
-        Fault::NeverAnswers,
-        Fault::Resets,
-        Fault::Refuses,
-        Fault::FullBacklog,
-        Fault::Status(500),
+        OriginFault::NeverAnswers,
+        OriginFault::Resets,
+        OriginFault::Refuses,
+        OriginFault::FullBacklog,
+        OriginFault::Status(500),
     ] {
         let name = format!("{fault:?}");
         let (ill, well) = (
@@ -86,7 +86,7 @@ fn a_half_dead_pool_lives_by_its_other_half() {
             serial(Duration::from_millis(1)),
         );
         // Those who are well must not be taken for ill when this machine has other work.
-        let edge = start(&with_fallback(plain(Pool {
+        let edge = start(&with_fallback(plain(PoolConfig {
             eject: Eject {
                 failures: 3,
                 // For as long as the test may take.
@@ -98,7 +98,7 @@ fn a_half_dead_pool_lives_by_its_other_half() {
                 Duration::from_secs(1),
             )
         })));
-        let got = crowd(4, 50).ask(edge.address);
+        let got = concurrent_clients(4, 50).run(edge.address);
         // Those that found out: four at once, and the three before it was clear.
         let served = got.pages.len();
         assert!(
@@ -107,7 +107,7 @@ fn a_half_dead_pool_lives_by_its_other_half() {
             got.other
         );
         // Afterwards nobody meets it.
-        let got = crowd(4, 50).ask(edge.address);
+        let got = concurrent_clients(4, 50).run(edge.address);
         assert_eq!(got.pages.len(), 200, "{name}: {got:?}");
     }
 }
@@ -115,23 +115,26 @@ fn a_half_dead_pool_lives_by_its_other_half() {
 /// One of three replicas takes ten times as long: who looks at latencies sends little there, who takes turns a third.
 #[test]
 fn peak_latency_and_two_choices_beat_taking_turns() {
-    let measure = |chooser: Chooser| {
+    let measure = |balancer: BalancingPolicy| {
         let replicas = [5, 5, 50].map(|ms| serial(Duration::from_millis(ms)));
         let addresses: Vec<_> = replicas.iter().map(KnownLaw::address).collect();
-        let edge = start(&plain(Pool {
-            chooser,
+        let edge = start(&plain(PoolConfig {
+            load_balancer: balancer,
             ..pool(&addresses)
         }));
-        let got = crowd(4, 75).ask(edge.address);
+        let got = concurrent_clients(4, 75).run(edge.address);
         assert_eq!(got.pages.len(), 300, "{:?}", got.other);
         let slow = replicas[2].counts().served;
-        let late = replicas.iter().map(|one| one.counts().late_max).max();
+        let late = replicas
+            .iter()
+            .map(|replica| replica.counts().late_max)
+            .max();
         (slow, got.pages.iter().sum::<Duration>() / 300, late)
     };
-    let (in_turn, mean_in_turn, late_in_turn) = measure(Chooser::RoundRobin);
-    let (chosen, mean_chosen, late_chosen) = measure(Chooser::PeakEwma);
-    assert_eq!(in_turn, 100);
-    let late = late_in_turn.max(late_chosen);
+    let (round_robin, mean_round_robin, late_round_robin) = measure(BalancingPolicy::RoundRobin);
+    let (chosen, mean_chosen, late_chosen) = measure(BalancingPolicy::PeakEwma);
+    assert_eq!(round_robin, 100);
+    let late = late_round_robin.max(late_chosen);
     // Where the machine makes one that takes 5 ms look like one that takes 50 ms, latencies tell nothing.
     if late > Some(Duration::from_millis(25)) {
         plimsoll_testkit::not_tried::not_tried(format_args!(
@@ -141,8 +144,8 @@ fn peak_latency_and_two_choices_beat_taking_turns() {
     }
     assert!(chosen < 45, "{chosen} of 300 went to the slow one");
     assert!(
-        mean_chosen < mean_in_turn,
-        "{mean_chosen:?} and {mean_in_turn:?}"
+        mean_chosen < mean_round_robin,
+        "{mean_chosen:?} and {mean_round_robin:?}"
     );
 }
 
@@ -152,23 +155,23 @@ fn a_slow_server_holds_up_only_whom_it_serves() {
     let (came, waits) = channel();
     let (go_on, may) = channel::<()>();
     let may = Mutex::new(may);
-    let server = Scripted::start(move |mut heard| {
-        while heard.head().is_some() {
+    let server = Scripted::start(move |mut connection| {
+        while connection.head().is_some() {
             came.send(()).unwrap();
             may.lock().unwrap().recv().unwrap();
-            heard.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
         }
     });
-    let edge = start(&with_fallback(plain(Pool {
+    let edge = start(&with_fallback(plain(PoolConfig {
         ceiling: Ceiling::Fixed(1),
         queue: Some(0),
         ..pool(&[server.address])
     })));
     let address = edge.address;
-    let first = std::thread::spawn(move || crowd(1, 1).ask(address));
+    let first = std::thread::spawn(move || concurrent_clients(1, 1).run(address));
     waits.recv().unwrap();
-    let got = crowd(10, 20).ask(edge.address);
-    assert_eq!(got.shells.len(), 200, "{got:?}");
+    let got = concurrent_clients(10, 20).run(edge.address);
+    assert_eq!(got.fallbacks.len(), 200, "{got:?}");
     go_on.send(()).unwrap();
     assert_eq!(first.join().unwrap().pages.len(), 1);
 }

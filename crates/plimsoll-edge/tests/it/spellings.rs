@@ -4,11 +4,14 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 
 use plimsoll_config::edge::{
-    Access, Edge, Fragments, Network, PathMatch, PathParameters, Rate, Rewrite, Route,
+    EdgeConfig, Fragments, IpFilterConfig, Network, PathMatch, PathParameters, Rate, Rewrite,
+    RouteConfig,
 };
 use plimsoll_testkit::program::servlets::Servlets;
 
-use crate::support::{Afloat, Scripted, ask, connect, parts, plain, pool, read_until, start};
+use crate::support::{
+    Afloat, Scripted, connect, plain, pool, read_until, send_request, start, status_and_body,
+};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -112,8 +115,8 @@ pub(crate) const SPELLINGS: [&str; 96] = [
     "http://a.example/pub/..;/admin/x",
 ];
 
-pub(crate) fn route(path: &str, parameters: Option<PathParameters>) -> Route {
-    let mut route = Route::everything(0);
+pub(crate) fn route(path: &str, parameters: Option<PathParameters>) -> RouteConfig {
+    let mut route = RouteConfig::everything(0);
     if path != "/*" {
         route.matches.path = match path.strip_suffix('*') {
             Some(start) => PathMatch::Prefix(start.to_owned()),
@@ -125,25 +128,25 @@ pub(crate) fn route(path: &str, parameters: Option<PathParameters>) -> Route {
 }
 
 /// A route that lets nobody in.
-pub(crate) fn guard(path: &str, parameters: Option<PathParameters>) -> Route {
-    Route {
-        access: Some(Access {
+pub(crate) fn guard(path: &str, parameters: Option<PathParameters>) -> RouteConfig {
+    RouteConfig {
+        access: Some(IpFilterConfig {
             deny: Network::all().to_vec(),
-            ..Access::default()
+            ..IpFilterConfig::default()
         }),
         ..route(path, parameters)
     }
 }
 
-pub(crate) fn before(server: SocketAddr, routes: Vec<Route>) -> Afloat {
-    start(&Edge {
+pub(crate) fn before(server: SocketAddr, routes: Vec<RouteConfig>) -> Afloat {
+    start(&EdgeConfig {
         routes,
         ..plain(pool(&[server]))
     })
 }
 
 fn get(address: SocketAddr, target: &str) -> String {
-    ask(
+    send_request(
         address,
         format!("GET {target} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n"),
     )
@@ -176,14 +179,17 @@ fn no_spelling_reaches_what_is_guarded_in_tomcat_or_jetty() {
             let is_closed = routes.len() == 2;
             let edge = before(server, routes);
             for target in SPELLINGS {
-                let said = get(edge.address, target);
-                assert!(!said.contains("the admin is at"), "{target}: {said}");
-                let (status, body) = parts(&said);
+                let response = get(edge.address, target);
+                assert!(
+                    !response.contains("the admin is at"),
+                    "{target}: {response}"
+                );
+                let (status, body) = status_and_body(&response);
                 assert!(
                     !is_closed
                         || matches!(status, 400 | 403)
                         || body.starts_with("the page is at /pub"),
-                    "{target}: {said}"
+                    "{target}: {response}"
                 );
             }
             for (target, read) in [
@@ -198,12 +204,12 @@ fn no_spelling_reaches_what_is_guarded_in_tomcat_or_jetty() {
                 if is_closed && target.starts_with("/pub;") {
                     continue;
                 }
-                let said = get(edge.address, target);
+                let response = get(edge.address, target);
                 assert!(
-                    parts(&said)
+                    status_and_body(&response)
                         .1
                         .starts_with(&format!("the page is at {read}")),
-                    "{target}: {said}"
+                    "{target}: {response}"
                 );
             }
         }
@@ -213,7 +219,7 @@ fn no_spelling_reaches_what_is_guarded_in_tomcat_or_jetty() {
 #[test]
 fn case_is_ignored_where_a_route_says_so() {
     let server = Scripted::always(OK);
-    let caseless = Route {
+    let caseless = RouteConfig {
         case_ignored: true,
         ..guard("/Admin/*", None)
     };
@@ -237,10 +243,10 @@ fn case_is_ignored_where_a_route_says_so() {
         "/pub/..%20/admin/x",
         "/pub/.../admin/x",
     ] {
-        let status = parts(&get(edge.address, target)).0;
+        let status = status_and_body(&get(edge.address, target)).0;
         assert!(matches!(status, 400 | 403), "{target}: {status}");
     }
-    assert_eq!(server.heard(), Vec::<String>::new());
+    assert_eq!(server.requests(), Vec::<String>::new());
     for target in [
         "/Administrator",
         "/x.y/ADMIN.",
@@ -248,7 +254,11 @@ fn case_is_ignored_where_a_route_says_so() {
         "/x:y/z",
         "/pub/%20x",
     ] {
-        assert_eq!(parts(&get(edge.address, target)).0, 200, "{target}");
+        assert_eq!(
+            status_and_body(&get(edge.address, target)).0,
+            200,
+            "{target}"
+        );
     }
     // Where case matters, names of Windows are names as any other.
     let edge = before(
@@ -256,28 +266,32 @@ fn case_is_ignored_where_a_route_says_so() {
         vec![guard("/admin/*", None), route("/*", None)],
     );
     for target in ["/ADMIN/x", "/admin./x", "/ADMINI~1/x"] {
-        assert_eq!(parts(&get(edge.address, target)).0, 200, "{target}");
+        assert_eq!(
+            status_and_body(&get(edge.address, target)).0,
+            200,
+            "{target}"
+        );
     }
 }
 
 #[test]
 fn whatever_a_route_does_is_done_to_all_spellings() {
     let server = Scripted::always(OK);
-    let seldom = Route {
+    let seldom = RouteConfig {
         rate: Some(Rate {
             per_second: 0.001,
             burst: 1,
         }),
         ..route("/search", None)
     };
-    let joined = Route {
+    let joined = RouteConfig {
         rewrite: Some(Rewrite::Regex(
             "^/join/(.*)-(.*)$".to_owned(),
             "/$1$2".to_owned(),
         )),
         ..route("/join/*", None)
     };
-    let old = Route {
+    let old = RouteConfig {
         rewrite: Some(Rewrite::Prefix("/new/".to_owned())),
         case_ignored: true,
         ..route("/old/*", None)
@@ -292,10 +306,10 @@ fn whatever_a_route_does_is_done_to_all_spellings() {
             route("/*", None),
         ],
     );
-    let status = |target: &str| parts(&get(edge.address, target)).0;
+    let status = |target: &str| status_and_body(&get(edge.address, target)).0;
     let asked = |target: &str| {
         server
-            .heard()
+            .requests()
             .pop()
             .unwrap()
             .starts_with(&format!("GET {target} "))
@@ -319,12 +333,12 @@ fn whatever_a_route_does_is_done_to_all_spellings() {
     ] {
         assert_eq!(status(target), expected, "{target}");
     }
-    assert_eq!(server.heard().len(), 1);
+    assert_eq!(server.requests().len(), 1);
     assert!(status("/join/a-b") == 200 && asked("/ab"));
     assert!(status("/OLD/x?y") == 200 && asked("/new/x?y"));
     assert!(status("/Old") == 200 && asked("/new/"));
     // An upgrade is asked for by a path as well.
-    let before = server.heard().len();
+    let before = server.requests().len();
     for target in [
         "/admin/ws",
         "/admin;a/ws",
@@ -338,15 +352,18 @@ fn whatever_a_route_does_is_done_to_all_spellings() {
         let mut stream = connect(edge.address);
         stream.write_all(request.as_bytes()).unwrap();
         let head = read_until(&mut stream, "\r\n\r\n");
-        assert!(matches!(parts(&head).0, 400 | 403), "{target}: {head}");
+        assert!(
+            matches!(status_and_body(&head).0, 400 | 403),
+            "{target}: {head}"
+        );
     }
-    assert_eq!(server.heard().len(), before);
+    assert_eq!(server.requests().len(), before);
 }
 
 #[test]
 fn no_page_includes_what_its_client_may_not_ask_for() {
-    let server = Scripted::start(|mut heard| {
-        while let Some(head) = heard.head() {
+    let server = Scripted::start(|mut connection| {
+        while let Some(head) = connection.head() {
             let body = if head.starts_with("GET /page ") {
                 let targets = [
                     "/admin/x",
@@ -361,22 +378,22 @@ fn no_page_includes_what_its_client_may_not_ask_for() {
             } else {
                 "included".to_owned()
             };
-            heard.say(format!(
+            connection.send(format!(
                 "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{body}",
                 body.len()
             ));
         }
     });
-    let page = Route {
+    let page = RouteConfig {
         fragments: Some(Fragments::default()),
         ..route("/*", None)
     };
     let edge = before(server.address, vec![guard("/admin/*", None), page]);
-    let said = get(edge.address, "/page");
-    assert!(said.contains("included"), "{said}");
-    assert_eq!(said.matches("included").count(), 1, "{said}");
+    let response = get(edge.address, "/page");
+    assert!(response.contains("included"), "{response}");
+    assert_eq!(response.matches("included").count(), 1, "{response}");
     let mut asked: Vec<_> = server
-        .heard()
+        .requests()
         .iter()
         .map(|head| head.split(' ').nth(1).unwrap().to_owned())
         .collect();

@@ -5,15 +5,15 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_config::edge::{Admin, Ceiling, Edge, Endpoint, Pool, Server};
-use plimsoll_edge::Running;
+use plimsoll_config::edge::{Admin, Ceiling, EdgeConfig, Endpoint, PoolConfig, ServerConfig};
+use plimsoll_edge::EdgeHandle;
 
 /// Longest time a test waits for anything: for what never comes, so it may be long on a machine that has other work.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// An edge that ends with the test.
 pub(crate) struct Afloat {
-    running: Option<Running>,
+    running: Option<EdgeHandle>,
     pub(crate) address: SocketAddr,
 }
 
@@ -26,7 +26,7 @@ impl Drop for Afloat {
 }
 
 impl Afloat {
-    pub(crate) fn of(running: Running) -> Self {
+    pub(crate) fn of(running: EdgeHandle) -> Self {
         let address = running.addresses()[0];
         Self {
             running: Some(running),
@@ -43,7 +43,7 @@ impl Afloat {
     }
 
     pub(crate) fn admin(&self) -> SocketAddr {
-        self.running.as_ref().and_then(Running::admin).unwrap()
+        self.running.as_ref().and_then(EdgeHandle::admin).unwrap()
     }
 
     /// Ends it in an orderly way; the thread ends when the edge has.
@@ -68,8 +68,8 @@ impl Patience {
     }
 }
 
-pub(crate) fn server(address: SocketAddr) -> Server {
-    Server::at(address)
+pub(crate) fn server(address: SocketAddr) -> ServerConfig {
+    ServerConfig::at(address)
 }
 
 /// Where something is asked or told, in the clear and without headers of its own.
@@ -84,19 +84,19 @@ pub(crate) fn endpoint(address: SocketAddr, target: &str) -> Endpoint {
 }
 
 /// A pool without limits of its own.
-pub(crate) fn pool(servers: &[SocketAddr]) -> Pool {
-    Pool {
+pub(crate) fn pool(servers: &[SocketAddr]) -> PoolConfig {
+    PoolConfig {
         ceiling: Ceiling::Fixed(10_000),
-        ..Pool::new("app", servers.iter().copied().map(server).collect())
+        ..PoolConfig::new("app", servers.iter().copied().map(server).collect())
     }
 }
 
 /// Everything to one pool, in one loop, and nothing from a cache: who asks for the same twice asks the server twice.
-pub(crate) fn plain(pool: Pool) -> Edge {
-    Edge {
+pub(crate) fn plain(pool: PoolConfig) -> EdgeConfig {
+    EdgeConfig {
         cores: Some(1),
         cache: None,
-        ..Edge::one_pool(SocketAddr::from(([127, 0, 0, 1], 0)), pool)
+        ..EdgeConfig::single_pool(SocketAddr::from(([127, 0, 0, 1], 0)), pool)
     }
 }
 
@@ -112,11 +112,11 @@ pub(crate) fn open_admin() -> Admin {
 /// What the admin address says of a metric, by its name with labels.
 pub(crate) fn metric(edge: &Afloat, name: &str) -> Option<f64> {
     let admin = edge.admin();
-    let said = ask(
+    let response = send_request(
         admin,
         format!("GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"),
     );
-    let line = said
+    let line = response
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.and_then(|value| value.parse().ok())
@@ -131,24 +131,24 @@ pub(crate) fn wait_for(edge: &Afloat, name: &str, value: f64) {
     }
 }
 
-pub(crate) fn start(edge: &Edge) -> Afloat {
+pub(crate) fn start(edge: &EdgeConfig) -> Afloat {
     Afloat::of(plimsoll_edge::start(edge, plimsoll_edge::Hooks::none()).unwrap())
 }
 
 /// An edge that tells a test what it tells its user, and reads again what a test puts there.
-pub(crate) struct Telling {
+pub(crate) struct ObservedEdge {
     pub(crate) edge: Afloat,
-    pub(crate) told: std::sync::mpsc::Receiver<String>,
-    next: Arc<Mutex<Result<Edge, String>>>,
+    pub(crate) messages: std::sync::mpsc::Receiver<String>,
+    next: Arc<Mutex<Result<EdgeConfig, String>>>,
 }
 
-impl Telling {
-    pub(crate) fn start(edge: &Edge) -> Self {
-        let (sender, told) = std::sync::mpsc::sync_channel(1000);
+impl ObservedEdge {
+    pub(crate) fn start(edge: &EdgeConfig) -> Self {
+        let (sender, messages) = std::sync::mpsc::sync_channel(1000);
         let next = Arc::new(Mutex::new(Ok(edge.clone())));
         let from = Arc::clone(&next);
         let hooks = plimsoll_edge::Hooks {
-            tell: Arc::new(move |what: &str| {
+            report: Arc::new(move |what: &str| {
                 let _ = sender.send(what.to_owned());
             }),
             read_again: Arc::new(move || from.lock().unwrap().clone()),
@@ -160,23 +160,27 @@ impl Telling {
             running: Some(running),
             address,
         };
-        Self { edge, told, next }
+        Self {
+            edge,
+            messages,
+            next,
+        }
     }
 
     /// Waits until something is told with these words in it.
-    pub(crate) fn told(&self, words: &str) -> String {
+    pub(crate) fn wait_for_message(&self, words: &str) -> String {
         let mut before = Vec::new();
         loop {
-            match self.told.recv_timeout(PATIENCE) {
-                Ok(told) if told.contains(words) => return told,
-                Ok(told) => before.push(told),
+            match self.messages.recv_timeout(PATIENCE) {
+                Ok(message) if message.contains(words) => return message,
+                Ok(message) => before.push(message),
                 Err(error) => panic!("`{words}` is not told: {error} after {before:?}"),
             }
         }
     }
 
     /// Reloads with another configuration.
-    pub(crate) fn reload(&self, edge: &Edge) -> Result<String, String> {
+    pub(crate) fn reload(&self, edge: &EdgeConfig) -> Result<String, String> {
         *self.next.lock().unwrap() = Ok(edge.clone());
         self.edge.running.as_ref().unwrap().reload()
     }
@@ -184,7 +188,7 @@ impl Telling {
     /// Asks until an answer's body is this: each loop follows a change in its own time.
     pub(crate) fn answers(&self, body: &str) {
         for _ in 0..2000 {
-            if parts(&get(self.edge.address, "/")).1 == body {
+            if status_and_body(&get(self.edge.address, "/")).1 == body {
                 return;
             }
         }
@@ -193,7 +197,7 @@ impl Telling {
 
     /// Asks until an answer has this status.
     pub(crate) fn answers_with(&self, status: u16) {
-        let answered = (0..2000).any(|_| parts(&get(self.edge.address, "/")).0 == status);
+        let answered = (0..2000).any(|_| status_and_body(&get(self.edge.address, "/")).0 == status);
         assert!(answered, "nobody answers with {status}");
     }
 }
@@ -211,7 +215,7 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
 }
 
 /// Sends bytes and reads to the end of the connection.
-pub(crate) fn ask(address: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
+pub(crate) fn send_request(address: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
     let mut stream = connect(address);
     // Who is refused early may find the connection closed before all was said.
     let _ = stream.write_all(bytes.as_ref());
@@ -226,7 +230,7 @@ pub(crate) fn read_all(stream: &mut TcpStream) -> String {
 
 /// A GET on a connection of its own.
 pub(crate) fn get(address: SocketAddr, path: &str) -> String {
-    ask(
+    send_request(
         address,
         format!("GET {path} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n"),
     )
@@ -248,18 +252,18 @@ pub(crate) fn read_until(stream: &mut impl Read, end: &str) -> String {
 /// A server that does with each connection what a test says.
 pub(crate) struct Scripted {
     pub(crate) address: SocketAddr,
-    heard: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 /// One connection of such a server.
-pub(crate) struct Heard {
+pub(crate) struct ScriptedConnection {
     pub(crate) stream: TcpStream,
     /// How many came before it.
     pub(crate) number: usize,
     log: Arc<Mutex<Vec<String>>>,
 }
 
-impl Heard {
+impl ScriptedConnection {
     /// Reads the head of the next request; `None` at the end.
     pub(crate) fn head(&mut self) -> Option<String> {
         let mut head = Vec::new();
@@ -275,33 +279,33 @@ impl Heard {
         Some(head)
     }
 
-    pub(crate) fn say(&mut self, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.stream.write_all(bytes.as_ref());
     }
 }
 
 impl Scripted {
     /// Starts it; `serve` is given each connection, on a thread of its own.
-    pub(crate) fn start(serve: impl Fn(Heard) + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(serve: impl Fn(ScriptedConnection) + Send + Sync + 'static) -> Self {
         Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), serve)
     }
 
     /// Starts it at an address.
     pub(crate) fn start_at(
         address: SocketAddr,
-        serve: impl Fn(Heard) + Send + Sync + 'static,
+        serve: impl Fn(ScriptedConnection) + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
-        let heard = Arc::new(Mutex::new(Vec::new()));
+        let requests = Arc::new(Mutex::new(Vec::new()));
         let serve = Arc::new(serve);
-        let log = Arc::clone(&heard);
+        let log = Arc::clone(&requests);
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().flatten().enumerate() {
                 let (serve, log) = (Arc::clone(&serve), Arc::clone(&log));
                 stream.set_nodelay(true).unwrap();
                 std::thread::spawn(move || {
-                    serve(Heard {
+                    serve(ScriptedConnection {
                         stream,
                         number,
                         log,
@@ -309,24 +313,24 @@ impl Scripted {
                 });
             }
         });
-        Self { address, heard }
+        Self { address, requests }
     }
 
     /// One that gives the same answer to every request without a body.
     pub(crate) fn always(answer: &'static str) -> Self {
-        Self::start(move |mut heard| {
-            while heard.head().is_some() {
-                heard.say(answer);
+        Self::start(move |mut connection| {
+            while connection.head().is_some() {
+                connection.send(answer);
             }
         })
     }
 
     /// One at an address that gives the same body to every request.
     pub(crate) fn named_at(address: SocketAddr, name: &'static str) -> Self {
-        Self::start_at(address, move |mut heard| {
-            while heard.head().is_some() {
+        Self::start_at(address, move |mut connection| {
+            while connection.head().is_some() {
                 let length = name.len();
-                heard.say(format!(
+                connection.send(format!(
                     "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{name}"
                 ));
             }
@@ -334,13 +338,13 @@ impl Scripted {
     }
 
     /// The heads of all requests so far.
-    pub(crate) fn heard(&self) -> Vec<String> {
-        self.heard.lock().unwrap().clone()
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
 /// The status of an answer, and what stands behind its head.
-pub(crate) fn parts(answer: &str) -> (u16, &str) {
+pub(crate) fn status_and_body(answer: &str) -> (u16, &str) {
     let status = answer
         .get(9..12)
         .and_then(|status| status.parse().ok())

@@ -4,10 +4,10 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use plimsoll_config::edge::{Certificate, Edge, Network};
+use plimsoll_config::edge::{Certificate, EdgeConfig, Network};
 use tempfile::TempDir;
 
-use crate::support::{Afloat, Scripted, connect, parts, plain, pool, read_all, start};
+use crate::support::{Afloat, Scripted, connect, plain, pool, read_all, start, status_and_body};
 
 fn certificate(folder: &TempDir, name: &str) -> Certificate {
     let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
@@ -22,7 +22,7 @@ fn certificate(folder: &TempDir, name: &str) -> Certificate {
     }
 }
 
-pub(crate) fn secure(mut edge: Edge, names: &[&str]) -> (Afloat, TempDir) {
+pub(crate) fn secure(mut edge: EdgeConfig, names: &[&str]) -> (Afloat, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     edge.listen[0].tls = names
         .iter()
@@ -45,8 +45,8 @@ pub(crate) fn curl(edge: &Afloat, host: &str, arguments: &[&str]) -> String {
 
 /// Answers with the head it heard, after having read a body of the announced length.
 fn mirror() -> Scripted {
-    Scripted::start(|mut heard| {
-        while let Some(head) = heard.head() {
+    Scripted::start(|mut connection| {
+        while let Some(head) = connection.head() {
             let length = head
                 .lines()
                 .find_map(|line| {
@@ -56,11 +56,11 @@ fn mirror() -> Scripted {
                 })
                 .map_or(0, |length| length.parse::<usize>().unwrap());
             let mut body = vec![0; length];
-            std::io::Read::read_exact(&mut heard.stream, &mut body).unwrap();
-            let said = format!("{head}{}", String::from_utf8_lossy(&body));
-            heard.say(format!(
-                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{said}",
-                said.len()
+            std::io::Read::read_exact(&mut connection.stream, &mut body).unwrap();
+            let echo = format!("{head}{}", String::from_utf8_lossy(&body));
+            connection.send(format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{echo}",
+                echo.len()
             ));
         }
     })
@@ -72,19 +72,22 @@ fn curl_speaks_both_versions_over_tls() {
     let (edge, _folder) = secure(plain(pool(&[server.address])), &["a.example"]);
     let url = format!("https://a.example:{}/x?y=z", edge.address.port());
     for (flag, version) in [("--http1.1", "1.1"), ("--http2", "2")] {
-        let said = curl(
+        let response = curl(
             &edge,
             "a.example",
             &[flag, "-w", "|%{http_version}", "-b", "c=d", &url],
         );
-        assert!(said.ends_with(&format!("|{version}")), "{said}");
-        assert!(said.starts_with("GET /x?y=z HTTP/1.1\r\n"), "{said}");
+        assert!(response.ends_with(&format!("|{version}")), "{response}");
+        assert!(
+            response.starts_with("GET /x?y=z HTTP/1.1\r\n"),
+            "{response}"
+        );
         let host = format!("ost: a.example:{}\r\n", edge.address.port());
         for line in [&host, "ookie: c=d\r\n", "X-Forwarded-Proto: https\r\n"] {
-            assert!(said.contains(line), "{line} is not in {said}");
+            assert!(response.contains(line), "{line} is not in {response}");
         }
-        let said = curl(&edge, "a.example", &[flag, "-d", "hello", &url]);
-        assert!(said.ends_with("\r\n\r\nhello"), "{said}");
+        let response = curl(&edge, "a.example", &[flag, "-d", "hello", &url]);
+        assert!(response.ends_with("\r\n\r\nhello"), "{response}");
         assert_eq!(
             curl(
                 &edge,
@@ -106,29 +109,29 @@ fn bytes_of(number: usize) -> Vec<u8> {
 
 /// Gives those, framed in one of several ways.
 fn library() -> Scripted {
-    Scripted::start(|mut heard| {
-        while let Some(head) = heard.head() {
+    Scripted::start(|mut connection| {
+        while let Some(head) = connection.head() {
             let path = head.split(' ').nth(1).unwrap();
             let number: usize = path.trim_start_matches('/').parse().unwrap();
             let body = bytes_of(number);
             // One chunk, chunks of a length that fits nothing, or no chunks.
             let piece = [body.len(), 4_093, 65_536][number % 3];
             if number % 4 == 3 {
-                heard.say(format!(
+                connection.send(format!(
                     "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
                     body.len()
                 ));
-                heard.say(&body);
+                connection.send(&body);
                 continue;
             }
-            heard.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+            connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
             for piece in body.chunks(piece) {
                 let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
                 chunk.extend_from_slice(piece);
                 chunk.extend_from_slice(b"\r\n");
-                heard.say(chunk);
+                connection.send(chunk);
             }
-            heard.say("0\r\n\r\n");
+            connection.send("0\r\n\r\n");
         }
     })
 }
@@ -168,13 +171,16 @@ fn many_streams_share_a_connection_and_keep_their_bytes_apart() {
         assert!(output.status.success(), "{output:?}");
         for number in 0..60 {
             let got = std::fs::read(folder.path().join(number.to_string())).unwrap();
-            let said = bytes_of(number);
-            let differs = got.iter().zip(&said).position(|(one, other)| one != other);
+            let expected = bytes_of(number);
+            let differs = got
+                .iter()
+                .zip(&expected)
+                .position(|(actual, other)| actual != other);
             assert!(
-                got == said,
+                got == expected,
                 "stream {number}: {} bytes instead of {}, first difference at {differs:?}",
                 got.len(),
-                said.len()
+                expected.len()
             );
         }
     }
@@ -209,7 +215,7 @@ fn each_name_has_its_certificate() {
 #[test]
 fn a_key_that_is_not_the_certificates_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let (one, other) = (
+    let (first, other) = (
         certificate(&folder, "a.example"),
         certificate(&folder, "b.example"),
     );
@@ -220,13 +226,13 @@ fn a_key_that_is_not_the_certificates_is_named() {
             key: key.clone(),
         }];
         match plimsoll_edge::start(&edge, plimsoll_edge::Hooks::none()) {
-            Err(plimsoll_edge::Fault::Tls(fault)) => fault.to_string(),
+            Err(plimsoll_edge::EdgeError::Tls(error)) => error.to_string(),
             _ => panic!("it started"),
         }
     };
-    assert!(refused(&one.cert, &other.key).contains("b.example.key"));
-    assert!(refused(&one.cert, &folder.path().join("none.key")).contains("none.key"));
-    assert!(refused(&one.key, &one.key).contains("holds no certificate"));
+    assert!(refused(&first.cert, &other.key).contains("b.example.key"));
+    assert!(refused(&first.cert, &folder.path().join("none.key")).contains("none.key"));
+    assert!(refused(&first.key, &first.key).contains("holds no certificate"));
 }
 
 #[test]
@@ -237,22 +243,22 @@ fn a_trusted_proxy_says_whom_it_speaks_for() {
     edge.trusted = vec![Network::parse("127.0.0.0/8").unwrap()];
     let edge = start(&edge);
     let request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-    let said = |start: &[u8]| {
+    let response_to = |start: &[u8]| {
         let mut stream = connect(edge.address);
         let _ = stream.write_all(&[start, request.as_bytes()].concat());
         read_all(&mut stream)
     };
-    let text = said(b"PROXY TCP4 192.0.2.7 192.0.2.1 5000 80\r\n");
+    let text = response_to(b"PROXY TCP4 192.0.2.7 192.0.2.1 5000 80\r\n");
     assert!(text.contains("X-Forwarded-For: 192.0.2.7\r\n"), "{text}");
-    let binary = said(
+    let binary = response_to(
         b"\r\n\r\n\0\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x08\xc0\x00\x02\x01\x13\x88\x00\x50",
     );
     assert!(
         binary.contains("X-Forwarded-For: 192.0.2.8\r\n"),
         "{binary}"
     );
-    assert_eq!(said(b""), "");
-    assert_eq!(said(b"PROXY nonsense\r\n"), "");
+    assert_eq!(response_to(b""), "");
+    assert_eq!(response_to(b"PROXY nonsense\r\n"), "");
 }
 
 #[test]
@@ -265,19 +271,19 @@ fn a_trusted_peer_is_believed_and_its_client_counted() {
         burst: 1,
     });
     let edge = start(&edge);
-    let ask = |client: &str| {
+    let fetch_as = |client: &str| {
         let request = format!(
             "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 6.6.6.6, {client}\r\nConnection: close\r\n\r\n"
         );
-        crate::support::ask(edge.address, request)
+        crate::support::send_request(edge.address, request)
     };
-    let said = ask("192.0.2.7");
+    let response = fetch_as("192.0.2.7");
     assert!(
-        said.contains("X-Forwarded-For: 6.6.6.6, 192.0.2.7, 127.0.0.1\r\n"),
-        "{said}"
+        response.contains("X-Forwarded-For: 6.6.6.6, 192.0.2.7, 127.0.0.1\r\n"),
+        "{response}"
     );
-    let again = ask("192.0.2.7");
-    assert_eq!(parts(&again).0, 429);
+    let again = fetch_as("192.0.2.7");
+    assert_eq!(status_and_body(&again).0, 429);
     assert!(again.contains("X-Plimsoll: rate-limited\r\n"));
-    assert_eq!(parts(&ask("192.0.2.8")).0, 200);
+    assert_eq!(status_and_body(&fetch_as("192.0.2.8")).0, 200);
 }

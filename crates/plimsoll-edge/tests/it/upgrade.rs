@@ -6,22 +6,22 @@ use std::net::SocketAddr;
 use crate::support::{Scripted, before, connect, read_until};
 
 fn echo() -> Scripted {
-    Scripted::start(|mut heard| {
-        let Some(head) = heard.head() else {
+    Scripted::start(|mut connection| {
+        let Some(head) = connection.head() else {
             return;
         };
         assert!(
             head.contains("Upgrade: websocket\r\n") && head.contains("Connection: upgrade\r\n")
         );
-        heard.say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nfirst");
+        connection.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nfirst");
         let mut piece = [0; 4096];
-        while let Ok(count) = heard.stream.read(&mut piece) {
+        while let Ok(count) = connection.stream.read(&mut piece) {
             if count == 0 {
                 break;
             }
-            heard.say(&piece[..count]);
+            connection.send(&piece[..count]);
         }
-        heard.say("last");
+        connection.send("last");
     })
 }
 
@@ -66,14 +66,14 @@ fn a_refused_upgrade_is_an_answer_like_any_other() {
 #[test]
 fn nothing_tunnels_that_was_not_agreed_on() {
     // It answers and stays, as a server does that knows no upgrades.
-    let server = Scripted::start(|mut heard| {
-        while let Some(head) = heard.head() {
-            let said = if head.contains(" /switch ") {
+    let server = Scripted::start(|mut connection| {
+        while let Some(head) = connection.head() {
+            let response = if head.contains(" /switch ") {
                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"
             } else {
                 "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
             };
-            heard.say(said);
+            connection.send(response);
         }
     });
     let edge = before(server.address);
@@ -86,7 +86,7 @@ fn nothing_tunnels_that_was_not_agreed_on() {
         let mut stream = connect(edge.address);
         stream.write_all(request.as_bytes()).unwrap();
         read_until(&mut stream, "\r\n\r\nok");
-        let head = server.heard().pop().unwrap().to_ascii_lowercase();
+        let head = server.requests().pop().unwrap().to_ascii_lowercase();
         assert!(
             !head.contains("upgrade") && !head.contains("http2"),
             "{head}"
@@ -102,9 +102,9 @@ fn nothing_tunnels_that_was_not_agreed_on() {
     stream
         .write_all(&[UPGRADE, b"GET /a/../b HTTP/1.1\r\nHost: a\r\n\r\n"].concat())
         .unwrap();
-    let said = crate::support::read_all(&mut stream);
-    assert!(said.contains("\r\n\r\nokHTTP/1.1 400 "), "{said:?}");
-    assert!(server.heard().iter().all(|head| !head.contains("/b")));
+    let response = crate::support::read_all(&mut stream);
+    assert!(response.contains("\r\n\r\nokHTTP/1.1 400 "), "{response:?}");
+    assert!(server.requests().iter().all(|head| !head.contains("/b")));
     // Nor does a body pass for the first bytes of a tunnel.
     let with_body = "POST /switch HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                      Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
@@ -115,6 +115,10 @@ fn nothing_tunnels_that_was_not_agreed_on() {
 fn refused(address: SocketAddr, request: &str) {
     let mut stream = connect(address);
     stream.write_all(request.as_bytes()).unwrap();
-    let said = read_until(&mut stream, "\r\n\r\n");
-    assert_eq!(crate::support::parts(&said).0, 502, "{said:?}");
+    let response = read_until(&mut stream, "\r\n\r\n");
+    assert_eq!(
+        crate::support::status_and_body(&response).0,
+        502,
+        "{response:?}"
+    );
 }

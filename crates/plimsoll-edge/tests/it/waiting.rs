@@ -8,21 +8,21 @@ use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use plimsoll_config::edge::{Ceiling, Edge, Pool, Waiting};
+use plimsoll_config::edge::{Ceiling, EdgeConfig, PoolConfig, WaitingRoomConfig};
 use plimsoll_testkit::browser;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use tempfile::TempDir;
 
 use crate::support::{
-    Afloat, PATIENCE, Scripted, ask, connect, open_admin, parts, plain, pool, read_until, start,
-    wait_for,
+    Afloat, PATIENCE, Scripted, connect, open_admin, plain, pool, read_until, send_request, start,
+    status_and_body, wait_for,
 };
 
 const BROWSER: &str =
     "Accept: text/html\r\nSec-Fetch-Dest: document\r\nUser-Agent: Mozilla/5.0\r\n";
 
-fn with_line(server: SocketAddr, waiting: Waiting) -> Edge {
-    let mut edge = plain(Pool {
+fn with_line(server: SocketAddr, waiting: WaitingRoomConfig) -> EdgeConfig {
+    let mut edge = plain(PoolConfig {
         ceiling: Ceiling::Fixed(1),
         queue: Some(0),
         ..pool(&[server])
@@ -36,14 +36,14 @@ fn held() -> (Scripted, Receiver<()>, Sender<()>) {
     let (came, comes) = mpsc::channel();
     let (go, may) = mpsc::channel::<()>();
     let both = Mutex::new((came, may));
-    let server = Scripted::start(move |mut heard| {
-        while heard.head().is_some() {
+    let server = Scripted::start(move |mut connection| {
+        while connection.head().is_some() {
             let both = both.lock().unwrap();
             both.0.send(()).unwrap();
             if both.1.recv().is_err() {
                 return;
             }
-            heard.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nin");
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nin");
         }
     });
     (server, comes, go)
@@ -51,41 +51,41 @@ fn held() -> (Scripted, Receiver<()>, Sender<()>) {
 
 /// A browser with its cookie.
 #[derive(Default)]
-struct Browser {
+struct CookieClient {
     cookie: Option<String>,
 }
 
-impl Browser {
+impl CookieClient {
     fn get(&mut self, edge: &Afloat) -> String {
         let cookie = self.cookie.as_ref();
         let cookie = cookie.map_or_else(String::new, |cookie| format!("Cookie: {cookie}\r\n"));
-        let said = ask(
+        let response = send_request(
             edge.address,
             format!("GET / HTTP/1.1\r\nHost: a\r\n{BROWSER}{cookie}Connection: close\r\n\r\n"),
         );
-        let set = said
+        let set = response
             .lines()
             .find_map(|line| line.strip_prefix("Set-Cookie: "));
         if let Some(set) = set {
             self.cookie = set.split(';').next().map(str::to_owned);
         }
-        said
+        response
     }
 
     /// Its place; `None` when it is in.
     fn place(&mut self, edge: &Afloat) -> Option<u32> {
-        let said = self.get(edge);
-        let (status, body) = parts(&said);
+        let response = self.get(edge);
+        let (status, body) = status_and_body(&response);
         if status == 200 {
             return None;
         }
-        assert_eq!(status, 503, "{said}");
+        assert_eq!(status, 503, "{response}");
         for line in [
             "X-Plimsoll: waiting\r\n",
             "Cache-Control: no-store\r\n",
             "Retry-After: ",
         ] {
-            assert!(said.contains(line), "{said}");
+            assert!(response.contains(line), "{response}");
         }
         let (_, place) = body.split_once("<div class=\"place\">").unwrap();
         Some(place.split('<').next().unwrap().parse().unwrap())
@@ -102,7 +102,7 @@ fn hold_the_place(edge: &Afloat, comes: &Receiver<()>) -> std::net::TcpStream {
 }
 
 /// What Chromium makes of a page that asks for figures, five seconds of its own time later.
-fn looked_at(url: &str) -> String {
+fn rendered_page(url: &str) -> String {
     let profile = tempfile::tempdir().unwrap();
     let output = browser::command(profile.path())
         .args(["--virtual-time-budget=5000", url])
@@ -119,19 +119,19 @@ fn the_page_of_figures_shows_the_line_and_alarms() {
     let (server, comes, _go) = held();
     let mut edge = with_line(
         server.address,
-        Waiting {
+        WaitingRoomConfig {
             retry: Duration::from_mins(5),
-            ..Waiting::default()
+            ..WaitingRoomConfig::default()
         },
     );
     edge.admin = Some(open_admin());
     let edge = start(&edge);
     let _first = hold_the_place(&edge, &comes);
     for place in 1..=3 {
-        assert_eq!(Browser::default().place(&edge), Some(place));
+        assert_eq!(CookieClient::default().place(&edge), Some(place));
     }
     let admin = edge.admin();
-    let document = looked_at(&format!("http://{admin}/"));
+    let document = rendered_page(&format!("http://{admin}/"));
     let rows = |document: &str| -> Vec<String> {
         let (_, rows) = document.split_once("id=\"routes\">").unwrap();
         let (rows, _) = rows.split_once("</tbody>").unwrap();
@@ -148,22 +148,22 @@ fn the_page_of_figures_shows_the_line_and_alarms() {
         assert!(document.contains(figure), "{figure}: {document}");
     }
     // The same page with what the edge says of itself, and an alarm in it.
-    let said = |path: &str| {
+    let fetch = |path: &str| {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
-        parts(&ask(admin, request)).1.to_owned()
+        status_and_body(&send_request(admin, request)).1.to_owned()
     };
-    let mut figures: serde_json::Value = serde_json::from_str(&said("/figures")).unwrap();
+    let mut figures: serde_json::Value = serde_json::from_str(&fetch("/figures")).unwrap();
     figures["alarms"] = serde_json::json!([{ "kind": "route", "name": "/*" }]);
     let stand_in = format!(
         "<script>window.fetch = async () => ({{ json: async () => ({figures}) }})</script>"
     );
-    let page = said("/").replacen("<script>", &format!("{stand_in}<script>"), 1);
+    let page = fetch("/").replacen("<script>", &format!("{stand_in}<script>"), 1);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
     std::fs::write(&file, page).unwrap();
-    let document = looked_at(&format!("file://{}", file.display()));
-    let alarm = "role=\"alert\">Out of the usual range of requests: route /*</p>";
-    assert!(document.contains(alarm), "{document}");
+    let document = rendered_page(&format!("file://{}", file.display()));
+    let alert = "role=\"alert\">Out of the usual range of requests: route /*</p>";
+    assert!(document.contains(alert), "{document}");
     assert!(rows(&document)[0].starts_with("<td>/*</td><td class=\"out\">unusual</td>"));
 }
 
@@ -172,13 +172,17 @@ fn those_who_wait_get_in_in_their_order() {
     let (server, comes, go) = held();
     let edge = start(&with_line(
         server.address,
-        Waiting {
+        WaitingRoomConfig {
             most: 3,
-            ..Waiting::default()
+            ..WaitingRoomConfig::default()
         },
     ));
     let mut first = hold_the_place(&edge, &comes);
-    let (mut a, mut b, mut c) = (Browser::default(), Browser::default(), Browser::default());
+    let (mut a, mut b, mut c) = (
+        CookieClient::default(),
+        CookieClient::default(),
+        CookieClient::default(),
+    );
     assert_eq!(a.place(&edge), Some(1));
     assert_eq!(b.place(&edge), Some(2));
     assert_eq!(c.place(&edge), Some(3));
@@ -195,20 +199,22 @@ fn those_who_wait_get_in_in_their_order() {
         BROWSER,
     ];
     for headers in refused {
-        let said = ask(
+        let response = send_request(
             edge.address,
             format!("GET / HTTP/1.1\r\nHost: a\r\n{headers}Connection: close\r\n\r\n"),
         );
-        assert_eq!(parts(&said).0, 503);
-        assert!(said.contains("X-Plimsoll: queue-full\r\n") && said.contains("Retry-After: "));
-        assert!(!said.contains("Set-Cookie"), "{said}");
+        assert_eq!(status_and_body(&response).0, 503);
+        assert!(
+            response.contains("X-Plimsoll: queue-full\r\n") && response.contains("Retry-After: ")
+        );
+        assert!(!response.contains("Set-Cookie"), "{response}");
     }
     go.send(()).unwrap();
     read_until(&mut first, "\r\n\r\nin");
     // There is room now, but not for those behind.
     assert_eq!(c.place(&edge), Some(3));
     assert_eq!(b.place(&edge), Some(2));
-    let come_in = |browser: &mut Browser| {
+    let come_in = |browser: &mut CookieClient| {
         go.send(()).unwrap();
         assert_eq!(browser.place(&edge), None);
         comes.recv().unwrap();
@@ -221,15 +227,15 @@ fn those_who_wait_get_in_in_their_order() {
     come_in(&mut b);
     come_in(&mut c);
     // Nobody waits: the door is open to everybody.
-    come_in(&mut Browser::default());
+    come_in(&mut CookieClient::default());
 }
 
 #[test]
 fn whoever_is_in_is_first_when_there_is_no_room() {
     let (server, comes, go) = held();
-    let edge = start(&with_line(server.address, Waiting::default()));
+    let edge = start(&with_line(server.address, WaitingRoomConfig::default()));
     let mut first = hold_the_place(&edge, &comes);
-    let mut a = Browser::default();
+    let mut a = CookieClient::default();
     assert_eq!(a.place(&edge), Some(1));
     go.send(()).unwrap();
     read_until(&mut first, "\r\n\r\nin");
@@ -237,7 +243,7 @@ fn whoever_is_in_is_first_when_there_is_no_room() {
     assert_eq!(a.place(&edge), None);
     comes.recv().unwrap();
     let _busy = hold_the_place(&edge, &comes);
-    let mut b = Browser::default();
+    let mut b = CookieClient::default();
     assert_eq!(b.place(&edge), Some(1));
     assert_eq!(a.place(&edge), Some(1));
     assert!(a.cookie.as_ref().unwrap().contains("=p"), "its pass stays");
@@ -248,18 +254,18 @@ fn whoever_is_in_is_first_when_there_is_no_room() {
 fn a_page_of_ones_own_is_filled_and_told_when_to_ask_again() {
     let (server, comes, go) = held();
     let page = "<style>b{color:red}</style><b>{place}</b> {wait}".to_owned();
-    let waiting = Waiting {
+    let waiting = WaitingRoomConfig {
         page: Some(page),
-        ..Waiting::default()
+        ..WaitingRoomConfig::default()
     };
     let edge = start(&with_line(server.address, waiting));
     let _busy = hold_the_place(&edge, &comes);
-    let said = Browser::default().get(&edge);
+    let response = CookieClient::default().get(&edge);
     assert_eq!(
-        parts(&said).1,
+        status_and_body(&response).1,
         "<style>b{color:red}</style><b>1</b> not known yet"
     );
-    assert!(said.contains("\r\nRefresh: 1\r\n"), "{said}");
+    assert!(response.contains("\r\nRefresh: 1\r\n"), "{response}");
     drop(go);
 }
 
@@ -274,9 +280,9 @@ fn a_crowd_gets_in_while_the_server_is_kept_busy() {
     .unwrap();
     let mut edge = with_line(
         law.address(),
-        Waiting {
+        WaitingRoomConfig {
             retry: Duration::from_secs(2),
-            ..Waiting::default()
+            ..WaitingRoomConfig::default()
         },
     );
     edge.pools[0].queue = Some(2);
@@ -286,7 +292,7 @@ fn a_crowd_gets_in_while_the_server_is_kept_busy() {
         .map(|_| {
             let edge = std::sync::Arc::clone(&edge);
             std::thread::spawn(move || {
-                let mut browser = Browser::default();
+                let mut browser = CookieClient::default();
                 let mut places = Vec::new();
                 // Nothing ever comes on this connection: the time-outs of reading from it are the page's own pace.
                 let pace = connect(edge.address);
@@ -316,8 +322,8 @@ fn a_crowd_gets_in_while_the_server_is_kept_busy() {
     came_in.retain(|(places, _)| !places.is_empty());
     came_in.sort_by_key(|(places, _)| places[0]);
     let half = came_in.len() / 2;
-    let mean = |part: &[(Vec<u32>, Duration)]| {
-        part.iter().map(|(_, at)| at.as_secs_f64()).sum::<f64>() / part.len() as f64
+    let mean = |arrivals: &[(Vec<u32>, Duration)]| {
+        arrivals.iter().map(|(_, at)| at.as_secs_f64()).sum::<f64>() / arrivals.len() as f64
     };
     let (early, late) = (mean(&came_in[..half]), mean(&came_in[half..]));
     assert!(early < late, "{early} s and {late} s");
@@ -363,7 +369,7 @@ impl Chromium {
 #[test]
 fn chromium_keeps_its_place_and_gets_in_by_itself() {
     let (server, comes, go) = held();
-    let mut edge = with_line(server.address, Waiting::default());
+    let mut edge = with_line(server.address, WaitingRoomConfig::default());
     edge.admin = Some(open_admin());
     let edge = start(&edge);
     let mut first = hold_the_place(&edge, &comes);
@@ -374,7 +380,7 @@ fn chromium_keeps_its_place_and_gets_in_by_itself() {
     // It asks for its icon as well, which needs no place.
     let page = loop {
         comes.recv_timeout(PATIENCE).expect("it comes by itself");
-        let last = server.heard().pop().unwrap();
+        let last = server.requests().pop().unwrap();
         go.send(()).unwrap();
         if last.starts_with("GET / ") {
             break last;

@@ -1,4 +1,4 @@
-//! What clients of the hub may send: within its limits or refused, and what they are told of it stays one line of JSON,
+//! What clients of the hub may send: within its limits or refused, and what they are reply of it stays one line of JSON,
 //! or one event.
 #![no_main]
 
@@ -10,18 +10,18 @@ use serde_json::Value;
 fn check_command(text: &str) {
     let command = match Command::read(text) {
         Ok(command) => command,
-        Err(fault) => {
-            let told = failed(&fault.to_string());
-            assert!(serde_json::from_str::<Value>(&told).is_ok(), "{told}");
+        Err(error) => {
+            let reply = failed(&error.to_string());
+            assert!(serde_json::from_str::<Value>(&reply).is_ok(), "{reply}");
             return;
         }
     };
     assert!(command.subscribe.len() <= CHANNELS_MAX);
     assert!(command.unsubscribe.len() <= CHANNELS_MAX);
     if let Some(id) = command.id {
-        let told: Value = serde_json::from_str(&done(id)).expect("JSON");
+        let reply: Value = serde_json::from_str(&done(id)).expect("JSON");
         let given: Value = serde_json::from_str(id).expect("it was read as JSON");
-        assert_eq!(told["id"], given);
+        assert_eq!(reply["id"], given);
     }
 }
 

@@ -1,11 +1,11 @@
 //! The last that a client is told.
 
-use super::{Audience, ClientId, Left};
+use super::{Audience, ClientId, EndedSubscription};
 
 impl Audience {
     /// A client is about to go: it has no subscriptions any more, nothing waits for it but what is begun, and it may be
     /// said something even if it was to be closed. What it leaves must be told to the channels.
-    pub fn retire(&mut self, client: ClientId) -> Vec<Left> {
+    pub fn retire(&mut self, client: ClientId) -> Vec<EndedSubscription> {
         let Some(place) = self.clients.get_mut(client.index()) else {
             return Vec::new();
         };

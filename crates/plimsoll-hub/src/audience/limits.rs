@@ -15,7 +15,7 @@ pub enum Slow {
 
 /// How much a client may have and ask for.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct AudienceLimits {
     /// Most messages that wait for it, beside what it is given when it subscribes.
     pub waiting_max: usize,
     /// Most bytes that wait for it, beside what the kernel holds. One message may always wait.
@@ -31,7 +31,7 @@ pub struct Limits {
     pub commands: Rate,
 }
 
-impl Default for Limits {
+impl Default for AudienceLimits {
     /// 64 messages, 256 KiB, 64 MiB of histories, newest wins, 100 subscriptions, ten commands a second and a hundred at once.
     fn default() -> Self {
         Self {

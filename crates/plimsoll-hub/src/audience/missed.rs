@@ -7,9 +7,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::slot::Item;
+use super::slot::SlotItem;
 use super::{Audience, ClientId, Outlet};
-use crate::message::Message;
+use crate::message::HubMessage;
 
 /// Most bytes that are written at once.
 const PIECE_LEN_MAX: usize = 64 * 1024;
@@ -21,7 +21,7 @@ pub(super) struct Pinned(Arc<AtomicUsize>);
 /// A message out of a history that waits: counted until this goes.
 #[derive(Debug)]
 pub(super) struct Missed {
-    message: Arc<Message>,
+    message: Arc<HubMessage>,
     all: Arc<AtomicUsize>,
 }
 
@@ -30,7 +30,7 @@ impl Pinned {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn pin(&self, message: &Arc<Message>) -> Missed {
+    fn pin(&self, message: &Arc<HubMessage>) -> Missed {
         self.0.fetch_add(message.size(), Ordering::Relaxed);
         Missed {
             message: Arc::clone(message),
@@ -40,9 +40,9 @@ impl Pinned {
 }
 
 impl Deref for Missed {
-    type Target = Message;
+    type Target = HubMessage;
 
-    fn deref(&self) -> &Message {
+    fn deref(&self) -> &HubMessage {
         &self.message
     }
 }
@@ -55,7 +55,7 @@ impl Drop for Missed {
 
 impl Audience {
     /// Whether all of this may wait for a client. Nothing always may.
-    pub fn has_room_for(&self, missed: &[Arc<Message>]) -> bool {
+    pub fn has_capacity_for(&self, missed: &[Arc<HubMessage>]) -> bool {
         let len: usize = missed.iter().map(|message| message.size()).sum();
         len == 0 || self.missed_bytes.bytes() + len <= self.limits.missed_bytes_max
     }
@@ -65,7 +65,7 @@ impl Audience {
     pub(super) fn give_missed(
         &mut self,
         id: ClientId,
-        missed: &[Arc<Message>],
+        missed: &[Arc<HubMessage>],
         outlet: &mut impl Outlet,
     ) {
         let client = &mut self.clients[id.index()];
@@ -105,7 +105,7 @@ impl Audience {
         }
         let slot = client.slot.get_or_insert_default();
         for message in rest {
-            slot.put(Item::Missed(self.missed_bytes.pin(message)), begun);
+            slot.put(SlotItem::Missed(self.missed_bytes.pin(message)), begun);
         }
     }
 }

@@ -5,11 +5,11 @@ use super::{Audience, ClientId};
 /// The first offset that a client has not been given, and in the highest bit, which no offset has, whether it surely has
 /// the message before: it was written whole, not left to wait where it could be dropped.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Next(u64);
+pub(super) struct NextOffset(u64);
 
 const SURE: u64 = 1 << 63;
 
-impl Next {
+impl NextOffset {
     pub(super) fn unsure(offset: u64) -> Self {
         Self(offset)
     }

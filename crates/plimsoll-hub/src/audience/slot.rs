@@ -6,23 +6,23 @@ use std::sync::Arc;
 use bytes::Bytes;
 use plimsoll_wire::websocket::deflate::Deflater;
 
-use super::Limits;
+use super::AudienceLimits;
 use super::missed::Missed;
 use crate::channels::ChannelRef;
-use crate::message::{Format, Message};
+use crate::message::{ClientFormat, HubMessage};
 
 /// Something that waits.
 #[derive(Debug)]
-pub(super) enum Item {
+pub(super) enum SlotItem {
     /// A message that others get too, and its length as this client reads it.
-    Message(Arc<Message>, usize),
+    Message(Arc<HubMessage>, usize),
     /// One that it missed, out of a history: counted for all clients together, and not dropped.
     Missed(Missed),
     /// For this client alone.
     Own(Bytes),
 }
 
-impl Item {
+impl SlotItem {
     /// What it counts in messages and in bytes.
     fn size(&self) -> (usize, usize) {
         match self {
@@ -44,23 +44,23 @@ impl Item {
 
 /// What waits for one client.
 #[derive(Debug, Default)]
-pub(super) struct Slot {
-    items: VecDeque<Item>,
+pub(super) struct ClientSlot {
+    items: VecDeque<SlotItem>,
     /// Bytes of the first that are written; it can then no longer be dropped.
     written: usize,
     /// Messages and bytes that count.
     size: (usize, usize),
 }
 
-impl Slot {
-    fn has_room(&self, len: usize, limits: &Limits) -> bool {
+impl ClientSlot {
+    fn has_capacity(&self, len: usize, limits: &AudienceLimits) -> bool {
         let (count, bytes) = self.size;
         count == 0 || (count < limits.waiting_max && bytes + len <= limits.waiting_bytes_max)
     }
 
     /// Puts something at the end, of which so many bytes are written; whether there was room.
-    pub(super) fn push(&mut self, item: Item, written: usize, limits: &Limits) -> bool {
-        let has_room = self.has_room(item.size().1, limits);
+    pub(super) fn push(&mut self, item: SlotItem, written: usize, limits: &AudienceLimits) -> bool {
+        let has_room = self.has_capacity(item.size().1, limits);
         if has_room {
             self.put(item, written);
         }
@@ -69,25 +69,30 @@ impl Slot {
 
     /// Puts a message at the end and drops what it replaces, and then the oldest, until there is room; says how many
     /// were dropped. If only what may not be dropped is left, that is the new one itself.
-    pub(super) fn push_newest(&mut self, item: Item, written: usize, limits: &Limits) -> u64 {
+    pub(super) fn push_newest(
+        &mut self,
+        item: SlotItem,
+        written: usize,
+        limits: &AudienceLimits,
+    ) -> u64 {
         let mut dropped = 0;
         let from = self.droppable();
-        if let Item::Message(newest, _) = &item {
+        if let SlotItem::Message(newest, _) = &item {
             let older = self.items.iter().skip(from).position(
-                |item| matches!(item, Item::Message(older, _) if older.channel() == newest.channel()),
+                |item| matches!(item, SlotItem::Message(older, _) if older.channel() == newest.channel()),
             );
             if let Some(at) = older {
                 self.remove(from + at);
                 dropped += 1;
             }
         }
-        while !self.has_room(item.size().1, limits) {
+        while !self.has_capacity(item.size().1, limits) {
             dropped += 1;
             let oldest = self
                 .items
                 .iter()
                 .skip(from)
-                .position(|item| matches!(item, Item::Message(..)));
+                .position(|item| matches!(item, SlotItem::Message(..)));
             match oldest {
                 Some(at) => self.remove(from + at),
                 None => return dropped,
@@ -124,7 +129,7 @@ impl Slot {
         let begun = self.droppable();
         let mut forgotten = 0;
         for item in self.items.drain(begun..) {
-            forgotten += u64::from(!matches!(item, Item::Own(_)));
+            forgotten += u64::from(!matches!(item, SlotItem::Own(_)));
             self.size = less(self.size, &item);
         }
         (forgotten, self.items.is_empty())
@@ -136,7 +141,7 @@ impl Slot {
     }
 
     /// Puts something at the end, whatever room there is. Bytes of it are written only if it is the first.
-    pub(super) fn put(&mut self, item: Item, written: usize) {
+    pub(super) fn put(&mut self, item: SlotItem, written: usize) {
         if self.items.is_empty() {
             self.written = written;
         }
@@ -154,15 +159,15 @@ impl Slot {
     /// Writes what is taken; whether nothing is left.
     pub(super) fn flush(
         &mut self,
-        format: Format,
+        format: ClientFormat,
         deflater: &mut Option<Deflater>,
         mut write: impl FnMut(&[u8]) -> usize,
     ) -> bool {
         while let Some(item) = self.items.front() {
             let bytes = match item {
-                Item::Message(message, _) => message.bytes(format, deflater),
-                Item::Missed(message) => message.bytes(format, deflater),
-                Item::Own(bytes) => bytes,
+                SlotItem::Message(message, _) => message.bytes(format, deflater),
+                SlotItem::Missed(message) => message.bytes(format, deflater),
+                SlotItem::Own(bytes) => bytes,
             };
             let left = &bytes[self.written..];
             let taken = write(left);
@@ -178,7 +183,7 @@ impl Slot {
 }
 
 /// What is left when something goes.
-fn less((count, bytes): (usize, usize), item: &Item) -> (usize, usize) {
+fn less((count, bytes): (usize, usize), item: &SlotItem) -> (usize, usize) {
     let (its_count, its_bytes) = item.size();
     (count - its_count, bytes - its_bytes)
 }

@@ -1,20 +1,20 @@
-use plimsoll_wire::websocket::{Event, Limits as WireLimits, Reader, Role};
+use plimsoll_wire::websocket::{Event, Role, WebSocketLimits as WireLimits, WebSocketReader};
 use proptest::prelude::*;
 
 use super::*;
-use crate::channels::{Channels, Limits as ChannelLimits, Position, Published, Subscriber};
-use crate::rules::{Rule, Rules};
+use crate::channels::{ChannelLimits, Channels, Position, Published, Subscriber};
+use crate::rules::{ChannelRule, Rules};
 
 /// Takes so many bytes, and keeps them.
 struct Pipe {
-    room: usize,
+    capacity: usize,
     bytes: Vec<u8>,
 }
 
 impl Outlet for Pipe {
     fn write(&mut self, _client: ClientId, bytes: &[u8]) -> usize {
-        let taken = bytes.len().min(self.room);
-        self.room -= taken;
+        let taken = bytes.len().min(self.capacity);
+        self.capacity -= taken;
         self.bytes.extend_from_slice(&bytes[..taken]);
         taken
     }
@@ -33,7 +33,7 @@ fn channels() -> Channels {
     Channels::new(Rules::default(), limits, (1, 2), 1, (0, 1))
 }
 
-fn published(channels: &mut Channels, name: &str, data: &str) -> Arc<Message> {
+fn published(channels: &mut Channels, name: &str, data: &str) -> Arc<HubMessage> {
     match channels.publish(0, name, data) {
         Ok(Published::Sent(message, _)) => message,
         other => panic!("{other:?}"),
@@ -41,16 +41,16 @@ fn published(channels: &mut Channels, name: &str, data: &str) -> Arc<Message> {
 }
 
 /// A client subscribed to channels `a` to `d`, that reads nothing, is given three messages of each, and then reads.
-fn read_late(slow: Slow) -> (Vec<u64>, Counts, bool) {
+fn read_late(slow: Slow) -> (Vec<u64>, AudienceCounters, bool) {
     let mut channels = channels();
-    let mut audience = Audience::new(Limits {
+    let mut audience = Audience::new(AudienceLimits {
         waiting_max: 4,
         slow,
-        ..Limits::default()
+        ..AudienceLimits::default()
     });
-    let client = audience.enter(0, Format::WebSocket);
+    let client = audience.enter(0, ClientFormat::WebSocket);
     let mut pipe = Pipe {
-        room: 0,
+        capacity: 0,
         bytes: Vec::new(),
     };
     for name in ["a", "b"] {
@@ -66,7 +66,7 @@ fn read_late(slow: Slow) -> (Vec<u64>, Counts, bool) {
         assert!(audience.is_waiting(client));
     }
     let is_condemned = audience.take_condemned() == [client];
-    pipe.room = usize::MAX;
+    pipe.capacity = usize::MAX;
     assert!(audience.flush(client, &mut pipe));
     assert!(!audience.is_waiting(client));
     let text = String::from_utf8_lossy(&pipe.bytes).into_owned();
@@ -77,11 +77,11 @@ fn read_late(slow: Slow) -> (Vec<u64>, Counts, bool) {
 
 #[test]
 fn the_slow_are_treated_as_configured() {
-    let counts = |delivered, dropped, disconnected| Counts {
+    let counts = |delivered, dropped, disconnected| AudienceCounters {
         delivered,
         dropped,
         disconnected,
-        ..Counts::default()
+        ..AudienceCounters::default()
     };
     assert_eq!(
         read_late(Slow::NewestWins),
@@ -99,24 +99,24 @@ fn the_slow_are_treated_as_configured() {
 
 #[test]
 fn answers_wait_their_turn_and_end_who_does_not_read_them() {
-    let mut audience = Audience::new(Limits {
+    let mut audience = Audience::new(AudienceLimits {
         waiting_max: 2,
-        ..Limits::default()
+        ..AudienceLimits::default()
     });
-    let client = audience.enter(0, Format::WebSocket);
+    let client = audience.enter(0, ClientFormat::WebSocket);
     let mut pipe = Pipe {
-        room: 3,
+        capacity: 3,
         bytes: Vec::new(),
     };
     for answer in ["one", "two", "three"] {
-        audience.say(client, Bytes::from_static(answer.as_bytes()), &mut pipe);
+        audience.send(client, Bytes::from_static(answer.as_bytes()), &mut pipe);
     }
     assert!(audience.take_condemned().is_empty());
-    audience.say(client, Bytes::from_static(b"four"), &mut pipe);
+    audience.send(client, Bytes::from_static(b"four"), &mut pipe);
     assert_eq!(audience.take_condemned(), [client]);
-    pipe.room = 4;
+    pipe.capacity = 4;
     assert!(!audience.flush(client, &mut pipe));
-    pipe.room = 100;
+    pipe.capacity = 100;
     assert!(audience.flush(client, &mut pipe));
     assert_eq!(pipe.bytes, b"onetwothree");
 }
@@ -130,14 +130,14 @@ fn what_was_missed_is_given_whole_however_slowly_it_is_read() {
     let first = channels.find("a").unwrap();
     for slow in [Slow::NewestWins, Slow::Drop, Slow::Disconnect] {
         for room in [0, 1, 70, 500, usize::MAX] {
-            let mut audience = Audience::new(Limits {
+            let mut audience = Audience::new(AudienceLimits {
                 waiting_max: 2,
                 slow,
-                ..Limits::default()
+                ..AudienceLimits::default()
             });
-            let client = audience.enter(0, Format::WebSocket);
+            let client = audience.enter(0, ClientFormat::WebSocket);
             let mut pipe = Pipe {
-                room,
+                capacity: room,
                 bytes: Vec::new(),
             };
             let since = Position {
@@ -148,10 +148,10 @@ fn what_was_missed_is_given_whole_however_slowly_it_is_read() {
             audience
                 .subscribe(client, &subscription, &mut pipe)
                 .unwrap();
-            audience.say(client, Bytes::from_static(b"\"data\":told}"), &mut pipe);
-            pipe.room = 5;
+            audience.send(client, Bytes::from_static(b"\"data\":told}"), &mut pipe);
+            pipe.capacity = 5;
             audience.flush(client, &mut pipe);
-            pipe.room = usize::MAX;
+            pipe.capacity = usize::MAX;
             assert!(audience.flush(client, &mut pipe) && audience.take_condemned().is_empty());
             let text = String::from_utf8_lossy(&pipe.bytes).into_owned();
             let data = text.split(r#""data":"#).skip(1);
@@ -168,14 +168,14 @@ fn what_was_missed_is_given_whole_however_slowly_it_is_read() {
 #[test]
 fn who_is_about_to_go_is_told_so_behind_what_was_begun() {
     let mut channels = channels();
-    let mut audience = Audience::new(Limits {
+    let mut audience = Audience::new(AudienceLimits {
         waiting_max: 2,
         slow: Slow::Disconnect,
-        ..Limits::default()
+        ..AudienceLimits::default()
     });
-    let client = audience.enter(0, Format::WebSocket);
+    let client = audience.enter(0, ClientFormat::WebSocket);
     let mut pipe = Pipe {
-        room: 3,
+        capacity: 3,
         bytes: Vec::new(),
     };
     let subscription = channels.subscribe(0, "a", None, LOOP).unwrap();
@@ -190,8 +190,8 @@ fn who_is_about_to_go_is_told_so_behind_what_was_begun() {
     let left = audience.retire(client);
     assert_eq!((left.len(), left[0].is_last), (1, true));
     assert!(audience.take_condemned().is_empty() && audience.has_no_channel());
-    audience.say(client, Bytes::from_static(b"farewell"), &mut pipe);
-    pipe.room = usize::MAX;
+    audience.send(client, Bytes::from_static(b"farewell"), &mut pipe);
+    pipe.capacity = usize::MAX;
     assert!(audience.flush(client, &mut pipe));
     let text = String::from_utf8_lossy(&pipe.bytes);
     assert!(text.ends_with(r#""data":1}farewell"#), "{text}");
@@ -201,20 +201,20 @@ fn who_is_about_to_go_is_told_so_behind_what_was_begun() {
 #[test]
 fn a_client_has_limits() {
     let mut channels = channels();
-    let mut audience = Audience::new(Limits {
+    let mut audience = Audience::new(AudienceLimits {
         subscriptions_max: 1,
-        ..Limits::default()
+        ..AudienceLimits::default()
     });
-    let client = audience.enter(0, Format::WebSocket);
+    let client = audience.enter(0, ClientFormat::WebSocket);
     let mut pipe = Pipe {
-        room: 0,
+        capacity: 0,
         bytes: Vec::new(),
     };
     let first = channels.subscribe(0, "a", None, LOOP).unwrap();
     assert_eq!(audience.subscribe(client, &first, &mut pipe), Ok(()));
     let second = channels.subscribe(0, "b", None, LOOP).unwrap();
     let refused = audience.subscribe(client, &second, &mut pipe);
-    assert_eq!(refused, Err(Refusal::TooManySubscriptions));
+    assert_eq!(refused, Err(HubRefusal::TooManySubscriptions));
     let commands = (0..1000)
         .filter(|_| audience.may_command(0, client))
         .count();
@@ -224,19 +224,19 @@ fn a_client_has_limits() {
 
 /// What a client reads, as JSON.
 fn read_all(mut bytes: Vec<u8>) -> Vec<serde_json::Value> {
-    let mut reader = Reader::new(Role::Client, false);
-    let (mut said, mut at) = (Vec::new(), 0);
+    let mut reader = WebSocketReader::new(Role::Client, false);
+    let (mut messages, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
         let (taken, event) = reader
             .next(&mut bytes[at..], &WireLimits::default())
             .unwrap();
         at += taken;
         match event {
-            Some(Event::Text(text)) => said.push(serde_json::from_str(&text).unwrap()),
+            Some(Event::Text(text)) => messages.push(serde_json::from_str(&text).unwrap()),
             other => panic!("{other:?}"),
         }
     }
-    said
+    messages
 }
 
 proptest! {
@@ -246,13 +246,13 @@ proptest! {
         rooms in prop::collection::vec(0_usize..300, 1..80),
         slow in prop_oneof![Just(Slow::NewestWins), Just(Slow::Drop)],
     ) {
-        let rule = Rule { has_patches: true, ..Rule::default() };
+        let rule = ChannelRule { has_patches: true, ..ChannelRule::default() };
         let limits = ChannelLimits { channels_max: 9, history_bytes_max: 1 << 20 };
         let mut channels = Channels::new(Rules::new(Vec::new(), rule), limits, (1, 2), 1, (0, 1));
-        let mut audience = Audience::new(Limits { waiting_max: 2, slow, ..Limits::default() });
-        let client = audience.enter(0, Format::WebSocket);
+        let mut audience = Audience::new(AudienceLimits { waiting_max: 2, slow, ..AudienceLimits::default() });
+        let client = audience.enter(0, ClientFormat::WebSocket);
         audience.take_patches(client, true);
-        let mut pipe = Pipe { room: 0, bytes: Vec::new() };
+        let mut pipe = Pipe { capacity: 0, bytes: Vec::new() };
         let subscription = channels.subscribe(0, "a", None, LOOP).unwrap();
         audience.subscribe(client, &subscription, &mut pipe).unwrap();
         let mut all = Vec::new();
@@ -260,22 +260,22 @@ proptest! {
             let data = serde_json::json!({ "number": number, "half": number / 2, "same": "x".repeat(80) });
             let message = published(&mut channels, "a", &data.to_string());
             all.push(data);
-            pipe.room = room;
+            pipe.capacity = room;
             audience.flush(client, &mut pipe);
             audience.deliver(&message, &mut pipe);
         }
-        pipe.room = usize::MAX;
+        pipe.capacity = usize::MAX;
         audience.flush(client, &mut pipe);
         let mut known = (0, serde_json::Value::Null);
-        for said in read_all(pipe.bytes) {
-            let offset = said["offset"].as_u64().unwrap();
-            if let Some(patch) = said["patch"].as_object() {
+        for event in read_all(pipe.bytes) {
+            let offset = event["offset"].as_u64().unwrap();
+            if let Some(patch) = event["patch"].as_object() {
                 prop_assert_eq!(known.0 + 1, offset, "it has not what is patched");
                 for (key, value) in patch {
                     known.1[key] = value.clone();
                 }
             } else {
-                known.1 = said["data"].clone();
+                known.1 = event["data"].clone();
             }
             known.0 = offset;
             let place = usize::try_from(offset).unwrap() - 1;
@@ -296,31 +296,35 @@ fn what_was_missed_waits_for_all_clients_within_one_bound() {
     };
     let recover = |channels: &mut Channels| channels.subscribe(0, "a", Some(since), LOOP).unwrap();
     let subscription = recover(&mut channels);
-    let len: usize = subscription.missed.iter().map(|one| one.size()).sum();
-    let mut audience = Audience::new(Limits {
+    let len: usize = subscription
+        .missed
+        .iter()
+        .map(|message| message.size())
+        .sum();
+    let mut audience = Audience::new(AudienceLimits {
         missed_bytes_max: 2 * len,
-        ..Limits::default()
+        ..AudienceLimits::default()
     });
     let mut pipe = Pipe {
-        room: 0,
+        capacity: 0,
         bytes: Vec::new(),
     };
     let mut clients = Vec::new();
     for _ in 0..2 {
         let subscription = recover(&mut channels);
-        assert!(audience.has_room_for(&subscription.missed));
-        let client = audience.enter(0, Format::WebSocket);
+        assert!(audience.has_capacity_for(&subscription.missed));
+        let client = audience.enter(0, ClientFormat::WebSocket);
         audience
             .subscribe(client, &subscription, &mut pipe)
             .unwrap();
         clients.push(client);
     }
     let mut third = recover(&mut channels);
-    assert!(!audience.has_room_for(&third.missed) && audience.has_room_for(&[]));
+    assert!(!audience.has_capacity_for(&third.missed) && audience.has_capacity_for(&[]));
     third.forgo_missed();
     assert!(third.missed.is_empty() && third.is_recovered == Some(false));
     // One takes what waits for it, and one leaves: each makes room for another.
-    pipe.room = usize::MAX;
+    pipe.capacity = usize::MAX;
     assert!(audience.flush(clients[0], &mut pipe));
     assert_eq!(audience.missed_bytes(), len);
     audience.leave(clients[1]);

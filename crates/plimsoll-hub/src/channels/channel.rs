@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::shared::Order;
+use super::shared::SharedOrder;
 use super::{Position, Subscriber};
 use crate::conflation::{Conflation, Mode, Pending};
 use crate::history::History;
-use crate::message::{Before, Message};
-use crate::rate::Bucket;
-use crate::rules::Rule;
+use crate::message::{Before, HubMessage};
+use crate::rate::RateAllowance;
+use crate::rules::ChannelRule;
 
 /// One channel. Small, for there may be a million: what few of them need stands apart.
 #[derive(Debug)]
@@ -36,12 +36,12 @@ pub(super) struct Channel {
 pub(super) struct Extras {
     /// When the next message may go out, ms.
     next_ms: u64,
-    pending: Option<Held>,
+    pending: Option<HeldData>,
     /// What somebody else makes one of.
-    asked: Option<Box<Asked>>,
+    aggregation: Option<Box<PendingAggregation>>,
     /// How often somebody was asked.
-    asks: u64,
-    rate: Option<Bucket>,
+    aggregations: u64,
+    rate: Option<RateAllowance>,
     /// The newest message, where what changes is sent.
     newest: Option<Before>,
     /// Users and how often each is there.
@@ -50,7 +50,7 @@ pub(super) struct Extras {
 
 /// Data that waits, and the places in the order of the first and the last that it was made of.
 #[derive(Debug)]
-struct Held {
+struct HeldData {
     data: Pending,
     first: u64,
     last: u64,
@@ -58,7 +58,7 @@ struct Held {
 
 /// What somebody else was asked to make one message of.
 #[derive(Debug)]
-struct Asked {
+struct PendingAggregation {
     /// What tells it from others of the channel.
     ticket: u64,
     first: u64,
@@ -69,12 +69,12 @@ struct Asked {
 }
 
 /// What is due.
-pub(super) enum Due {
+pub(super) enum DueAction {
     Nothing,
     /// This goes out, with its place in the order.
     Send(String, u64),
     /// Somebody is to make one of these, and is waited for until then.
-    Ask {
+    Aggregate {
         ticket: u64,
         items: String,
         until_ms: u64,
@@ -121,18 +121,18 @@ impl Channel {
     /// Whether data waits.
     pub(super) fn is_holding(&self) -> bool {
         let extras = self.extras.as_ref();
-        extras.is_some_and(|extras| extras.pending.is_some() || extras.asked.is_some())
+        extras.is_some_and(|extras| extras.pending.is_some() || extras.aggregation.is_some())
     }
 
-    pub(super) fn may_publish(&mut self, now_ms: u64, rule: &Rule) -> bool {
+    pub(super) fn may_publish(&mut self, now_ms: u64, rule: &ChannelRule) -> bool {
         let Some(rate) = rule.publish_rate else {
             return true;
         };
         let extras = self.extras.get_or_insert_default();
-        let bucket = extras
+        let allowance = extras
             .rate
-            .get_or_insert_with(|| Bucket::full(rate, now_ms));
-        bucket.take(rate, now_ms)
+            .get_or_insert_with(|| RateAllowance::full(rate, now_ms));
+        allowance.take(rate, now_ms)
     }
 
     pub(super) fn conflate(
@@ -151,7 +151,7 @@ impl Channel {
                 extras.next_ms = now_ms.saturating_add(conflation.interval_ms.max(1));
                 return Conflated::Now;
             }
-            extras.pending = Some(Held {
+            extras.pending = Some(HeldData {
                 data: Pending::new(data),
                 first: at,
                 last: at,
@@ -172,19 +172,19 @@ impl Channel {
     }
 
     /// What waited long enough, with which the next interval begins.
-    pub(super) fn take_due(&mut self, now_ms: u64, rule: &Rule) -> Due {
+    pub(super) fn take_due(&mut self, now_ms: u64, rule: &ChannelRule) -> DueAction {
         let Some(extras) = &mut self.extras else {
-            return Due::Nothing;
+            return DueAction::Nothing;
         };
-        if let Some(asked) = extras.asked.take_if(|asked| now_ms >= asked.until_ms) {
-            let Asked { newest, last, .. } = *asked;
-            return Due::Send(newest, last);
+        if let Some(asked) = extras.aggregation.take_if(|asked| now_ms >= asked.until_ms) {
+            let PendingAggregation { newest, last, .. } = *asked;
+            return DueAction::Send(newest, last);
         }
-        if now_ms < extras.next_ms || extras.asked.is_some() {
-            return Due::Nothing;
+        if now_ms < extras.next_ms || extras.aggregation.is_some() {
+            return DueAction::Nothing;
         }
         let Some(pending) = extras.pending.take() else {
-            return Due::Nothing;
+            return DueAction::Nothing;
         };
         let interval_ms = rule
             .conflation
@@ -193,34 +193,34 @@ impl Channel {
         let Some(Mode::Aggregate { patience_ms }) =
             rule.conflation.map(|conflation| conflation.mode)
         else {
-            return Due::Send(pending.data.into_text(), pending.last);
+            return DueAction::Send(pending.data.into_text(), pending.last);
         };
-        extras.ask(pending, now_ms.saturating_add(patience_ms.max(1)))
+        extras.begin_aggregation(pending, now_ms.saturating_add(patience_ms.max(1)))
     }
 
     /// When what waits is due, if nothing else is waited for.
     pub(super) fn pending_due(&self) -> Option<u64> {
         let extras = self.extras.as_ref()?;
-        let is_due = extras.pending.is_some() && extras.asked.is_none();
+        let is_due = extras.pending.is_some() && extras.aggregation.is_none();
         is_due.then_some(extras.next_ms)
     }
 
     /// What was made of data with this ticket, if it is still waited for: the newest of that data, and its place in
     /// the order.
-    pub(super) fn take_asked(&mut self, ticket: u64) -> Option<(String, u64)> {
+    pub(super) fn take_aggregation(&mut self, ticket: u64) -> Option<(String, u64)> {
         let extras = self.extras.as_mut()?;
-        let asked = extras.asked.take_if(|asked| asked.ticket == ticket)?;
-        let Asked { newest, last, .. } = *asked;
+        let asked = extras.aggregation.take_if(|asked| asked.ticket == ticket)?;
+        let PendingAggregation { newest, last, .. } = *asked;
         Some((newest, last))
     }
 
     /// Up to where a new subscriber knows everything that it is not given.
-    pub(super) fn standing(&self, order: Option<&Order>) -> u64 {
+    pub(super) fn standing(&self, order: Option<&SharedOrder>) -> u64 {
         let Some(order) = order else {
             return self.offset;
         };
         let extras = self.extras.as_ref();
-        let first = extras.and_then(|extras| match (&extras.asked, &extras.pending) {
+        let first = extras.and_then(|extras| match (&extras.aggregation, &extras.pending) {
             (Some(asked), _) => Some(asked.first),
             (None, pending) => pending.as_ref().map(|held| held.first),
         });
@@ -236,7 +236,7 @@ impl Channel {
         self.history = None;
         if let Some(extras) = &mut self.extras {
             extras.pending = None;
-            extras.asked = None;
+            extras.aggregation = None;
             extras.newest = None;
         }
     }
@@ -248,7 +248,7 @@ impl Channel {
         extras.newest.replace(Before { offset, data })
     }
 
-    pub(super) fn join(&mut self, subscriber: Subscriber<'_>, rule: &Rule) {
+    pub(super) fn join(&mut self, subscriber: Subscriber<'_>, rule: &ChannelRule) {
         self.subscribers += 1;
         self.loops |= 1 << (subscriber.event_loop % super::LOOPS_MAX);
         if let Some(user) = subscriber.user.filter(|_| rule.has_presence) {
@@ -281,10 +281,10 @@ impl Channel {
     pub(super) fn missed(
         &mut self,
         now_ms: u64,
-        rule: &Rule,
+        rule: &ChannelRule,
         since: Option<Position>,
-        order: Option<&Order>,
-    ) -> (Vec<Arc<Message>>, Option<bool>) {
+        order: Option<&SharedOrder>,
+    ) -> (Vec<Arc<HubMessage>>, Option<bool>) {
         let history = self.history.as_mut().map(|history| {
             history.prune(now_ms, &rule.history);
             &**history
@@ -321,29 +321,29 @@ impl Extras {
             pending.last = at;
             return Conflated::Held { due: None };
         }
-        self.pending = Some(Held {
+        self.pending = Some(HeldData {
             data: Pending::new(data),
             first: at,
             last: at,
         });
         // What is waited for says when it is there.
-        let due = self.asked.is_none().then(|| now_ms.max(self.next_ms));
+        let due = self.aggregation.is_none().then(|| now_ms.max(self.next_ms));
         Conflated::Held { due }
     }
 
     /// Somebody is asked to make one of what waited.
-    fn ask(&mut self, pending: Held, until_ms: u64) -> Due {
-        self.asks += 1;
+    fn begin_aggregation(&mut self, pending: HeldData, until_ms: u64) -> DueAction {
+        self.aggregations += 1;
         let (items, newest) = pending.data.into_all();
-        self.asked = Some(Box::new(Asked {
-            ticket: self.asks,
+        self.aggregation = Some(Box::new(PendingAggregation {
+            ticket: self.aggregations,
             first: pending.first,
             last: pending.last,
             newest,
             until_ms,
         }));
-        Due::Ask {
-            ticket: self.asks,
+        DueAction::Aggregate {
+            ticket: self.aggregations,
             items,
             until_ms,
         }

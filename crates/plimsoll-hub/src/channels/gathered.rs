@@ -56,7 +56,7 @@ impl Channels {
         let ChannelRef { slot, .. } = gathered.channel;
         self.get(gathered.channel)?;
         let channel = &mut self.slots[slot as usize];
-        let (newest, at) = channel.take_asked(gathered.ticket)?;
+        let (newest, at) = channel.take_aggregation(gathered.ticket)?;
         let len_max = self.rules.get(channel.rule).data_len_max;
         self.expect_pending(slot);
         let text = match made {

@@ -16,7 +16,7 @@ pub struct Presence {
 
 /// What there is to see of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ChannelStats {
     /// Its name.
     pub name: String,
     /// How many subscribe to it.
@@ -30,8 +30,8 @@ pub struct Seen {
 }
 
 impl Channel {
-    pub(super) fn seen(&self) -> Seen {
-        Seen {
+    pub(super) fn stats(&self) -> ChannelStats {
+        ChannelStats {
             name: self.name.to_string(),
             subscribers: self.subscribers,
             messages: self.messages,
@@ -74,7 +74,7 @@ impl Channels {
 
     /// The channels with most subscribers, at most so many, those first that have more; with how many, and the offset of
     /// the newest message.
-    pub fn largest(&self, count: usize) -> Vec<Seen> {
+    pub fn largest(&self, count: usize) -> Vec<ChannelStats> {
         let mut all: Vec<(u32, usize)> = self
             .slots
             .iter()
@@ -82,11 +82,11 @@ impl Channels {
             .collect();
         let count = count.min(all.len());
         if count > 0 && count < all.len() {
-            all.select_nth_unstable_by(count - 1, |one, other| other.cmp(one));
+            all.select_nth_unstable_by(count - 1, |entry, other| other.cmp(entry));
         }
         all.truncate(count);
-        all.sort_unstable_by(|one, other| other.cmp(one));
-        let seen = all.into_iter().map(|(_, slot)| self.slots[slot].seen());
-        seen.collect()
+        all.sort_unstable_by(|entry, other| other.cmp(entry));
+        let stats = all.into_iter().map(|(_, slot)| self.slots[slot].stats());
+        stats.collect()
     }
 }

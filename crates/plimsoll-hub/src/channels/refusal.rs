@@ -2,14 +2,14 @@
 
 use thiserror::Error;
 
-use crate::pattern::NameFault;
+use crate::pattern::ChannelNameError;
 
 /// Why something was not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Refusal {
+pub enum HubRefusal {
     /// No channel may have this name.
     #[error(transparent)]
-    Name(#[from] NameFault),
+    Name(#[from] ChannelNameError),
     /// There are as many channels as may be.
     #[error("there are as many channels as there may be")]
     TooManyChannels,
@@ -45,13 +45,13 @@ pub enum Refusal {
     Unanswered,
     /// The client does not wait for answers.
     #[error("too much waits for the application; wait for its answers")]
-    TooManyAsked,
+    TooManyPending,
     /// No application takes messages.
     #[error("this hub hands no messages to an application")]
-    NotHeard,
+    NoMessageHook,
     /// What hubs share is away.
     #[error("what the hubs share is away, so nothing is published; try again later")]
-    Away,
+    SharedLogUnavailable,
     /// What hubs share went away while it took the message.
     #[error("what the hubs share went away meanwhile: the message may have been published, or not")]
     Unsure,

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use super::{Channels, Position, Published, Refusal, check_json};
-use crate::message::Message;
+use super::{Channels, HubRefusal, Position, Published, check_json};
+use crate::message::HubMessage;
 use crate::pattern::check_name;
 
 /// Highest place: what JavaScript reads exactly.
@@ -16,7 +16,7 @@ pub(super) const OFFSET_MAX: u64 = (1 << 53) - 1;
 
 /// How far a shard is in the order.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct SharedOrder {
     /// Its life, which is never used twice.
     pub(super) epoch: u64,
     /// The last place that is read.
@@ -25,7 +25,7 @@ pub(super) struct Order {
     pub(super) forgotten: u64,
 }
 
-impl Order {
+impl SharedOrder {
     /// A channel is forgotten whose newest message was here.
     pub(super) fn forget(&mut self, offset: u64) {
         self.forgotten = self.forgotten.max(offset);
@@ -38,7 +38,7 @@ impl Channels {
     pub fn begin_anew(&mut self, position: Position) {
         let Position { epoch, offset } = position;
         let is_first = self.order.is_none();
-        self.order = Some(Order {
+        self.order = Some(SharedOrder {
             epoch,
             at: offset,
             forgotten: offset,
@@ -47,15 +47,15 @@ impl Channels {
             channel.begin_anew(offset);
         }
         self.history_bytes = 0;
-        self.untold = if is_first { usize::MAX } else { 0 };
+        self.next_notice_slot = if is_first { usize::MAX } else { 0 };
     }
 
     /// What the subscribers of one more channel are told since [`Channels::begin_anew`].
     pub fn next_notice(&mut self) -> Option<Published> {
         let order = self.order.as_ref()?;
-        while self.untold < self.slots.capacity() {
-            let index = self.untold;
-            self.untold += 1;
+        while self.next_notice_slot < self.slots.capacity() {
+            let index = self.next_notice_slot;
+            self.next_notice_slot += 1;
             let Some(channel) = self.slots.get(index).filter(|channel| channel.loops() != 0) else {
                 continue;
             };
@@ -65,7 +65,7 @@ impl Channels {
                 offset: channel.offset,
             };
             let reference = self.reference(u32::try_from(index).ok()?);
-            let notice = Message::notice(reference, &self.slots[index].name, position);
+            let notice = HubMessage::notice(reference, &self.slots[index].name, position);
             return Some(Published::Sent(Arc::new(notice), loops));
         }
         None
@@ -89,7 +89,7 @@ impl Channels {
     ///
     /// # Errors
     /// When the name, the data or the rate is not one that may be.
-    pub fn examine(&mut self, now_ms: u64, name: &str, data: &str) -> Result<(), Refusal> {
+    pub fn examine(&mut self, now_ms: u64, name: &str, data: &str) -> Result<(), HubRefusal> {
         self.check(name, data)?;
         if self.rules.of(name).publish_rate.is_none() {
             return Ok(());
@@ -113,7 +113,7 @@ impl Channels {
         name: &str,
         data: &str,
         at: u64,
-    ) -> Result<Published, Refusal> {
+    ) -> Result<Published, HubRefusal> {
         self.advance(at);
         check_name(name)?;
         check_json(data)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{ChannelRef, Position};
-use crate::message::Message;
+use crate::message::HubMessage;
 
 /// What a new subscriber is told and given.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct Subscription {
     /// Up to where it then knows everything.
     pub position: Position,
     /// What it is given now.
-    pub missed: Vec<Arc<Message>>,
+    pub missed: Vec<Arc<HubMessage>>,
     /// Whether that is everything since it was there last; `None` if it did not say when that was.
     pub is_recovered: Option<bool>,
 }

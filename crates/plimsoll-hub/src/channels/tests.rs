@@ -4,11 +4,11 @@ use crate::pattern::Pattern;
 use crate::rate::Rate;
 use crate::rules::HistoryLimits;
 
-fn with(rule: Rule, limits: Limits) -> Channels {
+fn with(rule: ChannelRule, limits: ChannelLimits) -> Channels {
     Channels::new(Rules::new(Vec::new(), rule), limits, (1, 2), 1000, (0, 1))
 }
 
-const ROOMY: Limits = Limits {
+const ROOMY: ChannelLimits = ChannelLimits {
     channels_max: 100,
     history_bytes_max: 1 << 20,
 };
@@ -18,7 +18,7 @@ const LOOP: Subscriber<'static> = Subscriber {
     user: Some("eve"),
 };
 
-fn text(published: Result<Published, Refusal>) -> String {
+fn text(published: Result<Published, HubRefusal>) -> String {
     match published {
         Ok(Published::Sent(message, loops)) => {
             let value: serde_json::Value = serde_json::from_slice(message.text()).unwrap();
@@ -33,7 +33,7 @@ fn text(published: Result<Published, Refusal>) -> String {
 
 #[test]
 fn messages_are_numbered_and_go_where_somebody_listens() {
-    let mut channels = with(Rule::default(), ROOMY);
+    let mut channels = with(ChannelRule::default(), ROOMY);
     assert_eq!(
         text(channels.publish(0, "a", " {\"x\": 1} ")),
         "1 {\"x\":1} 0"
@@ -55,13 +55,13 @@ fn messages_are_numbered_and_go_where_somebody_listens() {
 
 #[test]
 fn nobody_and_no_history_means_no_channel() {
-    let rule = Rule {
+    let rule = ChannelRule {
         history: HistoryLimits {
             messages_max: 0,
             bytes_max: 0,
             age_ms_max: 0,
         },
-        ..Rule::default()
+        ..ChannelRule::default()
     };
     let mut channels = with(rule, ROOMY);
     assert_eq!(text(channels.publish(0, "a", "1")), "unheard");
@@ -70,7 +70,7 @@ fn nobody_and_no_history_means_no_channel() {
 
 #[test]
 fn a_channel_ends_with_its_history_and_never_returns() {
-    let mut channels = with(Rule::default(), ROOMY);
+    let mut channels = with(ChannelRule::default(), ROOMY);
     text(channels.publish(0, "a", "1"));
     let first = channels.find("a").unwrap();
     assert_eq!(channels.next_due(), Some(60_000));
@@ -91,26 +91,26 @@ fn a_channel_ends_with_its_history_and_never_returns() {
 
 #[test]
 fn what_comes_too_soon_is_held() {
-    let rule = Rule {
+    let rule = ChannelRule {
         conflation: Some(Conflation {
             interval_ms: 100,
             mode: Mode::Newest,
         }),
-        ..Rule::default()
+        ..ChannelRule::default()
     };
     let mut channels = with(rule, ROOMY);
-    let mut said = Vec::new();
+    let mut outcomes = Vec::new();
     for at in 0..25 {
         let now = at * 10;
         while let Some(published) = channels.tick(now) {
-            said.push((now, text(Ok(published))));
+            outcomes.push((now, text(Ok(published))));
         }
         if let published @ Ok(Published::Sent(..)) = channels.publish(now, "a", &at.to_string()) {
-            said.push((now, text(published)));
+            outcomes.push((now, text(published)));
         }
     }
     let expected = [(0, "1 0 0"), (100, "2 9 0"), (200, "3 19 0")];
-    assert_eq!(said, expected.map(|(at, text)| (at, text.to_owned())));
+    assert_eq!(outcomes, expected.map(|(at, text)| (at, text.to_owned())));
     // The last one is not forgotten.
     assert_eq!(text(Ok(channels.tick(300).unwrap())), "4 24 0");
     assert!(channels.tick(300).is_none());
@@ -118,11 +118,11 @@ fn what_comes_too_soon_is_held() {
 
 #[test]
 fn histories_share_a_budget() {
-    let limits = Limits {
+    let limits = ChannelLimits {
         channels_max: 100,
         history_bytes_max: 3000,
     };
-    let mut channels = with(Rule::default(), limits);
+    let mut channels = with(ChannelRule::default(), limits);
     for n in 0..200 {
         text(channels.publish(0, ["a", "b", "c"][n % 3], &format!("\"{}\"", "x".repeat(n))));
         assert!(channels.history_bytes() <= 3000);
@@ -144,7 +144,7 @@ fn histories_share_a_budget() {
 
 #[test]
 fn limits_are_kept() {
-    let rule = Rule {
+    let rule = ChannelRule {
         subscribers_max: 1,
         data_len_max: 10,
         publish_rate: Some(Rate {
@@ -154,9 +154,9 @@ fn limits_are_kept() {
         has_presence: true,
         replayed: 1,
         pattern: Pattern::new("*"),
-        ..Rule::default()
+        ..ChannelRule::default()
     };
-    let limits = Limits {
+    let limits = ChannelLimits {
         channels_max: 2,
         ..ROOMY
     };
@@ -164,17 +164,17 @@ fn limits_are_kept() {
     let subscription = channels.subscribe(0, "a", None, LOOP).unwrap();
     assert_eq!(
         channels.subscribe(0, "a", None, LOOP).unwrap_err(),
-        Refusal::TooManySubscribers
+        HubRefusal::TooManySubscribers
     );
     assert_eq!(
         text(channels.publish(0, "a", "\"0123456789\"")),
         "the data is longer than 10 bytes"
     );
-    let said: Vec<_> = (0..3)
+    let outcomes: Vec<_> = (0..3)
         .map(|_| text(channels.publish(0, "a", "1")))
         .collect();
     assert_eq!(
-        said,
+        outcomes,
         [
             "1 1 8",
             "2 1 8",
@@ -189,7 +189,7 @@ fn limits_are_kept() {
     );
     assert_eq!(
         channels.subscribe(0, "c", None, LOOP).unwrap_err(),
-        Refusal::TooManyChannels
+        HubRefusal::TooManyChannels
     );
     let present: Vec<_> = channels.present(subscription.channel).collect();
     assert_eq!(present, [("eve", 1)]);
@@ -202,7 +202,7 @@ fn limits_are_kept() {
 
 #[test]
 fn the_largest_channels_are_seen() {
-    let mut channels = with(Rule::default(), ROOMY);
+    let mut channels = with(ChannelRule::default(), ROOMY);
     assert!(channels.largest(3).is_empty());
     for (name, subscribers) in [("a", 1), ("b", 5), ("c", 0), ("d", 3), ("e", 2)] {
         for _ in 0..subscribers {
@@ -211,18 +211,25 @@ fn the_largest_channels_are_seen() {
         text(channels.publish(0, name, "1"));
         text(channels.publish(0, name, "2"));
     }
-    let seen = channels.largest(3);
-    let names: Vec<_> = seen.iter().map(|channel| channel.name.as_str()).collect();
+    let largest = channels.largest(3);
+    let names: Vec<_> = largest
+        .iter()
+        .map(|channel| channel.name.as_str())
+        .collect();
     assert_eq!(names, ["b", "d", "e"]);
     assert_eq!(
-        (seen[0].subscribers, seen[0].messages, seen[0].deliveries),
+        (
+            largest[0].subscribers,
+            largest[0].messages,
+            largest[0].deliveries
+        ),
         (5, 2, 10)
     );
-    assert!(seen[0].history_bytes > 0);
+    assert!(largest[0].history_bytes > 0);
     assert_eq!(channels.largest(100).len(), 5);
-    let rule = Rule {
+    let rule = ChannelRule {
         has_presence: true,
-        ..Rule::default()
+        ..ChannelRule::default()
     };
     let mut channels = with(rule, ROOMY);
     for user in ["eve", "adam", "eve", "lilith"] {
@@ -232,10 +239,10 @@ fn the_largest_channels_are_seen() {
         };
         channels.subscribe(0, "a", None, subscriber).unwrap();
     }
-    let seen = channels.presence("a", 2);
+    let presence = channels.presence("a", 2);
     let users = vec![("adam".to_owned(), 1), ("eve".to_owned(), 2)];
     assert_eq!(
-        (seen.subscribers, seen.users, seen.is_whole),
+        (presence.subscribers, presence.users, presence.is_whole),
         (4, Some(users), false)
     );
     assert!(channels.presence("a", 3).is_whole);
@@ -243,12 +250,12 @@ fn the_largest_channels_are_seen() {
 
 #[test]
 fn other_rules_hold_from_now_on() {
-    let mut channels = with(Rule::default(), ROOMY);
+    let mut channels = with(ChannelRule::default(), ROOMY);
     for data in ["1", "2"] {
         text(channels.publish(0, "a", data));
     }
     let first = channels.find("a").unwrap();
-    let forgetful = Rule {
+    let forgetful = ChannelRule {
         history: HistoryLimits {
             messages_max: 0,
             bytes_max: 0,
@@ -258,13 +265,13 @@ fn other_rules_hold_from_now_on() {
             interval_ms: 100,
             mode: Mode::Newest,
         }),
-        ..Rule::default()
+        ..ChannelRule::default()
     };
     channels.follow(Rules::new(Vec::new(), forgetful), ROOMY);
     assert_eq!(channels.history_bytes(), 0);
     assert_eq!(text(channels.publish(10, "a", "3")), "3 3 0");
     assert_eq!(text(channels.publish(20, "a", "4")), "held");
-    let little = Limits {
+    let little = ChannelLimits {
         history_bytes_max: 10,
         ..ROOMY
     };
@@ -291,7 +298,7 @@ fn other_rules_hold_from_now_on() {
 
 #[test]
 fn who_comes_and_goes_again_and_again_leaves_nothing_due() {
-    let mut channels = with(Rule::default(), ROOMY);
+    let mut channels = with(ChannelRule::default(), ROOMY);
     channels.publish(0, "a", "1").unwrap();
     for _ in 0..10_000 {
         let subscription = channels.subscribe(1, "a", None, LOOP).unwrap();

@@ -2,20 +2,20 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_import::log::{Format, Options, Replay, ReplayRows, Tally};
+use plimsoll_import::log::{LogFileFormat, Options, Replay, ReplayRows, LogTally};
 
-const FORMATS: [Option<Format>; 6] = [
+const FORMATS: [Option<LogFileFormat>; 6] = [
     None,
-    Some(Format::Nginx),
-    Some(Format::Apache),
-    Some(Format::Haproxy),
-    Some(Format::Cloudfront),
-    Some(Format::Json),
+    Some(LogFileFormat::Nginx),
+    Some(LogFileFormat::Apache),
+    Some(LogFileFormat::Haproxy),
+    Some(LogFileFormat::Cloudfront),
+    Some(LogFileFormat::Json),
 ];
 
 fuzz_target!(|input: (u8, bool, &[u8])| {
     let (format, with_unsafe, text) = input;
-    let mut tally = Tally::new(Options {
+    let mut tally = LogTally::new(Options {
         format: FORMATS[usize::from(format) % FORMATS.len()],
         with_unsafe,
         ..Options::default()

@@ -5,13 +5,15 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
-use crate::recording::{Exchange, Field, Kind, Payload, kind_of, media_type_of};
+use crate::recording::{
+    FormField, Payload, RecordedExchange, ResourceKind, kind_of, media_type_of,
+};
 
 /// Longest answer looked into for values, bytes.
 const CONTENT_LEN_MAX: usize = 8 << 20;
 
 /// Reads an entry, or says in a few words what is wrong with it.
-pub(super) fn read(entry: &Value) -> Result<Exchange, String> {
+pub(super) fn read(entry: &Value) -> Result<RecordedExchange, String> {
     let request = &entry["request"];
     let response = &entry["response"];
     let method = request["method"]
@@ -38,7 +40,7 @@ pub(super) fn read(entry: &Value) -> Result<Exchange, String> {
         .unwrap_or_default();
     let status = status(&response["status"]);
     let kind = kind(entry, method, &headers, status, &media_type, &url);
-    Ok(Exchange {
+    Ok(RecordedExchange {
         started_ms: started_ms(&entry["startedDateTime"]),
         lasted_ms: entry["time"]
             .as_f64()
@@ -144,12 +146,12 @@ fn kind(
     status: u16,
     media_type: &str,
     url: &Url,
-) -> Kind {
+) -> ResourceKind {
     if matches!(url.scheme(), "ws" | "wss") {
-        return Kind::Other;
+        return ResourceKind::Other;
     }
     let guess = kind_of(method, headers, status, media_type);
-    if guess == Kind::Other {
+    if guess == ResourceKind::Other {
         return guess;
     }
     match entry["_resourceType"].as_str() {
@@ -158,9 +160,13 @@ fn kind(
             let framed = headers.iter().any(|(name, value)| {
                 name.eq_ignore_ascii_case("sec-fetch-dest") && value.contains("frame")
             });
-            if framed { Kind::Call } else { Kind::Document }
+            if framed {
+                ResourceKind::Call
+            } else {
+                ResourceKind::Document
+            }
         }
-        Some("xhr" | "fetch") => Kind::Call,
+        Some("xhr" | "fetch") => ResourceKind::Call,
         Some(
             "websocket"
             | "eventsource"
@@ -168,11 +174,11 @@ fn kind(
             | "preflight"
             | "cspviolationreport"
             | "csp-violation-report",
-        ) => Kind::Other,
+        ) => ResourceKind::Other,
         Some(
             "stylesheet" | "script" | "image" | "font" | "media" | "manifest" | "texttrack"
             | "imageset",
-        ) => Kind::Resource,
+        ) => ResourceKind::Resource,
         _ => guess,
     }
 }
@@ -203,7 +209,7 @@ fn payload(post: &Value, headers: &[(String, String)]) -> Option<Payload> {
     })
 }
 
-fn fields(post: &Value, media_type: &str, text: Option<&str>) -> Vec<Field> {
+fn fields(post: &Value, media_type: &str, text: Option<&str>) -> Vec<FormField> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         // Without the text, what a recorder lists is all there is.
         return listed(post);
@@ -216,19 +222,19 @@ fn fields(post: &Value, media_type: &str, text: Option<&str>) -> Vec<Field> {
 }
 
 /// Fields of `application/x-www-form-urlencoded`, decoded.
-pub(super) fn decode_form(text: &str) -> Vec<Field> {
+pub(super) fn decode_form(text: &str) -> Vec<FormField> {
     form_urlencoded::parse(text.trim().as_bytes())
-        .map(|(name, value)| Field {
+        .map(|(name, value)| FormField {
             name: name.into_owned(),
             value: value.into_owned(),
-            ..Field::default()
+            ..FormField::default()
         })
         .collect()
 }
 
-fn listed(post: &Value) -> Vec<Field> {
+fn listed(post: &Value) -> Vec<FormField> {
     let field = |value: &Value| {
-        Some(Field {
+        Some(FormField {
             name: value["name"].as_str()?.to_owned(),
             value: value["value"].as_str().unwrap_or_default().to_owned(),
             file_name: value["fileName"].as_str().map(str::to_owned),

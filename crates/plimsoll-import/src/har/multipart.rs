@@ -1,14 +1,17 @@
 //! Fields of a `multipart/form-data` body (RFC 7578) that was recorded as text.
 
-use crate::recording::Field;
+use crate::recording::FormField;
 
 /// The parts of `text`; none if it is not what its media type says.
-pub(super) fn fields(media_type: &str, text: &str) -> Vec<Field> {
+pub(super) fn fields(media_type: &str, text: &str) -> Vec<FormField> {
     let Some(boundary) = boundary(media_type) else {
         return Vec::new();
     };
     let mark = format!("--{boundary}");
-    text.split(mark.as_str()).skip(1).filter_map(part).collect()
+    text.split(mark.as_str())
+        .skip(1)
+        .filter_map(parse_part)
+        .collect()
 }
 
 fn boundary(media_type: &str) -> Option<&str> {
@@ -23,7 +26,7 @@ fn boundary(media_type: &str) -> Option<&str> {
     (!value.is_empty()).then_some(value)
 }
 
-fn part(text: &str) -> Option<Field> {
+fn parse_part(text: &str) -> Option<FormField> {
     let text = text
         .strip_prefix("\r\n")
         .or_else(|| text.strip_prefix('\n'))?;
@@ -34,9 +37,9 @@ fn part(text: &str) -> Option<Field> {
         .strip_suffix("\r\n")
         .or_else(|| value.strip_suffix('\n'))
         .unwrap_or(value);
-    let mut field = Field {
+    let mut field = FormField {
         value: value.to_owned(),
-        ..Field::default()
+        ..FormField::default()
     };
     let mut named = false;
     for line in head.lines() {

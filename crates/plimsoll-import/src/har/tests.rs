@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::journey;
-use crate::recording::Kind;
+use crate::recording::ResourceKind;
 
 fn entry(fields: &str) -> String {
     format!(
@@ -16,21 +16,21 @@ fn har(entries: &str) -> String {
     )
 }
 
-fn fault(text: &str) -> String {
+fn error_text(text: &str) -> String {
     read(text).unwrap_err().to_string()
 }
 
 #[test]
 fn what_is_no_har_is_told_with_its_place() {
     assert!(
-        fault("{\n\"log\": [").contains("line 2, column 8: not JSON"),
+        error_text("{\n\"log\": [").contains("line 2, column 8: not JSON"),
         "{}",
-        fault("{\n\"log\": [")
+        error_text("{\n\"log\": [")
     );
-    assert!(fault("[]").contains("log.entries"));
-    assert!(fault(&har("")).contains("nothing was recorded"));
-    assert!(fault(&har("{}")).contains("request.method"));
-    assert!(fault("").contains("not JSON"));
+    assert!(error_text("[]").contains("log.entries"));
+    assert!(error_text(&har("")).contains("nothing was recorded"));
+    assert!(error_text(&har("{}")).contains("request.method"));
+    assert!(error_text("").contains("not JSON"));
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn one_bad_entry_does_not_lose_the_others() {
     let recording = read(&text).unwrap();
     assert_eq!(recording.exchanges.len(), 1);
     assert_eq!(
-        recording.faults,
+        recording.problems,
         ["log.entries[1] left out: `data:` is not asked over the network"]
     );
     assert_eq!(recording.recorder, "Maker 1");
@@ -54,7 +54,10 @@ fn content_may_be_packed_and_a_mark_may_stand_in_front() {
     let text = format!("\u{feff}{}", har(&entry(content)));
     let exchange = &read(&text).unwrap().exchanges[0];
     assert_eq!(exchange.content.as_deref(), Some("été"));
-    assert_eq!((exchange.status, exchange.kind), (200, Kind::Document));
+    assert_eq!(
+        (exchange.status, exchange.kind),
+        (200, ResourceKind::Document)
+    );
 }
 
 #[test]

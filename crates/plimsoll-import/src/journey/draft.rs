@@ -7,22 +7,22 @@ mod value;
 
 use url::Url;
 
-use super::finder::{Finder, Kept};
+use super::finder::{PlannedCapture, ValueFinder};
 use super::fold::{self, Action, Folded};
 use super::secrets::Secrets;
 use super::sift::Sifted;
-use crate::looks;
-use crate::recording::Exchange;
-use crate::yaml::{Entry, Node};
+use crate::heuristics;
+use crate::recording::RecordedExchange;
+use crate::yaml::{YamlEntry, YamlNode};
 
-pub(super) use value::Value;
+pub(super) use value::PlanValue;
 
 /// All that is to be written of the actions.
 pub(super) struct Drafted {
     /// One per action.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<StepDraft>,
     /// What is kept of each action's answer.
-    pub(super) kept: Vec<Vec<Kept>>,
+    pub(super) captures: Vec<Vec<PlannedCapture>>,
     /// Variables of the environment that the plan needs.
     pub(super) variables: Vec<String>,
     /// Whether the recording began with cookies of earlier visits.
@@ -31,12 +31,12 @@ pub(super) struct Drafted {
 
 /// One step.
 #[derive(Default)]
-pub(super) struct Step {
+pub(super) struct StepDraft {
     pub(super) method: String,
     pub(super) url: String,
     pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Option<Entry>,
-    pub(super) expect: Vec<Entry>,
+    pub(super) body: Option<YamlEntry>,
+    pub(super) expect: Vec<YamlEntry>,
     pub(super) resources: Vec<String>,
     /// What a person should look at, one sentence each.
     pub(super) notes: Vec<String>,
@@ -48,7 +48,7 @@ pub(super) struct Step {
 
 /// Where a value stands in a request.
 #[derive(Clone, Copy)]
-pub(super) struct Site<'a> {
+pub(super) struct ValueLocation<'a> {
     /// Kind of place, for comments.
     pub(super) what: &'static str,
     pub(super) name: &'a str,
@@ -56,25 +56,25 @@ pub(super) struct Site<'a> {
 
 /// What is known while requests are gone through in order.
 struct Drafter<'a> {
-    finder: Finder<'a>,
+    finder: ValueFinder<'a>,
     secrets: Secrets,
     target: &'a Url,
     /// Number of the action at hand.
     at: usize,
     /// When the request at hand began.
     started_ms: Option<f64>,
-    step: Step,
+    step: StepDraft,
 }
 
 pub(super) fn draft(sifted: &Sifted<'_>, folded: &Folded) -> Drafted {
     let exchanges = &sifted.exchanges;
     let mut drafter = Drafter {
-        finder: Finder::new(exchanges, &folded.actions),
+        finder: ValueFinder::new(exchanges, &folded.actions),
         secrets: Secrets::default(),
         target: &sifted.target,
         at: 0,
         started_ms: None,
-        step: Step::default(),
+        step: StepDraft::default(),
     };
     let mut steps = Vec::with_capacity(folded.actions.len());
     for (at, action) in folded.actions.iter().enumerate() {
@@ -85,7 +85,7 @@ pub(super) fn draft(sifted: &Sifted<'_>, folded: &Folded) -> Drafted {
     Drafted {
         steps,
         variables: drafter.secrets.variables().map(str::to_owned).collect(),
-        kept: drafter.finder.into_kept(),
+        captures: drafter.finder.into_captures(),
         began_with_cookies: exchanges
             .first()
             .is_some_and(|first| first.header("cookie").is_some_and(|held| !held.is_empty())),
@@ -93,7 +93,7 @@ pub(super) fn draft(sifted: &Sifted<'_>, folded: &Folded) -> Drafted {
 }
 
 impl Drafter<'_> {
-    fn draft(&mut self, exchanges: &[&Exchange], action: &Action) {
+    fn draft(&mut self, exchanges: &[&RecordedExchange], action: &Action) {
         let exchange = exchanges[action.first];
         self.started_ms = exchange.started_ms;
         self.step.method = exchange.method.to_ascii_lowercase();
@@ -125,7 +125,7 @@ impl Drafter<'_> {
     fn url(&mut self, url: &Url) -> String {
         let mut text = self.origin(url);
         let mut before = "path";
-        for (index, segment) in looks::path_without_secrets(url.path())
+        for (index, segment) in heuristics::path_without_secrets(url.path())
             .split('/')
             .enumerate()
         {
@@ -141,10 +141,10 @@ impl Drafter<'_> {
             return text;
         };
         text.push('?');
-        for part in query.split_inclusive(['&', ';']) {
-            let pair = part.trim_end_matches(['&', ';']);
+        for chunk in query.split_inclusive(['&', ';']) {
+            let pair = chunk.trim_end_matches(['&', ';']);
             text.push_str(&self.pair(pair));
-            text.push_str(&part[pair.len()..]);
+            text.push_str(&chunk[pair.len()..]);
         }
         text
     }
@@ -158,16 +158,20 @@ impl Drafter<'_> {
             _ => (segment, ""),
         };
         let decoded = value::percent_decoded(stem);
-        if !looks::is_id_segment(&decoded) {
-            return looks::literal(segment);
+        if !heuristics::is_id_segment(&decoded) {
+            return heuristics::literal(segment);
         }
         let name = format!("{}_id", before.trim_end_matches('s'));
-        let site = Site {
+        let site = ValueLocation {
             what: "path after",
             name: &name,
         };
         let found = self.value(site, &decoded);
-        format!("{}{}", found.in_url(stem, &decoded), looks::literal(ending))
+        format!(
+            "{}{}",
+            found.in_url(stem, &decoded),
+            heuristics::literal(ending)
+        )
     }
 
     fn pair(&mut self, pair: &str) -> String {
@@ -177,18 +181,18 @@ impl Drafter<'_> {
         };
         let decoded = value::form_decoded(raw);
         let label = name.map_or_else(|| "query".to_owned(), value::form_decoded);
-        let site = Site {
+        let site = ValueLocation {
             what: "query parameter",
             name: &label,
         };
         let found = if self.is_clock(&decoded) {
-            Value::Expression("now_ms()".to_owned())
+            PlanValue::Expression("now_ms()".to_owned())
         } else {
             self.value(site, &decoded)
         };
         let text = found.in_url(raw, &decoded);
         match name {
-            Some(name) => format!("{}={text}", looks::literal(name)),
+            Some(name) => format!("{}={text}", heuristics::literal(name)),
             None => text,
         }
     }
@@ -208,10 +212,10 @@ impl Drafter<'_> {
     /// A URL without holes.
     fn plain_url(&self, url: &Url) -> String {
         let mut text = self.origin(url);
-        text.push_str(&looks::literal(url.path()));
+        text.push_str(&heuristics::literal(url.path()));
         if let Some(query) = url.query() {
             text.push('?');
-            text.push_str(&looks::literal(query));
+            text.push_str(&heuristics::literal(query));
         }
         text
     }
@@ -226,16 +230,16 @@ impl Drafter<'_> {
 }
 
 /// What the answer must be, where it is not simply good.
-fn expectations(exchange: &Exchange, target: &Url) -> Vec<Entry> {
+fn expectations(exchange: &RecordedExchange, target: &Url) -> Vec<YamlEntry> {
     // The plan's user comes without what a browser had kept: it gets the whole answer.
     if matches!(exchange.status, 200 | 206 | 304) {
         return Vec::new();
     }
-    let mut found = vec![Entry::new("status", Node::plain(exchange.status))];
+    let mut found = vec![YamlEntry::new("status", YamlNode::plain(exchange.status))];
     if let Some(to) = exchange.redirect()
         && to.origin() == target.origin()
     {
-        let steady = Exchange {
+        let steady = RecordedExchange {
             url: to.clone(),
             ..exchange.clone()
         };
@@ -244,9 +248,9 @@ fn expectations(exchange: &Exchange, target: &Url) -> Vec<Entry> {
                 .query()
                 .map(|query| format!("?{query}"))
                 .unwrap_or_default();
-            found.push(Entry::new(
+            found.push(YamlEntry::new(
                 "location",
-                Node::text(looks::literal(&format!("{}{query}", to.path()))),
+                YamlNode::text(heuristics::literal(&format!("{}{query}", to.path()))),
             ));
         }
     }

@@ -11,12 +11,12 @@ use std::cell::OnceCell;
 use scraper::Html;
 use serde_json::Value;
 
-use crate::recording::Exchange;
+use crate::recording::RecordedExchange;
 
 /// A way to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) way: Way,
+pub(super) struct Extraction {
+    pub(super) way: ValueLocator,
     /// Which of several, from 1.
     pub(super) pick: usize,
     /// The value stands there with entities, and is sent without.
@@ -25,7 +25,7 @@ pub(super) struct Found {
 
 /// How a value is taken out of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ValueLocator {
     Css { selector: String, attribute: String },
     Json(String),
     Header(String),
@@ -33,8 +33,8 @@ pub(super) enum Way {
     Regex(String),
 }
 
-impl Found {
-    fn first(way: Way) -> Self {
+impl Extraction {
+    fn first(way: ValueLocator) -> Self {
         Self {
             way,
             pick: 1,
@@ -44,17 +44,20 @@ impl Found {
 }
 
 /// An answer that is looked into, taken apart once.
-pub(super) struct Answer<'a> {
-    exchange: &'a Exchange,
+pub(super) struct ParsedResponse<'a> {
+    exchange: &'a RecordedExchange,
     /// Cookies set on the way to it: (name, value).
     cookies: Vec<(String, String)>,
     html: OnceCell<Html>,
     json: OnceCell<Option<Value>>,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> ParsedResponse<'a> {
     /// The answer at the end of `chain`, the last of which is `exchange`.
-    pub(super) fn new(exchange: &'a Exchange, chain: impl Iterator<Item = &'a Exchange>) -> Self {
+    pub(super) fn new(
+        exchange: &'a RecordedExchange,
+        chain: impl Iterator<Item = &'a RecordedExchange>,
+    ) -> Self {
         Self {
             exchange,
             cookies: chain.flat_map(cookies).collect(),
@@ -64,14 +67,14 @@ impl<'a> Answer<'a> {
     }
 
     /// The best way to `value`, if it is there.
-    pub(super) fn find(&self, value: &str) -> Option<Found> {
+    pub(super) fn find(&self, value: &str) -> Option<Extraction> {
         self.in_body_structure(value)
             .or_else(|| self.in_cookies(value))
             .or_else(|| self.in_headers(value))
             .or_else(|| pattern::find(self.exchange.content.as_deref()?, value))
     }
 
-    fn in_body_structure(&self, value: &str) -> Option<Found> {
+    fn in_body_structure(&self, value: &str) -> Option<Extraction> {
         let content = self.exchange.content.as_deref()?;
         let media_type = self.exchange.media_type.as_str();
         let starts_as_json = content.trim_start().starts_with(['{', '[']);
@@ -94,12 +97,12 @@ impl<'a> Answer<'a> {
         None
     }
 
-    fn in_cookies(&self, value: &str) -> Option<Found> {
+    fn in_cookies(&self, value: &str) -> Option<Extraction> {
         let (name, _) = self.cookies.iter().find(|(_, held)| held == value)?;
-        Some(Found::first(Way::Cookie(name.clone())))
+        Some(Extraction::first(ValueLocator::Cookie(name.clone())))
     }
 
-    fn in_headers(&self, value: &str) -> Option<Found> {
+    fn in_headers(&self, value: &str) -> Option<Extraction> {
         const GENERIC: [&str; 8] = [
             "set-cookie",
             "date",
@@ -118,12 +121,12 @@ impl<'a> Answer<'a> {
                 let name = name.to_ascii_lowercase();
                 (held == value && !GENERIC.contains(&name.as_str())).then_some(name)
             })?;
-        Some(Found::first(Way::Header(name)))
+        Some(Extraction::first(ValueLocator::Header(name)))
     }
 }
 
 /// Cookies that an answer sets.
-fn cookies(exchange: &Exchange) -> Vec<(String, String)> {
+fn cookies(exchange: &RecordedExchange) -> Vec<(String, String)> {
     let cookie = |line: &str| {
         let (name, value) = line.split(';').next()?.split_once('=')?;
         Some((

@@ -2,23 +2,23 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::extract::{Answer, Found};
+use super::extract::{Extraction, ParsedResponse};
 use super::fold::Action;
-use crate::looks;
-use crate::recording::Exchange;
+use crate::heuristics;
+use crate::recording::RecordedExchange;
 
 /// A value kept of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct PlannedCapture {
     pub(super) name: String,
-    pub(super) found: Found,
+    pub(super) found: Extraction,
 }
 
 /// Looks for values in the answers of earlier actions, and notes what has to be captured there.
-pub(super) struct Finder<'a> {
-    answers: Vec<Answer<'a>>,
+pub(super) struct ValueFinder<'a> {
+    answers: Vec<ParsedResponse<'a>>,
     /// What is kept of each action's answer.
-    kept: Vec<Vec<Kept>>,
+    captures: Vec<Vec<PlannedCapture>>,
     /// Values found: where, and the expression that stands for them.
     known: HashMap<String, (usize, String)>,
     /// Values not found in the answers before this action.
@@ -28,18 +28,18 @@ pub(super) struct Finder<'a> {
     names: HashSet<String>,
 }
 
-impl<'a> Finder<'a> {
-    pub(super) fn new(exchanges: &[&'a Exchange], actions: &[Action]) -> Self {
+impl<'a> ValueFinder<'a> {
+    pub(super) fn new(exchanges: &[&'a RecordedExchange], actions: &[Action]) -> Self {
         let answer = |action: &Action| {
             let chain = std::iter::once(&action.first).chain(&action.followed);
-            Answer::new(
+            ParsedResponse::new(
                 exchanges[action.last()],
                 chain.map(|&index| exchanges[index]),
             )
         };
         Self {
             answers: actions.iter().map(answer).collect(),
-            kept: vec![Vec::new(); actions.len()],
+            captures: vec![Vec::new(); actions.len()],
             known: HashMap::new(),
             searched: HashMap::new(),
             typed: HashSet::new(),
@@ -49,7 +49,7 @@ impl<'a> Finder<'a> {
 
     /// The expression that stands for `value` in a request of action `at`, if an earlier answer holds it.
     pub(super) fn expression(&mut self, at: usize, name: &str, value: &str) -> Option<String> {
-        if !looks::is_worth_looking_for(name, value) || self.typed.contains(value) {
+        if !heuristics::is_extraction_candidate(name, value) || self.typed.contains(value) {
             return None;
         }
         if let Some((source, expression)) = self.known.get(value) {
@@ -67,7 +67,7 @@ impl<'a> Finder<'a> {
         } else {
             slot.clone()
         };
-        self.kept[source].push(Kept { name: slot, found });
+        self.captures[source].push(PlannedCapture { name: slot, found });
         self.known
             .insert(value.to_owned(), (source, expression.clone()));
         Some(expression)
@@ -75,23 +75,23 @@ impl<'a> Finder<'a> {
 
     /// Remembers a value that a request sends as it stands.
     pub(super) fn note_typed(&mut self, value: &str) {
-        if value.chars().count() >= looks::VALUE_LENGTH_MIN {
+        if value.chars().count() >= heuristics::VALUE_LENGTH_MIN {
             self.typed.insert(value.to_owned());
         }
     }
 
     /// What is kept of each action's answer.
-    pub(super) fn into_kept(self) -> Vec<Vec<Kept>> {
-        self.kept
+    pub(super) fn into_captures(self) -> Vec<Vec<PlannedCapture>> {
+        self.captures
     }
 
     fn free_name(&mut self, hint: &str) -> String {
-        let wish = looks::slot_name(hint);
-        let numbered = (2_usize..).map(|number| format!("{wish}_{number}"));
-        let name = std::iter::once(wish.clone())
+        let base = heuristics::slot_name(hint);
+        let numbered = (2_usize..).map(|number| format!("{base}_{number}"));
+        let name = std::iter::once(base.clone())
             .chain(numbered)
             .find(|name| !self.names.contains(name))
-            .unwrap_or(wish);
+            .unwrap_or(base);
         self.names.insert(name.clone());
         name
     }

@@ -1,7 +1,7 @@
 //! Which requests are one step: redirects with what they lead to, pages with what they need.
 
-use crate::looks;
-use crate::recording::{Exchange, Kind};
+use crate::heuristics;
+use crate::recording::{RecordedExchange, ResourceKind};
 
 /// A pause shorter than this is the browser's, not a person's, milliseconds.
 const THINK_MIN_MS: f64 = 500.0;
@@ -38,7 +38,7 @@ pub(super) struct Folded {
     pub(super) resources_left_out: usize,
 }
 
-pub(super) fn fold(exchanges: &[&Exchange]) -> Folded {
+pub(super) fn fold(exchanges: &[&RecordedExchange]) -> Folded {
     let mut taken = vec![false; exchanges.len()];
     let mut folded = Folded {
         actions: Vec::new(),
@@ -52,7 +52,7 @@ pub(super) fn fold(exchanges: &[&Exchange]) -> Folded {
             continue;
         }
         let exchange = exchanges[index];
-        if exchange.kind == Kind::Resource && folded.take_resource(exchanges, index) {
+        if exchange.kind == ResourceKind::Resource && folded.take_resource(exchanges, index) {
             // What a redirect of a resource leads to is asked for by nobody else.
             follow(exchanges, index, &mut taken);
             continue;
@@ -62,7 +62,7 @@ pub(super) fn fold(exchanges: &[&Exchange]) -> Folded {
             first: index,
             followed,
             resources: Vec::new(),
-            is_document: exchange.kind == Kind::Document,
+            is_document: exchange.kind == ResourceKind::Document,
             think_ms: None,
         });
     }
@@ -74,7 +74,7 @@ pub(super) fn fold(exchanges: &[&Exchange]) -> Folded {
 }
 
 /// Indexes of the requests that follow the redirects of `index`.
-fn follow(exchanges: &[&Exchange], index: usize, taken: &mut [bool]) -> Vec<usize> {
+fn follow(exchanges: &[&RecordedExchange], index: usize, taken: &mut [bool]) -> Vec<usize> {
     let mut followed: Vec<usize> = Vec::new();
     let mut at = index;
     while let Some(target) = exchanges[at].redirect() {
@@ -99,7 +99,7 @@ fn follow(exchanges: &[&Exchange], index: usize, taken: &mut [bool]) -> Vec<usiz
 
 impl Folded {
     /// Puts a resource to its page; false if there is none.
-    fn take_resource(&mut self, exchanges: &[&Exchange], index: usize) -> bool {
+    fn take_resource(&mut self, exchanges: &[&RecordedExchange], index: usize) -> bool {
         let exchange = exchanges[index];
         let documents = || {
             self.actions
@@ -125,7 +125,7 @@ impl Folded {
     }
 
     /// A form whose answer leads to a page with resources becomes two steps: the form, and the page.
-    fn split_pages_after_forms(&mut self, exchanges: &[&Exchange]) {
+    fn split_pages_after_forms(&mut self, exchanges: &[&RecordedExchange]) {
         let mut actions = Vec::with_capacity(self.actions.len());
         for mut action in std::mem::take(&mut self.actions) {
             let first = exchanges[action.first];
@@ -157,13 +157,13 @@ impl Folded {
         self.actions = actions;
     }
 
-    fn set_thinks(&mut self, exchanges: &[&Exchange]) {
+    fn set_thinks(&mut self, exchanges: &[&RecordedExchange]) {
         let mut busy_until = f64::NEG_INFINITY;
         for at in 0..self.actions.len() {
             let action = &self.actions[at];
             let started = exchanges[action.first].started_ms.unwrap_or(0.0);
             let gap = started - busy_until;
-            let parts = action
+            let members = action
                 .followed
                 .iter()
                 .chain(&action.resources)
@@ -173,8 +173,8 @@ impl Folded {
                 .actions
                 .get(at + 1)
                 .and_then(|next| exchanges[next.first].started_ms);
-            for &part in parts {
-                let exchange = exchanges[part];
+            for &member in members {
+                let exchange = exchanges[member];
                 let is_before =
                     |next: f64| exchange.started_ms.is_some_and(|started| started < next);
                 if next.is_none_or(is_before)
@@ -191,11 +191,15 @@ impl Folded {
 }
 
 /// Whether a URL says the same thing each time.
-pub(super) fn is_steady(exchange: &Exchange) -> bool {
-    let path = exchange.url.path().split('/').any(looks::is_id_segment);
+pub(super) fn is_steady(exchange: &RecordedExchange) -> bool {
+    let path = exchange
+        .url
+        .path()
+        .split('/')
+        .any(heuristics::is_id_segment);
     let query = exchange
         .url
         .query_pairs()
-        .any(|(name, value)| looks::is_worth_looking_for(&name, &value));
+        .any(|(name, value)| heuristics::is_extraction_candidate(&name, &value));
     !path && !query
 }

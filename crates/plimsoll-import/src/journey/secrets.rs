@@ -8,17 +8,17 @@ pub(super) struct Secrets {
 
 impl Secrets {
     /// The expression that stands for the secret `value`, in a variable named after `wish`.
-    pub(super) fn expression(&mut self, wish: &str, value: &str) -> String {
+    pub(super) fn expression(&mut self, hint: &str, value: &str) -> String {
         if let Some(known) = self.expression_of(value) {
             return known;
         }
-        let wish = crate::looks::slot_name(wish).to_ascii_uppercase();
+        let base = crate::heuristics::slot_name(hint).to_ascii_uppercase();
         let is_free = |name: &str| self.known.iter().all(|(_, other)| other != name);
-        let numbered = (2..).map(|number| format!("{wish}_{number}"));
-        let name = std::iter::once(wish.clone())
+        let numbered = (2..).map(|number| format!("{base}_{number}"));
+        let name = std::iter::once(base.clone())
             .chain(numbered)
             .find(|name| is_free(name))
-            .unwrap_or(wish);
+            .unwrap_or(base);
         self.known.push((value.to_owned(), name.clone()));
         format!("env('{name}')")
     }

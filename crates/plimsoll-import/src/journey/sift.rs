@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use url::{Origin, Url};
 
 use super::{JourneyError, Options};
-use crate::recording::{Exchange, Kind, Recording};
+use crate::recording::{RecordedExchange, Recording, ResourceKind};
 
 /// Most hosts named in a comment.
 const HOSTS_NAMED_MAX: usize = 20;
@@ -15,7 +15,7 @@ pub(super) struct Sifted<'a> {
     /// The site: its origin with path `/`.
     pub(super) target: Url,
     /// Requests that the plan repeats, in order.
-    pub(super) exchanges: Vec<&'a Exchange>,
+    pub(super) exchanges: Vec<&'a RecordedExchange>,
     /// What was left out, one sentence each.
     pub(super) left_out: Vec<String>,
 }
@@ -33,10 +33,10 @@ pub(super) fn sift<'a>(
         cached: 0,
         unspeakable: BTreeMap::new(),
     };
-    for host in &recording.unseen_hosts {
+    for host in &recording.unrecorded_hosts {
         *sieve.foreign.entry(host.clone()).or_default() += 1;
     }
-    let mut exchanges: Vec<&Exchange> = Vec::new();
+    let mut exchanges: Vec<&RecordedExchange> = Vec::new();
     for exchange in &recording.exchanges {
         let is_again = exchange.from_cache
             && exchanges
@@ -73,8 +73,8 @@ pub(super) fn sift<'a>(
 
 /// The origin of the first page that was shown, else of the first request.
 fn target(recording: &Recording, options: &Options) -> Option<Url> {
-    let shown = |exchange: &&Exchange| {
-        exchange.kind == Kind::Document && (200..300).contains(&exchange.status)
+    let shown = |exchange: &&RecordedExchange| {
+        exchange.kind == ResourceKind::Document && (200..300).contains(&exchange.status)
     };
     let of_recording = || {
         let exchanges = &recording.exchanges;
@@ -84,7 +84,7 @@ fn target(recording: &Recording, options: &Options) -> Option<Url> {
             .or_else(|| {
                 exchanges
                     .iter()
-                    .find(|exchange| exchange.kind == Kind::Document)
+                    .find(|exchange| exchange.kind == ResourceKind::Document)
             })
             .or_else(|| exchanges.first())?;
         Some(&first.url)
@@ -108,12 +108,12 @@ struct Sieve<'a> {
 }
 
 impl Sieve<'_> {
-    fn keeps(&mut self, exchange: &Exchange) -> bool {
+    fn keeps(&mut self, exchange: &RecordedExchange) -> bool {
         if !self.is_ours(&exchange.url) {
             *self.foreign.entry(authority(&exchange.url)).or_default() += 1;
             return false;
         }
-        if exchange.kind == Kind::Other {
+        if exchange.kind == ResourceKind::Other {
             let what = match (exchange.status, exchange.method.as_str()) {
                 (_, "OPTIONS") => "preflights",
                 (101, _) => "WebSockets",

@@ -1,13 +1,13 @@
 //! The plan file of a journey, with comments on what was left out and guessed.
 
-use super::draft::{Drafted, Step};
-use super::extract::Way;
-use super::finder::Kept;
+use super::draft::{Drafted, StepDraft};
+use super::extract::ValueLocator;
+use super::finder::PlannedCapture;
 use super::fold::{Action, Folded};
 use super::sift::Sifted;
 use crate::Imported;
 use crate::recording::Recording;
-use crate::yaml::{self, Entry, Item, Node};
+use crate::yaml::{self, YamlEntry, YamlItem, YamlNode};
 
 /// Shortest load that is written, seconds.
 const HOLD_MIN_S: f64 = 60.0;
@@ -20,7 +20,7 @@ pub(super) fn write(
 ) -> Imported {
     let split = once_ends(&drafted.steps);
     let mut notes = sifted.left_out.clone();
-    notes.extend(recording.faults.iter().cloned());
+    notes.extend(recording.problems.iter().cloned());
     if !folded.has_timings {
         notes.push("the recording has no timings (`startedDateTime`): the plan has no think times, add `think: 2s` where people read".to_owned());
     }
@@ -56,10 +56,10 @@ pub(super) fn write(
     top.extend(notes.iter().cloned());
     let target = sifted.target.as_str().trim_end_matches('/');
     let entries = [
-        Entry::new("target", Node::text(target)),
-        Entry::new(
+        YamlEntry::new("target", YamlNode::text(target)),
+        YamlEntry::new(
             "journeys",
-            Node::Map(vec![Entry::new(
+            YamlNode::Map(vec![YamlEntry::new(
                 "recorded",
                 journey(folded, drafted, split),
             )]),
@@ -81,7 +81,7 @@ fn header(recording: &Recording) -> String {
 }
 
 /// Number of leading steps that a user takes once: up to the login, if something follows and nobody logs out.
-fn once_ends(steps: &[Step]) -> usize {
+fn once_ends(steps: &[StepDraft]) -> usize {
     let Some(login) = steps
         .iter()
         .position(|step| step.logs_in && step.method != "get")
@@ -97,29 +97,35 @@ fn once_ends(steps: &[Step]) -> usize {
     }
 }
 
-fn journey(folded: &Folded, drafted: &Drafted, split: usize) -> Node {
-    let mut once: Vec<Item> = Vec::new();
-    let mut steps: Vec<Item> = Vec::new();
+fn journey(folded: &Folded, drafted: &Drafted, split: usize) -> YamlNode {
+    let mut once: Vec<YamlItem> = Vec::new();
+    let mut steps: Vec<YamlItem> = Vec::new();
     for (at, ((action, step), kept)) in folded
         .actions
         .iter()
         .zip(&drafted.steps)
-        .zip(&drafted.kept)
+        .zip(&drafted.captures)
         .enumerate()
     {
         let list = if at < split { &mut once } else { &mut steps };
         if let Some(think) = action.think_ms {
-            list.push(Node::Map(vec![Entry::new("think", Node::plain(think_time(think)))]).into());
+            list.push(
+                YamlNode::Map(vec![YamlEntry::new(
+                    "think",
+                    YamlNode::plain(think_time(think)),
+                )])
+                .into(),
+            );
         }
         list.push(step_item(action, step, kept));
     }
     let mut entries = Vec::new();
     if !once.is_empty() {
         let note = "Each user logs in once; what follows is repeated.".to_owned();
-        entries.push(Entry::new("once", Node::List(once)).with_notes([note]));
+        entries.push(YamlEntry::new("once", YamlNode::List(once)).with_notes([note]));
     }
-    entries.push(Entry::new("steps", Node::List(steps)));
-    Node::Map(entries)
+    entries.push(YamlEntry::new("steps", YamlNode::List(steps)));
+    YamlNode::Map(entries)
 }
 
 /// Milliseconds as people write them: to a tenth of a second, whole seconds from ten on.
@@ -133,69 +139,72 @@ fn think_time(ms: f64) -> String {
     }
 }
 
-fn step_item(action: &Action, step: &Step, kept: &[Kept]) -> Item {
+fn step_item(action: &Action, step: &StepDraft, kept: &[PlannedCapture]) -> YamlItem {
     let is_page = !step.resources.is_empty();
     let key = if is_page {
         "page"
     } else {
         step.method.as_str()
     };
-    let mut entries = vec![Entry::new(key, Node::text(&step.url))];
+    let mut entries = vec![YamlEntry::new(key, YamlNode::text(&step.url))];
     if !step.headers.is_empty() {
         let headers = step
             .headers
             .iter()
-            .map(|(name, value)| Entry::new(name, Node::text(value)));
-        entries.push(Entry::new("headers", Node::Map(headers.collect())));
+            .map(|(name, value)| YamlEntry::new(name, YamlNode::text(value)));
+        entries.push(YamlEntry::new("headers", YamlNode::Map(headers.collect())));
     }
     entries.extend(step.body.clone());
     if !action.followed.is_empty() {
-        entries.push(Entry::new("follow", Node::plain(action.followed.len())));
+        entries.push(YamlEntry::new(
+            "follow",
+            YamlNode::plain(action.followed.len()),
+        ));
     }
     if !step.expect.is_empty() {
-        entries.push(Entry::new("expect", Node::Map(step.expect.clone())));
+        entries.push(YamlEntry::new("expect", YamlNode::Map(step.expect.clone())));
     }
     if !kept.is_empty() {
-        entries.push(Entry::new(
+        entries.push(YamlEntry::new(
             "capture",
-            Node::Map(kept.iter().map(capture).collect()),
+            YamlNode::Map(kept.iter().map(capture).collect()),
         ));
     }
     if is_page {
-        let resources = step.resources.iter().map(Node::text);
-        entries.push(Entry::new("resources", Node::list(resources)));
+        let resources = step.resources.iter().map(YamlNode::text);
+        entries.push(YamlEntry::new("resources", YamlNode::list(resources)));
     }
-    Item {
+    YamlItem {
         notes: step.notes.clone(),
-        value: Node::Map(entries),
+        value: YamlNode::Map(entries),
     }
 }
 
-fn capture(kept: &Kept) -> Entry {
+fn capture(kept: &PlannedCapture) -> YamlEntry {
     let mut ways = match &kept.found.way {
-        Way::Css {
+        ValueLocator::Css {
             selector,
             attribute,
         } => vec![
-            Entry::new("css", Node::text(selector)),
-            Entry::new("attribute", Node::text(attribute)),
+            YamlEntry::new("css", YamlNode::text(selector)),
+            YamlEntry::new("attribute", YamlNode::text(attribute)),
         ],
-        Way::Json(path) => vec![Entry::new("json", Node::text(path))],
-        Way::Header(name) => vec![Entry::new("header", Node::text(name))],
-        Way::Cookie(name) => vec![Entry::new("cookie", Node::text(name))],
-        Way::Regex(pattern) if kept.found.pick == 1 => {
-            return Entry::new(&kept.name, Node::text(pattern));
+        ValueLocator::Json(path) => vec![YamlEntry::new("json", YamlNode::text(path))],
+        ValueLocator::Header(name) => vec![YamlEntry::new("header", YamlNode::text(name))],
+        ValueLocator::Cookie(name) => vec![YamlEntry::new("cookie", YamlNode::text(name))],
+        ValueLocator::Regex(pattern) if kept.found.pick == 1 => {
+            return YamlEntry::new(&kept.name, YamlNode::text(pattern));
         }
-        Way::Regex(pattern) => vec![Entry::new("regex", Node::text(pattern))],
+        ValueLocator::Regex(pattern) => vec![YamlEntry::new("regex", YamlNode::text(pattern))],
     };
     if kept.found.pick > 1 {
-        ways.push(Entry::new("pick", Node::plain(kept.found.pick)));
+        ways.push(YamlEntry::new("pick", YamlNode::plain(kept.found.pick)));
     }
-    Entry::new(&kept.name, Node::Map(ways))
+    YamlEntry::new(&kept.name, YamlNode::Map(ways))
 }
 
 /// One user, once: a first run that repeats the recording.
-fn load(sifted: &Sifted<'_>, folded: &Folded) -> Entry {
+fn load(sifted: &Sifted<'_>, folded: &Folded) -> YamlEntry {
     let mut seconds = HOLD_MIN_S;
     if folded.has_timings {
         let starts = sifted
@@ -212,13 +221,13 @@ fn load(sifted: &Sifted<'_>, folded: &Folded) -> Entry {
     }
     // A day at most: a recording that was left open overnight is no reason to hold a run that long.
     let minutes = (seconds.min(86_400.0) / 60.0).ceil();
-    let load = Node::Map(vec![
-        Entry::new("users", Node::plain(1)),
-        Entry::new("hold", Node::plain(format!("{minutes}m"))),
-        Entry::new("iterations", Node::plain(1)),
+    let load = YamlNode::Map(vec![
+        YamlEntry::new("users", YamlNode::plain(1)),
+        YamlEntry::new("hold", YamlNode::plain(format!("{minutes}m"))),
+        YamlEntry::new("iterations", YamlNode::plain(1)),
     ]);
     let note =
         "One user who goes through once; then say how many: { users: 100, within: 1m, hold: 10m }"
             .to_owned();
-    Entry::new("load", load).with_notes([note])
+    YamlEntry::new("load", load).with_notes([note])
 }

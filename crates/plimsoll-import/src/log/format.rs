@@ -6,13 +6,13 @@ mod haproxy;
 mod json;
 mod moment;
 
-pub(crate) use cloudfront::Fields;
+pub(crate) use cloudfront::W3cFields;
 
-use super::line::{Line, LineFault};
+use super::line::{LineError, LogEntry};
 
 /// How a log is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum LogFileFormat {
     /// nginx: `combined`, with further fields behind it or without.
     Nginx,
     /// Apache: `common`, `combined`, `vhost_combined`.
@@ -25,7 +25,7 @@ pub enum Format {
     Json,
 }
 
-impl Format {
+impl LogFileFormat {
     /// As `--format` takes it.
     pub fn name(self) -> &'static str {
         match self {
@@ -56,26 +56,26 @@ impl Format {
 
 /// Reads lines of one format.
 #[derive(Debug)]
-pub(crate) struct Reader {
-    pub(crate) format: Format,
-    fields: Fields,
+pub(crate) struct LineReader {
+    pub(crate) format: LogFileFormat,
+    fields: W3cFields,
 }
 
-impl Reader {
-    pub(crate) fn new(format: Format) -> Self {
+impl LineReader {
+    pub(crate) fn new(format: LogFileFormat) -> Self {
         Self {
             format,
-            fields: Fields::default(),
+            fields: W3cFields::default(),
         }
     }
 
     /// Reads a line; `None` for one that says nothing of a request.
-    pub(crate) fn read<'a>(&mut self, line: &'a str) -> Result<Option<Line<'a>>, LineFault> {
+    pub(crate) fn read<'a>(&mut self, line: &'a str) -> Result<Option<LogEntry<'a>>, LineError> {
         match self.format {
-            Format::Nginx | Format::Apache => combined::read(line).map(Some),
-            Format::Haproxy => haproxy::read(line).map(Some),
-            Format::Cloudfront => self.fields.read(line),
-            Format::Json => json::read(line).map(Some),
+            LogFileFormat::Nginx | LogFileFormat::Apache => combined::read(line).map(Some),
+            LogFileFormat::Haproxy => haproxy::read(line).map(Some),
+            LogFileFormat::Cloudfront => self.fields.read(line),
+            LogFileFormat::Json => json::read(line).map(Some),
         }
     }
 }

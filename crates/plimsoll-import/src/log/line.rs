@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// A request as a log tells it. Texts borrow from the line.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Line<'a> {
+pub struct LogEntry<'a> {
     /// When the request began, or, where a log only says that, ended: milliseconds since 1970.
     pub at_ms: i64,
     /// Whether `at_ms` is the end of the request.
@@ -27,7 +27,7 @@ pub struct Line<'a> {
 
 /// Why a line cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LineFault {
+pub enum LineError {
     /// Something is not where the format has it.
     #[error("no {0}")]
     Missing(&'static str),
@@ -47,7 +47,7 @@ pub enum LineFault {
     NotText,
 }
 
-impl LineFault {
+impl LineError {
     pub(crate) fn invalid(what: &'static str, found: &str) -> Self {
         Self::Invalid {
             what,
@@ -57,23 +57,23 @@ impl LineFault {
 }
 
 /// Method, path and host of a request line such as `GET /home HTTP/1.1`.
-pub(crate) fn request_line(text: &str) -> Result<(&str, &str, Option<&str>), LineFault> {
-    let fault = || LineFault::invalid("the request", text);
+pub(crate) fn request_line(text: &str) -> Result<(&str, &str, Option<&str>), LineError> {
+    let invalid = || LineError::invalid("the request", text);
     let mut words = text.split(' ');
     let method = words
         .next()
         .filter(|method| is_method(method))
-        .ok_or_else(fault)?;
-    let target = words.next().ok_or_else(fault)?;
+        .ok_or_else(invalid)?;
+    let target = words.next().ok_or_else(invalid)?;
     // HAProxy writes a request that it cut off without its version.
     if words
         .next()
         .is_some_and(|version| !version.starts_with("HTTP/"))
         || words.next().is_some()
     {
-        return Err(fault());
+        return Err(invalid());
     }
-    let (path, host) = origin_form(target).ok_or_else(fault)?;
+    let (path, host) = origin_form(target).ok_or_else(invalid)?;
     Ok((method, path, host))
 }
 
@@ -104,9 +104,9 @@ pub(crate) fn is_method(text: &str) -> bool {
             .all(|b| b.is_ascii_uppercase() || b == b'-' || b == b'_')
 }
 
-pub(crate) fn status(text: &str) -> Result<u16, LineFault> {
+pub(crate) fn status(text: &str) -> Result<u16, LineError> {
     text.parse()
         .ok()
         .filter(|status| (100..=999).contains(status) || *status == 0)
-        .ok_or_else(|| LineFault::invalid("the status", text))
+        .ok_or_else(|| LineError::invalid("the status", text))
 }

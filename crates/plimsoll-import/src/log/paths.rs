@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::looks;
+use crate::heuristics;
 
 /// Most paths that are told apart at a time.
 const PATTERNS_MAX: usize = 5_000;
@@ -18,14 +18,14 @@ const SIBLINGS_MIN: usize = 30;
 pub(super) struct Pattern {
     pub(super) method: String,
     /// Literal parts; a hole stands between each two.
-    pub(super) parts: Vec<String>,
+    pub(super) literals: Vec<String>,
     /// Names of the holes.
     pub(super) names: Vec<String>,
 }
 
 /// What is known of a path.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stat {
+pub(super) struct PathStats {
     pub(super) count: u64,
     /// Answers of 400 and more, or none.
     pub(super) bad: u64,
@@ -36,7 +36,7 @@ pub(super) struct Stat {
 /// A bounded table of paths.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
-    table: HashMap<Pattern, Stat>,
+    table: HashMap<Pattern, PathStats>,
     /// Requests of paths that were too rare or too long to be kept.
     pub(super) rare: u64,
     /// Parameters left out because they carry secrets.
@@ -71,7 +71,7 @@ impl Paths {
     }
 
     /// The paths, the most frequent first; names side by side that are one of many are drawn together.
-    pub(super) fn ranked(mut self) -> (Vec<(Pattern, Stat)>, u64) {
+    pub(super) fn ranked(mut self) -> (Vec<(Pattern, PathStats)>, u64) {
         self.merge_siblings();
         let mut ranked: Vec<_> = self.table.into_iter().collect();
         ranked.sort_by(|(a, x), (b, y)| y.count.cmp(&x.count).then_with(|| a.cmp(b)));
@@ -85,7 +85,7 @@ impl Paths {
         let path = path.split('#').next().unwrap_or_default();
         let mut pattern = Pattern {
             method: method.to_owned(),
-            parts: vec![String::new()],
+            literals: vec![String::new()],
             names: Vec::new(),
         };
         let mut values = Vec::new();
@@ -94,7 +94,7 @@ impl Paths {
             if index > 0 {
                 pattern.literal("/");
             }
-            if is_one_of_many(segment) {
+            if is_variable_segment(segment) {
                 pattern.hole(before);
                 values.push(segment.to_owned());
             } else {
@@ -109,7 +109,7 @@ impl Paths {
             .filter(|pair| !pair.is_empty())
         {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            if looks::parameter_is_secret(pair) {
+            if heuristics::parameter_is_secret(pair) {
                 self.secrets += 1;
                 continue;
             }
@@ -169,11 +169,11 @@ impl Paths {
                 .unwrap_or("page");
             let mut merged = Pattern {
                 method,
-                parts: vec![parent.clone()],
+                literals: vec![parent.clone()],
                 names: Vec::new(),
             };
             merged.hole(before);
-            let removed: Vec<(Pattern, Stat)> = children
+            let removed: Vec<(Pattern, PathStats)> = children
                 .into_iter()
                 .filter_map(|child| self.table.remove_entry(&child))
                 .collect();
@@ -201,28 +201,28 @@ impl Paths {
 
 impl Pattern {
     fn literal(&mut self, text: &str) {
-        if let Some(last) = self.parts.last_mut() {
+        if let Some(last) = self.literals.last_mut() {
             last.push_str(text);
         }
     }
 
     fn hole(&mut self, name: &str) {
-        let wish = looks::slot_name(name);
+        let base = heuristics::slot_name(name);
         let free = (2..10_000)
-            .map(|number| format!("{wish}_{number}"))
+            .map(|number| format!("{base}_{number}"))
             .find(|name| !self.names.contains(name))
             .unwrap_or_default();
-        self.names.push(if self.names.contains(&wish) {
+        self.names.push(if self.names.contains(&base) {
             free
         } else {
-            wish
+            base
         });
-        self.parts.push(String::new());
+        self.literals.push(String::new());
     }
 
     /// Folder and last name of a path without holes and query.
     fn parent(&self) -> Option<(&str, &str)> {
-        let [path] = self.parts.as_slice() else {
+        let [path] = self.literals.as_slice() else {
             return None;
         };
         if path.contains('?') {
@@ -235,8 +235,8 @@ impl Pattern {
 
     /// Whether browsers ask for it because of a page.
     pub(super) fn is_asset(&self) -> bool {
-        self.parts.last().is_some_and(|last| {
-            let path = self.parts.concat();
+        self.literals.last().is_some_and(|last| {
+            let path = self.literals.concat();
             is_asset(path.split('?').next().unwrap_or(last))
         })
     }
@@ -244,15 +244,15 @@ impl Pattern {
     /// `GET /article/{id}`.
     pub(super) fn label(&self) -> String {
         let mut label = format!("{} ", self.method);
-        for (index, part) in self.parts.iter().enumerate() {
-            label.push_str(part);
+        for (index, literal) in self.literals.iter().enumerate() {
+            label.push_str(literal);
             if let Some(name) = self
                 .names
                 .get(index)
-                .filter(|_| index + 1 < self.parts.len())
+                .filter(|_| index + 1 < self.literals.len())
             {
                 label.push('{');
-                label.push_str(if part.ends_with('=') { name } else { "id" });
+                label.push_str(if literal.ends_with('=') { name } else { "id" });
                 label.push('}');
             }
         }
@@ -261,12 +261,12 @@ impl Pattern {
 }
 
 /// Whether a segment stands for one thing of many.
-fn is_one_of_many(segment: &str) -> bool {
+fn is_variable_segment(segment: &str) -> bool {
     if segment.is_empty() || is_asset(segment) {
         return false;
     }
     let digits = segment.bytes().filter(u8::is_ascii_digit).count();
-    digits == segment.len() || digits >= 4 || looks::is_id_segment(segment)
+    digits == segment.len() || digits >= 4 || heuristics::is_id_segment(segment)
 }
 
 /// Whether a path ends as files of pages do.

@@ -45,15 +45,15 @@ impl Rates {
     pub(super) fn busiest_hour(&self) -> Option<(i64, i64)> {
         let mut best: Option<(u64, i64)> = None;
         let mut sum = 0;
-        let mut leaving = self.minutes.iter();
-        let mut next_leaving = leaving.next();
+        let mut trailing = self.minutes.iter();
+        let mut next_trailing = trailing.next();
         for (&minute, &count) in &self.minutes {
             sum += count;
-            while let Some((&old, &old_count)) = next_leaving
+            while let Some((&old, &old_count)) = next_trailing
                 && old <= minute - 60
             {
                 sum -= old_count;
-                next_leaving = leaving.next();
+                next_trailing = trailing.next();
             }
             if best.is_none_or(|(most, _)| sum > most) {
                 best = Some((sum, minute));

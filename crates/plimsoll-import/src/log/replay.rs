@@ -6,12 +6,12 @@
 use jiff::Timestamp;
 
 use super::LogError;
-use super::format::Reader;
-use super::tally::Tally;
+use super::format::LineReader;
+use super::tally::LogTally;
 use super::write;
 use crate::Imported;
-use crate::looks;
-use crate::yaml::{self, Entry, Node};
+use crate::heuristics;
+use crate::yaml::{self, YamlEntry, YamlNode};
 
 /// Longest stretch of a log that is repeated, seconds.
 const SECONDS_MAX: i64 = 86_400;
@@ -41,7 +41,7 @@ impl Replay {
 #[derive(Debug)]
 pub struct ReplayRows {
     replay: Replay,
-    reader: Reader,
+    reader: LineReader,
     target: String,
     notes: Vec<String>,
     from_ms: i64,
@@ -59,7 +59,7 @@ impl ReplayRows {
     ///
     /// # Errors
     /// When the log holds no page that could be repeated.
-    pub fn new(tally: &Tally, replay: Replay) -> Result<Self, LogError> {
+    pub fn new(tally: &LogTally, replay: Replay) -> Result<Self, LogError> {
         let nothing = |reason: &str| LogError::NothingUsable {
             lines: tally.read,
             reason: reason.to_owned(),
@@ -77,7 +77,7 @@ impl ReplayRows {
         Ok(Self {
             target: tally.target(&mut notes),
             replay,
-            reader: Reader::new(format),
+            reader: LineReader::new(format),
             notes,
             from_ms,
             to_ms,
@@ -98,13 +98,13 @@ impl ReplayRows {
             return None;
         }
         let line = self.reader.read(text).ok()??;
-        let is_spoken = matches!(line.method.as_ref(), "GET" | "HEAD");
+        let is_replayable = matches!(line.method.as_ref(), "GET" | "HEAD");
         let second = usize::try_from((line.at_ms - self.from_ms).div_euclid(1000)).ok()?;
         if line.at_ms > self.to_ms {
             return None;
         }
         let is_good = (200..400).contains(&line.status);
-        if !is_spoken || !is_good || line.path.contains(char::is_control) {
+        if !is_replayable || !is_good || line.path.contains(char::is_control) {
             self.left_out += 1;
             return None;
         }
@@ -141,18 +141,18 @@ impl ReplayRows {
     /// # Errors
     /// When no request could be repeated, or they are too many to stand in the plan.
     pub fn finish(mut self) -> Result<Imported, LogError> {
-        let fault = |reason: String| LogError::NothingUsable {
+        let unusable = |reason: String| LogError::NothingUsable {
             lines: self.count + self.left_out + self.overflow,
             reason,
         };
         if self.overflow > 0 {
-            return Err(fault(format!(
+            return Err(unusable(format!(
                 "{} requests are more than {ROWS_INLINE_MAX}, too many for the plan itself: give them a file with --rows FILE.csv",
                 self.count + self.overflow
             )));
         }
         if self.count == 0 {
-            return Err(fault(
+            return Err(unusable(
                 "none was answered well and changes nothing".to_owned(),
             ));
         }
@@ -177,51 +177,54 @@ impl ReplayRows {
         })
     }
 
-    fn entries(&self) -> Vec<Entry> {
-        let target = Entry::new("target", Node::text(&self.target));
+    fn entries(&self) -> Vec<YamlEntry> {
+        let target = YamlEntry::new("target", YamlNode::text(&self.target));
         if let Some(file) = &self.replay.rows {
-            let load = Node::Map(vec![
-                Entry::new("replay", Node::text(file)),
-                Entry::new("speed", Node::text(format!("{}x", self.replay.speed))),
+            let load = YamlNode::Map(vec![
+                YamlEntry::new("replay", YamlNode::text(file)),
+                YamlEntry::new("speed", YamlNode::text(format!("{}x", self.replay.speed))),
             ]);
             let note =
                 "Also `window: busiest hour`; the file has the columns at (seconds) and path.";
             return vec![
                 target,
-                Entry::new("load", load).with_notes([note.to_owned()]),
+                YamlEntry::new("load", load).with_notes([note.to_owned()]),
             ];
         }
-        let step = Node::Map(vec![
-            Entry::new("get", Node::text("{{ request.path }}")),
-            Entry::new("label", Node::text("replayed")),
+        let step = YamlNode::Map(vec![
+            YamlEntry::new("get", YamlNode::text("{{ request.path }}")),
+            YamlEntry::new("label", YamlNode::text("replayed")),
         ]);
-        let journey = Node::Map(vec![
-            Entry::new("iterations", Node::plain(1)),
-            Entry::new("cookies", Node::plain(false)),
-            Entry::new("steps", Node::list([step])),
+        let journey = YamlNode::Map(vec![
+            YamlEntry::new("iterations", YamlNode::plain(1)),
+            YamlEntry::new("cookies", YamlNode::plain(false)),
+            YamlEntry::new("steps", YamlNode::list([step])),
         ]);
-        let row = |path: &String| Node::Map(vec![Entry::new("path", Node::text(path))]);
-        let rows = Entry::new("rows", Node::list(self.rows.iter().map(row)));
-        let feed = Node::Map(vec![
-            Entry::new("pick", Node::text("unique")),
-            Entry::new("at_end", Node::text("stop")),
+        let row = |path: &String| YamlNode::Map(vec![YamlEntry::new("path", YamlNode::text(path))]);
+        let rows = YamlEntry::new("rows", YamlNode::list(self.rows.iter().map(row)));
+        let feed = YamlNode::Map(vec![
+            YamlEntry::new("pick", YamlNode::text("unique")),
+            YamlEntry::new("at_end", YamlNode::text("stop")),
             rows,
         ]);
-        let load = Node::Map(vec![
-            Entry::new("spacing", Node::text("even")),
-            Entry::new("phases", Node::list(self.phases())),
+        let load = YamlNode::Map(vec![
+            YamlEntry::new("spacing", YamlNode::text("even")),
+            YamlEntry::new("phases", YamlNode::list(self.phases())),
         ]);
         let note = "Each second of the log is a phase: gaps stay where they were.".to_owned();
         vec![
             target,
-            Entry::new("journeys", Node::Map(vec![Entry::new("replay", journey)])),
-            Entry::new("data", Node::Map(vec![Entry::new("request", feed)])),
-            Entry::new("load", load).with_notes([note]),
+            YamlEntry::new(
+                "journeys",
+                YamlNode::Map(vec![YamlEntry::new("replay", journey)]),
+            ),
+            YamlEntry::new("data", YamlNode::Map(vec![YamlEntry::new("request", feed)])),
+            YamlEntry::new("load", load).with_notes([note]),
         ]
     }
 
     /// Seconds of the log with equal counts side by side are one phase.
-    fn phases(&self) -> Vec<Node> {
+    fn phases(&self) -> Vec<YamlNode> {
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for &count in &self.seconds {
             match runs.last_mut() {
@@ -244,9 +247,9 @@ impl ReplayRows {
             } else {
                 format!("{lasting_ns}ns")
             };
-            Node::Map(vec![
-                Entry::new("rate", Node::plain(write::rate(rate))),
-                Entry::new("for", Node::plain(lasting)),
+            YamlNode::Map(vec![
+                YamlEntry::new("rate", YamlNode::plain(write::rate(rate))),
+                YamlEntry::new("for", YamlNode::plain(lasting)),
             ])
         };
         runs.iter().map(phase).collect()
@@ -256,10 +259,10 @@ impl ReplayRows {
 /// The path without parameters that carry secrets.
 fn without_secrets(path: &str) -> String {
     let (start, query) = path.split_once('?').unwrap_or((path, ""));
-    let start = looks::path_without_secrets(start);
+    let start = heuristics::path_without_secrets(start);
     let pairs = query.split('&');
     let kept: Vec<&str> = pairs
-        .filter(|pair| !looks::parameter_is_secret(pair))
+        .filter(|pair| !heuristics::parameter_is_secret(pair))
         .collect();
     let query = kept.join("&");
     if query.is_empty() {

@@ -12,7 +12,7 @@ const OPEN_MAX: usize = 100_000;
 
 /// A visit that may go on.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenSession {
     /// End of its last page, milliseconds.
     busy_until_ms: i64,
     pages: u32,
@@ -21,7 +21,7 @@ struct Open {
 /// What is known of all visits.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    open: HashMap<u64, Open>,
+    open: HashMap<u64, OpenSession>,
     ended: u64,
     pages: u64,
     /// Visits by number of pages; the last holds all longer ones.
@@ -58,9 +58,9 @@ impl Sessions {
             let pages = open.pages;
             self.end(pages);
         } else if self.open.len() >= OPEN_MAX {
-            self.make_room(started_ms);
+            self.evict(started_ms);
         }
-        let open = Open {
+        let open = OpenSession {
             busy_until_ms: ended_ms,
             pages: 1,
         };
@@ -78,10 +78,10 @@ impl Sessions {
         }
         let quantile = |share: f64| {
             let wanted = self.ended as f64 * share;
-            let mut seen = 0.0;
+            let mut cumulative = 0.0;
             self.lengths.iter().position(|&count| {
-                seen += count as f64;
-                seen >= wanted
+                cumulative += count as f64;
+                cumulative >= wanted
             })
         };
         Some(Summary {
@@ -101,7 +101,7 @@ impl Sessions {
         self.ended += 1;
     }
 
-    fn make_room(&mut self, now_ms: i64) {
+    fn evict(&mut self, now_ms: i64) {
         let mut moments: Vec<i64> = self.open.values().map(|open| open.busy_until_ms).collect();
         moments.sort_unstable();
         // A quarter goes at once, so that this is rare; what is over for good goes anyway.

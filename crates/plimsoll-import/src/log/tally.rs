@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::fit::THINK_MIN_MS;
-use super::format::{Format, Reader};
-use super::line::{Line, LineFault};
+use super::format::{LineReader, LogFileFormat};
+use super::line::{LineError, LogEntry};
 use super::paths::{self, Paths};
 use super::rates::Rates;
 use super::sessions::Sessions;
@@ -20,7 +20,7 @@ const HOSTS_MAX: usize = 1_000;
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Its format; `None` takes that of the first line whose format is plain.
-    pub format: Option<Format>,
+    pub format: Option<LogFileFormat>,
     /// The site's URL.
     pub target: Option<String>,
     /// Take requests of methods that change things too; without their bodies, which no log holds.
@@ -35,14 +35,14 @@ pub struct Unreadable {
     /// How many.
     pub count: u64,
     /// Number of the line, from 1, and fault of the first ones.
-    pub first: Vec<(u64, LineFault)>,
+    pub first: Vec<(u64, LineError)>,
 }
 
 /// What was learnt of the lines so far.
 #[derive(Debug)]
-pub struct Tally {
+pub struct LogTally {
     pub(super) options: Options,
-    reader: Option<Reader>,
+    reader: Option<LineReader>,
     lines: u64,
     pub(super) read: u64,
     unreadable: Unreadable,
@@ -57,11 +57,11 @@ pub struct Tally {
     pub(super) hosts: BTreeMap<String, u64>,
 }
 
-impl Tally {
+impl LogTally {
     /// Nothing is known yet.
     pub fn new(options: Options) -> Self {
         Self {
-            reader: options.format.map(Reader::new),
+            reader: options.format.map(LineReader::new),
             options,
             lines: 0,
             read: 0,
@@ -86,8 +86,8 @@ impl Tally {
             return;
         }
         match std::str::from_utf8(line) {
-            _ if line.len() > LINE_LEN_MAX => self.fault(LineFault::TooLong),
-            Err(_) => self.fault(LineFault::NotText),
+            _ if line.len() > LINE_LEN_MAX => self.record_error(LineError::TooLong),
+            Err(_) => self.record_error(LineError::NotText),
             Ok(line) => self.take_text(line.trim_start_matches('\u{feff}')),
         }
     }
@@ -98,7 +98,7 @@ impl Tally {
     }
 
     /// The format of the log, as far as it is known.
-    pub fn format(&self) -> Option<Format> {
+    pub fn format(&self) -> Option<LogFileFormat> {
         self.reader.as_ref().map(|reader| reader.format)
     }
 
@@ -113,38 +113,38 @@ impl Tally {
         }
     }
 
-    fn fault(&mut self, fault: LineFault) {
+    fn record_error(&mut self, error: LineError) {
         self.unreadable.count += 1;
         if self.unreadable.first.len() < SHOWN_MAX {
-            self.unreadable.first.push((self.lines, fault));
+            self.unreadable.first.push((self.lines, error));
         }
     }
 
     fn take_text(&mut self, text: &str) {
         if self.reader.is_none() {
-            self.reader = Format::of(text).map(Reader::new);
+            self.reader = LogFileFormat::of(text).map(LineReader::new);
         }
         let read = match &mut self.reader {
             Some(reader) => reader.read(text),
             // No format fits: the fault of the most usual one is told.
-            None => Reader::new(Format::Nginx).read(text),
+            None => LineReader::new(LogFileFormat::Nginx).read(text),
         };
         match read {
             Ok(Some(line)) => self.count(&line),
             Ok(None) => {}
-            Err(fault) => self.fault(fault),
+            Err(error) => self.record_error(error),
         }
     }
 
-    fn count(&mut self, line: &Line<'_>) {
+    fn count(&mut self, line: &LogEntry<'_>) {
         self.read += 1;
         let method = line.method.as_ref();
         if !matches!(method, "GET" | "HEAD") {
             if self.unsafe_methods.len() < 50 || self.unsafe_methods.contains_key(method) {
                 *self.unsafe_methods.entry(method.to_owned()).or_default() += 1;
             }
-            let is_spoken = matches!(method, "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS");
-            if !(self.options.with_unsafe && is_spoken) {
+            let is_known_method = matches!(method, "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS");
+            if !(self.options.with_unsafe && is_known_method) {
                 return;
             }
         }
@@ -175,8 +175,8 @@ impl Tally {
     }
 }
 
-impl Tally {
-    fn count_host(&mut self, line: &Line<'_>) {
+impl LogTally {
+    fn count_host(&mut self, line: &LogEntry<'_>) {
         if let Some(host) = &line.host
             && is_host(host)
             && (self.hosts.len() < HOSTS_MAX || self.hosts.contains_key(host.as_ref()))
@@ -187,7 +187,7 @@ impl Tally {
 }
 
 /// How long an answer took; a value that would be longer than any visit is not believed.
-fn lasted_ms(line: &Line<'_>) -> i64 {
+fn lasted_ms(line: &LogEntry<'_>) -> i64 {
     let ms = line.lasted_ms.unwrap_or(0.0);
     #[expect(clippy::cast_possible_truncation, reason = "below the bound")]
     let ms = if (0.0..3_600_000.0).contains(&ms) {

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn tally(options: Options, lines: &[String]) -> Tally {
-    let mut tally = Tally::new(options);
+fn tally(options: Options, lines: &[String]) -> LogTally {
+    let mut tally = LogTally::new(options);
     for line in lines {
         tally.take(line.as_bytes());
     }
@@ -45,7 +45,7 @@ fn visits_mix_and_load_of_a_log() {
     assert_eq!(tally.unreadable().count, 1);
     assert_eq!(
         tally.unreadable().first,
-        [(21, LineFault::Missing("moment in brackets"))]
+        [(21, LineError::Missing("moment in brackets"))]
     );
     insta::assert_snapshot!(tally.finish().unwrap().plan);
 }
@@ -63,10 +63,10 @@ fn strangers_who_look_for_an_open_proxy_do_not_name_the_site() {
             .find(|line| line.starts_with("target:"));
         line.unwrap_or_default().to_owned()
     };
-    let asks = |status| line(3802, "10.0.0.9", "GET http://other.example/ad", status);
+    let request = |status| line(3802, "10.0.0.9", "GET http://other.example/ad", status);
     for status in [200, 302, 404] {
         assert_eq!(
-            target(asks(status)),
+            target(request(status)),
             format!("target: {}", super::write::TARGET_UNKNOWN)
         );
     }
@@ -126,19 +126,19 @@ fn rows_in_a_file_keep_their_moments() {
 
 #[test]
 fn a_log_that_says_nothing_is_an_error_with_its_remedy() {
-    let fault = |lines: &[String]| {
+    let error_text = |lines: &[String]| {
         tally(Options::default(), lines)
             .finish()
             .unwrap_err()
             .to_string()
     };
-    assert!(fault(&[]).contains("empty"));
-    let unreadable = fault(&["x".to_owned(), "y".to_owned()]);
+    assert!(error_text(&[]).contains("empty"));
+    let unreadable = error_text(&["x".to_owned(), "y".to_owned()]);
     assert!(
         unreadable.contains("none of the 2 lines") && unreadable.contains("line 1: no moment"),
         "{unreadable}"
     );
-    assert!(fault(&[line(1, "10.0.0.1", "POST /a", 200)]).contains("--with-unsafe"));
+    assert!(error_text(&[line(1, "10.0.0.1", "POST /a", 200)]).contains("--with-unsafe"));
     let with = Options {
         with_unsafe: true,
         ..Options::default()
@@ -185,7 +185,7 @@ fn think_times_come_back_from_a_log() {
 proptest! {
     #[test]
     fn no_line_panics(lines in prop::collection::vec(".{0,120}", 0..8), format in 0..6_usize) {
-        let format = [None, Some(Format::Nginx), Some(Format::Apache), Some(Format::Haproxy), Some(Format::Cloudfront), Some(Format::Json)][format];
+        let format = [None, Some(LogFileFormat::Nginx), Some(LogFileFormat::Apache), Some(LogFileFormat::Haproxy), Some(LogFileFormat::Cloudfront), Some(LogFileFormat::Json)][format];
         let _ = tally(Options { format, ..Options::default() }, &lines).finish();
     }
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::paths::{Pattern, Stat};
+use super::paths::{PathStats, Pattern};
 use super::rates::Stretch;
 use super::sessions::Summary;
-use super::tally::Tally;
+use super::tally::LogTally;
 use super::{LogError, Replay};
 use crate::Imported;
-use crate::looks;
-use crate::yaml::{self, Entry, Item, Node};
+use crate::heuristics;
+use crate::yaml::{self, YamlEntry, YamlItem, YamlNode};
 
 /// Most paths that a plan asks for.
 const PATHS_MAX: usize = 200;
@@ -18,8 +18,8 @@ const PATHS_MAX: usize = 200;
 const HOST_SHARE_MIN: u64 = 10;
 pub(super) const TARGET_UNKNOWN: &str = "https://example.invalid";
 
-pub(super) fn write(mut tally: Tally) -> Result<Imported, LogError> {
-    fault_of(&tally)?;
+pub(super) fn write(mut tally: LogTally) -> Result<Imported, LogError> {
+    check_usable(&tally)?;
     let mut notes = tally.left_out();
     let target = tally.target(&mut notes);
     let summary = tally.sessions.summary();
@@ -42,13 +42,18 @@ pub(super) fn write(mut tally: Tally) -> Result<Imported, LogError> {
     let visit = visit(&tally, summary, &pages, &assets, &mut feeds);
     let iterations = iterations(summary);
     let mut entries = vec![
-        Entry::new("target", Node::text(target)),
-        Entry::new("journeys", Node::Map(vec![Entry::new("visitor", visit)])),
+        YamlEntry::new("target", YamlNode::text(target)),
+        YamlEntry::new(
+            "journeys",
+            YamlNode::Map(vec![YamlEntry::new("visitor", visit)]),
+        ),
     ];
     if !feeds.entries.is_empty() {
-        entries.push(Entry::new("data", Node::Map(feeds.entries)).with_notes([
-            "Values that the log holds, each as often as it is asked for.".to_owned(),
-        ]));
+        entries.push(
+            YamlEntry::new("data", YamlNode::Map(feeds.entries)).with_notes([
+                "Values that the log holds, each as often as it is asked for.".to_owned(),
+            ]),
+        );
     }
     let stretches = tally.rates.stretches(from_ms, to_ms);
     entries.push(load(
@@ -60,7 +65,7 @@ pub(super) fn write(mut tally: Tally) -> Result<Imported, LogError> {
     let mut top = vec![format!(
         "A log of {} requests ({}) as a plan: {} pages of {} visits, {} files of pages.",
         tally.read,
-        tally.format().map_or("nginx", super::Format::name),
+        tally.format().map_or("nginx", super::LogFileFormat::name),
         tally.pages,
         summary.count,
         tally.assets
@@ -73,7 +78,7 @@ pub(super) fn write(mut tally: Tally) -> Result<Imported, LogError> {
 }
 
 /// Why there is nothing to write.
-fn fault_of(tally: &Tally) -> Result<(), LogError> {
+fn check_usable(tally: &LogTally) -> Result<(), LogError> {
     if tally.read > 0 && tally.pages + tally.assets > 0 {
         return Ok(());
     }
@@ -93,18 +98,18 @@ fn fault_of(tally: &Tally) -> Result<(), LogError> {
         });
     }
     match tally.unreadable().first.first() {
-        Some((number, fault)) => Err(LogError::NothingReadable {
+        Some((number, error)) => Err(LogError::NothingReadable {
             lines: tally.unreadable().count,
             format: tally
                 .format()
-                .map_or("any known format", super::Format::name),
-            first: format!("line {number}: {fault}"),
+                .map_or("any known format", super::LogFileFormat::name),
+            first: format!("line {number}: {error}"),
         }),
         None => Err(LogError::Empty),
     }
 }
 
-impl Tally {
+impl LogTally {
     fn left_out(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let changing: u64 = self.unsafe_methods.values().sum();
@@ -162,7 +167,7 @@ impl Tally {
     }
 }
 
-type Ranked = Vec<(Pattern, Stat)>;
+type Ranked = Vec<(Pattern, PathStats)>;
 
 /// The most frequent paths that were answered, pages and files of pages apart.
 fn chosen(ranked: Ranked, rare: u64, notes: &mut Vec<String>) -> (Ranked, Ranked) {
@@ -200,69 +205,72 @@ fn iterations(summary: Summary) -> u64 {
 }
 
 fn visit(
-    tally: &Tally,
+    tally: &LogTally,
     summary: Summary,
     pages: &Ranked,
     assets: &Ranked,
     feeds: &mut Feeds,
-) -> Node {
-    let mut steps: Vec<Item> = vec![ways(pages, feeds)];
+) -> YamlNode {
+    let mut steps: Vec<YamlItem> = vec![ways(pages, feeds)];
     if !assets.is_empty() {
         steps.push(files(tally, assets, feeds));
     }
     if let Some((median, sigma)) = tally.sessions.thinks.fit() {
-        let think = Node::Map(vec![Entry::new(
+        let think = YamlNode::Map(vec![YamlEntry::new(
             "lognormal",
-            Node::list([
-                Node::plain(format!("{median:.1}s")),
-                Node::plain(format!("{sigma:.2}")),
+            YamlNode::list([
+                YamlNode::plain(format!("{median:.1}s")),
+                YamlNode::plain(format!("{sigma:.2}")),
             ]),
         )]);
-        steps.push(Item {
+        steps.push(YamlItem {
             notes: vec![format!("Fitted to {} gaps of a second and more within visits: median, and spread of the logarithm.", tally.sessions.thinks.count())],
-            value: Node::Map(vec![Entry::new("think", think)]),
+            value: YamlNode::Map(vec![YamlEntry::new("think", think)]),
         });
     }
     let lengths = format!(
         "Pages of a visit: mean {:.2}, half of the visits have at most {}, nine of ten at most {}.",
         summary.pages_mean, summary.pages_median, summary.pages_p90
     );
-    Node::Map(vec![
-        Entry::new("iterations", Node::plain(iterations(summary))).with_notes([lengths]),
-        Entry::new("steps", Node::List(steps)),
+    YamlNode::Map(vec![
+        YamlEntry::new("iterations", YamlNode::plain(iterations(summary))).with_notes([lengths]),
+        YamlEntry::new("steps", YamlNode::List(steps)),
     ])
 }
 
 /// One of the paths, by how often each is asked for.
-fn ways(ranked: &Ranked, feeds: &mut Feeds) -> Item {
+fn ways(ranked: &Ranked, feeds: &mut Feeds) -> YamlItem {
     if let [(pattern, stat)] = ranked.as_slice() {
-        return Item::from(request(pattern, stat, feeds));
+        return YamlItem::from(request(pattern, stat, feeds));
     }
     let ways = ranked.iter().map(|(pattern, stat)| {
-        Node::Map(vec![
-            Entry::new("weight", Node::plain(stat.count)),
-            Entry::new("steps", Node::list([request(pattern, stat, feeds)])),
+        YamlNode::Map(vec![
+            YamlEntry::new("weight", YamlNode::plain(stat.count)),
+            YamlEntry::new("steps", YamlNode::list([request(pattern, stat, feeds)])),
         ])
     });
-    let list = Node::list(ways);
-    Item::from(Node::Map(vec![Entry::new("choose", list)]))
+    let list = YamlNode::list(ways);
+    YamlItem::from(YamlNode::Map(vec![YamlEntry::new("choose", list)]))
 }
 
 /// The files that a page brings with it.
-fn files(tally: &Tally, assets: &Ranked, feeds: &mut Feeds) -> Item {
+fn files(tally: &LogTally, assets: &Ranked, feeds: &mut Feeds) -> YamlItem {
     let mean = tally.assets as f64 / tally.pages.max(1) as f64;
     let choice = ways(assets, feeds);
     let note = format!("Files that a page brings with it: {mean:.2} for each.");
     let value = if mean < 1.0 {
-        let way = |weight: f64, steps: Node| {
-            Node::Map(vec![
-                Entry::new("weight", Node::plain(format!("{weight:.3}"))),
-                Entry::new("steps", steps),
+        let way = |weight: f64, steps: YamlNode| {
+            YamlNode::Map(vec![
+                YamlEntry::new("weight", YamlNode::plain(format!("{weight:.3}"))),
+                YamlEntry::new("steps", steps),
             ])
         };
-        let some = way(mean.max(0.001), Node::List(vec![choice]));
-        let nothing = way((1.0 - mean).max(0.001), Node::List(Vec::new()));
-        Node::Map(vec![Entry::new("choose", Node::list([some, nothing]))])
+        let some = way(mean.max(0.001), YamlNode::List(vec![choice]));
+        let nothing = way((1.0 - mean).max(0.001), YamlNode::List(Vec::new()));
+        YamlNode::Map(vec![YamlEntry::new(
+            "choose",
+            YamlNode::list([some, nothing]),
+        )])
     } else {
         // All numbers of a range are equally likely: its middle is the mean.
         #[expect(
@@ -271,39 +279,39 @@ fn files(tally: &Tally, assets: &Ranked, feeds: &mut Feeds) -> Item {
             reason = "a mean of counts"
         )]
         let high = (2.0 * mean - 1.0).round() as u64;
-        Node::Map(vec![
-            Entry::new("repeat", Node::plain(format!("1..{}", high.max(1)))),
-            Entry::new("steps", Node::List(vec![choice])),
+        YamlNode::Map(vec![
+            YamlEntry::new("repeat", YamlNode::plain(format!("1..{}", high.max(1)))),
+            YamlEntry::new("steps", YamlNode::List(vec![choice])),
         ])
     };
-    Item {
+    YamlItem {
         notes: vec![note],
         value,
     }
 }
 
-fn request(pattern: &Pattern, stat: &Stat, feeds: &mut Feeds) -> Node {
+fn request(pattern: &Pattern, stat: &PathStats, feeds: &mut Feeds) -> YamlNode {
     let url = feeds.url(pattern, stat);
-    let mut entries = vec![Entry::new(
+    let mut entries = vec![YamlEntry::new(
         pattern.method.to_ascii_lowercase(),
-        Node::text(url),
+        YamlNode::text(url),
     )];
     if !pattern.names.is_empty() {
-        entries.push(Entry::new("label", Node::text(pattern.label())));
+        entries.push(YamlEntry::new("label", YamlNode::text(pattern.label())));
     }
-    Node::Map(entries)
+    YamlNode::Map(entries)
 }
 
 /// Lists of values of holes.
 #[derive(Default)]
 struct Feeds {
-    entries: Vec<Entry>,
+    entries: Vec<YamlEntry>,
     names: BTreeMap<String, usize>,
 }
 
 impl Feeds {
     /// The URL with a hole for each value that varies; the values become a list.
-    fn url(&mut self, pattern: &Pattern, stat: &Stat) -> String {
+    fn url(&mut self, pattern: &Pattern, stat: &PathStats) -> String {
         let varies: Vec<bool> = (0..pattern.names.len())
             .map(|at| {
                 stat.sample
@@ -314,8 +322,8 @@ impl Feeds {
         let columns = varies.iter().filter(|varies| **varies).count();
         let feed = (columns > 0).then(|| self.name(pattern));
         let mut url = String::new();
-        for (at, part) in pattern.parts.iter().enumerate() {
-            url.push_str(&looks::literal(part));
+        for (at, literal) in pattern.literals.iter().enumerate() {
+            url.push_str(&heuristics::literal(literal));
             let Some(name) = pattern.names.get(at) else {
                 continue;
             };
@@ -328,12 +336,12 @@ impl Feeds {
                 url.push_str(" }}");
             } else {
                 let value = stat.sample.first().and_then(|row| row.get(at));
-                url.push_str(&looks::literal(value.map_or("", String::as_str)));
+                url.push_str(&heuristics::literal(value.map_or("", String::as_str)));
             }
         }
         if let Some(feed) = feed {
             self.entries
-                .push(Entry::new(feed, feed_of(pattern, stat, &varies)));
+                .push(YamlEntry::new(feed, feed_of(pattern, stat, &varies)));
         }
         url
     }
@@ -358,24 +366,25 @@ impl Feeds {
     }
 }
 
-fn feed_of(pattern: &Pattern, stat: &Stat, varies: &[bool]) -> Node {
+fn feed_of(pattern: &Pattern, stat: &PathStats, varies: &[bool]) -> YamlNode {
     let columns: Vec<usize> = (0..varies.len()).filter(|&at| varies[at]).collect();
     let mut sample = stat.sample.clone();
     sample.sort();
-    let value = |row: &[String], at: usize| Node::text(row.get(at).cloned().unwrap_or_default());
+    let value =
+        |row: &[String], at: usize| YamlNode::text(row.get(at).cloned().unwrap_or_default());
     let rows = sample.iter().map(|row| match columns.as_slice() {
         [at] => value(row, *at),
-        columns => Node::Map(
+        columns => YamlNode::Map(
             columns
                 .iter()
-                .map(|&at| Entry::new(&pattern.names[at], value(row, at)))
+                .map(|&at| YamlEntry::new(&pattern.names[at], value(row, at)))
                 .collect(),
         ),
     });
-    Node::Map(vec![
-        Entry::new("pick", Node::text("random")),
-        Entry::new("each", Node::text("iteration")),
-        Entry::new("rows", Node::list(rows)),
+    YamlNode::Map(vec![
+        YamlEntry::new("pick", YamlNode::text("random")),
+        YamlEntry::new("each", YamlNode::text("iteration")),
+        YamlEntry::new("rows", YamlNode::list(rows)),
     ])
 }
 
@@ -384,7 +393,7 @@ fn load(
     iterations: u64,
     busiest_hour: bool,
     (from_ms, to_ms): (i64, i64),
-) -> Entry {
+) -> YamlEntry {
     let mut phases: Vec<(String, f64)> = Vec::new();
     for stretch in stretches {
         let rate = rate(stretch.pages as f64 / stretch.seconds / iterations as f64);
@@ -394,9 +403,9 @@ fn load(
         }
     }
     let nodes = phases.iter().map(|(rate, seconds)| {
-        Node::Map(vec![
-            Entry::new("rate", Node::plain(rate)),
-            Entry::new("for", Node::plain(format!("{seconds}s"))),
+        YamlNode::Map(vec![
+            YamlEntry::new("rate", YamlNode::plain(rate)),
+            YamlEntry::new("for", YamlNode::plain(format!("{seconds}s"))),
         ])
     });
     let what = if busiest_hour {
@@ -409,9 +418,9 @@ fn load(
         Replay::moment(from_ms),
         Replay::moment(to_ms)
     );
-    Entry::new(
+    YamlEntry::new(
         "load",
-        Node::Map(vec![Entry::new("phases", Node::list(nodes))]),
+        YamlNode::Map(vec![YamlEntry::new("phases", YamlNode::list(nodes))]),
     )
     .with_notes([comment])
 }

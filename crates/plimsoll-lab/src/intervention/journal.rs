@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use super::{Access, Change};
+use super::{Change, ComponentAccess};
 
 /// How its name ends.
 pub const ENDING: &str = "undo";
@@ -23,7 +23,7 @@ const LEN_MAX: u64 = 64 << 10;
 const LEFT_MAX: usize = 64;
 
 #[derive(Serialize, Deserialize)]
-struct Content {
+struct JournalContent {
     format: u32,
     change: Change,
 }
@@ -32,20 +32,20 @@ struct Content {
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    _held: Held,
+    _held: LockedFile,
 }
 
 /// A file whose lock is held.
 #[derive(Debug)]
-struct Held(File);
+struct LockedFile(File);
 
-impl Held {
+impl LockedFile {
     fn new(file: File) -> Result<Self, TryLockError> {
         file.try_lock().map(|()| Self(file))
     }
 }
 
-impl Drop for Held {
+impl Drop for LockedFile {
     fn drop(&mut self) {
         // Said, because a process that is just being started may hold the same file for a moment.
         let _ = self.0.unlock();
@@ -61,8 +61,8 @@ impl Journal {
         // Where anybody may put files, the next start would not trust what it finds.
         closed(folder_of(path))?;
         let mut open = OpenOptions::new();
-        let held = Held::new(open.write(true).create_new(true).mode(0o600).open(path)?)?;
-        let content = Content {
+        let held = LockedFile::new(open.write(true).create_new(true).mode(0o600).open(path)?)?;
+        let content = JournalContent {
             format: FORMAT,
             change: change.clone(),
         };
@@ -107,7 +107,7 @@ pub enum Leftover {
         /// Why it was not put back.
         why: String,
         /// What a person does to put it back.
-        by_hand: String,
+        manual_undo: String,
     },
     /// Nobody knows: the file cannot be read.
     Unknown {
@@ -122,7 +122,7 @@ pub enum Leftover {
 /// somebody has just named.
 pub fn put_back_leftovers(
     folder: &Path,
-    access: &Access,
+    access: &ComponentAccess,
     undo: Option<&[String]>,
 ) -> Vec<Leftover> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
@@ -138,7 +138,7 @@ pub fn put_back_leftovers(
 }
 
 /// What becomes of one file; `None` where its program lives.
-fn leftover(path: &Path, access: &Access, undo: Option<&[String]>) -> Option<Leftover> {
+fn leftover(path: &Path, access: &ComponentAccess, undo: Option<&[String]>) -> Option<Leftover> {
     let unknown = |why: String| {
         Some(Leftover::Unknown {
             path: path.to_owned(),
@@ -149,7 +149,7 @@ fn leftover(path: &Path, access: &Access, undo: Option<&[String]>) -> Option<Lef
         Ok(file) => file,
         Err(error) => return unknown(error.to_string()),
     };
-    let held = match Held::new(file) {
+    let held = match LockedFile::new(file) {
         Ok(held) => held,
         Err(TryLockError::WouldBlock) => return None,
         Err(TryLockError::Error(error)) => return unknown(error.to_string()),
@@ -158,7 +158,7 @@ fn leftover(path: &Path, access: &Access, undo: Option<&[String]>) -> Option<Lef
         Ok(text) => text,
         Err(error) => return unknown(error.to_string()),
     };
-    let content: Content = match serde_json::from_str(&text) {
+    let content: JournalContent = match serde_json::from_str(&text) {
         Ok(content) => content,
         Err(error) if error.is_eof() => {
             let _ = std::fs::remove_file(path);
@@ -175,7 +175,7 @@ fn leftover(path: &Path, access: &Access, undo: Option<&[String]>) -> Option<Lef
             path: path.to_owned(),
             what: change.to_string(),
             why,
-            by_hand: change.by_hand(),
+            manual_undo: change.manual_undo(),
         })
     };
     if let Change::Commands { undo: written, .. } = &change
@@ -256,15 +256,15 @@ mod tests {
     fn touching(folder: &Path) -> (Change, PathBuf) {
         let undone = folder.join("undone");
         let change = Change::Commands {
-            relax: words(&["true"]),
+            apply: words(&["true"]),
             undo: words(&["touch", &undone.display().to_string()]),
         };
         (change, undone)
     }
 
-    fn access() -> Access {
-        Access {
-            parts: Vec::new(),
+    fn access() -> ComponentAccess {
+        ComponentAccess {
+            components: Vec::new(),
             environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         }
     }
@@ -299,10 +299,10 @@ mod tests {
         let (change, undone) = touching(folder.path());
         leave(&path, &change);
         let found = put_back_leftovers(folder.path(), &access(), None);
-        let [Leftover::Stays { by_hand, .. }] = &found[..] else {
+        let [Leftover::Stays { manual_undo, .. }] = &found[..] else {
             panic!("{found:?}");
         };
-        assert!(by_hand.contains("`touch "), "{by_hand}");
+        assert!(manual_undo.contains("`touch "), "{manual_undo}");
         assert!(path.exists() && !undone.exists());
         let Change::Commands { undo, .. } = &change else {
             unreachable!("it is made of commands");
@@ -322,17 +322,17 @@ mod tests {
         let Change::Commands { undo, .. } = &change else {
             unreachable!("it is made of commands");
         };
-        let told = || put_back_leftovers(folder.path(), &access(), Some(undo));
+        let leftovers = || put_back_leftovers(folder.path(), &access(), Some(undo));
         assert!(
-            matches!(&told()[..], [Leftover::Unknown { why, .. }] if why.contains("others may write")),
+            matches!(&leftovers()[..], [Leftover::Unknown { why, .. }] if why.contains("others may write")),
             "{:?}",
-            told()
+            leftovers()
         );
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         std::fs::write(&path, "{\"format\": 1, \"change\": {\"kind\": \"other\"}}").unwrap();
-        assert!(matches!(&told()[..], [Leftover::Unknown { .. }]));
+        assert!(matches!(&leftovers()[..], [Leftover::Unknown { .. }]));
         std::fs::write(&path, "{\"format\": 1, \"cha").unwrap();
-        assert_eq!(told(), [Leftover::NeverMade(path.clone())]);
+        assert_eq!(leftovers(), [Leftover::NeverMade(path.clone())]);
         assert!(!path.exists() && !undone.exists());
     }
 }

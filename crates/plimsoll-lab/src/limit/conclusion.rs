@@ -10,37 +10,37 @@ use plimsoll_model::verdict::{Verdict, VoidReason};
 use super::course::CourseResult;
 use super::trials::Trials;
 use super::{LimitOrder, confirm};
-use crate::conductor::Conductor;
 use crate::error::LabError;
 use crate::progress::Watcher;
+use crate::runner::Runner;
 
 /// Puts everything that follows from the trials into the log, and judges.
 pub(super) fn conclude(
-    conductor: &Conductor,
+    runner: &Runner,
     order: &LimitOrder,
     result: CourseResult,
     trials: &mut Trials<'_>,
     watcher: &mut dyn Watcher,
 ) -> Result<(Verdict, Vec<VoidReason>), LabError> {
-    let recorded = conductor.recorded()?;
+    let recorded = runner.recorded()?;
     let mut found = findings::find(&recorded);
-    conductor.append(Event::FindingsMade(found.clone()));
+    runner.append(Event::FindingsMade(found.clone()));
     if let Some(wanted) = &order.confirm {
-        confirm::confirm(conductor, &recorded, &mut found, wanted, trials, watcher)?;
-        conductor.append(Event::FindingsMade(found));
+        confirm::confirm(runner, &recorded, &mut found, wanted, trials, watcher)?;
+        runner.append(Event::FindingsMade(found));
     }
-    let judged = judge(conductor, &recorded, order, result, watcher);
-    let was_stopped = order.confirm.is_some() && conductor.is_stopping();
+    let outcome = evaluate(runner, &recorded, order, result, watcher);
+    let was_stopped = order.confirm.is_some() && runner.is_stopping();
     Ok(if was_stopped {
-        (Verdict::Interrupted, judged.1)
+        (Verdict::Interrupted, outcome.1)
     } else {
-        judged
+        outcome
     })
 }
 
 /// Puts the result into the log, and judges it.
-fn judge(
-    conductor: &Conductor,
+fn evaluate(
+    runner: &Runner,
     recorded: &Run,
     order: &LimitOrder,
     result: CourseResult,
@@ -60,13 +60,13 @@ fn judge(
             let carries = users
                 .zip(order.users)
                 .map(|(line, wanted)| line.carries(wanted));
-            let judged = verdict(&search, carries);
-            conductor.append(Event::SearchEnded(Box::new(search)));
-            judged
+            let outcome = verdict(&search, carries);
+            runner.append(Event::SearchEnded(Box::new(search)));
+            outcome
         }
         CourseResult::Gate(gate) => {
             let verdict = gate_verdict(&gate);
-            conductor.append(Event::GateEnded(gate));
+            runner.append(Event::GateEnded(gate));
             (verdict, Vec::new())
         }
         // It ends a try, never a search.

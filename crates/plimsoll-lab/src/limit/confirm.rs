@@ -2,21 +2,21 @@
 
 use std::path::PathBuf;
 
-use plimsoll_analysis::findings::{self, Relaxation};
+use plimsoll_analysis::findings::{self, Mitigation};
 use plimsoll_analysis::intervention::{self, Repeats, is_worth_restoring};
+use plimsoll_model::component::{Component, Tunable};
 use plimsoll_model::finding::{Finding, Intervention, InterventionOutcome, Tier};
 use plimsoll_model::metric;
-use plimsoll_model::part::{Lever, Part};
 use plimsoll_model::reading::label;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Trial, TrialKind};
-use plimsoll_probe::hands;
+use plimsoll_probe::tunables;
 
 use super::trials::Trials;
-use crate::conductor::Conductor;
 use crate::error::LabError;
-use crate::intervention::{Access, Change, Changed};
+use crate::intervention::{Change, Changed, ComponentAccess};
 use crate::progress::Watcher;
+use crate::runner::Runner;
 
 /// Findings that are tried one behind the other, while each is demoted.
 const TRIES_MAX: usize = 2;
@@ -35,7 +35,7 @@ pub struct Confirm {
 
 /// Tries the findings, the best first, and writes into them what came of it.
 pub(super) fn confirm(
-    conductor: &Conductor,
+    runner: &Runner,
     recorded: &Run,
     found: &mut [Finding],
     wanted: &Confirm,
@@ -43,13 +43,13 @@ pub(super) fn confirm(
     watcher: &mut dyn Watcher,
 ) -> Result<(), LabError> {
     let Some(failed) = findings::failed_trial(recorded) else {
-        if !conductor.is_stopping() {
-            tell(conductor, watcher, "no limit was tried: no trial failed");
+        if !runner.is_stopping() {
+            report_note(runner, watcher, "no limit was tried: no trial failed");
         }
         return Ok(());
     };
-    let access = Access {
-        parts: conductor.parts(),
+    let access = ComponentAccess {
+        components: runner.components(),
         environment: wanted.environment.clone(),
     };
     for _ in 0..TRIES_MAX {
@@ -59,12 +59,12 @@ pub(super) fn confirm(
                 && finding.intervention.is_none()
                 && finding.tier != Some(Tier::Generator)
         });
-        let Some(index) = next.filter(|_| !conductor.is_stopping()) else {
+        let Some(index) = next.filter(|_| !runner.is_stopping()) else {
             break;
         };
         let change = match &wanted.commands {
-            Some((relax, undo)) => Ok(Change::Commands {
-                relax: relax.clone(),
+            Some((apply, undo)) => Ok(Change::Commands {
+                apply: apply.clone(),
                 undo: undo.clone(),
             }),
             None => change_for(recorded, &found[index], &access),
@@ -72,17 +72,17 @@ pub(super) fn confirm(
         let came_of_it = match change {
             Ok(change) => {
                 let attempt = Attempt {
-                    conductor,
+                    runner,
                     failed,
                     access: &access,
-                    wanted,
+                    options: wanted,
                 };
                 attempt.carry_out(change, trials, watcher)?
             }
             Err(why) => intervention::not_tried("", failed, &why),
         };
         let text = format!("{}: {}", found[index].limit, came_of_it.sentence);
-        tell(conductor, watcher, &text);
+        report_note(runner, watcher, &text);
         let outcome = came_of_it.outcome;
         intervention::settle(found, index, came_of_it);
         if outcome != InterventionOutcome::Demoted || wanted.commands.is_some() {
@@ -92,39 +92,43 @@ pub(super) fn confirm(
     Ok(())
 }
 
-fn tell(conductor: &Conductor, watcher: &mut dyn Watcher, text: &str) {
+fn report_note(runner: &Runner, watcher: &mut dyn Watcher, text: &str) {
     watcher.noted(text);
-    conductor.note(text);
+    runner.note(text);
 }
 
 /// What changes the setting of a finding, or why nothing does.
-fn change_for(run: &Run, finding: &Finding, access: &Access) -> Result<Change, String> {
+fn change_for(run: &Run, finding: &Finding, access: &ComponentAccess) -> Result<Change, String> {
     let by_command = "change it by a command: --confirm-with 'PROGRAM ARGUMENTS' --undo-with 'PROGRAM ARGUMENTS'";
-    let relaxation = findings::relaxation(run, finding)
+    let mitigation = findings::mitigation_for(run, finding)
         .ok_or_else(|| format!("not tried: it is no setting that can be changed while its part runs, or its value is not known; {by_command}"))?;
-    match relaxation {
-        Relaxation::Setting {
+    match mitigation {
+        Mitigation::Setting {
             at,
             setting,
             of,
             to,
             ..
         } => {
-            let part = access.parts.iter().find(|part| is_at(part, &at));
-            let part = part.ok_or_else(|| format!("not tried: no part is watched at {at}"))?;
-            let lever = Lever {
-                kind: part.kind,
-                place: part.place.clone(),
+            let component = access
+                .components
+                .iter()
+                .find(|component| is_at(component, &at));
+            let component =
+                component.ok_or_else(|| format!("not tried: no part is watched at {at}"))?;
+            let tunable = Tunable {
+                kind: component.kind,
+                place: component.place.clone(),
                 setting,
                 of,
             };
-            let from = hands::value_of(&lever, part.login.as_ref());
+            let from = tunables::value_of(&tunable, component.login.as_ref());
             let from = from.map_err(|error| format!("not tried: {error}; or {by_command}"))?;
-            let to = hands::spoken(&lever, to);
-            Ok(Change::Setting { lever, from, to })
+            let to = tunables::format_value(&tunable, to);
+            Ok(Change::Setting { tunable, from, to })
         }
-        Relaxation::Descriptors { pid, to, .. } => {
-            let now = hands::open_files(pid).map_err(|error| format!("not tried: {error}"))?;
+        Mitigation::Descriptors { pid, to, .. } => {
+            let now = tunables::open_files(pid).map_err(|error| format!("not tried: {error}"))?;
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -138,8 +142,8 @@ fn change_for(run: &Run, finding: &Finding, access: &Access) -> Result<Change, S
                 to: (soft, soft.max(now.hard)),
             })
         }
-        Relaxation::Kernel { name } => {
-            let value = hands::kernel_setting(name);
+        Mitigation::Kernel { name } => {
+            let value = tunables::kernel_setting(name);
             let (from, to) =
                 value.map_err(|error| format!("not tried: {error}; or {by_command}"))?;
             Ok(Change::Kernel {
@@ -152,18 +156,18 @@ fn change_for(run: &Run, finding: &Finding, access: &Access) -> Result<Change, S
 }
 
 /// Whether the series of `at` are those of a part. What separates labels is replaced in them.
-fn is_at(part: &Part, at: &str) -> bool {
-    let place = part.place.to_string();
+fn is_at(component: &Component, at: &str) -> bool {
+    let place = component.place.to_string();
     let series = metric::series(metric::SETTING, &[("at", &place)]);
-    !part.kind.is_log() && label(&series, "at") == Some(at)
+    !component.kind.is_log() && label(&series, "at") == Some(at)
 }
 
 /// One finding is tried.
 struct Attempt<'a> {
-    conductor: &'a Conductor,
+    runner: &'a Runner,
     failed: &'a Trial,
-    access: &'a Access,
-    wanted: &'a Confirm,
+    access: &'a ComponentAccess,
+    options: &'a Confirm,
 }
 
 impl Attempt<'_> {
@@ -173,37 +177,51 @@ impl Attempt<'_> {
         trials: &mut Trials<'_>,
         watcher: &mut dyn Watcher,
     ) -> Result<Intervention, LabError> {
-        let said = change.to_string();
-        tell(self.conductor, watcher, &format!("confirm: {said}"));
-        let by_hand = change.by_hand();
-        let changed = match Changed::make(change, self.access, &self.wanted.journal) {
+        let description = change.to_string();
+        report_note(self.runner, watcher, &format!("confirm: {description}"));
+        let manual_undo = change.manual_undo();
+        let changed = match Changed::make(change, self.access, &self.options.journal) {
             Ok(changed) => changed,
             Err(error) => {
                 let why = format!("not tried: {error}");
-                return Ok(intervention::not_tried(&said, self.failed, &why));
+                return Ok(intervention::not_tried(&description, self.failed, &why));
             }
         };
         let spec = &self.failed.spec;
-        let relaxed = Repeats::new(spec, TrialKind::Relaxed, format!("confirm: {said}"));
+        let repeats = Repeats::new(
+            spec,
+            TrialKind::Mitigated,
+            format!("confirm: {description}"),
+        );
         // An error leaves from here too, and drops what is changed: it is put back then.
-        let relaxed = trials.repeat(relaxed, watcher)?;
+        let mitigated = trials.repeat(repeats, watcher)?;
         if let Err(error) = changed.put_back() {
             let text = format!(
-                "{said} could NOT be put back: {error}; put it back by hand: {by_hand}, and delete {}",
-                self.wanted.journal.display()
+                "{description} could NOT be put back: {error}; put it back by hand: {manual_undo}, and delete {}",
+                self.options.journal.display()
             );
-            tell(self.conductor, watcher, &text);
-            return Ok(intervention::judge(&said, self.failed, &relaxed, None));
+            report_note(self.runner, watcher, &text);
+            return Ok(intervention::evaluate(
+                &description,
+                self.failed,
+                &mitigated,
+                None,
+            ));
         }
-        tell(self.conductor, watcher, "confirm: it is put back");
-        let restored = if is_worth_restoring(&relaxed) && !self.conductor.is_stopping() {
-            let purpose = format!("confirm: {said}, put back");
+        report_note(self.runner, watcher, "confirm: it is put back");
+        let restored = if is_worth_restoring(&mitigated) && !self.runner.is_stopping() {
+            let purpose = format!("confirm: {description}, put back");
             let restored = Repeats::new(spec, TrialKind::Restored, purpose);
             Some(trials.repeat(restored, watcher)?)
         } else {
             None
         };
         let restored = restored.as_ref();
-        Ok(intervention::judge(&said, self.failed, &relaxed, restored))
+        Ok(intervention::evaluate(
+            &description,
+            self.failed,
+            &mitigated,
+            restored,
+        ))
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plimsoll_analysis::intervention::Repeats;
 use plimsoll_analysis::search::users::Stayed;
-use plimsoll_analysis::search::{Gate, GateStep, Search, Step};
+use plimsoll_analysis::search::{CiGate, GateStep, Search, SearchStep};
 use plimsoll_model::load_line::{GateResult, NoLine, SearchResult};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{Trial, TrialSpec};
@@ -14,14 +14,14 @@ use plimsoll_model::verdict::VoidReason;
 #[derive(Debug)]
 pub(super) enum Course {
     Search(Box<Search>),
-    Gate(Box<Gate>, Seed),
+    Gate(Box<CiGate>, Seed),
     /// A load that failed is tried again, with something changed.
-    Repeats(Box<Repeats>, Ground),
+    Repeats(Box<Repeats>, RepeatContext),
 }
 
 /// What repeated trials take over from those before.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ground {
+pub(super) struct RepeatContext {
     pub(super) seed: Seed,
     pub(super) anchor_in_flight: f64,
 }
@@ -39,26 +39,26 @@ pub(super) enum CourseResult {
 
 /// What to do next.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum CourseStep {
     Trial(TrialSpec),
     Done(CourseResult),
 }
 
 impl Course {
-    pub(super) fn next(&mut self) -> Next {
+    pub(super) fn next(&mut self) -> CourseStep {
         match self {
             Self::Search(search) => match search.next_step() {
-                Step::Trial(spec) => Next::Trial(spec),
-                Step::Done(result) => Next::Done(CourseResult::Search(result)),
+                SearchStep::Trial(spec) => CourseStep::Trial(spec),
+                SearchStep::Done(result) => CourseStep::Done(CourseResult::Search(result)),
             },
             Self::Gate(gate, _) => match gate.next_step() {
-                GateStep::Trial(spec) => Next::Trial(spec),
-                GateStep::Done(result) => Next::Done(CourseResult::Gate(result)),
-                GateStep::Void(reason) => Next::Done(CourseResult::GateVoid(reason)),
+                GateStep::Trial(spec) => CourseStep::Trial(spec),
+                GateStep::Done(result) => CourseStep::Done(CourseResult::Gate(result)),
+                GateStep::Void(reason) => CourseStep::Done(CourseResult::GateVoid(reason)),
             },
             Self::Repeats(repeats, _) => match repeats.next_step() {
-                Some(spec) => Next::Trial(spec),
-                None => Next::Done(CourseResult::Repeats(repeats.clone())),
+                Some(spec) => CourseStep::Trial(spec),
+                None => CourseStep::Done(CourseResult::Repeats(repeats.clone())),
             },
         }
     }
@@ -102,7 +102,7 @@ impl Course {
     pub(super) fn seed(&self, index: u32) -> Seed {
         match self {
             Self::Search(search) => search.seed(index),
-            Self::Gate(_, seed) | Self::Repeats(_, Ground { seed, .. }) => {
+            Self::Gate(_, seed) | Self::Repeats(_, RepeatContext { seed, .. }) => {
                 seed.derive(u64::from(index))
             }
         }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_analysis::intervention::Repeats;
-use plimsoll_analysis::judge::early::may_stop_early;
-use plimsoll_analysis::judge::{self, PartObjective, TrialFacts};
 use plimsoll_analysis::search::users::Stayed;
+use plimsoll_analysis::verdict::early::may_stop_early;
+use plimsoll_analysis::verdict::{self, ThresholdObjective, TrialFacts};
 use plimsoll_analysis::whole_run;
-use plimsoll_load::{Kept, NullServer, Stay};
+use plimsoll_load::{NullServer, SessionCarryOver, Stay};
 use plimsoll_model::event::Event;
 use plimsoll_model::journey::Scenario;
 use plimsoll_model::load_line::NoLine;
@@ -19,34 +19,34 @@ use plimsoll_model::schedule::Spacing;
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::window::Window;
 
-use super::course::{Course, CourseResult, Ground, Next};
-use crate::conductor::{Conductor, Flow, Round};
+use super::course::{Course, CourseResult, CourseStep, RepeatContext};
 use crate::error::LabError;
 use crate::progress::{self, Progress, Watcher};
+use crate::runner::{Flow, Round, Runner};
 
 /// The trials of one search.
 pub(super) struct Trials<'a> {
-    conductor: &'a Conductor,
+    runner: &'a Runner,
     objective: Objective,
     previous_rate: f64,
     count: u32,
     /// Whether a trial got through to the target.
     reached: bool,
     /// Users of the trials so far, who stay for the next.
-    kept: Kept,
+    carry_over: SessionCarryOver,
     /// Requests in flight at a low load, as the course had them that ended last.
     anchor_in_flight: f64,
 }
 
 impl<'a> Trials<'a> {
-    pub(super) fn new(conductor: &'a Conductor, objective: Objective) -> Self {
+    pub(super) fn new(runner: &'a Runner, objective: Objective) -> Self {
         Self {
-            conductor,
+            runner,
             objective,
             previous_rate: 0.0,
             count: 0,
             reached: false,
-            kept: Kept::default(),
+            carry_over: SessionCarryOver::default(),
             anchor_in_flight: 0.0,
         }
     }
@@ -60,11 +60,11 @@ impl<'a> Trials<'a> {
         loop {
             self.anchor_in_flight = course.anchor_in_flight();
             let spec = match course.next() {
-                Next::Trial(spec) => spec,
-                Next::Done(result) => return Ok(result),
+                CourseStep::Trial(spec) => spec,
+                CourseStep::Done(result) => return Ok(result),
             };
             let windows = self.windows_of(&spec, &course, watcher)?;
-            if self.conductor.is_stopping() {
+            if self.runner.is_stopping() {
                 return Ok(course.stop(NoLine::Interrupted));
             }
             if spec.kind != TrialKind::SelfTest {
@@ -73,13 +73,13 @@ impl<'a> Trials<'a> {
                 }
                 self.reached = true;
             }
-            let trial = self.judge(&spec, &course, &windows);
-            self.tell_utilisation(&trial, &mut course);
-            self.conductor
+            let trial = self.evaluate(&spec, &course, &windows);
+            self.report_utilisation(&trial, &mut course);
+            self.runner
                 .append(Event::TrialEnded(Box::new(trial.clone())));
             watcher.trial_ended(&trial);
-            course.record(&trial, self.conductor.elapsed());
-            course.users_stayed(Stayed::new(self.kept.places()));
+            course.record(&trial, self.runner.elapsed());
+            course.users_stayed(Stayed::new(self.carry_over.places()));
             self.count += 1;
         }
     }
@@ -90,8 +90,8 @@ impl<'a> Trials<'a> {
         repeats: Repeats,
         watcher: &mut dyn Watcher,
     ) -> Result<Repeats, LabError> {
-        let ground = Ground {
-            seed: self.conductor.plan().seed,
+        let ground = RepeatContext {
+            seed: self.runner.plan().seed,
             anchor_in_flight: self.anchor_in_flight,
         };
         // Whatever was there before has ended: its load is come up to from nothing.
@@ -114,11 +114,11 @@ impl<'a> Trials<'a> {
             _ => None,
         };
         let plan = match &null_server {
-            Some(server) => against(self.conductor.plan(), server),
-            None => Arc::clone(self.conductor.plan()),
+            Some(server) => against(self.runner.plan(), server),
+            None => Arc::clone(self.runner.plan()),
         };
-        let second = self.conductor.next_second();
-        self.conductor.append(Event::TrialStarted {
+        let second = self.runner.next_second();
+        self.runner.append(Event::TrialStarted {
             index: self.count,
             second,
             spec: *spec,
@@ -129,7 +129,7 @@ impl<'a> Trials<'a> {
             let left = (second + spec.offered_s()).saturating_sub(window.second + 1);
             Duration::from_secs(u64::from(left))
         };
-        let find = self.conductor.plan().find;
+        let find = self.runner.plan().find;
         let plan_unit = find.map_or(LoadUnit::default(), |find| find.unit);
         let mut windows = Vec::new();
         let stay = self.stay(spec);
@@ -141,22 +141,22 @@ impl<'a> Trials<'a> {
             start_second: second,
             stay,
         };
-        let kept = self.conductor.carry_out(round, |window| {
+        let kept = self.runner.carry_out(round, |window| {
             watcher.window_closed(&Progress {
                 window,
                 stage: &stage,
                 interval: course.interval(),
                 unit: plan_unit,
                 remaining: course.remaining().max(trial_left(window)),
-                cpu: self.conductor.latest_machine_use().map(|seen| seen.busy),
+                cpu: self.runner.latest_machine_use().map(|sample| sample.busy),
             });
-            progress::tell_of_processes(window, watcher);
-            progress::tell_of_parts(self.conductor.take_told(), watcher);
+            progress::report_process_output(window, watcher);
+            progress::report_component_notes(self.runner.take_notes(), watcher);
             windows.push(window.clone());
             self.flow(spec, course, &windows)
         })?;
         if are_to_stay {
-            self.kept = kept;
+            self.carry_over = kept;
         }
         self.previous_rate = spec.rate;
         Ok(windows)
@@ -164,12 +164,12 @@ impl<'a> Trials<'a> {
 
     /// Who comes back to a trial in users, and how the others come. One client alone is none of them.
     fn stay(&mut self, spec: &TrialSpec) -> Option<Stay> {
-        let plan = self.conductor.plan();
+        let plan = self.runner.plan();
         let stays = plan.scenario.is_some()
             && spec.unit == LoadUnit::Users
             && !matches!(spec.kind, TrialKind::SelfTest | TrialKind::Single);
         stays.then(|| Stay {
-            kept: std::mem::take(&mut self.kept),
+            carry_over: std::mem::take(&mut self.carry_over),
             within: Duration::from_secs(u64::from(spec.ramp_s)),
             seed: plan.seed,
         })
@@ -177,7 +177,7 @@ impl<'a> Trials<'a> {
 
     /// The load of a trial: open at its rate, users, or the closed loop of one client alone.
     fn load(&self, spec: &TrialSpec) -> Load {
-        let plan = self.conductor.plan();
+        let plan = self.runner.plan();
         if let Some(scenario) = &plan.scenario
             && spec.kind != TrialKind::SelfTest
         {
@@ -210,7 +210,7 @@ impl<'a> Trials<'a> {
     /// A trial that has certainly failed ends at once, and so does a recovery that is complete.
     fn flow(&self, spec: &TrialSpec, course: &Course, windows: &[Window]) -> Flow {
         if spec.kind == TrialKind::Recovery {
-            let well = judge::recovered(windows, course.anchor_in_flight(), &self.objective);
+            let well = verdict::recovered(windows, course.anchor_in_flight(), &self.objective);
             return if well.is_some() {
                 Flow::Stop
             } else {
@@ -218,18 +218,18 @@ impl<'a> Trials<'a> {
             };
         }
         let stops = spec.stop_early && may_stop_early(spec.kind);
-        if stops && judge::early(spec, &self.objective, windows).is_some() {
+        if stops && verdict::early(spec, &self.objective, windows).is_some() {
             // Not aborted: requests cut off by us would be told as failures of the target.
             return Flow::Stop;
         }
         Flow::Continue
     }
 
-    fn judge(&self, spec: &TrialSpec, course: &Course, windows: &[Window]) -> Trial {
-        let plan = self.conductor.plan();
+    fn evaluate(&self, spec: &TrialSpec, course: &Course, windows: &[Window]) -> Trial {
+        let plan = self.runner.plan();
         let start_second = windows.first().map_or(0, |window| window.second);
         let end = start_second + spec.offered_s();
-        let machine = self.conductor.machine_use(start_second, end);
+        let machine = self.runner.machine_use(start_second, end);
         let facts = TrialFacts {
             index: self.count,
             start_second,
@@ -237,31 +237,31 @@ impl<'a> Trials<'a> {
             tick_us: plan.tick.map_or(0, |tick| {
                 u64::try_from(tick.as_micros()).unwrap_or(u64::MAX)
             }),
-            steal: machine.iter().map(|seen| seen.steal).collect(),
-            busy: machine.iter().map(|seen| seen.busy).collect(),
+            steal: machine.iter().map(|sample| sample.steal).collect(),
+            busy: machine.iter().map(|sample| sample.busy).collect(),
             open: spec.kind != TrialKind::Single,
-            parts: self
-                .conductor
+            thresholds: self
+                .runner
                 .scenario()
                 .as_ref()
-                .map(PartObjective::all)
+                .map(ThresholdObjective::all)
                 .unwrap_or_default(),
             overlapping: plan.scenario.as_ref().is_some_and(Scenario::has_pages),
             anchor_in_flight: course.anchor_in_flight(),
         };
-        judge::judge(spec, &self.objective, windows, &facts)
+        verdict::evaluate(spec, &self.objective, windows, &facts)
     }
 
     /// The machine's busy share, when the target runs on it, tells the bracket how far it may jump.
-    fn tell_utilisation(&self, trial: &Trial, course: &mut Course) {
-        if !self.conductor.target_is_local() || !trial.verdict.is_pass() {
+    fn report_utilisation(&self, trial: &Trial, course: &mut Course) {
+        if !self.runner.target_is_local() || !trial.verdict.is_pass() {
             return;
         }
-        let seen = self.conductor.machine_use(trial.judged.0, trial.judged.1);
-        if seen.is_empty() || trial.spec.kind == TrialKind::SelfTest || trial.throughput <= 0.0 {
+        let samples = self.runner.machine_use(trial.measured.0, trial.measured.1);
+        if samples.is_empty() || trial.spec.kind == TrialKind::SelfTest || trial.throughput <= 0.0 {
             return;
         }
-        let busy = seen.iter().map(|seen| seen.busy).sum::<f64>() / seen.len() as f64;
+        let busy = samples.iter().map(|sample| sample.busy).sum::<f64>() / samples.len() as f64;
         let load = match trial.spec.unit {
             LoadUnit::RequestsPerSecond => trial.throughput,
             LoadUnit::Users | LoadUnit::SessionsPerSecond => trial.spec.rate,

@@ -10,7 +10,7 @@ use plimsoll_model::run::Run;
 use serde::Deserialize;
 
 use super::RunLogError;
-use crate::input::{self, Input};
+use crate::input::{self, InputFile};
 
 /// Longest line accepted, bytes; a plan with ten thousand long URLs stays well below.
 const LINE_LEN_MAX: u64 = 64 << 20;
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A run log that was read.
 #[derive(Debug)]
-pub struct Reading {
+pub struct LoadedRunLog {
     /// What it holds.
     pub run: Run,
     /// Why reading ended before the end of the file, when it did.
@@ -36,13 +36,13 @@ pub struct Reading {
 ///
 /// # Errors
 /// When the file cannot be opened, does not begin with a header, or was written by a newer version.
-pub fn read(path: &Path) -> Result<Reading, RunLogError> {
+pub fn read(path: &Path) -> Result<LoadedRunLog, RunLogError> {
     let open = |source| RunLogError::Read {
         path: path.to_owned(),
         source,
     };
     let file = input::open(path, PATIENCE).map_err(open)?;
-    let mut lines = Lines::new(file);
+    let mut lines = RunLogLines::new(file);
     let first = match lines.next_line() {
         Ok(Some(line)) => line,
         Ok(None) => return Err(not_a_log(path, "it is empty")),
@@ -63,20 +63,20 @@ pub fn read(path: &Path) -> Result<Reading, RunLogError> {
             Err(error) => break Some(format!("the file ends inside an event ({error})")),
         }
     };
-    Ok(Reading { run, cut })
+    Ok(LoadedRunLog { run, cut })
 }
 
-fn not_a_log(path: &Path, fault: &str) -> RunLogError {
+fn not_a_log(path: &Path, detail: &str) -> RunLogError {
     RunLogError::NotARunLog {
         path: path.to_owned(),
-        fault: fault.to_owned(),
+        detail: detail.to_owned(),
     }
 }
 
 /// The header, read in two steps: a newer major version may have a shape of its own.
 fn header(path: &Path, line: &[u8]) -> Result<Header, RunLogError> {
-    let fault = |error: serde_json::Error| not_a_log(path, &error.to_string());
-    let start: Start = serde_json::from_slice(line).map_err(fault)?;
+    let to_error = |error: serde_json::Error| not_a_log(path, &error.to_string());
+    let start: RunLogStart = serde_json::from_slice(line).map_err(to_error)?;
     if start.event != "run_started" {
         return Err(not_a_log(path, "its first event is not run_started"));
     }
@@ -89,7 +89,7 @@ fn header(path: &Path, line: &[u8]) -> Result<Header, RunLogError> {
             written_by: written_by.unwrap_or_else(|| "an unknown version".to_owned()),
         });
     }
-    match serde_json::from_slice(line).map_err(fault)? {
+    match serde_json::from_slice(line).map_err(to_error)? {
         Event::RunStarted(header) => Ok(*header),
         _ => Err(not_a_log(path, "its first event is not run_started")),
     }
@@ -97,7 +97,7 @@ fn header(path: &Path, line: &[u8]) -> Result<Header, RunLogError> {
 
 /// What any version begins with. The rest is skipped and takes no memory, whatever it is.
 #[derive(Deserialize)]
-struct Start {
+struct RunLogStart {
     event: String,
     data: StartData,
 }
@@ -115,13 +115,13 @@ struct StartVersions {
 }
 
 /// Complete lines of all gzip members of a file.
-struct Lines {
-    text: BufReader<Take<MultiGzDecoder<BufReader<Input>>>>,
+struct RunLogLines {
+    text: BufReader<Take<MultiGzDecoder<BufReader<InputFile>>>>,
     line: Vec<u8>,
 }
 
-impl Lines {
-    fn new(file: Input) -> Self {
+impl RunLogLines {
+    fn new(file: InputFile) -> Self {
         let len_max = file.len().map_or(EVENTS_LEN_OF_PIPE, |len| {
             len.saturating_mul(GROWTH_MAX)
                 .saturating_add(EVENTS_LEN_FREE)

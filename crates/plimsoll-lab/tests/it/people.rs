@@ -5,19 +5,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_lab::conductor::{Assignment, Finished};
 use plimsoll_lab::limit::{Ambition, LimitOrder, limit};
 use plimsoll_lab::progress::{Progress, StopFlag, Watcher};
+use plimsoll_lab::runner::{Assignment, Finished};
 use plimsoll_model::journey::{
-    Abort, Body, Inputs, Journey, Pause, ProcessPlan, RequestStep, Scenario, Scope, Step, StepInfo,
-    Text, Threshold, UserPhase,
+    Abort, Inputs, Journey, Pause, ProcessPlan, RequestBody, RequestStep, Scenario, Scope, Step,
+    StepInfo, TextTemplate, Threshold, UserPhase,
 };
 use plimsoll_model::objective::Objective;
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::{
     Facts, Find, GoodStatus, Load, LoadUnit, PathOrder, Plan, RequestPlan, Target, Transport,
 };
-use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::{TrialVerdict, Verdict, VoidReason};
@@ -26,12 +26,12 @@ use plimsoll_testkit::origin::site;
 
 /// What a watcher was told.
 #[derive(Debug, Default)]
-struct Heard {
+struct RecordingWatcher {
     notes: Vec<String>,
     windows: u32,
 }
 
-impl Watcher for Heard {
+impl Watcher for RecordingWatcher {
     fn window_closed(&mut self, _: &Progress<'_>) {
         self.windows += 1;
     }
@@ -85,15 +85,15 @@ fn plan(address: SocketAddr, scenario: Scenario, load: Load) -> Plan {
 }
 
 /// Journeys that each ask for a path and think 20 ms.
-fn asking(paths: &[&str]) -> Scenario {
+fn journeys_requesting(paths: &[&str]) -> Scenario {
     let mut scenario = Scenario::default();
     for (id, path) in (0..).zip(paths) {
         let request = RequestStep {
             id,
             method: "GET".to_owned(),
-            url: Text::literal(*path),
+            url: TextTemplate::literal(*path),
             headers: Vec::new(),
-            body: Body::Empty,
+            body: RequestBody::Empty,
             follow: 0,
             timeout: None,
             captures: Vec::new(),
@@ -130,12 +130,12 @@ fn users(count: f64, seconds: u64) -> Load {
     }
 }
 
-fn run(plan: Plan, inputs: Inputs) -> (Finished, Heard) {
+fn run(plan: Plan, inputs: Inputs) -> (Finished, RecordingWatcher) {
     let folder = tempfile::tempdir().unwrap();
     let assignment = assignment(plan, inputs, folder.path());
-    let mut heard = Heard::default();
-    let finished = plimsoll_lab::run::run(assignment, StopFlag::default(), &mut heard).unwrap();
-    (finished, heard)
+    let mut watcher = RecordingWatcher::default();
+    let finished = plimsoll_lab::run::run(assignment, StopFlag::default(), &mut watcher).unwrap();
+    (finished, watcher)
 }
 
 fn assignment(plan: Plan, inputs: Inputs, folder: &Path) -> Assignment {
@@ -150,7 +150,7 @@ fn assignment(plan: Plan, inputs: Inputs, folder: &Path) -> Assignment {
         started_at: "2026-11-22T00:00:00Z".to_owned(),
         log_path: folder.join("people.run"),
         versions: Facts::new(),
-        further: None,
+        worker_processes: None,
     }
 }
 
@@ -175,8 +175,8 @@ fn is_disturbed(finished: &Finished) -> bool {
 #[test]
 fn users_are_carried_out_and_counted_by_journey() {
     let site = site::start().unwrap();
-    let scenario = asking(&["/items", "/gzip"]);
-    let (finished, heard) = run(
+    let scenario = journeys_requesting(&["/items", "/gzip"]);
+    let (finished, watcher) = run(
         plan(site.address(), scenario, users(4.0, 2)),
         Inputs::default(),
     );
@@ -185,7 +185,7 @@ fn users_are_carried_out_and_counted_by_journey() {
     if !is_disturbed {
         assert_eq!(run.ending.as_ref().unwrap().verdict, Verdict::Met);
     }
-    assert_eq!(u32::try_from(run.windows.len()).unwrap(), heard.windows);
+    assert_eq!(u32::try_from(run.windows.len()).unwrap(), watcher.windows);
     assert!(run.windows.iter().take(2).all(|window| window.users == 4));
     let mut by_journey = [0, 0];
     for window in &run.windows {
@@ -212,12 +212,12 @@ fn users_are_carried_out_and_counted_by_journey() {
 fn sessions_come_at_their_rate() {
     let site = site::start().unwrap();
     let load = Load::Sessions {
-        phases: vec![Phase::constant(50.0, Duration::from_secs(2))],
+        phases: vec![LoadPhase::constant(50.0, Duration::from_secs(2))],
         spacing: Spacing::Even,
         mixes: Vec::new(),
     };
     let (finished, _) = run(
-        plan(site.address(), asking(&["/items"]), load),
+        plan(site.address(), journeys_requesting(&["/items"]), load),
         Inputs::default(),
     );
     let windows = &finished.run.windows;
@@ -232,7 +232,7 @@ fn sessions_come_at_their_rate() {
 #[test]
 fn an_abort_ends_the_run_early_and_lets_what_is_under_way_finish() {
     let site = site::start().unwrap();
-    let mut scenario = asking(&["/status/500"]);
+    let mut scenario = journeys_requesting(&["/status/500"]);
     scenario.aborts = vec![Abort {
         objective: Objective {
             errors_max: Some(0.5),
@@ -240,7 +240,7 @@ fn an_abort_ends_the_run_early_and_lets_what_is_under_way_finish() {
         },
         over: Duration::from_secs(2),
     }];
-    let (finished, heard) = run(
+    let (finished, watcher) = run(
         plan(site.address(), scenario, users(2.0, 60)),
         Inputs::default(),
     );
@@ -255,7 +255,7 @@ fn an_abort_ends_the_run_early_and_lets_what_is_under_way_finish() {
     }
     let ended =
         "the run ended early after 2 s: all answers of the last 2 s together missed errors < 50%";
-    assert_eq!(heard.notes, [ended]);
+    assert_eq!(watcher.notes, [ended]);
     assert!(
         run.notes.iter().any(|(_, note)| note == ended),
         "{:?}",
@@ -277,7 +277,7 @@ fn thresholds_judge_a_run() {
         ..Objective::default()
     };
     for (bound, verdict) in [(10_000_000, Verdict::Met), (1, Verdict::Missed)] {
-        let mut scenario = asking(&["/items", "/slow/5"]);
+        let mut scenario = journeys_requesting(&["/items", "/slow/5"]);
         scenario.thresholds = vec![
             threshold(Scope::Everything, mean(10_000_000)),
             threshold(Scope::Journey(0), mean(10_000_000)),
@@ -296,7 +296,7 @@ fn thresholds_judge_a_run() {
 #[test]
 fn a_lost_process_voids_the_run_and_its_words_are_kept() {
     let site = site::start().unwrap();
-    let mut scenario = asking(&["/items"]);
+    let mut scenario = journeys_requesting(&["/items"]);
     scenario.journeys.push(Journey {
         name: "spoken".to_owned(),
         weight: 1.0,
@@ -311,7 +311,7 @@ fn a_lost_process_voids_the_run_and_its_words_are_kept() {
         }),
         ..Journey::default()
     });
-    let (finished, heard) = run(
+    let (finished, watcher) = run(
         plan(site.address(), scenario, users(2.0, 2)),
         Inputs::default(),
     );
@@ -328,10 +328,10 @@ fn a_lost_process_voids_the_run_and_its_words_are_kept() {
         "{why}"
     );
     assert!(
-        heard.notes.contains(&"spoken: out of ideas".to_owned()),
-        "{heard:?}"
+        watcher.notes.contains(&"spoken: out of ideas".to_owned()),
+        "{watcher:?}"
     );
-    assert!(heard.notes.contains(why), "{heard:?}");
+    assert!(watcher.notes.contains(why), "{watcher:?}");
     // The step that only the process's failure has is known to whoever reads the log.
     let steps = &finished.run.header.plan.scenario.as_ref().unwrap().steps;
     assert_eq!(steps.last().unwrap().label, "process");
@@ -346,9 +346,9 @@ fn a_lost_process_voids_the_run_and_its_words_are_kept() {
 
 #[test]
 fn data_that_must_suffice_voids_the_run_when_it_does_not() {
-    use plimsoll_model::journey::{AtEnd, Feed, FeedOrder, Piece};
+    use plimsoll_model::journey::{AtEnd, Feed, FeedOrder, TextPiece};
     let site = site::start().unwrap();
-    let mut scenario = asking(&["/items?"]);
+    let mut scenario = journeys_requesting(&["/items?"]);
     scenario.feeds.push(Feed {
         name: "row".to_owned(),
         path: None,
@@ -361,17 +361,17 @@ fn data_that_must_suffice_voids_the_run_when_it_does_not() {
     let Step::Request(request) = &mut scenario.journeys[0].steps[0] else {
         panic!("a request");
     };
-    request.url.pieces.push(Piece::Column(0, 0));
+    request.url.pieces.push(TextPiece::Column(0, 0));
     let inputs = Inputs {
         rows: vec![vec![vec!["a".to_owned()], vec!["b".to_owned()]]],
         ..Inputs::default()
     };
-    let (finished, heard) = run(plan(site.address(), scenario, users(3.0, 30)), inputs);
+    let (finished, watcher) = run(plan(site.address(), scenario, users(3.0, 30)), inputs);
     let ending = finished.run.ending.as_ref().unwrap();
     assert_eq!(ending.verdict, Verdict::Void);
     assert!(
-        heard.notes[0].contains("the 2 rows of the data row have run out"),
-        "{heard:?}"
+        watcher.notes[0].contains("the 2 rows of the data row have run out"),
+        "{watcher:?}"
     );
     assert!(finished.run.windows.len() < 5);
 }
@@ -395,11 +395,11 @@ impl Watcher for Impatient {
 #[test]
 fn users_of_a_search_stay_from_trial_to_trial() {
     let site = site::start().unwrap();
-    let mut scenario = asking(&["/items?once", "/items", "/gzip"]);
-    let mut door = scenario.journeys.remove(0);
-    door.steps.truncate(1);
+    let mut scenario = journeys_requesting(&["/items?once", "/items", "/gzip"]);
+    let mut entry = scenario.journeys.remove(0);
+    entry.steps.truncate(1);
     for journey in &mut scenario.journeys {
-        journey.once.clone_from(&door.steps);
+        journey.once.clone_from(&entry.steps);
     }
     scenario.steps[0].once = true;
     let mut plan = plan(site.address(), scenario, users(4.0, 1));

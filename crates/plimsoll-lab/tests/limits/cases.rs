@@ -1,15 +1,15 @@
 //! One case for each limit, and a healthy run.
 
-use plimsoll_lab::intervention::{Access, Change, Changed};
+use plimsoll_lab::intervention::{Change, Changed, ComponentAccess};
 use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::metric::{self, series};
-use plimsoll_probe::hands;
+use plimsoll_probe::tunables;
 use plimsoll_testkit::machine::cgroup::Cgroup;
 use plimsoll_testkit::machine::mounted::Mounted;
 use plimsoll_testkit::machine::namespace::Namespace;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::scene::{Offered, Setup, Strained, play};
+use crate::harness::{Offered, Setup, Strained, play};
 use crate::strain;
 
 /// Every case with its name.
@@ -40,18 +40,23 @@ fn healthy() {
     // Counters of one's own, where that is allowed: what others overflow must not be heard here.
     let _inside = Namespace::enter(32_768, 60_999);
     let mut process = Strained::start(&Setup::default());
-    let seen = play(&mut process, &Offered::default());
-    if seen.is_disturbed() || seen.strained(metric::CPU_BUSY) > 0.5 {
+    let diagnosis = play(&mut process, &Offered::default());
+    if diagnosis.is_disturbed() || diagnosis.strained(metric::CPU_BUSY) > 0.5 {
         // Other work may use up the CPUs, memory and disks, and make the generator late; nothing else may be found.
         let of_others = ["C1", "G1", "M1", "M3", "D1", "D2", "D3"];
         assert_eq!(
-            without(&seen.findings, &of_others),
+            without(&diagnosis.findings, &of_others),
             0,
             "{:#?}",
-            seen.findings
+            diagnosis.findings
         );
     } else {
-        assert_eq!(without(&seen.findings, &[]), 0, "{:#?}", seen.findings);
+        assert_eq!(
+            without(&diagnosis.findings, &[]),
+            0,
+            "{:#?}",
+            diagnosis.findings
+        );
     }
 }
 
@@ -71,17 +76,17 @@ fn generator_cpu() {
         connections_max: 32,
         ..Offered::default()
     };
-    let seen = play(&mut process, &offered);
-    let found = seen.finding("G1");
+    let diagnosis = play(&mut process, &offered);
+    let found = diagnosis.finding("G1");
     assert!(
         found.sentence.contains("the generator took up arrivals"),
         "{}",
         found.sentence
     );
-    if !seen.is_disturbed() {
+    if !diagnosis.is_disturbed() {
         // A target that the generator leaves no CPU lets its accept queue overflow, which is as true and lies deeper.
-        let best = seen.findings.iter().find(|found| found.rule != "N1");
-        assert_eq!(best, Some(found), "{:#?}", seen.findings);
+        let best = diagnosis.findings.iter().find(|found| found.rule != "N1");
+        assert_eq!(best, Some(found), "{:#?}", diagnosis.findings);
         assert!(found.sentence.contains("of a core"), "{}", found.sentence);
         assert_eq!(found.certainty, Certainty::Explicit);
     }
@@ -100,9 +105,9 @@ fn generator_ports() {
         per_connection: 1,
         ..Offered::default()
     };
-    let seen = play(&mut process, &offered);
-    seen.best_is("G2", "ran out of local ports towards 127.0.0.1:18080");
-    let limit = seen.strained(metric::PORTS_LIMIT);
+    let diagnosis = play(&mut process, &offered);
+    diagnosis.best_is("G2", "ran out of local ports towards 127.0.0.1:18080");
+    let limit = diagnosis.strained(metric::PORTS_LIMIT);
     assert!(
         (limit - 50.0).abs() < 0.5,
         "the namespace has 50 ports, not {limit}"
@@ -127,10 +132,10 @@ fn generator_descriptors() {
         per_connection: 1,
         ..Offered::default()
     };
-    let seen = play(&mut process, &offered);
+    let diagnosis = play(&mut process, &offered);
     let _ = setrlimit(Resource::Nofile, before);
     // The probe shares the process: without descriptors it may have read nothing more, the limit neither.
-    seen.best_is("G3", "ran out of file descriptors");
+    diagnosis.best_is("G3", "ran out of file descriptors");
 }
 
 fn accept_backlog() {
@@ -143,10 +148,10 @@ fn accept_backlog() {
         per_connection: 1,
         ..Offered::default()
     };
-    let seen = play(&mut process, &offered);
+    let diagnosis = play(&mut process, &offered);
     let listener = process.address.to_string();
-    seen.best_is("N1", &format!("the accept queue of {listener} overflowed"));
-    let found = seen.finding("N1");
+    diagnosis.best_is("N1", &format!("the accept queue of {listener} overflowed"));
+    let found = diagnosis.finding("N1");
     assert!(
         found.sentence.ends_with("its backlog is 8"),
         "{}",
@@ -155,7 +160,7 @@ fn accept_backlog() {
     assert_eq!(found.certainty, Certainty::Explicit);
     // The kernel lets one more in than the backlog says.
     let labels = [("listener", listener.as_str()), ("process", metric::TARGET)];
-    let queue = seen.strained(&series(metric::LISTEN_QUEUE, &labels));
+    let queue = diagnosis.strained(&series(metric::LISTEN_QUEUE, &labels));
     assert!(queue > 4.0, "the queue was seen to be full: {queue}");
 }
 
@@ -169,13 +174,13 @@ fn packets_lost() {
         rate: 150.0,
         ..Offered::default()
     };
-    let seen = play(&mut process, &offered);
-    let found = seen.finding("N4");
+    let diagnosis = play(&mut process, &offered);
+    let found = diagnosis.finding("N4");
     assert!(
         found.sentence.contains("packets are lost on their way"),
         "{found:#?}"
     );
-    assert_eq!(found.consequence_of, None, "{:#?}", seen.findings);
+    assert_eq!(found.consequence_of, None, "{:#?}", diagnosis.findings);
 }
 
 fn upstream_ports() {
@@ -193,8 +198,8 @@ fn upstream_ports() {
         connections_max: 4,
         ..Offered::default()
     };
-    let seen = play(&mut process, &offered);
-    seen.best_is(
+    let diagnosis = play(&mut process, &offered);
+    diagnosis.best_is(
         "N12",
         "190 of 200 local ports were in use towards 127.0.0.1:15432",
     );
@@ -205,7 +210,7 @@ fn kernel_setting() {
         return;
     };
     let name = "net.ipv4.ip_local_port_range";
-    let (from, to) = hands::kernel_setting(name).expect("it is read");
+    let (from, to) = tunables::kernel_setting(name).expect("it is read");
     assert_eq!((from.as_str(), to.as_str()), ("40000 40049", "10240 65535"));
     let change = Change::Kernel {
         name: name.to_owned(),
@@ -213,7 +218,7 @@ fn kernel_setting() {
         to,
     };
     let folder = tempfile::tempdir().expect("there is room for a folder");
-    let (access, journal) = (Access::default(), folder.path().join("a.undo"));
+    let (access, journal) = (ComponentAccess::default(), folder.path().join("a.undo"));
     let now = || std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
     let is = |range: &str| now().is_ok_and(|now| now.split_whitespace().eq(range.split(' ')));
     let changed = Changed::make(change, &access, &journal).expect("root may change it");
@@ -228,16 +233,17 @@ fn cpu() {
         strain: &["spin", &threads.to_string()],
         ..Setup::default()
     });
-    let seen = play(&mut process, &Offered::default());
+    let diagnosis = play(&mut process, &Offered::default());
     // Holds beside other work too: the target takes most of the CPUs from it.
-    let found = seen.finding("C1");
+    let found = diagnosis.finding("C1");
     assert!(
         found.sentence.contains("tasks waited for them"),
         "{}",
         found.sentence
     );
-    let busy = seen.strained(metric::CPU_BUSY);
-    if !seen.is_disturbed() && seen.strained(&of_target(metric::PROCESS_CPU)) > busy * 0.6 {
+    let busy = diagnosis.strained(metric::CPU_BUSY);
+    if !diagnosis.is_disturbed() && diagnosis.strained(&of_target(metric::PROCESS_CPU)) > busy * 0.6
+    {
         assert_eq!(found.certainty, Certainty::Suspected, "{found:#?}");
     }
 }
@@ -251,11 +257,12 @@ fn quota() {
         ..Setup::default()
     });
     cgroup.take(process.pid());
-    let seen = play(&mut process, &Offered::default());
-    seen.best_is("C2", "it may use 0.20 CPUs");
-    assert_eq!(seen.finding("C2").certainty, Certainty::Explicit);
+    let diagnosis = play(&mut process, &Offered::default());
+    diagnosis.best_is("C2", "it may use 0.20 CPUs");
+    assert_eq!(diagnosis.finding("C2").certainty, Certainty::Explicit);
     // Throttled for most of each period, whatever else runs: a spinning thread always uses its quota up.
-    let used = seen.strained(&of_target(metric::PROCESS_CPU)) * seen.strained(metric::CPU_COUNT);
+    let used =
+        diagnosis.strained(&of_target(metric::PROCESS_CPU)) * diagnosis.strained(metric::CPU_COUNT);
     assert!(
         (0.1..0.35).contains(&used),
         "a fifth of a CPU was used, not {used}"
@@ -268,17 +275,18 @@ fn one_thread() {
         strain: &["spin", "1"],
         ..Setup::default()
     });
-    let seen = play(&mut process, &Offered::default());
-    let busiest = seen.strained(&of_target(metric::THREAD_BUSIEST));
+    let diagnosis = play(&mut process, &Offered::default());
+    let busiest = diagnosis.strained(&of_target(metric::THREAD_BUSIEST));
     assert!(
         busiest > 0.3,
         "a spinning thread gets a good part of a CPU: {busiest}"
     );
-    let others = seen.strained(metric::CPU_BUSY) - seen.strained(&of_target(metric::PROCESS_CPU));
-    if seen.is_disturbed() || others > 0.15 || seen.strained(metric::CPU_COUNT) < 1.5 {
+    let others =
+        diagnosis.strained(metric::CPU_BUSY) - diagnosis.strained(&of_target(metric::PROCESS_CPU));
+    if diagnosis.is_disturbed() || others > 0.15 || diagnosis.strained(metric::CPU_COUNT) < 1.5 {
         plimsoll_testkit::not_tried::not_tried("one busy thread beside idle CPUs");
     } else {
-        seen.best_is("C3", "thread spin (");
+        diagnosis.best_is("C3", "thread spin (");
     }
 }
 
@@ -291,9 +299,9 @@ fn memory_limit() {
         ..Setup::default()
     });
     cgroup.take(process.pid());
-    let seen = play(&mut process, &Offered::default());
-    seen.best_is("M2", "killed for want of memory; its limit is 48 MiB");
-    assert_eq!(seen.finding("M2").certainty, Certainty::Explicit);
+    let diagnosis = play(&mut process, &Offered::default());
+    diagnosis.best_is("M2", "killed for want of memory; its limit is 48 MiB");
+    assert_eq!(diagnosis.finding("M2").certainty, Certainty::Explicit);
     drop(process);
 }
 
@@ -307,12 +315,12 @@ fn full_file_system() {
         strain: &["fill", &file],
         ..Setup::default()
     });
-    let seen = play(&mut process, &Offered::default());
+    let diagnosis = play(&mut process, &Offered::default());
     drop(process);
     drop(mounted);
-    let says = format!("the file system at {} was full", folder.path().display());
-    seen.best_is("D4", &says);
-    assert_eq!(seen.finding("D4").certainty, Certainty::Explicit);
+    let expected = format!("the file system at {} was full", folder.path().display());
+    diagnosis.best_is("D4", &expected);
+    assert_eq!(diagnosis.finding("D4").certainty, Certainty::Explicit);
 }
 
 fn threads() {
@@ -324,9 +332,9 @@ fn threads() {
         ..Setup::default()
     });
     cgroup.take(process.pid());
-    let seen = play(&mut process, &Offered::default());
-    seen.best_is("F2", "of at most 24 processes and threads");
-    assert_eq!(seen.finding("F2").certainty, Certainty::Explicit);
+    let diagnosis = play(&mut process, &Offered::default());
+    diagnosis.best_is("F2", "of at most 24 processes and threads");
+    assert_eq!(diagnosis.finding("F2").certainty, Certainty::Explicit);
     drop(process);
 }
 
@@ -336,7 +344,7 @@ fn descriptors() {
         strain: &["hoard"],
         ..Setup::default()
     });
-    let seen = play(&mut process, &Offered::default());
-    seen.best_is("F1", "of at most 64 file descriptors");
-    assert_eq!(seen.finding("F1").certainty, Certainty::Explicit);
+    let diagnosis = play(&mut process, &Offered::default());
+    diagnosis.best_is("F1", "of at most 64 file descriptors");
+    assert_eq!(diagnosis.finding("F1").certainty, Certainty::Explicit);
 }

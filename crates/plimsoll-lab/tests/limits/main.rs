@@ -9,7 +9,7 @@
 
 mod cases;
 mod clock;
-mod scene;
+mod harness;
 mod strain;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -42,8 +42,8 @@ pub(crate) fn run(arguments: &[String]) {
     std::thread::spawn(move || serve(&listener, &serving));
     let mut lines = io::stdin().lock();
     let mut line = String::new();
-    let is_told = lines.read_line(&mut line).is_ok_and(|len| len > 0);
-    let held = is_told.then(|| strain(&arguments[3..], &closed));
+    let is_started = lines.read_line(&mut line).is_ok_and(|len| len > 0);
+    let held = is_started.then(|| strain(&arguments[3..], &closed));
     let _ = lines.read_to_end(&mut Vec::new());
     drop(held);
 }
@@ -81,13 +81,13 @@ fn park(_listener: &Socket) {
 
 fn answer(mut connection: TcpStream) {
     let mut buffer = [0; 4096];
-    let mut seen = Vec::new();
+    let mut received = Vec::new();
     while let Ok(len) = connection.read(&mut buffer)
         && len > 0
     {
-        seen.extend_from_slice(&buffer[..len]);
-        if seen.ends_with(b"\r\n\r\n") {
-            seen.clear();
+        received.extend_from_slice(&buffer[..len]);
+        if received.ends_with(b"\r\n\r\n") {
+            received.clear();
             let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
             if connection.write_all(answer).is_err() {
                 return;
@@ -122,8 +122,8 @@ fn strain(words: &[String], closed: &AtomicBool) -> Box<dyn Any> {
             Box::new(memory.collect::<Vec<_>>())
         }
         "threads" => {
-            let one = || std::thread::Builder::new().spawn(std::thread::park).ok();
-            Box::new(std::iter::from_fn(one).collect::<Vec<_>>())
+            let spawn_parked = || std::thread::Builder::new().spawn(std::thread::park).ok();
+            Box::new(std::iter::from_fn(spawn_parked).collect::<Vec<_>>())
         }
         "fill" => {
             let mut file = File::create(word(1)).expect("there is room for a name");

@@ -3,13 +3,13 @@
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
-use crate::crowd::{Judged, Verdict};
 use crate::list::NONE;
-use crate::multiplex::Answer;
+use crate::multiplex::AnswerHead;
+use crate::virtual_users::{AnswerContext, AnswerVerdict};
 
 /// A call whose answer was judged.
-pub(super) struct JudgedCall {
-    pub(super) verdict: Verdict,
+pub(super) struct EvaluatedAnswer {
+    pub(super) verdict: AnswerVerdict,
     pub(super) status: u16,
     pub(super) once: bool,
     /// Where it goes next.
@@ -18,19 +18,24 @@ pub(super) struct JudgedCall {
 
 impl Engine {
     /// Judges an answer to a user; `None` when nobody asked.
-    pub(super) fn judge_call(&mut self, id: u32, answer: &Answer, now: u64) -> Option<JudgedCall> {
+    pub(super) fn evaluate_answer(
+        &mut self,
+        id: u32,
+        answer: &AnswerHead,
+        now: u64,
+    ) -> Option<EvaluatedAnswer> {
         let request = &mut self.requests[id as usize];
-        let (call, crowd) = (request.call.as_mut()?, self.crowd.as_deref_mut()?);
+        let (call, virtual_users) = (request.call.as_mut()?, self.virtual_users.as_deref_mut()?);
         call.status = answer.status;
         call.coding = answer.coding;
-        let judged = Judged {
+        let context = AnswerContext {
             now,
             due: request.due,
             location: answer.location.as_deref(),
-            good: &self.order.good,
+            good: &self.prepared.good,
         };
-        let verdict = crowd.judge(request.user, call, &judged);
-        Some(JudgedCall {
+        let verdict = virtual_users.evaluate(request.user, call, &context);
+        Some(EvaluatedAnswer {
             verdict,
             status: call.status,
             once: call.once,
@@ -42,20 +47,20 @@ impl Engine {
     pub(super) fn complete_call(&mut self, id: u32, kept: bool, peer_closed: bool, now: u64) {
         let connection = &mut self.connections[id as usize];
         let request_id = connection.request;
-        let answer = Answer {
+        let answer = AnswerHead {
             status: connection.reader.status(),
             coding: connection.reader.coding(),
             location: connection.reader.take_location(),
             sets_cookie: false,
         };
-        let Some(judged) = self.judge_call(request_id, &answer, now) else {
+        let Some(evaluated) = self.evaluate_answer(request_id, &answer, now) else {
             return self.fail(id, Outcome::Protocol, now);
         };
         let connection = &mut self.connections[id as usize];
-        match judged.verdict {
-            Verdict::Follows => {
+        match evaluated.verdict {
+            AnswerVerdict::Follows => {
                 self.recorder.current().window.redirects += 1;
-                if kept && connection.origin == judged.origin {
+                if kept && connection.origin == evaluated.origin {
                     return self.send_on(id, request_id, now);
                 }
                 connection.request = NONE;
@@ -63,9 +68,9 @@ impl Engine {
                 self.free_line(id, kept, peer_closed, now);
                 self.dispatch_call(request_id, now);
             }
-            Verdict::Ended(outcome) => {
-                if !judged.once {
-                    self.recorder.answered(judged.status, now);
+            AnswerVerdict::Ended(outcome) => {
+                if !evaluated.once {
+                    self.recorder.answered(evaluated.status, now);
                 }
                 connection.request = NONE;
                 // Before its user goes on, who may use it again at once.
@@ -73,7 +78,7 @@ impl Engine {
                 self.end_request(request_id, outcome, now);
             }
         }
-        if let Some(due) = self.source.pop_ready() {
+        if let Some(due) = self.scheduler.pop_ready() {
             self.arrive(due, now);
         }
     }

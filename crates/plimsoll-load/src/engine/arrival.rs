@@ -4,17 +4,17 @@ use plimsoll_model::outcome::Outcome;
 
 use super::{ARRIVALS_MAX, Engine};
 use crate::connection::Request;
-use crate::due::Due;
+use crate::due::ScheduledArrival;
 use crate::list::NONE;
 
 impl Engine {
     /// Takes up what is due at `now`. Whether more may be due at once.
     pub(super) fn take_up(&mut self, now: u64) -> bool {
-        let release = now - now % self.order.tick_ns;
+        let release = now - now % self.prepared.tick_ns;
         let mut now = now;
         for _ in 0..ARRIVALS_MAX {
-            let Some(due) = self.source.pop(release) else {
-                let next_due = self.source.next_due().min(self.next_message());
+            let Some(due) = self.scheduler.pop(release) else {
+                let next_due = self.scheduler.next_due().min(self.next_message());
                 self.recorder.settle(next_due);
                 return false;
             };
@@ -27,16 +27,16 @@ impl Engine {
 
     /// One request is due.
     #[inline]
-    pub(super) fn arrive(&mut self, due: Due, now: u64) {
-        if self.crowd.is_some() {
-            return self.turn(due, now);
+    pub(super) fn arrive(&mut self, due: ScheduledArrival, now: u64) {
+        if self.virtual_users.is_some() {
+            return self.run_user(due, now);
         }
         self.recorder.offered(due.at, now);
-        if due.at.saturating_add(self.order.timeout_ns) <= now {
+        if due.at.saturating_add(self.prepared.timeout_ns) <= now {
             // A generator this far behind has nothing to tell the target any more.
             self.recorder.drop_at_once(due.at, now);
             self.handshake_failed(Outcome::Dropped);
-            return self.source.user_is_done(due.user, now, true);
+            return self.scheduler.user_is_done(due.user, now, true);
         }
         let path = self.paths.next();
         let id = self.requests.insert(Request::new(due.at, due.user, path));
@@ -59,7 +59,7 @@ impl Engine {
         } else if let Some(connection) = self.idle.last() {
             self.idle.remove(&mut self.connections, connection);
             self.send_on(connection, id, now);
-        } else if self.has_room() {
+        } else if self.has_capacity() {
             self.open_for(id, now);
         } else {
             self.wait(id, now);
@@ -68,7 +68,7 @@ impl Engine {
 
     /// Lets a request wait for a connection, within the limit.
     pub(super) fn wait(&mut self, id: u32, now: u64) {
-        if self.waiting.len() >= self.order.waiting_max {
+        if self.waiting.len() >= self.prepared.waiting_max {
             return self.end_request(id, Outcome::Dropped, now);
         }
         self.requests[id as usize].waiting = true;
@@ -92,7 +92,7 @@ impl Engine {
 
     /// Opens connections for waiting requests as far as there is room.
     pub(super) fn serve_waiting(&mut self, now: u64) {
-        while self.has_room() {
+        while self.has_capacity() {
             let Some(id) = self.pop_waiting() else { return };
             self.open_for(id, now);
         }

@@ -4,7 +4,7 @@ use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
 use crate::connection::UNSENT;
-use crate::recorder::Ended;
+use crate::recorder::RequestEnd;
 
 impl Engine {
     /// Counts the end of a request. Its connection, if any, is the caller's care.
@@ -29,14 +29,14 @@ impl Engine {
             self.handshake_failed(outcome);
         }
         let unsent = request.sent == UNSENT;
-        self.recorder.ended(Ended {
+        self.recorder.ended(RequestEnd {
             outcome,
             due: request.due,
             sent: if unsent { now } else { request.sent },
             done: now,
         });
         if request.has_user() {
-            self.source.user_is_done(request.user, now, unsent);
+            self.scheduler.user_is_done(request.user, now, unsent);
         }
     }
 }

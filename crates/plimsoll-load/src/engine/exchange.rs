@@ -3,22 +3,22 @@
 use std::io::IoSlice;
 
 use plimsoll_model::outcome::Outcome;
-use plimsoll_wire::head::Coding;
+use plimsoll_wire::head::ContentCoding;
 use plimsoll_wire::request::is_idempotent;
-use plimsoll_wire::response::{End, Progress};
+use plimsoll_wire::response::{AnswerEnd, Progress};
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 
-use super::intake::{Intake, Taken};
+use super::intake::{FeedOutcome, Intake};
 use super::opening::ENDED;
 use super::{BUFFER_LEN, Engine};
-use crate::clock::Clock;
-use crate::connection::{Connection, Phase, Request, UNSENT};
+use crate::clock::LoadClock;
+use crate::connection::{ConnectionPhase, Request, TargetConnection, UNSENT};
 use crate::list::NONE;
-use crate::order::Order;
-use crate::stamp::StampReader;
+use crate::prepared_load::PreparedLoad;
+use crate::rx_timestamp::RxTimestampReader;
 
 /// Bytes asked for while the head is still to come. An answer within it takes one read; the rest of a longer one can
 /// be skipped.
@@ -35,7 +35,7 @@ impl Engine {
     #[inline]
     pub(super) fn send_on(&mut self, id: u32, request_id: u32, now: u64) {
         let connection = &mut self.connections[id as usize];
-        connection.phase = Phase::Busy;
+        connection.phase = ConnectionPhase::Busy;
         if connection.multiplex.is_some() {
             return self.send_stream(id, request_id, now);
         }
@@ -50,7 +50,7 @@ impl Engine {
         }
         if let Some(call) = &mut request.call {
             call.begin_answer();
-            if is_last(&self.order, connection) {
+            if is_last(&self.prepared, connection) {
                 call.close_after();
             }
             connection.keeps_body = call.wants_body();
@@ -64,7 +64,7 @@ impl Engine {
     fn write(&mut self, id: u32, now: u64) -> bool {
         let connection = &mut self.connections[id as usize];
         let request = &self.requests[connection.request as usize];
-        let (head, body) = payload(&self.order, connection, request);
+        let (head, body) = payload(&self.prepared, connection, request);
         let written = connection.written;
         let head_left = &head[written.min(head.len())..];
         let body_left = &body[written.saturating_sub(head.len())..];
@@ -125,7 +125,7 @@ impl Engine {
                 &connection.socket,
                 &mut self.buffer[..asked],
                 flags,
-                self.stamps.as_mut(),
+                self.timestamps.as_mut(),
                 &mut self.arrived,
                 self.clock,
             ) {
@@ -151,10 +151,12 @@ impl Engine {
             }
             match taken {
                 // A short read has emptied the socket, and its next byte is a new edge.
-                Taken::More if count < asked && !ended => return,
-                Taken::More => {}
-                Taken::Complete { exactly } => return self.complete(id, exactly && !ended, ended),
-                Taken::Failed(outcome) => {
+                FeedOutcome::More if count < asked && !ended => return,
+                FeedOutcome::More => {}
+                FeedOutcome::Complete { exactly } => {
+                    return self.complete(id, exactly && !ended, ended);
+                }
+                FeedOutcome::Failed(outcome) => {
                     let now = self.clock.now();
                     return self.fail(id, outcome, now);
                 }
@@ -165,20 +167,20 @@ impl Engine {
 
     /// Takes `count` bytes of the buffer as they are.
     #[inline]
-    fn take(&mut self, id: u32, count: usize) -> Taken {
+    fn take(&mut self, id: u32, count: usize) -> FeedOutcome {
         self.recorder.current().window.bytes_in += count as u64;
         let connection = &mut self.connections[id as usize];
         let mut intake = Intake {
-            order: &self.order,
+            prepared: &self.prepared,
             memo: &mut self.memo,
             requests: &mut self.requests,
-            crowd: self.crowd.as_deref_mut(),
+            virtual_users: self.virtual_users.as_deref_mut(),
         };
         intake.feed(connection, &self.buffer[..count])
     }
 
     /// Takes `count` bytes of a body that the kernel has thrown away.
-    fn skip(&mut self, id: u32, count: usize) -> Taken {
+    fn skip(&mut self, id: u32, count: usize) -> FeedOutcome {
         self.recorder.current().window.bytes_in += count as u64;
         let connection = &mut self.connections[id as usize];
         if let Some(request) = self.requests.get_mut(connection.request as usize)
@@ -187,52 +189,52 @@ impl Engine {
             call.bytes_in += count as u64;
         }
         match connection.reader.skip(count as u64) {
-            Progress::More => Taken::More,
-            Progress::Complete(_) => Taken::Complete { exactly: true },
+            Progress::More => FeedOutcome::More,
+            Progress::Complete(_) => FeedOutcome::Complete { exactly: true },
         }
     }
 
     /// Decrypts `count` bytes of the buffer, and takes what they hold.
-    fn take_secure(&mut self, id: u32, count: usize) -> Taken {
+    fn take_secure(&mut self, id: u32, count: usize) -> FeedOutcome {
         let connection = &mut self.connections[id as usize];
         let Some(mut session) = connection.tls.take() else {
-            return Taken::Failed(Outcome::Tls);
+            return FeedOutcome::Failed(Outcome::Tls);
         };
         let mut input = &self.buffer[..count];
-        let mut taken = Taken::More;
+        let mut taken = FeedOutcome::More;
         let mut plain_len = 0;
         let mut intake = Intake {
-            order: &self.order,
+            prepared: &self.prepared,
             memo: &mut self.memo,
             requests: &mut self.requests,
-            crowd: self.crowd.as_deref_mut(),
+            virtual_users: self.virtual_users.as_deref_mut(),
         };
         while !input.is_empty() {
             let received = session.receive(&mut input, &mut self.plain, |bytes| {
                 plain_len += bytes.len();
                 taken = match taken {
-                    Taken::More => intake.feed(connection, bytes),
-                    Taken::Complete { .. } => Taken::Complete { exactly: false },
-                    Taken::Failed(outcome) => Taken::Failed(outcome),
+                    FeedOutcome::More => intake.feed(connection, bytes),
+                    FeedOutcome::Complete { .. } => FeedOutcome::Complete { exactly: false },
+                    FeedOutcome::Failed(outcome) => FeedOutcome::Failed(outcome),
                 };
             });
             if received.is_err() {
                 // The alert that says why; whether it arrives makes no difference here.
                 let _ = session.flush(&connection.socket);
                 taken = match taken {
-                    Taken::Complete { .. } => Taken::Complete { exactly: false },
-                    _ => Taken::Failed(Outcome::Tls),
+                    FeedOutcome::Complete { .. } => FeedOutcome::Complete { exactly: false },
+                    _ => FeedOutcome::Failed(Outcome::Tls),
                 };
                 break;
             }
         }
         self.recorder.current().window.bytes_in += plain_len as u64;
-        if session.flush(&connection.socket).is_err() && taken == Taken::More {
-            taken = Taken::Failed(Outcome::Reset);
+        if session.flush(&connection.socket).is_err() && taken == FeedOutcome::More {
+            taken = FeedOutcome::Failed(Outcome::Reset);
         }
-        let is_made = connection.phase == Phase::Connecting && !session.is_handshaking();
+        let is_made = connection.phase == ConnectionPhase::Connecting && !session.is_handshaking();
         connection.tls = Some(session);
-        if is_made && taken == Taken::More {
+        if is_made && taken == FeedOutcome::More {
             self.recorder.current().window.handshakes += 1;
             let now = self.clock.now();
             self.make_ready(id, now);
@@ -251,10 +253,10 @@ impl Engine {
         let request_id = connection.request;
         let status = connection.reader.status();
         let kept = reusable && !connection.writing && connection.reader.keeps_alive();
-        let kept = kept && !is_last(&self.order, connection);
+        let kept = kept && !is_last(&self.prepared, connection);
         let coding = connection.reader.coding();
         self.count_coding(coding);
-        if self.crowd.is_some() {
+        if self.virtual_users.is_some() {
             return self.complete_call(id, kept, peer_closed, now);
         }
         let mut goes_on_for_ever = false;
@@ -280,24 +282,24 @@ impl Engine {
         } else {
             self.let_go(id, peer_closed, now);
         }
-        if let Some(due) = self.source.pop_ready() {
+        if let Some(due) = self.scheduler.pop_ready() {
             self.arrive(due, now);
         }
     }
 
     #[inline]
-    pub(super) fn count_coding(&mut self, coding: Coding) {
+    pub(super) fn count_coding(&mut self, coding: ContentCoding) {
         match coding {
-            Coding::Other => {}
-            Coding::Gzip => self.recorder.current().window.gzip += 1,
-            Coding::Brotli => self.recorder.current().window.brotli += 1,
+            ContentCoding::Other => {}
+            ContentCoding::Gzip => self.recorder.current().window.gzip += 1,
+            ContentCoding::Brotli => self.recorder.current().window.brotli += 1,
         }
     }
 
     /// What the status of its last answer makes of a request.
     #[inline]
     pub(super) fn outcome_of(&self, status: u16, goes_on_for_ever: bool) -> Outcome {
-        let good = self.order.good.get(usize::from(status));
+        let good = self.prepared.good.get(usize::from(status));
         if good.is_some_and(|good| *good) && !goes_on_for_ever {
             Outcome::Ok
         } else {
@@ -309,7 +311,7 @@ impl Engine {
     #[inline]
     fn keep(&mut self, id: u32, now: u64) {
         let connection = &mut self.connections[id as usize];
-        connection.phase = Phase::Idle;
+        connection.phase = ConnectionPhase::Idle;
         if connection.user != crate::due::NOBODY {
             return;
         }
@@ -337,12 +339,12 @@ impl Engine {
             self.close(id, true);
             return self.serve_waiting(now);
         }
-        if connection.tls.is_some() && connection.phase == Phase::Connecting {
+        if connection.tls.is_some() && connection.phase == ConnectionPhase::Connecting {
             return self.fail(id, Outcome::Tls, now);
         }
         match connection.reader.end() {
             // Over TLS the end of such a body is told by a closing alert; anyone could cut the connection.
-            End::Complete
+            AnswerEnd::Complete
                 if connection
                     .tls
                     .as_ref()
@@ -350,10 +352,10 @@ impl Engine {
             {
                 self.fail(id, Outcome::BodyCut, now);
             }
-            End::Complete => self.complete(id, false, true),
-            End::BeforeAnswer => self.broken(id, now),
-            End::InHead => self.fail(id, Outcome::Protocol, now),
-            End::InBody => self.fail(id, Outcome::BodyCut, now),
+            AnswerEnd::Complete => self.complete(id, false, true),
+            AnswerEnd::BeforeAnswer => self.broken(id, now),
+            AnswerEnd::InHead => self.fail(id, Outcome::Protocol, now),
+            AnswerEnd::InBody => self.fail(id, Outcome::BodyCut, now),
         }
     }
 
@@ -367,7 +369,8 @@ impl Engine {
             return self.fail(id, Outcome::Reset, now);
         };
         if !kept || begun || request.retries > 0 || !self.is_idempotent(request_id) {
-            let handshake = connection.tls.is_some() && connection.phase == Phase::Connecting;
+            let handshake =
+                connection.tls.is_some() && connection.phase == ConnectionPhase::Connecting;
             let outcome = if handshake {
                 Outcome::Tls
             } else {
@@ -389,7 +392,7 @@ impl Engine {
         match (&request.call, &request.detour) {
             (Some(call), _) => call.idempotent,
             (None, Some(detour)) => is_idempotent(&detour.method),
-            (None, None) => self.order.idempotent,
+            (None, None) => self.prepared.idempotent,
         }
     }
 }
@@ -400,15 +403,15 @@ pub(super) fn receive(
     socket: &OwnedFd,
     buffer: &mut [u8],
     flags: RecvFlags,
-    stamps: Option<&mut StampReader>,
+    timestamps: Option<&mut RxTimestampReader>,
     arrived: &mut Option<u64>,
-    clock: Clock,
+    clock: LoadClock,
 ) -> Result<usize, Errno> {
-    let Some(stamps) = stamps else {
+    let Some(timestamps) = timestamps else {
         return rustix::net::recv(socket, buffer, flags).map(|(_, count)| count);
     };
-    let (count, stamp) = stamps.receive(socket, buffer, flags)?;
-    *arrived = stamp.map(|stamp_ns| clock.moment_of(stamp_ns));
+    let (count, timestamp) = timestamps.receive(socket, buffer, flags)?;
+    *arrived = timestamp.map(|timestamp_ns| clock.moment_of(timestamp_ns));
     Ok(count)
 }
 
@@ -417,10 +420,10 @@ pub(super) fn receive(
 /// What is left of a long body of known length is thrown away in the kernel (tcp(7), `MSG_TRUNC`): copying it would
 /// cost more than all the rest of the exchange. A unix socket knows no such flag, and copies.
 #[inline]
-fn reading(connection: &Connection) -> (usize, RecvFlags) {
+fn reading(connection: &TargetConnection) -> (usize, RecvFlags) {
     let skippable = connection.reader.skippable();
     if skippable >= SKIPPED_LEN_MIN
-        && connection.phase == Phase::Busy
+        && connection.phase == ConnectionPhase::Busy
         && connection.tls.is_none()
         && !connection.keeps_body
     {
@@ -434,25 +437,25 @@ fn reading(connection: &Connection) -> (usize, RecvFlags) {
 }
 
 /// Whether the connection has sent its last request.
-pub(super) fn is_last(order: &Order, connection: &Connection) -> bool {
-    let per_connection = order.plan.transport.requests_per_connection;
+pub(super) fn is_last(prepared: &PreparedLoad, connection: &TargetConnection) -> bool {
+    let per_connection = prepared.plan.transport.requests_per_connection;
     per_connection > 0 && connection.served >= per_connection
 }
 
 /// Head and body of a request as it goes out on this connection.
 fn payload<'a>(
-    order: &'a Order,
-    connection: &Connection,
+    prepared: &'a PreparedLoad,
+    connection: &TargetConnection,
     request: &'a Request,
 ) -> (&'a [u8], &'a [u8]) {
     if let Some(call) = &request.call {
         return (&call.bytes, &[]);
     }
-    let body = &order.plan.request.body[..];
+    let body = &prepared.plan.request.body[..];
     match &request.detour {
         None => {
-            let template = &order.templates[request.path as usize];
-            (template.head(is_last(order, connection)), body)
+            let template = &prepared.templates[request.path as usize];
+            (template.head(is_last(prepared, connection)), body)
         }
         Some(detour) => (&detour.head, if detour.with_body { body } else { &[] }),
     }
@@ -464,9 +467,9 @@ pub(super) fn put(socket: &OwnedFd, head: &[u8], body: &[u8]) -> Result<usize, E
         let result = if body.is_empty() {
             rustix::net::send(socket, head, SendFlags::NOSIGNAL)
         } else {
-            let parts = [IoSlice::new(head), IoSlice::new(body)];
+            let slices = [IoSlice::new(head), IoSlice::new(body)];
             let mut nothing = SendAncillaryBuffer::default();
-            rustix::net::sendmsg(socket, &parts, &mut nothing, SendFlags::NOSIGNAL)
+            rustix::net::sendmsg(socket, &slices, &mut nothing, SendFlags::NOSIGNAL)
         };
         if result != Err(Errno::INTR) {
             return result;

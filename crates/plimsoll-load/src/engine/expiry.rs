@@ -3,7 +3,7 @@
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
-use crate::connection::{Connection, UNSENT};
+use crate::connection::{TargetConnection, UNSENT};
 use crate::due::NEVER;
 use crate::list::{List, NONE};
 use slab::Slab;
@@ -16,7 +16,7 @@ impl Engine {
         }
         while let Some(id) = self.by_due.first() {
             let due = self.requests[id as usize].due;
-            if due.saturating_add(self.order.timeout_ns) > now {
+            if due.saturating_add(self.prepared.timeout_ns) > now {
                 break;
             }
             self.give_up(id, now, Outcome::ConnectTimeout);
@@ -43,7 +43,7 @@ impl Engine {
         let request = self.by_due.first().map_or(NEVER, |id| {
             self.requests[id as usize]
                 .due
-                .saturating_add(self.order.timeout_ns)
+                .saturating_add(self.prepared.timeout_ns)
         });
         let deadline = |list: &List<0>| {
             list.first()
@@ -56,9 +56,9 @@ impl Engine {
         };
         let own = self.by_expiry.first().map_or(NEVER, |(expiry, _)| *expiry);
         let answer = self
-            .talks
+            .websockets
             .as_ref()
-            .map_or(NEVER, |talks| talks.next_expiry());
+            .map_or(NEVER, |websockets| websockets.next_expiry());
         request
             .min(own)
             .min(answer)
@@ -92,8 +92,8 @@ impl Engine {
     pub(super) fn give_up_everything(&mut self) {
         let now = self.clock.now();
         self.roll(now);
-        if let Some(crowd) = &mut self.crowd {
-            crowd.ending = true;
+        if let Some(virtual_users) = &mut self.virtual_users {
+            virtual_users.ending = true;
         }
         while let Some(id) = self.by_due.first() {
             self.give_up(id, now, Outcome::Dropped);
@@ -101,13 +101,13 @@ impl Engine {
         while let Some(&(_, id)) = self.by_expiry.first() {
             self.give_up(id, now, Outcome::Dropped);
         }
-        if self.crowd.is_some() {
+        if self.virtual_users.is_some() {
             // Users who were to go on have asked for nothing yet.
             self.leave_all(now);
             return self.close_everything();
         }
         // A generator that fell behind never took these up.
-        while let Some(due) = self.source.pop(NEVER - 1) {
+        while let Some(due) = self.scheduler.pop(NEVER - 1) {
             self.recorder.offered(due.at, now);
             self.recorder.drop_at_once(due.at, now);
             self.handshake_failed(Outcome::Dropped);
@@ -127,7 +127,7 @@ impl Engine {
     }
 }
 
-fn first_expired(list: &List<0>, connections: &Slab<Connection>, now: u64) -> Option<u32> {
+fn first_expired(list: &List<0>, connections: &Slab<TargetConnection>, now: u64) -> Option<u32> {
     list.first()
         .filter(|&id| connections[id as usize].deadline <= now)
 }

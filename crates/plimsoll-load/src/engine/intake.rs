@@ -5,13 +5,13 @@ use plimsoll_wire::head::HeadMemo;
 use plimsoll_wire::response::Progress;
 use slab::Slab;
 
-use crate::connection::{Connection, Phase, Request};
-use crate::crowd::Crowd;
-use crate::order::Order;
+use crate::connection::{ConnectionPhase, Request, TargetConnection};
+use crate::prepared_load::PreparedLoad;
+use crate::virtual_users::VirtualUsers;
 
 /// What became of bytes that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum FeedOutcome {
     /// The answer goes on.
     More,
     /// The answer is complete; `exactly` when no byte is left over.
@@ -22,41 +22,41 @@ pub(super) enum Taken {
 
 /// Where bytes that were read go.
 pub(super) struct Intake<'a> {
-    pub(super) order: &'a Order,
+    pub(super) prepared: &'a PreparedLoad,
     pub(super) memo: &'a mut HeadMemo,
     pub(super) requests: &'a mut Slab<Request>,
-    pub(super) crowd: Option<&'a mut Crowd>,
+    pub(super) virtual_users: Option<&'a mut VirtualUsers>,
 }
 
 impl Intake<'_> {
     #[inline]
-    pub(super) fn feed(&mut self, connection: &mut Connection, bytes: &[u8]) -> Taken {
-        if connection.phase != Phase::Busy {
+    pub(super) fn feed(&mut self, connection: &mut TargetConnection, bytes: &[u8]) -> FeedOutcome {
+        if connection.phase != ConnectionPhase::Busy {
             // Nobody asked. A kept connection that speaks is of no use.
-            return Taken::Failed(Outcome::Protocol);
+            return FeedOutcome::Failed(Outcome::Protocol);
         }
-        let progress = match &mut self.crowd {
+        let progress = match &mut self.virtual_users {
             None => connection
                 .reader
-                .feed(bytes, self.order.expected, self.memo),
-            Some(crowd) => {
+                .feed(bytes, self.prepared.expected, self.memo),
+            Some(virtual_users) => {
                 let request = self.requests.get_mut(connection.request as usize);
                 let Some(call) = request.and_then(|request| request.call.as_mut()) else {
-                    return Taken::Failed(Outcome::Protocol);
+                    return FeedOutcome::Failed(Outcome::Protocol);
                 };
                 call.bytes_in += bytes.len() as u64;
-                let memo = &mut crowd.memos[call.request as usize];
+                let memo = &mut virtual_users.memos[call.request as usize];
                 connection
                     .reader
                     .feed_into(bytes, call.expected, memo, &mut **call)
             }
         };
         match progress {
-            Ok(Progress::More) => Taken::More,
-            Ok(Progress::Complete(taken)) => Taken::Complete {
+            Ok(Progress::More) => FeedOutcome::More,
+            Ok(Progress::Complete(taken)) => FeedOutcome::Complete {
                 exactly: taken == bytes.len(),
             },
-            Err(_) => Taken::Failed(Outcome::Protocol),
+            Err(_) => FeedOutcome::Failed(Outcome::Protocol),
         }
     }
 }

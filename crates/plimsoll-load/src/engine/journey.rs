@@ -3,13 +3,13 @@
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
-use crate::call::{Call, Role};
-use crate::connection::{Connection, Phase, Request, UNSENT};
-use crate::crowd::{Crowd, Entry, Failure, Next};
-use crate::due::{Due, NEWCOMER};
-use crate::recorder::Ended;
-use crate::source::{People, REFUSED_PAUSE_NS};
+use crate::connection::{ConnectionPhase, Request, TargetConnection, UNSENT};
+use crate::due::{NEWCOMER, ScheduledArrival};
+use crate::recorder::RequestEnd;
+use crate::scheduler::{People, REFUSED_PAUSE_NS};
 use crate::user::OpenGroup;
+use crate::user_request::{RequestRole, UserRequest};
+use crate::virtual_users::{FailureDetails, NextAction, UserAdmission, VirtualUsers};
 
 /// Operations that a user may take in one turn without asking or thinking.
 const OPS_MAX: u32 = 10_000;
@@ -38,98 +38,98 @@ fn end_of_pause(from: u64, pause: u64) -> u64 {
 
 impl Engine {
     /// The users; only called where there are any.
-    pub(super) fn crowd(&mut self) -> &mut Crowd {
-        self.crowd
+    pub(super) fn virtual_users(&mut self) -> &mut VirtualUsers {
+        self.virtual_users
             .as_deref_mut()
             .expect("users have calls and turns only where there is a crowd")
     }
 
     /// The moments at which users are due; only called where there are any.
     pub(super) fn people(&mut self) -> &mut People {
-        self.source
+        self.scheduler
             .people()
             .expect("a crowd comes by its own source")
     }
 
     /// A user is due.
-    pub(super) fn turn(&mut self, due: Due, now: u64) {
+    pub(super) fn run_user(&mut self, due: ScheduledArrival, now: u64) {
         let user = if due.user == NEWCOMER {
             let Some(newcomer) = self.people().welcome() else {
                 return;
             };
-            if self.crowd().is_exhausted() {
+            if self.virtual_users().is_exhausted() {
                 return self.end_when_over(now);
             }
-            match self.crowd().enter(newcomer) {
-                Entry::Goes(user) if self.assign(user) => user,
-                Entry::Goes(user) => return self.leave(user, false, true, now),
-                Entry::Lost => {
+            match self.virtual_users().enter(newcomer) {
+                UserAdmission::Goes(user) if self.assign(user) => user,
+                UserAdmission::Goes(user) => return self.leave(user, false, true, now),
+                UserAdmission::Lost => {
                     self.recorder.current().window.users_lost += 1;
                     return self.end_when_over(now);
                 }
-                Entry::Fault(feed) => return self.end_by_fault(feed, now),
+                UserAdmission::FeedExhausted(feed) => return self.end_by_plan_error(feed, now),
             }
         } else {
             due.user
         };
-        self.recorder.users = self.crowd().users.len() as u64;
-        if let Some(page) = &self.crowd().users[user as usize].page {
+        self.recorder.users = self.virtual_users().users.len() as u64;
+        if let Some(page) = &self.virtual_users().users[user as usize].page {
             debug_assert_eq!(page.under_way, 0, "a page is done before its user goes on");
         }
         self.go_on(user, due, now);
     }
 
     /// Takes a user on to where it has to wait.
-    pub(super) fn go_on(&mut self, user: u32, due: Due, now: u64) {
+    pub(super) fn go_on(&mut self, user: u32, due: ScheduledArrival, now: u64) {
         let mut budget = OPS_MAX;
         loop {
-            match self.crowd().walk(user, now, &mut budget) {
-                Next::Ask(request) => {
+            match self.virtual_users().walk(user, now, &mut budget) {
+                NextAction::Request(request) => {
                     self.be_late(due, now);
-                    return self.ask(user, request, Role::Step, None, due.at, now);
+                    return self.start_request(user, request, RequestRole::Step, None, due.at, now);
                 }
-                Next::Page(page) => {
+                NextAction::Page(page) => {
                     self.be_late(due, now);
                     return self.load_page(user, page, due.at, now);
                 }
                 // From the moment it was due: taking it up late does not lengthen the pause.
-                Next::Think(pause) => {
+                NextAction::Think(pause) => {
                     return self.people().think(user, end_of_pause(due.at, pause));
                 }
-                Next::Until(at) => return self.people().think(user, at),
-                Next::Open(socket) => {
+                NextAction::Until(at) => return self.people().think(user, at),
+                NextAction::Open(socket) => {
                     self.be_late(due, now);
                     return self.open_socket(user, socket, due.at, now);
                 }
-                Next::Say(say) => {
-                    if !self.say(user, say, due, now) {
+                NextAction::Exchange(exchange) => {
+                    if !self.exchange_message(user, exchange, due, now) {
                         return;
                     }
                 }
-                Next::Listen(subscription) => self.listen(user, subscription, now),
-                Next::Close(code) => self.close_socket(user, code, now),
-                Next::Obey => return self.consult(user, due, now),
-                Next::Begin => {
+                NextAction::Listen(subscription) => self.listen(user, subscription, now),
+                NextAction::Close(code) => self.close_socket(user, code, now),
+                NextAction::Obey => return self.consult(user, due, now),
+                NextAction::Begin => {
                     if !self.begin(user, now) {
                         return;
                     }
                 }
-                Next::Ended { acted } => {
-                    self.crowd().users[user as usize].in_doubt = false;
+                NextAction::Ended { acted } => {
+                    self.virtual_users().users[user as usize].in_doubt = false;
                     self.count_iteration(user);
                     if !acted {
                         return self.people().think(user, now + IDLE_PAUSE_NS);
                     }
                 }
-                Next::Group(id, outcome, busy_ns) => {
+                NextAction::Group(id, outcome, busy_ns) => {
                     self.recorder.current().step_ended(id, outcome, busy_ns, 0);
                 }
-                Next::Lost => return self.lose_the_way(user, now),
+                NextAction::Lost => return self.lose_the_way(user, now),
             }
         }
     }
 
-    pub(super) fn be_late(&mut self, due: Due, now: u64) {
+    pub(super) fn be_late(&mut self, due: ScheduledArrival, now: u64) {
         if due.paced {
             self.recorder.late(due.at, now);
         }
@@ -138,15 +138,15 @@ impl Engine {
     /// A user begins an iteration. Not when the load does not want it any more, or it has done enough.
     fn begin(&mut self, user: u32, now: u64) -> bool {
         let (place, journey) = {
-            let user = &self.crowd().users[user as usize];
+            let user = &self.virtual_users().users[user as usize];
             (user.place, user.journey)
         };
         let wanted = self.people().wants(place, journey, now);
-        match self.crowd().begin(user, wanted) {
-            Entry::Goes(_) => return true,
-            Entry::Fault(feed) => self.end_by_fault(feed, now),
-            Entry::Lost => {
-                let is_lost = wanted && !self.crowd().is_finished(user);
+        match self.virtual_users().begin(user, wanted) {
+            UserAdmission::Goes(_) => return true,
+            UserAdmission::FeedExhausted(feed) => self.end_by_plan_error(feed, now),
+            UserAdmission::Lost => {
+                let is_lost = wanted && !self.virtual_users().is_finished(user);
                 self.leave(user, !wanted, is_lost, now);
             }
         }
@@ -155,9 +155,9 @@ impl Engine {
 
     /// A user went in circles.
     fn lose_the_way(&mut self, user: u32, now: u64) {
-        let journey = self.crowd().users[user as usize].journey;
+        let journey = self.virtual_users().users[user as usize].journey;
         let name = self
-            .order
+            .prepared
             .plan
             .scenario
             .as_ref()
@@ -166,7 +166,7 @@ impl Engine {
         let reason = format!(
             "a user of {name} took {OPS_MAX} steps without a request or a pause; its iteration was ended"
         );
-        self.tell_failure(&Failure {
+        self.record_failure(&FailureDetails {
             now,
             step: None,
             outcome: Outcome::Dropped,
@@ -174,7 +174,7 @@ impl Engine {
             status: 0,
             body: b"",
         });
-        let groups = self.crowd().break_off(user);
+        let groups = self.virtual_users().break_off(user);
         self.close_groups(groups, Outcome::Dropped);
         self.count_iteration(user);
         self.people().think(user, now + IDLE_PAUSE_NS);
@@ -182,12 +182,12 @@ impl Engine {
 
     /// A user leaves, its connections with it. Its place is taken again when `vacates`.
     pub(super) fn leave(&mut self, user: u32, vacates: bool, is_lost: bool, now: u64) {
-        let gone = self.crowd().users.remove(user as usize);
-        if let Some(talk) = &gone.talk {
-            self.part_from_process(talk, gone.number);
+        let gone = self.virtual_users().users.remove(user as usize);
+        if let Some(session) = &gone.script_session {
+            self.leave_process(session, gone.number);
         }
         for (_, line) in &gone.lines {
-            self.part_from(*line, now);
+            self.release_connection(*line, now);
         }
         if is_lost {
             self.recorder.current().window.users_lost += 1;
@@ -195,7 +195,7 @@ impl Engine {
         if vacates && gone.place > 0 {
             self.people().vacate(gone.place, now);
         }
-        self.recorder.users = self.crowd().users.len() as u64;
+        self.recorder.users = self.virtual_users().users.len() as u64;
         if !gone.lines.is_empty() {
             self.serve_waiting(now);
         }
@@ -204,44 +204,44 @@ impl Engine {
 
     /// The load ends early when nobody is left and nobody will come.
     pub(super) fn end_when_over(&mut self, now: u64) {
-        let is_empty = self.crowd().users.is_empty();
-        if is_empty && (self.crowd().is_exhausted() || self.people().is_over()) {
-            self.source.cut(now);
+        let is_empty = self.virtual_users().users.is_empty();
+        if is_empty && (self.virtual_users().is_exhausted() || self.people().is_over()) {
+            self.scheduler.cut(now);
         }
     }
 
     /// The plan's data does not suffice, and it says that it must: the run ends.
-    fn end_by_fault(&mut self, feed: u32, now: u64) {
-        let scenario = self.order.plan.scenario.as_ref();
+    fn end_by_plan_error(&mut self, feed: u32, now: u64) {
+        let scenario = self.prepared.plan.scenario.as_ref();
         let feed = scenario.and_then(|scenario| scenario.feeds.get(feed as usize));
         let (name, rows) = feed.map_or(("", 0), |feed| (&feed.name, feed.rows));
-        let fault = format!(
+        let message = format!(
             "the {rows} rows of the data {name} have run out; give more rows, fewer users, or another end than error"
         );
         // Another loop may have said so first.
-        if self.order.fault.set(fault.clone()).is_ok() {
-            self.recorder.current().window.faults.push(fault);
+        if self.prepared.plan_error.set(message.clone()).is_ok() {
+            self.recorder.current().window.load_errors.push(message);
         }
-        self.source.cut(now);
+        self.scheduler.cut(now);
     }
 
     /// A user asks.
-    pub(super) fn ask(
+    pub(super) fn start_request(
         &mut self,
         user: u32,
         request: u32,
-        role: Role,
+        role: RequestRole,
         named: Option<(u16, Vec<u8>)>,
         due: u64,
         now: u64,
     ) {
-        let mut call = self.crowd().call(user, request, role, named, now);
+        let mut call = self.virtual_users().call(user, request, role, named, now);
         // What was lost and comes back is counted apart.
-        call.once |= role == Role::Reopening;
+        call.once |= role == RequestRole::Reopening;
         if call.is_fresh {
             return self.is_had(user, call, due, now);
         }
-        let timeout_ns = self.crowd().program.requests[request as usize].timeout_ns;
+        let timeout_ns = self.virtual_users().program.requests[request as usize].timeout_ns;
         call.expiry = timeout_ns.map(|timeout_ns| due.saturating_add(timeout_ns));
         let (expiry, once) = (call.expiry, call.once);
         let cannot_go = call.bytes.is_empty();
@@ -256,7 +256,7 @@ impl Engine {
             Some(expiry) => drop(self.by_expiry.insert((expiry, id))),
             None => self.by_due.push_back(&mut self.requests, id),
         }
-        let expiry = expiry.unwrap_or(due.saturating_add(self.order.timeout_ns));
+        let expiry = expiry.unwrap_or(due.saturating_add(self.prepared.timeout_ns));
         if cannot_go || expiry <= now {
             return self.end_request(id, Outcome::Dropped, now);
         }
@@ -264,11 +264,11 @@ impl Engine {
     }
 
     /// A user has the answer already: nothing is sent, and nothing counted.
-    fn is_had(&mut self, user: u32, call: Box<Call>, due: u64, now: u64) {
-        if call.role == Role::Resource {
+    fn is_had(&mut self, user: u32, call: Box<UserRequest>, due: u64, now: u64) {
+        if call.role == RequestRole::Resource {
             return self.resource_ended(user, call, Outcome::Ok, now);
         }
-        self.crowd().take_back(call);
+        self.virtual_users().take_back(call);
         self.people().be_ready(user, due);
     }
 
@@ -276,28 +276,30 @@ impl Engine {
     pub(super) fn dispatch_call(&mut self, id: u32, now: u64) {
         let request = &self.requests[id as usize];
         let origin = request.call.as_ref().map_or(0, |call| call.origin);
-        if self.is_socket_asked_for(id) {
+        if self.is_socket_request(id) {
             return self.dial_for_socket(id, now);
         }
-        let Some(crowd) = &self.crowd else { return };
-        let lines = &crowd.users[request.user as usize].lines;
-        let line = |fits: fn(&Connection) -> bool| {
+        let Some(virtual_users) = &self.virtual_users else {
+            return;
+        };
+        let lines = &virtual_users.users[request.user as usize].lines;
+        let line = |fits: fn(&TargetConnection) -> bool| {
             let mut lines = lines.iter().filter(|(other, _)| *other == origin);
             lines.find(|(_, line)| fits(&self.connections[*line as usize]))
         };
-        if let Some(&(_, line)) = line(Connection::is_free) {
-            if self.connections[line as usize].phase == Phase::Idle {
+        if let Some(&(_, line)) = line(TargetConnection::is_free) {
+            if self.connections[line as usize].phase == ConnectionPhase::Idle {
                 self.idle.remove(&mut self.connections, line);
             }
             self.send_on(line, id, now);
-        } else if let Some(&(_, line)) = line(Connection::may_multiplex)
-            && self.order.offers_http2(origin)
-            && !self.speaks_http1[usize::from(origin)]
+        } else if let Some(&(_, line)) = line(TargetConnection::may_multiplex)
+            && self.prepared.offers_http2(origin)
+            && !self.chose_http1[usize::from(origin)]
         {
             // One connection carries all that a user asks of an origin, as in a browser.
             self.lined_up.entry(line).or_default().push_back(id);
             self.requests[id as usize].connection = line;
-        } else if self.has_room() || self.evict() {
+        } else if self.has_capacity() || self.evict() {
             self.open_for(id, now);
         } else {
             self.wait(id, now);
@@ -306,7 +308,7 @@ impl Engine {
 
     /// A WebSocket has a connection of its own.
     fn dial_for_socket(&mut self, id: u32, now: u64) {
-        if self.has_room() || self.evict() {
+        if self.has_capacity() || self.evict() {
             self.open_for(id, now);
         } else if self.is_reopening(id) {
             self.end_request(id, Outcome::Dropped, now);
@@ -329,7 +331,7 @@ impl Engine {
 
     /// A user's connection is free; whoever waits may have its place.
     pub(super) fn keep_line(&mut self, id: u32, now: u64) {
-        self.connections[id as usize].phase = Phase::Idle;
+        self.connections[id as usize].phase = ConnectionPhase::Idle;
         self.idle.push_back(&mut self.connections, id);
         if self.waiting.len() > 0 && self.evict() {
             self.serve_waiting(now);
@@ -340,21 +342,21 @@ impl Engine {
     pub(super) fn call_ended(
         &mut self,
         request: &Request,
-        call: Box<Call>,
+        call: Box<UserRequest>,
         outcome: Outcome,
         now: u64,
     ) {
         let is_unsent = request.sent == UNSENT;
-        if call.role == Role::Reopening {
-            self.crowd().take_back(call);
+        if call.role == RequestRole::Reopening {
+            self.virtual_users().take_back(call);
             return self.reopening_ended(request.user, outcome, now);
         }
-        if call.role == Role::Opening && !outcome.is_ok() {
+        if call.role == RequestRole::Opening && !outcome.is_ok() {
             self.handshake_failed(outcome);
-            self.crowd().users[request.user as usize].socket = None;
+            self.virtual_users().users[request.user as usize].socket = None;
         }
         if !call.once {
-            self.recorder.ended(Ended {
+            self.recorder.ended(RequestEnd {
                 outcome,
                 due: request.due,
                 sent: if is_unsent { now } else { request.sent },
@@ -362,10 +364,10 @@ impl Engine {
             });
         }
         if !outcome.is_ok() {
-            if call.role != Role::Resource {
+            if call.role != RequestRole::Resource {
                 self.doubt(request.user, call.status);
             }
-            self.tell_failure(&Failure {
+            self.record_failure(&FailureDetails {
                 now,
                 step: Some(call.id),
                 outcome,
@@ -376,19 +378,24 @@ impl Engine {
         }
         let user = request.user;
         let response_ns = now.saturating_sub(request.due);
-        if call.role != Role::Page {
+        if call.role != RequestRole::Page {
             let second = self.recorder.current();
             second.step_ended(call.id, outcome, response_ns, call.bytes_in);
         }
         let (role, once) = (call.role, call.once);
         match role {
-            Role::Step | Role::Opening | Role::Reopening | Role::Message => {
-                self.crowd().take_back(call);
+            RequestRole::Step
+            | RequestRole::Opening
+            | RequestRole::Reopening
+            | RequestRole::Message => {
+                self.virtual_users().take_back(call);
                 self.step_done(user, outcome, response_ns, once, is_unsent, now);
             }
-            Role::Page => self.page_ended(user, call, outcome, is_unsent, now),
-            Role::Resource => self.resource_ended(user, call, outcome, now),
-            Role::Spoken => self.spoken_ended(request, call, outcome, is_unsent, now),
+            RequestRole::Page => self.page_ended(user, call, outcome, is_unsent, now),
+            RequestRole::Resource => self.resource_ended(user, call, outcome, now),
+            RequestRole::Script => {
+                self.script_request_ended(request, call, outcome, is_unsent, now);
+            }
         }
     }
 
@@ -402,11 +409,11 @@ impl Engine {
         is_unsent: bool,
         now: u64,
     ) {
-        self.crowd().users[user as usize].count_in_groups(busy_ns, outcome);
+        self.virtual_users().users[user as usize].count_in_groups(busy_ns, outcome);
         if outcome.is_ok() {
             return self.people().be_ready(user, now);
         }
-        let groups = self.crowd().break_off(user);
+        let groups = self.virtual_users().break_off(user);
         self.close_groups(groups, outcome);
         if once {
             return self.leave(user, false, true, now);
@@ -423,30 +430,30 @@ impl Engine {
 
     /// An iteration has ended, well or not.
     fn count_iteration(&mut self, user: u32) {
-        let journey = self.crowd().users[user as usize].journey;
+        let journey = self.virtual_users().users[user as usize].journey;
         let window = &mut self.recorder.current().window;
         window.iterations += 1;
         *window.journey_iterations.entry(journey).or_default() += 1;
     }
 
     fn close_groups(&mut self, groups: Vec<OpenGroup>, outcome: Outcome) {
-        for group in groups.into_iter().rev().filter(|group| group.asked) {
+        for group in groups.into_iter().rev().filter(|group| group.has_requests) {
             self.recorder
                 .current()
                 .step_ended(group.id, outcome, group.busy_ns, 0);
         }
     }
 
-    pub(super) fn tell_failure(&mut self, failure: &Failure<'_>) {
-        if let Some(sample) = self.crowd().sample(failure) {
+    pub(super) fn record_failure(&mut self, failure: &FailureDetails<'_>) {
+        if let Some(sample) = self.virtual_users().sample(failure) {
             self.recorder.current().window.failures.push(sample);
         }
     }
 
     /// A connection is no longer its user's.
     pub(super) fn forget_line(&mut self, user: u32, id: u32) {
-        if let Some(crowd) = &mut self.crowd
-            && let Some(user) = crowd.users.get_mut(user as usize)
+        if let Some(virtual_users) = &mut self.virtual_users
+            && let Some(user) = virtual_users.users.get_mut(user as usize)
         {
             user.lines.retain(|(_, line)| *line != id);
         }

@@ -11,16 +11,16 @@ use slab::Slab;
 use super::exchange::{READS_MAX, put, receive};
 use super::opening::ENDED;
 use super::{BUFFER_LEN, Engine};
-use crate::connection::{Phase, Request, Stage};
+use crate::connection::{ConnectionPhase, Request, TransportStage};
 use crate::list::NONE;
-use crate::multiplex::{Answer, Multiplex, Standing, Take};
+use crate::multiplex::{AnswerHead, Multiplex, Standing, Take};
 
 impl Engine {
     /// A connection is made, and the target speaks HTTP/2 on it: it sends what it was made for. `early` is what the
     /// target has said already.
     pub(super) fn begin_http2(&mut self, id: u32, early: &[u8], now: u64) {
         let streams = self
-            .order
+            .prepared
             .plan
             .transport
             .http2
@@ -31,8 +31,8 @@ impl Engine {
         multiplex.push(early, now);
         self.connecting.remove(&mut self.connections, id);
         let connection = &mut self.connections[id as usize];
-        connection.stage = Stage::Multiplexing;
-        connection.phase = Phase::Busy;
+        connection.stage = TransportStage::Multiplexing;
+        connection.phase = ConnectionPhase::Busy;
         connection.multiplex = Some(multiplex);
         let request = std::mem::replace(&mut connection.request, NONE);
         let generation = connection.generation;
@@ -45,9 +45,9 @@ impl Engine {
     /// The handshake is done, and the target chose HTTP/1.1.
     fn begin_http1(&mut self, id: u32, now: u64) {
         let connection = &mut self.connections[id as usize];
-        connection.stage = Stage::Exchanging;
+        connection.stage = TransportStage::Exchanging;
         // From now on users open several connections to it, as browsers do.
-        self.speaks_http1[usize::from(connection.origin)] = true;
+        self.chose_http1[usize::from(connection.origin)] = true;
         let lined_up = self.lined_up.remove(&id).unwrap_or_default();
         self.make_ready(id, now);
         self.dispatch_again(lined_up, now);
@@ -67,7 +67,7 @@ impl Engine {
         if flags.contains(EventFlags::OUT) {
             if was_writing {
                 self.flush(id);
-            } else if connection.stage == Stage::Negotiating
+            } else if connection.stage == TransportStage::Negotiating
                 && let Some(session) = &mut connection.tls
             {
                 // A broken socket shows when it is read.
@@ -76,7 +76,8 @@ impl Engine {
         }
         if flags.intersects(EventFlags::IN | ENDED) {
             self.read_multiplexed(id, flags.intersects(ENDED));
-        } else if was_writing && self.connections[id as usize].stage == Stage::Multiplexing {
+        } else if was_writing && self.connections[id as usize].stage == TransportStage::Multiplexing
+        {
             // There is room to write again, which is what it waited for.
             self.attend(id, None, false);
         }
@@ -90,16 +91,16 @@ impl Engine {
                 &self.connections[id as usize].socket,
                 &mut self.buffer[..BUFFER_LEN],
                 RecvFlags::empty(),
-                self.stamps.as_mut(),
+                self.timestamps.as_mut(),
                 &mut self.arrived,
                 self.clock,
             );
             let count = match received {
-                Ok(0) => return self.hear_the_end(id),
+                Ok(0) => return self.on_peer_end(id),
                 Ok(count) => count,
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => return,
-                Err(_) => return self.hear_the_end(id),
+                Err(_) => return self.on_peer_end(id),
             };
             let now = self.clock.now();
             if let Err(outcome) = self.take_in(id, count, now) {
@@ -110,9 +111,11 @@ impl Engine {
                 return;
             }
             match self.connections[id as usize].stage {
-                Stage::Multiplexing => self.attend(id, arrived, false),
-                Stage::Exchanging => return self.read(id, ended),
-                Stage::Dialing | Stage::Negotiating | Stage::Talking => {}
+                TransportStage::Multiplexing => self.attend(id, arrived, false),
+                TransportStage::Exchanging => return self.read(id, ended),
+                TransportStage::Dialing
+                | TransportStage::Negotiating
+                | TransportStage::WebSocket => {}
             }
             // A short read has emptied the socket, and its next byte is a new edge.
             if !self.stands(id, generation) || (count < BUFFER_LEN && !ended) {
@@ -123,7 +126,7 @@ impl Engine {
     }
 
     /// The target closed or reset the connection.
-    fn hear_the_end(&mut self, id: u32) {
+    fn on_peer_end(&mut self, id: u32) {
         let connection = &mut self.connections[id as usize];
         if let Some(multiplex) = &mut connection.multiplex {
             multiplex.end();
@@ -160,7 +163,7 @@ impl Engine {
         self.recorder.current().window.bytes_in += plain_len as u64;
         // Answers of the handshake, or the alert that says what is wrong; a broken socket shows when it is read.
         let _ = session.flush(&connection.socket);
-        let is_made = connection.stage == Stage::Negotiating && !session.is_handshaking();
+        let is_made = connection.stage == TransportStage::Negotiating && !session.is_handshaking();
         let chose_http2 = session.chose_http2();
         connection.tls = Some(session);
         result?;
@@ -195,7 +198,7 @@ impl Engine {
             None => put(socket, bytes, &[]).map_err(Into::into),
             Some(session) => session.send(socket, bytes, &[]),
         });
-        let sealed = |tls: &Option<Box<crate::tls::Session>>| {
+        let sealed = |tls: &Option<Box<crate::tls::TlsSession>>| {
             tls.as_ref().is_none_or(|session| !session.wants_write())
         };
         match written {
@@ -226,11 +229,11 @@ impl Engine {
             };
             let was_kept = connection.served > 1;
             let mut ends = std::mem::take(&mut self.ends);
-            multiplex.poll(&mut Calls(&mut self.requests), &mut ends);
+            multiplex.poll(&mut AnswerSink(&mut self.requests), &mut ends);
             self.flush(id);
             self.settle(id, now);
             // Before its user goes on, who would use it again at once.
-            self.hand_over(id, generation, now);
+            self.yield_connection(id, generation, now);
             for end in ends.drain(..) {
                 self.stream_ended(end, was_kept, now, done);
             }
@@ -248,7 +251,7 @@ impl Engine {
         }
         self.settle(id, now);
         if self.stands(id, generation) {
-            self.part(id, peer_closed, now);
+            self.release_if_finished(id, peer_closed, now);
         }
     }
 
@@ -264,14 +267,14 @@ impl Engine {
     /// Whether a connection can carry another request now.
     fn takes_stream(&self, id: u32) -> bool {
         let multiplex = self.connections[id as usize].multiplex.as_ref();
-        multiplex.is_some_and(|multiplex| multiplex.has_room())
+        multiplex.is_some_and(|multiplex| multiplex.has_capacity())
     }
 
     /// Sends what waits for a connection as far as it can, and lists it if it can do more.
     pub(super) fn settle(&mut self, id: u32, now: u64) {
         let generation = self.connections[id as usize].generation;
         while self.stands(id, generation) && self.takes_stream(id) {
-            let next = if self.crowd.is_some() {
+            let next = if self.virtual_users.is_some() {
                 self.lined_up.get_mut(&id).and_then(VecDeque::pop_front)
             } else {
                 self.pop_waiting()
@@ -285,7 +288,7 @@ impl Engine {
             return;
         }
         self.enlist(id);
-        if !self.connections[id as usize].speaks_on()
+        if !self.connections[id as usize].is_http2_open()
             && let Some(lined_up) = self.lined_up.remove(&id)
         {
             self.dispatch_again(lined_up, now);
@@ -296,18 +299,18 @@ impl Engine {
     /// only when nothing is under way on it.
     pub(super) fn enlist(&mut self, id: u32) {
         let is_free = self.takes_stream(id);
-        let of_user = self.crowd.is_some();
+        let of_user = self.virtual_users.is_some();
         let connection = &mut self.connections[id as usize];
         let is_empty = |multiplex: &Multiplex| multiplex.is_empty();
         let is_free =
             is_free && (!of_user || connection.multiplex.as_deref().is_some_and(is_empty));
         match connection.phase {
-            Phase::Idle if !is_free => {
-                connection.phase = Phase::Busy;
+            ConnectionPhase::Idle if !is_free => {
+                connection.phase = ConnectionPhase::Busy;
                 self.idle.remove(&mut self.connections, id);
             }
-            Phase::Busy if is_free => {
-                connection.phase = Phase::Idle;
+            ConnectionPhase::Busy if is_free => {
+                connection.phase = ConnectionPhase::Idle;
                 self.idle.push_back(&mut self.connections, id);
             }
             _ => {}
@@ -315,12 +318,12 @@ impl Engine {
     }
 
     /// Parts with a connection that will carry nothing more.
-    fn part(&mut self, id: u32, peer_closed: bool, now: u64) {
+    fn release_if_finished(&mut self, id: u32, peer_closed: bool, now: u64) {
         let connection = &self.connections[id as usize];
         let Some(multiplex) = &connection.multiplex else {
             return;
         };
-        let is_closing = connection.phase == Phase::Closing;
+        let is_closing = connection.phase == ConnectionPhase::Closing;
         if peer_closed {
             // Whatever was under way has been told so; nothing may be left behind in any case.
             return self.fail(id, Outcome::Reset, now);
@@ -329,15 +332,15 @@ impl Engine {
             return;
         }
         match multiplex.standing() {
-            Standing::Over if multiplex.is_faulty() => {
+            Standing::Over if multiplex.is_failed() => {
                 self.close(id, false);
                 self.serve_waiting(now);
             }
             // It has said goodbye; the target closes, and keeps the port waiting.
             Standing::Over => self.retire(id, now),
-            Standing::Leaving => {
+            Standing::Draining => {
                 if let Some(multiplex) = &mut self.connections[id as usize].multiplex {
-                    multiplex.say_goodbye();
+                    multiplex.send_goaway();
                 }
                 self.flush(id);
                 self.close(id, false);
@@ -345,16 +348,16 @@ impl Engine {
             }
             Standing::Open => {
                 let generation = connection.generation;
-                self.hand_over(id, generation, now);
+                self.yield_connection(id, generation, now);
             }
         }
     }
 
     /// A user's connection that has nothing to do makes place for whoever waits.
-    fn hand_over(&mut self, id: u32, generation: u32, now: u64) {
-        let is_wanted = self.waiting.len() > 0 && self.crowd.is_some();
-        let is_idle =
-            self.stands(id, generation) && self.connections[id as usize].phase == Phase::Idle;
+    fn yield_connection(&mut self, id: u32, generation: u32, now: u64) {
+        let is_wanted = self.waiting.len() > 0 && self.virtual_users.is_some();
+        let is_idle = self.stands(id, generation)
+            && self.connections[id as usize].phase == ConnectionPhase::Idle;
         if is_wanted && is_idle && self.evict() {
             self.serve_waiting(now);
         }
@@ -362,10 +365,10 @@ impl Engine {
 }
 
 /// Gives what comes of answers to the calls that want it.
-struct Calls<'a>(&'a mut Slab<Request>);
+struct AnswerSink<'a>(&'a mut Slab<Request>);
 
-impl Take for Calls<'_> {
-    fn head(&mut self, request: u32, answer: &Answer, len: u64, write: &dyn Fn(&mut Vec<u8>)) {
+impl Take for AnswerSink<'_> {
+    fn head(&mut self, request: u32, answer: &AnswerHead, len: u64, write: &dyn Fn(&mut Vec<u8>)) {
         let request = self.0.get_mut(request as usize);
         let Some(call) = request.and_then(|request| request.call.as_mut()) else {
             return;

@@ -5,11 +5,11 @@ use rustix::event::epoll::{self, EventFlags};
 use rustix::net::sockopt;
 
 use super::Engine;
-use crate::connection::{Connection, Phase, Stage};
+use crate::connection::{ConnectionPhase, TargetConnection, TransportStage};
 use crate::due::NOBODY;
 use crate::list::NONE;
-use crate::stamp;
-use crate::transport::{DialFault, connect_outcome};
+use crate::rx_timestamp;
+use crate::transport::{DialFailure, connect_outcome};
 
 /// How long the target gets to close a connection after its last answer.
 const CLOSING_NS: u64 = 1_000_000_000;
@@ -31,7 +31,7 @@ pub(super) const ENDED: EventFlags = EventFlags::RDHUP
 
 impl Engine {
     /// Whether another connection may be opened. One that only waits to be closed does not count.
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn has_capacity(&self) -> bool {
         !self.backlog_is_full && self.connections.len() - self.closing.len() < self.connections_max
     }
 
@@ -47,46 +47,50 @@ impl Engine {
         if self.backlog_is_full {
             return self.wait(request, now);
         }
-        let Err(fault) = self.try_open(request, now) else {
+        let Err(error) = self.try_open(request, now) else {
             return;
         };
         let own = &mut self.recorder.current().window.generator;
-        let outcome = match fault {
-            DialFault::Ports => {
+        let outcome = match error {
+            DialFailure::Ports => {
                 own.ports_exhausted += 1;
                 Outcome::Dropped
             }
-            DialFault::Descriptors => {
+            DialFailure::Descriptors => {
                 own.descriptors_exhausted += 1;
                 Outcome::Dropped
             }
-            DialFault::BacklogFull if self.is_reopening(request) => Outcome::ConnectRefused,
-            DialFault::BacklogFull => {
+            DialFailure::BacklogFull if self.is_reopening(request) => Outcome::ConnectRefused,
+            DialFailure::BacklogFull => {
                 self.backlog_is_full = true;
                 self.backlog_retry_ns = now + BACKLOG_PAUSE_NS;
                 return self.wait(request, now);
             }
-            DialFault::Failed(outcome) => outcome,
+            DialFailure::Failed(outcome) => outcome,
         };
         self.end_request(request, outcome, now);
     }
 
-    fn try_open(&mut self, request: u32, now: u64) -> Result<(), DialFault> {
+    fn try_open(&mut self, request: u32, now: u64) -> Result<(), DialFailure> {
         let user = self.requests[request as usize].user;
         let call = self.requests[request as usize].call.as_ref();
         let (origin, has_call) = (call.map_or(0, |call| call.origin), call.is_some());
-        let socket = self.order.transport_to(origin).dial(&mut self.turn)?;
-        if self.stamps.is_some() {
+        let socket = self
+            .prepared
+            .transport_to(origin)
+            .dial(&mut self.address_cursor)?;
+        if self.timestamps.is_some() {
             // Without stamps an answer is as late as it is read: a little later than it came.
-            let _ = stamp::ask(&socket);
+            let _ = rx_timestamp::enable(&socket);
         }
-        let deadline = now.saturating_add(self.order.connect_timeout_ns);
+        let deadline = now.saturating_add(self.prepared.connect_timeout_ns);
         // All ones is the waker's.
         self.generation = (self.generation + 1) % (u32::MAX - 1);
         // Where users share connections, none is anybody's own.
         let is_owned = has_call || (user as usize) < self.users.len();
         let owner = if is_owned { user } else { NOBODY };
-        let mut connection = Connection::new(socket, self.generation, request, owner, deadline);
+        let mut connection =
+            TargetConnection::new(socket, self.generation, request, owner, deadline);
         connection.origin = origin;
         let entry = self.connections.vacant_entry();
         let id = u32::try_from(entry.key()).expect("connections are far below 2^32");
@@ -97,13 +101,15 @@ impl Engine {
             epoll::EventData::new_u64(data),
             INTEREST,
         )
-        .map_err(|_| DialFault::Descriptors)?;
+        .map_err(|_| DialFailure::Descriptors)?;
         entry.insert(connection);
         self.connecting.push_back(&mut self.connections, id);
         let request = &mut self.requests[request as usize];
         request.connection = id;
         if has_call {
-            self.crowd().users[user as usize].lines.push((origin, id));
+            self.virtual_users().users[user as usize]
+                .lines
+                .push((origin, id));
         } else if is_owned {
             self.users[user as usize] = id;
         }
@@ -123,7 +129,8 @@ impl Engine {
 
     pub(super) fn on_connect_event(&mut self, id: u32, flags: EventFlags) {
         let now = self.clock.now();
-        let talks = self.talks.is_some() && (self.crowd.is_none() || self.is_for_socket(id));
+        let is_websocket =
+            self.websockets.is_some() && (self.virtual_users.is_none() || self.is_for_socket(id));
         let connection = &mut self.connections[id as usize];
         if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
             let outcome = match sockopt::socket_error(&connection.socket) {
@@ -133,21 +140,21 @@ impl Engine {
             };
             self.fail(id, outcome, now);
         } else if flags.contains(EventFlags::OUT) {
-            let by_http2 = self.order.offers_http2(connection.origin);
-            connection.stage = if talks {
-                Stage::Talking
+            let by_http2 = self.prepared.offers_http2(connection.origin);
+            connection.stage = if is_websocket {
+                TransportStage::WebSocket
             } else {
-                Stage::Exchanging
+                TransportStage::Exchanging
             };
             let generation = connection.generation;
             self.recorder.connections += 1;
             self.recorder.current().window.connections_opened += 1;
-            match &self.order.transport_to(connection.origin).tls {
+            match &self.prepared.transport_to(connection.origin).tls {
                 None if by_http2 => self.begin_http2(id, &[], now),
                 None => self.make_ready(id, now),
                 Some(tls) => {
                     if by_http2 {
-                        connection.stage = Stage::Negotiating;
+                        connection.stage = TransportStage::Negotiating;
                     }
                     // Made here rather than at the dial: a connection that is never made costs no handshake.
                     connection.tls = tls.session().ok();
@@ -163,8 +170,8 @@ impl Engine {
             if flags.intersects(EventFlags::IN | ENDED) && self.stands(id, generation) {
                 let ended = flags.intersects(ENDED);
                 match self.connections[id as usize].stage {
-                    Stage::Exchanging => self.read(id, ended),
-                    Stage::Talking => self.read_talk(id, ended),
+                    TransportStage::Exchanging => self.read(id, ended),
+                    TransportStage::WebSocket => self.read_websocket(id, ended),
                     _ => self.read_multiplexed(id, ended),
                 }
             }
@@ -175,10 +182,10 @@ impl Engine {
     pub(super) fn make_ready(&mut self, id: u32, now: u64) {
         self.connecting.remove(&mut self.connections, id);
         let connection = &mut self.connections[id as usize];
-        connection.phase = Phase::Busy;
+        connection.phase = ConnectionPhase::Busy;
         let request = connection.request;
-        if connection.stage == Stage::Talking {
-            return self.ask_to_talk(id, request, now);
+        if connection.stage == TransportStage::WebSocket {
+            return self.begin_handshake(id, request, now);
         }
         self.send_on(id, request, now);
     }
@@ -218,7 +225,7 @@ impl Engine {
     /// The same, with so much time for it: the same for all of a loop.
     pub(super) fn retire_for(&mut self, id: u32, now: u64, within_ns: u64) {
         let connection = &mut self.connections[id as usize];
-        connection.phase = Phase::Closing;
+        connection.phase = ConnectionPhase::Closing;
         connection.request = NONE;
         connection.deadline = now + within_ns;
         let user = connection.user;
@@ -234,18 +241,20 @@ impl Engine {
     /// minutes on a port that later trials need: the answers it carried are complete or given up.
     pub(super) fn close(&mut self, id: u32, peer_closed: bool) {
         match self.connections[id as usize].phase {
-            Phase::Connecting => self.connecting.remove(&mut self.connections, id),
-            Phase::Idle if self.crowd.is_some() || self.connections[id as usize].user == NOBODY => {
+            ConnectionPhase::Connecting => self.connecting.remove(&mut self.connections, id),
+            ConnectionPhase::Idle
+                if self.virtual_users.is_some() || self.connections[id as usize].user == NOBODY =>
+            {
                 self.idle.remove(&mut self.connections, id);
             }
-            Phase::Closing => self.closing.remove(&mut self.connections, id),
-            Phase::Busy | Phase::Idle => {}
+            ConnectionPhase::Closing => self.closing.remove(&mut self.connections, id),
+            ConnectionPhase::Busy | ConnectionPhase::Idle => {}
         }
-        if let Some(talks) = &mut self.talks {
-            talks.forget(id);
+        if let Some(websockets) = &mut self.websockets {
+            websockets.forget(id);
         }
         let connection = self.connections.remove(id as usize);
-        if connection.stage != Stage::Dialing {
+        if connection.stage != TransportStage::Dialing {
             self.recorder.connections -= 1;
             if !peer_closed {
                 // Without it the port is only held longer.
@@ -253,7 +262,7 @@ impl Engine {
                     sockopt::set_socket_linger(&connection.socket, Some(std::time::Duration::ZERO));
             }
         }
-        if connection.phase != Phase::Closing
+        if connection.phase != ConnectionPhase::Closing
             && let Some(user) = self.users.get_mut(connection.user as usize)
         {
             *user = NONE;

@@ -10,10 +10,10 @@ use rustix::fd::OwnedFd;
 use super::Engine;
 use crate::due::NEVER;
 use crate::error::LoadError;
-use crate::order::Order;
-use crate::process::message::{self, Nonsense, Said};
-use crate::process::{Heard, Process, Wait};
-use crate::user::TalkState;
+use crate::prepared_load::PreparedLoad;
+use crate::process::message::{self, Nonsense, ScriptReply};
+use crate::process::{ExternalScript, ScriptOutput, Wait};
+use crate::user::ScriptState;
 
 /// In place of a generation in the data of an event: no connection has it.
 pub(super) const PIPES: u32 = u32::MAX - 1;
@@ -32,16 +32,19 @@ const NOTHING_FOLLOWS: &str = "nothing follows";
 const INPUT_CLOSED: &str = "it has closed its standard input";
 
 /// Starts the processes of a loop and has the kernel tell of their pipes.
-pub(super) fn start(order: &Order, epoll: &OwnedFd) -> Result<Vec<Process>, LoadError> {
+pub(super) fn start(
+    prepared: &PreparedLoad,
+    epoll: &OwnedFd,
+) -> Result<Vec<ExternalScript>, LoadError> {
     let mut processes = Vec::new();
-    let scenario = order.plan.scenario.as_ref();
-    let Some(scenario) = scenario.filter(|_| order.program.is_some()) else {
+    let scenario = prepared.plan.scenario.as_ref();
+    let Some(scenario) = scenario.filter(|_| prepared.program.is_some()) else {
         return Ok(processes);
     };
     for (journey, each) in (0..).zip(&scenario.journeys) {
         let Some(plan) = &each.process else { continue };
         for _ in 0..plan.count {
-            let process = Process::start(plan, (journey, &each.name), &order.inputs)?;
+            let process = ExternalScript::start(plan, (journey, &each.name), &prepared.inputs)?;
             let (_, stdout, stderr) = process.pipes();
             for (pipe, which) in [(stdout, STDOUT), (stderr, STDERR)] {
                 let data = EventData::new_u64(data(processes.len(), which));
@@ -67,14 +70,18 @@ impl Engine {
     /// A pipe of a process has something, or takes something.
     pub(super) fn on_pipe(&mut self, which: u32) {
         let index = (which / PIPES_EACH) as usize;
-        if self.processes.get(index).is_none_or(|one| one.is_gone) {
+        if self
+            .processes
+            .get(index)
+            .is_none_or(|process| process.is_gone)
+        {
             return;
         }
         match which % PIPES_EACH {
             STDIN => self.flush_process(index),
-            STDOUT => self.hear(index),
+            STDOUT => self.read_process_output(index),
             _ => {
-                let goes_on = self.tell_grumbles(index);
+                let goes_on = self.report_stderr(index);
                 if !goes_on {
                     let (_, _, stderr) = self.processes[index].pipes();
                     // It may close that one alone.
@@ -116,50 +123,50 @@ impl Engine {
         };
         if !done {
             // What it said before tells more than that it does not listen.
-            self.hear(index);
+            self.read_process_output(index);
             let now = self.clock.now();
             self.lose_process(index, INPUT_CLOSED, now);
         }
     }
 
     /// Reads what a process says.
-    fn hear(&mut self, index: usize) {
-        let heard = self.processes[index].hear();
-        for each in heard {
+    fn read_process_output(&mut self, index: usize) {
+        let outputs = self.processes[index].read_output();
+        for each in outputs {
             let now = self.clock.now();
             if self.processes[index].is_gone {
                 return;
             }
             match each {
-                Heard::Line(number, line) => {
+                ScriptOutput::Line(number, line) => {
                     self.processes[index].lines = number;
                     self.on_line(index, &line, now);
                 }
-                Heard::TooLong => self.lose_process(index, "it is longer than 1 MiB", now),
-                Heard::Closed => self.lose_process(index, NOTHING_FOLLOWS, now),
+                ScriptOutput::TooLong => self.lose_process(index, "it is longer than 1 MiB", now),
+                ScriptOutput::Closed => self.lose_process(index, NOTHING_FOLLOWS, now),
             }
         }
     }
 
     fn on_line(&mut self, index: usize, line: &[u8], now: u64) {
-        if now >= self.source.end_ns() {
+        if now >= self.scheduler.end_ns() {
             // Whatever it wants to be done, the load is over.
             return;
         }
-        match message::read(line, &self.order.prefix) {
-            Ok(Said { user, what }) => {
+        match message::read(line, &self.prepared.prefix) {
+            Ok(ScriptReply { user, action: what }) => {
                 if let Some(user) = self.who_waits(index, user, now) {
                     self.obey_process(user, what, now);
                 }
             }
-            Err(Nonsense::OfUser(user, fault)) => {
+            Err(Nonsense::OfUser(user, error)) => {
                 if let Some(user) = self.who_waits(index, user, now) {
-                    self.be_misled(user, &fault, now);
+                    self.be_misled(user, &error, now);
                 }
             }
-            Err(Nonsense::OfNobody(fault)) => {
+            Err(Nonsense::OfNobody(error)) => {
                 let why = format!(
-                    "{fault}; its standard output is for messages, one a line, all else goes to standard error"
+                    "{error}; its standard output is for messages, one a line, all else goes to standard error"
                 );
                 self.lose_process(index, &why, now);
             }
@@ -177,35 +184,39 @@ impl Engine {
             return None;
         };
         let journey = process.journey;
-        let talk = self.crowd().users[user as usize].talk.as_deref_mut();
-        let Some(talk) = talk.filter(|talk| talk.state == TalkState::Process) else {
+        let session = self.virtual_users().users[user as usize]
+            .script_session
+            .as_deref_mut();
+        let Some(session) = session.filter(|session| session.state == ScriptState::Process) else {
             let why = format!("it speaks for user {number}, of whom nothing was asked");
             self.lose_process(index, &why, now);
             return None;
         };
-        let waited_ns = now.saturating_sub(talk.since);
+        let waited_ns = now.saturating_sub(session.since);
         self.recorder.current().process_answered(journey, waited_ns);
         Some(user)
     }
 
     /// Hands an event of a user to its process, which then says what the user does.
-    pub(super) fn hand_line_over(&mut self, user: u32, line: &[u8], now: u64) {
-        let state = &mut self.crowd().users[user as usize];
+    pub(super) fn send_event(&mut self, user: u32, line: &[u8], now: u64) {
+        let state = &mut self.virtual_users().users[user as usize];
         let number = state.number;
-        let Some(talk) = &mut state.talk else { return };
-        talk.state = TalkState::Process;
-        talk.turn = talk.turn.wrapping_add(1);
-        talk.since = now;
-        let (index, turn) = (talk.process, talk.turn);
+        let Some(session) = &mut state.script_session else {
+            return;
+        };
+        session.state = ScriptState::Process;
+        session.sequence = session.sequence.wrapping_add(1);
+        session.since = now;
+        let (index, sequence) = (session.process, session.sequence);
         self.forget_waits(index);
         let process = &mut self.processes[index];
         process.waits.push_back(Wait {
             deadline: now.saturating_add(process.timeout_ns),
             user,
             number,
-            turn,
+            sequence,
         });
-        if !process.tell(line) {
+        if !process.queue_line(line) {
             self.lose_process(index, "it leaves more than 64 MiB unread", now);
         }
     }
@@ -221,21 +232,26 @@ impl Engine {
     }
 
     fn still_waits(&mut self, wait: &Wait) -> bool {
-        let user = self.crowd().users.get(wait.user as usize);
+        let user = self.virtual_users().users.get(wait.user as usize);
         user.filter(|user| user.number == wait.number)
-            .and_then(|user| user.talk.as_ref())
-            .is_some_and(|talk| talk.turn == wait.turn && talk.state == TalkState::Process)
+            .and_then(|user| user.script_session.as_ref())
+            .is_some_and(|session| {
+                session.sequence == wait.sequence && session.state == ScriptState::Process
+            })
     }
 
     /// When the first user has waited too long for its process.
     pub(super) fn next_wait(&self) -> u64 {
-        let fronts = self.processes.iter().filter_map(|one| one.waits.front());
+        let fronts = self
+            .processes
+            .iter()
+            .filter_map(|process| process.waits.front());
         fronts.map(|wait| wait.deadline).min().unwrap_or(NEVER)
     }
 
     /// Users for whom nothing was said in time leave: nobody knows what their process would have them do.
     pub(super) fn expire_waits(&mut self, now: u64) {
-        if now < self.next_wait() || now >= self.source.end_ns() {
+        if now < self.next_wait() || now >= self.scheduler.end_ns() {
             return;
         }
         for index in 0..self.processes.len() {
@@ -257,7 +273,7 @@ impl Engine {
                     wait.number
                 );
                 let journey = process.journey;
-                self.recorder.current().process(journey).faults += 1;
+                self.recorder.current().process(journey).errors += 1;
                 self.count_failure(wait.user, Outcome::Dropped, &reason, now);
                 self.leave(wait.user, false, true, now);
             }
@@ -283,17 +299,17 @@ impl Engine {
         let message = format!("{}: {why}; {end}", process.place());
         let waits = std::mem::take(&mut process.waits);
         for _ in 0..LAST_READS_MAX {
-            if !self.tell_grumbles(index) {
+            if !self.report_stderr(index) {
                 break;
             }
         }
-        if now >= self.source.end_ns() {
+        if now >= self.scheduler.end_ns() {
             return;
         }
         let name = self.journey_name(journey);
-        let fault = format!("a process of the journey {name} was lost: {message}");
-        self.recorder.current().window.faults.push(fault);
-        self.recorder.current().process(journey).faults += 1;
+        let error = format!("a process of the journey {name} was lost: {message}");
+        self.recorder.current().window.load_errors.push(error);
+        self.recorder.current().process(journey).errors += 1;
         for wait in waits {
             if self.still_waits(&wait) {
                 self.count_failure(wait.user, Outcome::Dropped, &message, now);
@@ -303,19 +319,23 @@ impl Engine {
     }
 
     fn journey_name(&self, journey: u32) -> String {
-        let scenario = self.order.plan.scenario.as_ref();
+        let scenario = self.prepared.plan.scenario.as_ref();
         let journey = scenario.and_then(|scenario| scenario.journeys.get(journey as usize));
         journey.map_or_else(String::new, |journey| journey.name.clone())
     }
 
     /// Passes on what a process has written to its standard error. Whether there may be more.
-    fn tell_grumbles(&mut self, index: usize) -> bool {
-        let (told, goes_on) = self.processes[index].grumbles();
+    fn report_stderr(&mut self, index: usize) -> bool {
+        let (lines, goes_on) = self.processes[index].read_stderr();
         let journey = self.processes[index].journey;
-        if !told.is_empty() {
+        if !lines.is_empty() {
             let name = self.journey_name(journey);
-            let said = told.into_iter().map(|line| format!("{name}: {line}"));
-            self.recorder.current().process(journey).said.extend(said);
+            let messages = lines.into_iter().map(|line| format!("{name}: {line}"));
+            self.recorder
+                .current()
+                .process(journey)
+                .stderr
+                .extend(messages);
         }
         goes_on
     }
@@ -339,7 +359,7 @@ impl Engine {
         }
         self.read_process_cpu();
         for index in 0..self.processes.len() {
-            self.tell_grumbles(index);
+            self.report_stderr(index);
             self.processes[index].dismiss();
         }
     }

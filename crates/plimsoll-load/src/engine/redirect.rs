@@ -5,26 +5,26 @@ use url::Url;
 
 use super::Engine;
 use crate::connection::Detour;
-use crate::order::Order;
+use crate::prepared_load::PreparedLoad;
 
 impl Engine {
     /// Turns a request to where an answer points. Not when that is another origin, or one time too many: then
     /// the redirect is the answer, and a failure when it was one too many.
     pub(super) fn follow(&mut self, id: u32, status: u16, location: &[u8]) -> bool {
-        let order = &self.order;
+        let prepared = &self.prepared;
         let request = &mut self.requests[id as usize];
-        if !is_redirect(status) || request.redirects >= order.plan.request.redirects_max {
+        if !is_redirect(status) || request.redirects >= prepared.plan.request.redirects_max {
             return false;
         }
         let (from, method, with_body) = match &request.detour {
             Some(detour) => (&detour.target, &detour.method, detour.with_body),
             None => (
-                &order.templates[request.path as usize].target,
-                &order.plan.request.method,
-                !order.plan.request.body.is_empty(),
+                &prepared.templates[request.path as usize].target,
+                &prepared.plan.request.method,
+                !prepared.plan.request.body.is_empty(),
             ),
         };
-        let Some(target) = resolve(order, from, location) else {
+        let Some(target) = resolve(prepared, from, location) else {
             return false;
         };
         // As browsers and curl do (RFC 9110, 15.4): after 303 a GET, after 301 and 302 a POST becomes one.
@@ -40,7 +40,7 @@ impl Engine {
         };
         let with_body = with_body && !becomes_get;
         request.detour = Some(Box::new(Detour {
-            head: encode(order, &method, &target, with_body),
+            head: encode(prepared, &method, &target, with_body),
             target,
             method,
             with_body,
@@ -54,7 +54,7 @@ impl Engine {
 impl Engine {
     /// Whether an answer is one more redirect after as many as the plan follows: whoever asked got nowhere.
     pub(super) fn has_used_up_redirects(&self, id: u32, status: u16) -> bool {
-        let max = self.order.plan.request.redirects_max;
+        let max = self.prepared.plan.request.redirects_max;
         is_redirect(status) && max > 0 && self.requests[id as usize].redirects >= max
     }
 }
@@ -63,8 +63,8 @@ const fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
-fn encode(order: &Order, method: &str, target: &str, with_body: bool) -> Box<[u8]> {
-    let plan = &order.plan.request;
+fn encode(prepared: &PreparedLoad, method: &str, target: &str, with_body: bool) -> Box<[u8]> {
+    let plan = &prepared.plan.request;
     if with_body {
         return request::encode(method, target, &plan.headers, plan.body.len(), false);
     }
@@ -88,8 +88,8 @@ fn encode(order: &Order, method: &str, target: &str, with_body: bool) -> Box<[u8
 }
 
 /// Path and query of `location` as seen from `from`, when it lies on the target's origin.
-fn resolve(order: &Order, from: &str, location: &[u8]) -> Option<String> {
-    let target = &order.plan.target;
+fn resolve(prepared: &PreparedLoad, from: &str, location: &[u8]) -> Option<String> {
+    let target = &prepared.plan.target;
     let scheme = if target.tls { "https" } else { "http" };
     let host = if target.host.contains(':') && !target.host.starts_with('[') {
         format!("[{}]", target.host)
@@ -99,7 +99,7 @@ fn resolve(order: &Order, from: &str, location: &[u8]) -> Option<String> {
     let base = Url::parse(&format!("{scheme}://{host}:{}{from}", target.port)).ok()?;
     let url = base.join(std::str::from_utf8(location).ok()?).ok()?;
     // A site that knows itself by the Host header it was sent names that in its redirects.
-    let named = order
+    let named = prepared
         .plan
         .request
         .headers

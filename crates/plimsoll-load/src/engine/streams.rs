@@ -6,10 +6,10 @@ use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
 use super::exchange::is_last;
-use crate::connection::{Connection, Request, Stage, UNSENT};
+use crate::connection::{Request, TargetConnection, TransportStage, UNSENT};
 use crate::list::NONE;
-use crate::multiplex::{self, Again, Answer, End, Failure};
-use crate::order::Order;
+use crate::multiplex::{self, Again, AnswerHead, StreamEnd, StreamFailure};
+use crate::prepared_load::PreparedLoad;
 
 /// Why a request is not sent.
 const UNSAYABLE: &str =
@@ -17,7 +17,7 @@ const UNSAYABLE: &str =
 
 /// Times that a request is sent again that the target says it has not begun with. A target that closes its connections
 /// every few requests, which nginx does with `keepalive_requests`, may say so several times in a row.
-const UNSEEN_MAX: u8 = 8;
+const UNPROCESSED_RETRIES_MAX: u8 = 8;
 
 /// The head of a path's request, kept because most loads ask for one path.
 pub(super) type LastMessage = Option<(u32, Message<()>)>;
@@ -27,7 +27,7 @@ impl Engine {
     pub(super) fn send_stream(&mut self, id: u32, request_id: u32, now: u64) {
         let connection = &mut self.connections[id as usize];
         let request = &mut self.requests[request_id as usize];
-        let message = message(&self.order, connection, request, &mut self.last_message);
+        let message = message(&self.prepared, connection, request, &mut self.last_message);
         let Some((message, body)) = message else {
             if let Some(call) = &mut request.call {
                 UNSAYABLE.clone_into(&mut call.reason);
@@ -39,13 +39,13 @@ impl Engine {
             call.begin_answer();
         }
         let is_sent = connection.multiplex.as_mut().is_some_and(|multiplex| {
-            let body_len_max = self.order.expected.body_len_max;
+            let body_len_max = self.prepared.expected.body_len_max;
             multiplex.send(request_id, message, body, body_len_max)
         });
         if !is_sent {
             request.connection = NONE;
             self.enlist(id);
-            let failure = Failure {
+            let failure = StreamFailure {
                 outcome: Outcome::Reset,
                 again: Again::Always,
                 reason: String::new(),
@@ -53,7 +53,7 @@ impl Engine {
             return self.stream_failed(request_id, failure, true, now);
         }
         connection.served += 1;
-        if is_last(&self.order, connection)
+        if is_last(&self.prepared, connection)
             && let Some(multiplex) = &mut connection.multiplex
         {
             multiplex.leave();
@@ -76,7 +76,7 @@ impl Engine {
     }
 
     /// A stream has ended, one way or the other.
-    pub(super) fn stream_ended(&mut self, end: End, was_kept: bool, now: u64, done: u64) {
+    pub(super) fn stream_ended(&mut self, end: StreamEnd, was_kept: bool, now: u64, done: u64) {
         let request = end.request;
         self.requests[request as usize].connection = NONE;
         match end.result {
@@ -86,9 +86,9 @@ impl Engine {
     }
 
     /// An answer is complete.
-    fn stream_answered(&mut self, id: u32, answer: &Answer, now: u64, done: u64) {
+    fn stream_answered(&mut self, id: u32, answer: &AnswerHead, now: u64, done: u64) {
         self.count_coding(answer.coding);
-        if self.crowd.is_some() {
+        if self.virtual_users.is_some() {
             self.call_answered(id, answer, now);
         } else if !answer
             .location
@@ -104,24 +104,24 @@ impl Engine {
         } else {
             self.dispatch(id, now);
         }
-        if let Some(due) = self.source.pop_ready() {
+        if let Some(due) = self.scheduler.pop_ready() {
             self.arrive(due, now);
         }
     }
 
-    fn call_answered(&mut self, id: u32, answer: &Answer, now: u64) {
-        let Some(judged) = self.judge_call(id, answer, now) else {
+    fn call_answered(&mut self, id: u32, answer: &AnswerHead, now: u64) {
+        let Some(evaluated) = self.evaluate_answer(id, answer, now) else {
             return self.end_request(id, Outcome::Protocol, now);
         };
-        match judged.verdict {
-            crate::crowd::Verdict::Follows => {
+        match evaluated.verdict {
+            crate::virtual_users::AnswerVerdict::Follows => {
                 self.recorder.current().window.redirects += 1;
                 self.dispatch_call(id, now);
             }
-            crate::crowd::Verdict::Ended(outcome) => {
-                if !judged.once {
+            crate::virtual_users::AnswerVerdict::Ended(outcome) => {
+                if !evaluated.once {
                     self.recorder.current().window.http2 += 1;
-                    self.recorder.answered(judged.status, now);
+                    self.recorder.answered(evaluated.status, now);
                 }
                 self.end_request(id, outcome, now);
             }
@@ -129,9 +129,9 @@ impl Engine {
     }
 
     /// There is no complete answer. The request is sent again where that does no harm.
-    fn stream_failed(&mut self, id: u32, failure: Failure, was_kept: bool, now: u64) {
+    fn stream_failed(&mut self, id: u32, failure: StreamFailure, was_kept: bool, now: u64) {
         let retries_max = match failure.again {
-            Again::Always => UNSEEN_MAX,
+            Again::Always => UNPROCESSED_RETRIES_MAX,
             Again::IfIdempotent if was_kept && self.is_idempotent(id) => 1,
             Again::IfIdempotent | Again::Never => 0,
         };
@@ -164,7 +164,7 @@ impl Engine {
             self.end_request(id, connecting, now);
             return true;
         }
-        let is_being_made = connection.stage != Stage::Multiplexing;
+        let is_being_made = connection.stage != TransportStage::Multiplexing;
         let multiplex = connection.multiplex.as_mut();
         if multiplex.is_some_and(|multiplex| multiplex.cancel(id, sent)) {
             let generation = connection.generation;
@@ -189,8 +189,8 @@ impl Engine {
 
 /// Head and body of a request as they are said in HTTP/2; `None` when they cannot be.
 fn message(
-    order: &Order,
-    connection: &Connection,
+    prepared: &PreparedLoad,
+    connection: &TargetConnection,
     request: &Request,
     last: &mut LastMessage,
 ) -> Option<(Message<()>, Bytes)> {
@@ -204,7 +204,7 @@ fn message(
     }
     if let Some(detour) = &request.detour {
         let body = if detour.with_body {
-            order.body.clone()
+            prepared.body.clone()
         } else {
             Bytes::new()
         };
@@ -213,10 +213,10 @@ fn message(
     if let Some((path, message)) = last
         && *path == request.path
     {
-        return Some((message.clone(), order.body.clone()));
+        return Some((message.clone(), prepared.body.clone()));
     }
-    let head = order.templates[request.path as usize].head(false);
+    let head = prepared.templates[request.path as usize].head(false);
     let message = multiplex::request(head, is_tls)?;
     *last = Some((request.path, message.clone()));
-    Some((message, order.body.clone()))
+    Some((message, prepared.body.clone()))
 }

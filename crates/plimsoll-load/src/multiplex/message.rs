@@ -3,7 +3,7 @@
 use http::header::{CONTENT_ENCODING, LOCATION, SET_COOKIE};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
-use plimsoll_wire::head::{Coding, HEADERS_MAX};
+use plimsoll_wire::head::{ContentCoding, HEADERS_MAX};
 
 /// Headers that speak of one connection of HTTP/1.1, and must not stand in HTTP/2 (RFC 9113, 8.2.2).
 const OF_CONNECTION: [&str; 6] = [
@@ -51,15 +51,15 @@ pub(crate) fn request(head: &[u8], is_tls: bool) -> Option<Request<()>> {
 
 /// What matters of an answer's head.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct AnswerHead {
     pub(crate) status: u16,
-    pub(crate) coding: Coding,
+    pub(crate) coding: ContentCoding,
     /// Value of `Location` of a redirect.
     pub(crate) location: Option<Box<[u8]>>,
     pub(crate) sets_cookie: bool,
 }
 
-impl Answer {
+impl AnswerHead {
     /// `None` when there are more headers than accepted.
     pub(super) fn new(status: u16, headers: &HeaderMap) -> Option<Self> {
         if headers.len() > HEADERS_MAX {
@@ -69,7 +69,7 @@ impl Answer {
         let location = value(LOCATION).filter(|_| (300..400).contains(&status));
         Some(Self {
             status,
-            coding: value(CONTENT_ENCODING).map_or(Coding::Other, Coding::named),
+            coding: value(CONTENT_ENCODING).map_or(ContentCoding::Other, ContentCoding::named),
             location: location.map(Into::into),
             sets_cookie: headers.contains_key(SET_COOKIE),
         })
@@ -80,8 +80,8 @@ impl Answer {
 pub(super) fn write(status: u16, headers: &HeaderMap, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("HTTP/2 {status}\r\n").as_bytes());
     for (name, value) in headers {
-        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-            out.extend_from_slice(part);
+        for segment in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            out.extend_from_slice(segment);
         }
     }
     out.extend_from_slice(b"\r\n");
@@ -143,15 +143,15 @@ mod tests {
         assert_eq!(out.len() as u64, written_len(&headers));
         let listed: Vec<_> = plimsoll_wire::head::headers(&out).collect();
         assert_eq!(listed[1], (&b"set-cookie"[..], &b"a=b"[..]));
-        let answer = Answer::new(302, &headers).unwrap();
+        let answer = AnswerHead::new(302, &headers).unwrap();
         assert_eq!(answer.location.as_deref(), Some(&b"/next"[..]));
-        assert_eq!(answer.coding, Coding::Brotli);
+        assert_eq!(answer.coding, ContentCoding::Brotli);
         assert!(answer.sets_cookie);
-        assert!(Answer::new(200, &headers).unwrap().location.is_none());
+        assert!(AnswerHead::new(200, &headers).unwrap().location.is_none());
         for number in 0..HEADERS_MAX {
             let name = HeaderName::from_bytes(format!("x-{number}").as_bytes()).unwrap();
             headers.append(name, HeaderValue::from_static(""));
         }
-        assert!(Answer::new(200, &headers).is_none());
+        assert!(AnswerHead::new(200, &headers).is_none());
     }
 }

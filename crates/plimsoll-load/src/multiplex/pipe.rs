@@ -32,11 +32,11 @@ struct Bytes {
 
 /// h2's end.
 #[derive(Debug)]
-pub(super) struct Inner(Pipe);
+pub(super) struct H2PipeEnd(Pipe);
 
 impl Pipe {
-    pub(super) fn inner(&self) -> Inner {
-        Inner(self.clone())
+    pub(super) fn inner(&self) -> H2PipeEnd {
+        H2PipeEnd(self.clone())
     }
 
     // Only one thread ever has both ends; nothing panics while it is locked.
@@ -81,7 +81,7 @@ impl Pipe {
     }
 }
 
-impl AsyncRead for Inner {
+impl AsyncRead for H2PipeEnd {
     fn poll_read(
         self: Pin<&mut Self>,
         _context: &mut Context<'_>,
@@ -104,7 +104,7 @@ impl AsyncRead for Inner {
     }
 }
 
-impl AsyncWrite for Inner {
+impl AsyncWrite for H2PipeEnd {
     fn poll_write(
         self: Pin<&mut Self>,
         _context: &mut Context<'_>,
@@ -149,22 +149,22 @@ mod tests {
         assert!(matches!(write(&long), Poll::Ready(Ok(count)) if count == long.len()));
         assert!(matches!(write(b"ab"), Poll::Ready(Ok(1))));
         assert!(write(b"c").is_pending());
-        let mut seen = Vec::new();
+        let mut written = Vec::new();
         let taken = pipe.write_with(|bytes| {
-            seen.extend_from_slice(&bytes[..10]);
+            written.extend_from_slice(&bytes[..10]);
             Ok(10)
         });
         assert!(taken.is_ok_and(|count| count == 10) && pipe.has_outward());
         assert!(matches!(write(&[2; 20]), Poll::Ready(Ok(10))));
         pipe.write_with(|bytes| {
-            seen.extend_from_slice(bytes);
+            written.extend_from_slice(bytes);
             Ok(bytes.len())
         })
         .unwrap();
         assert!(!pipe.has_outward());
-        assert_eq!(seen.len(), OUT_LEN_MAX + 10);
+        assert_eq!(written.len(), OUT_LEN_MAX + 10);
         assert_eq!(
-            &seen[OUT_LEN_MAX - 2..],
+            &written[OUT_LEN_MAX - 2..],
             &[[1, b'a'].as_slice(), &[2; 10]].concat()
         );
     }

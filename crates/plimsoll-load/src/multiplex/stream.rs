@@ -9,12 +9,12 @@ use h2::{Reason, RecvStream};
 use http::HeaderMap;
 use plimsoll_model::outcome::Outcome;
 
-use super::message::{self, Answer};
+use super::message::{self, AnswerHead};
 
 /// Takes what comes of answers.
 pub(crate) trait Take {
     /// The head of a request's answer. `len` is its length as HTTP/1.1 would write it, which `write` does.
-    fn head(&mut self, request: u32, answer: &Answer, len: u64, write: &dyn Fn(&mut Vec<u8>));
+    fn head(&mut self, request: u32, answer: &AnswerHead, len: u64, write: &dyn Fn(&mut Vec<u8>));
     /// Bytes of its body, in order.
     fn content(&mut self, request: u32, bytes: &[u8]);
 }
@@ -31,14 +31,14 @@ pub(crate) enum Again {
 
 /// Why a request has no complete answer.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct StreamFailure {
     pub(crate) outcome: Outcome,
     pub(crate) again: Again,
     /// Empty where the outcome says it all.
     pub(crate) reason: String,
 }
 
-impl Failure {
+impl StreamFailure {
     fn protocol(reason: &str) -> Self {
         Self {
             outcome: Outcome::Protocol,
@@ -69,7 +69,7 @@ impl Failure {
             return Self::protocol(&format!("the answer was not valid HTTP/2: {error}"));
         }
         // A stream above the last that the target will look at, or one that it refused, was not begun with.
-        let is_unseen = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
+        let is_unprocessed = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
         let code = error.reason().unwrap_or(Reason::NO_ERROR);
         let what = if error.is_go_away() {
             "the target is leaving the connection"
@@ -78,7 +78,7 @@ impl Failure {
         };
         Self {
             outcome: Outcome::Reset,
-            again: if is_unseen && !has_head {
+            again: if is_unprocessed && !has_head {
                 Again::Always
             } else {
                 Again::Never
@@ -89,25 +89,25 @@ impl Failure {
 }
 
 /// One request.
-pub(super) struct Stream {
+pub(super) struct MultiplexedStream {
     pub(super) request: u32,
-    part: Part,
-    answer: Answer,
+    phase: AnswerPhase,
+    answer: AnswerHead,
     content_len: u64,
     content_len_max: u64,
 }
 
-enum Part {
+enum AnswerPhase {
     Head(ResponseFuture),
     Body(RecvStream),
 }
 
-impl Stream {
+impl MultiplexedStream {
     pub(super) fn new(request: u32, answer: ResponseFuture, content_len_max: u64) -> Self {
         Self {
             request,
-            part: Part::Head(answer),
-            answer: Answer::default(),
+            phase: AnswerPhase::Head(answer),
+            answer: AnswerHead::default(),
             content_len: 0,
             content_len_max,
         }
@@ -115,7 +115,7 @@ impl Stream {
 
     /// Has itself woken from now on.
     pub(super) fn listen(&mut self, waker: &Waker) -> Result<(), ()> {
-        let Part::Head(answer) = &mut self.part else {
+        let AnswerPhase::Head(answer) = &mut self.phase else {
             return Ok(());
         };
         // Nothing can have come of what is just being sent.
@@ -126,8 +126,8 @@ impl Stream {
     }
 
     /// What it is when the connection has ended.
-    pub(super) fn cut(&self) -> Failure {
-        Failure::cut(matches!(self.part, Part::Body(_)))
+    pub(super) fn cut(&self) -> StreamFailure {
+        StreamFailure::cut(matches!(self.phase, AnswerPhase::Body(_)))
     }
 
     /// Takes what has come; its result when it has ended.
@@ -135,24 +135,24 @@ impl Stream {
         &mut self,
         context: &mut Context<'_>,
         take: &mut impl Take,
-    ) -> Option<Result<Answer, Failure>> {
+    ) -> Option<Result<AnswerHead, StreamFailure>> {
         loop {
-            match &mut self.part {
-                Part::Head(answer) => {
+            match &mut self.phase {
+                AnswerPhase::Head(answer) => {
                     let Poll::Ready(answer) = Pin::new(answer).poll(context) else {
                         return None;
                     };
                     let (head, body) = match answer {
                         Ok(answer) => answer.into_parts(),
-                        Err(error) => return Some(Err(Failure::new(&error, false))),
+                        Err(error) => return Some(Err(StreamFailure::new(&error, false))),
                     };
-                    self.part = Part::Body(body);
+                    self.phase = AnswerPhase::Body(body);
                     if let Err(failure) = self.take_head(head.status.as_u16(), &head.headers, take)
                     {
                         return Some(Err(failure));
                     }
                 }
-                Part::Body(body) => {
+                AnswerPhase::Body(body) => {
                     let Poll::Ready(data) = body.poll_data(context) else {
                         return None;
                     };
@@ -167,12 +167,14 @@ impl Stream {
                         {
                             return Some(Ok(std::mem::take(&mut self.answer)));
                         }
-                        Some(Err(error)) => return Some(Err(Failure::new(&error, true))),
+                        Some(Err(error)) => return Some(Err(StreamFailure::new(&error, true))),
                         None => return Some(Ok(std::mem::take(&mut self.answer))),
                     };
                     self.content_len += bytes.len() as u64;
                     if self.content_len > self.content_len_max {
-                        return Some(Err(Failure::protocol("the body is longer than allowed")));
+                        return Some(Err(StreamFailure::protocol(
+                            "the body is longer than allowed",
+                        )));
                     }
                     take.content(self.request, &bytes);
                     // No more is given back than came.
@@ -187,9 +189,9 @@ impl Stream {
         status: u16,
         headers: &HeaderMap,
         take: &mut impl Take,
-    ) -> Result<(), Failure> {
-        let Some(answer) = Answer::new(status, headers) else {
-            return Err(Failure::protocol(
+    ) -> Result<(), StreamFailure> {
+        let Some(answer) = AnswerHead::new(status, headers) else {
+            return Err(StreamFailure::protocol(
                 "the answer has more headers than allowed",
             ));
         };

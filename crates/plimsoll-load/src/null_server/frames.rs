@@ -27,14 +27,14 @@ const OK: &[u8] = &[0x88];
 
 /// One client's connection.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
+pub(super) struct Http2Responder {
     /// Bytes of a frame that is not complete.
     partial: Vec<u8>,
     /// What is to be sent.
     out: Vec<u8>,
 }
 
-impl Frames {
+impl Http2Responder {
     /// A connection whose preface has come.
     pub(super) fn new() -> Self {
         let mut frames = Self::default();

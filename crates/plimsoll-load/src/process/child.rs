@@ -12,11 +12,11 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::clock;
 
 /// Looks at whether a process that has closed its output has ended, and time between them.
-const LOOKS: u32 = 20;
-const LOOK_NS: u64 = 1_000_000;
+const EXIT_POLLS: u32 = 20;
+const EXIT_POLL_NS: u64 = 1_000_000;
 
 /// Looks at whether a process ends that nothing is asked of any more.
-const LAST_LOOKS: u32 = 200;
+const FINAL_EXIT_POLLS: u32 = 200;
 
 /// A started process, in a process group of its own.
 pub(super) struct Child {
@@ -79,19 +79,19 @@ impl Child {
         self.ended.is_some()
     }
 
-    fn wait_a_little(&mut self, looks: u32) -> bool {
-        for _ in 0..looks {
+    fn wait_a_little(&mut self, polls: u32) -> bool {
+        for _ in 0..polls {
             if self.has_ended() {
                 return true;
             }
-            clock::sleep(LOOK_NS);
+            clock::sleep(EXIT_POLL_NS);
         }
         self.has_ended()
     }
 
     /// Ends it, unless it is just about to end by itself; says how it ended.
     pub(super) fn end_now(&mut self, is_ending: bool) -> String {
-        let by_itself = is_ending && self.wait_a_little(LOOKS);
+        let by_itself = is_ending && self.wait_a_little(EXIT_POLLS);
         self.kill();
         match self.ended {
             Some(status) if by_itself => ended(status),
@@ -115,7 +115,7 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         // Its standard input is closed: one that reads to the end has ended, or will at once.
-        self.wait_a_little(LAST_LOOKS);
+        self.wait_a_little(FINAL_EXIT_POLLS);
         self.kill();
     }
 }

@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_model::journey::{Body, Expectation, Match, RequestStep, StepId, Text};
+use plimsoll_model::journey::{
+    Expectation, RequestBody, RequestStep, StepId, TextMatch, TextTemplate,
+};
 use plimsoll_model::plan::GoodStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -25,7 +27,7 @@ const BODY_LEN_MAX: usize = 16 << 20;
 
 /// A user begins an iteration.
 #[derive(Debug, Serialize)]
-pub(crate) struct Start<'a> {
+pub(crate) struct StartEvent<'a> {
     pub(crate) user: u64,
     pub(crate) event: &'static str,
     pub(crate) journey: &'a str,
@@ -76,16 +78,16 @@ pub(crate) fn line(message: &impl Serialize) -> Vec<u8> {
 
 /// What a process says.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct ScriptReply {
     pub(crate) user: u64,
-    pub(crate) what: What,
+    pub(crate) action: ScriptAction,
 }
 
 /// What a user does.
 #[derive(Debug, PartialEq)]
-pub(crate) enum What {
+pub(crate) enum ScriptAction {
     /// Asks, after a pause (ns) if there is one.
-    Request(Box<Asked>, Option<u64>),
+    Request(Box<ScriptRequest>, Option<u64>),
     /// Pauses, ns.
     Think(u64),
     /// Ends its iteration; with why, when that failed.
@@ -94,7 +96,7 @@ pub(crate) enum What {
 
 /// A request as it is to be made.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Asked {
+pub(crate) struct ScriptRequest {
     pub(crate) label: String,
     /// Outside of the measured loop.
     pub(crate) once: bool,
@@ -178,7 +180,7 @@ enum StatusRead {
 impl<T> OneOrMore<T> {
     fn list(self) -> Vec<T> {
         match self {
-            Self::One(one) => vec![one],
+            Self::One(value) => vec![value],
             Self::More(more) => more,
         }
     }
@@ -188,29 +190,29 @@ impl<T> OneOrMore<T> {
 ///
 /// # Errors
 /// What is wrong with it, and whose it is where that can be read.
-pub(crate) fn read(line: &[u8], prefix: &str) -> Result<Said, Nonsense> {
+pub(crate) fn read(line: &[u8], prefix: &str) -> Result<ScriptReply, Nonsense> {
     let read: LineRead = match serde_json::from_slice(line) {
         Ok(read) => read,
         Err(error) => {
             let value: Option<Value> = serde_json::from_slice(line).ok();
             let user = value.and_then(|value| value.get("user")?.as_u64());
-            let fault = format!("{}: {error}", shown(line));
+            let message = format!("{}: {error}", shown(line));
             return Err(match user {
-                Some(user) => Nonsense::OfUser(user, fault),
-                None => Nonsense::OfNobody(fault),
+                Some(user) => Nonsense::OfUser(user, message),
+                None => Nonsense::OfNobody(message),
             });
         }
     };
     let user = read.user;
-    what(read, prefix)
-        .map(|what| Said { user, what })
-        .map_err(|fault| {
+    parse_action(read, prefix)
+        .map(|what| ScriptReply { user, action: what })
+        .map_err(|error| {
             let line = shown(line);
-            Nonsense::OfUser(user, format!("{line}: {fault}"))
+            Nonsense::OfUser(user, format!("{line}: {error}"))
         })
 }
 
-fn what(read: LineRead, prefix: &str) -> Result<What, String> {
+fn parse_action(read: LineRead, prefix: &str) -> Result<ScriptAction, String> {
     let pause = read
         .think_ms
         .map(|ms| pause_ns(ms, "think_ms"))
@@ -219,11 +221,14 @@ fn what(read: LineRead, prefix: &str) -> Result<What, String> {
         return Err("`reason` stands beside \"end\": \"fail\" only".to_owned());
     }
     match (read.request, pause, read.end) {
-        (Some(request), pause, None) => Ok(What::Request(Box::new(asked(request, prefix)?), pause)),
-        (None, Some(pause), None) => Ok(What::Think(pause)),
-        (None, None, Some(EndRead::Ok)) => Ok(What::End(None)),
+        (Some(request), pause, None) => Ok(ScriptAction::Request(
+            Box::new(script_request(request, prefix)?),
+            pause,
+        )),
+        (None, Some(pause), None) => Ok(ScriptAction::Think(pause)),
+        (None, None, Some(EndRead::Ok)) => Ok(ScriptAction::End(None)),
         (None, None, Some(EndRead::Fail)) => {
-            Ok(What::End(Some(read.reason.unwrap_or_else(|| {
+            Ok(ScriptAction::End(Some(read.reason.unwrap_or_else(|| {
                 "it says that the iteration failed".to_owned()
             }))))
         }
@@ -253,7 +258,7 @@ fn duration(ms: f64, word: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos(ns))
 }
 
-fn asked(read: RequestRead, prefix: &str) -> Result<Asked, String> {
+fn script_request(read: RequestRead, prefix: &str) -> Result<ScriptRequest, String> {
     if read.follow > FOLLOW_MAX {
         return Err(format!(
             "`follow` is {}, must be 0 to {FOLLOW_MAX}",
@@ -274,21 +279,21 @@ fn asked(read: RequestRead, prefix: &str) -> Result<Asked, String> {
     });
     let mut headers = Vec::new();
     for (name, value) in read.headers {
-        headers.push((header_name(name)?, Text::literal(&value)));
+        headers.push((header_name(name)?, TextTemplate::literal(&value)));
     }
     let url = if read.path.starts_with('/') && !read.path.starts_with("//") {
         format!("{prefix}{}", read.path)
     } else {
         read.path
     };
-    Ok(Asked {
+    Ok(ScriptRequest {
         label,
         once: read.once,
         body_len_max,
         step: RequestStep {
             id: StepId::default(),
             method,
-            url: Text::literal(&url),
+            url: TextTemplate::literal(&url),
             headers,
             body: body(read.body, read.form, read.json)?,
             follow: read.follow,
@@ -315,24 +320,24 @@ fn body(
     text: Option<String>,
     form: Option<BTreeMap<String, String>>,
     json: Option<Value>,
-) -> Result<Body, String> {
+) -> Result<RequestBody, String> {
     match (text, form, json) {
-        (None, None, None) => Ok(Body::Empty),
-        (Some(text), None, None) => Ok(Body::Text {
+        (None, None, None) => Ok(RequestBody::Empty),
+        (Some(text), None, None) => Ok(RequestBody::Text {
             content_type: None,
-            text: Text::literal(&text),
+            text: TextTemplate::literal(&text),
         }),
         (None, Some(form), None) => {
             let fields = form.into_iter();
-            Ok(Body::Form(
+            Ok(RequestBody::Form(
                 fields
-                    .map(|(name, value)| (name, Text::literal(&value)))
+                    .map(|(name, value)| (name, TextTemplate::literal(&value)))
                     .collect(),
             ))
         }
-        (None, None, Some(json)) => Ok(Body::Text {
+        (None, None, Some(json)) => Ok(RequestBody::Text {
             content_type: Some("application/json".to_owned()),
-            text: Text::literal(json.to_string()),
+            text: TextTemplate::literal(json.to_string()),
         }),
         _ => Err("one of body, form and json at most".to_owned()),
     }
@@ -344,7 +349,7 @@ fn expectations(read: ExpectRead) -> Result<Vec<Expectation>, String> {
         let ranges: Result<Vec<_>, _> = status.list().into_iter().map(statuses).collect();
         all.push(Expectation::Status(GoodStatus { ranges: ranges? }));
     }
-    let equals = |value: &str| Match::Equals(Text::literal(value));
+    let equals = |value: &str| TextMatch::Equals(TextTemplate::literal(value));
     if let Some(location) = read.location {
         all.push(Expectation::Header(
             "location".to_owned(),
@@ -356,10 +361,14 @@ fn expectations(read: ExpectRead) -> Result<Vec<Expectation>, String> {
         all.push(Expectation::Header(name, equals(&value)));
     }
     for text in read.contains.into_iter().flat_map(OneOrMore::list) {
-        all.push(Expectation::Body(Match::Contains(Text::literal(&text))));
+        all.push(Expectation::Body(TextMatch::Contains(
+            TextTemplate::literal(&text),
+        )));
     }
     for text in read.lacks.into_iter().flat_map(OneOrMore::list) {
-        all.push(Expectation::Body(Match::Lacks(Text::literal(&text))));
+        all.push(Expectation::Body(TextMatch::Lacks(TextTemplate::literal(
+            &text,
+        ))));
     }
     if let Some(ms) = read.within_ms {
         all.push(Expectation::Within(duration(ms, "within_ms")?));
@@ -369,16 +378,16 @@ fn expectations(read: ExpectRead) -> Result<Vec<Expectation>, String> {
 
 /// `200`, `"2xx"`.
 fn statuses(read: StatusRead) -> Result<(u16, u16), String> {
-    let fault =
+    let range_error =
         |found: &str| format!("`status` is {found}, must be 100 to 999 or a class such as 2xx");
     match read {
         StatusRead::Code(code) if (100..=999).contains(&code) => Ok((code, code)),
-        StatusRead::Code(code) => Err(fault(&code.to_string())),
+        StatusRead::Code(code) => Err(range_error(&code.to_string())),
         StatusRead::Text(text) => {
             let class = text.strip_suffix("xx").and_then(|class| class.parse().ok());
             match class {
                 Some(class @ 1..=9_u16) => Ok((class * 100, class * 100 + 99)),
-                _ => Err(fault(&format!("{text:?}"))),
+                _ => Err(range_error(&format!("{text:?}"))),
             }
         }
     }

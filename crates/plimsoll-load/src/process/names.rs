@@ -18,18 +18,18 @@ const RESERVED: usize = 4;
 
 /// All steps that are counted so far.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct StepNames {
     steps: Mutex<Vec<StepInfo>>,
-    room: usize,
+    steps_max: usize,
 }
 
-impl Names {
+impl StepNames {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let processes = scenario.journeys.iter();
         let processes = processes.filter(|journey| journey.process.is_some());
         Self {
             steps: Mutex::new(scenario.steps.clone()),
-            room: STEPS_MAX.saturating_sub(RESERVED * processes.count()),
+            steps_max: STEPS_MAX.saturating_sub(RESERVED * processes.count()),
         }
     }
 
@@ -47,7 +47,7 @@ impl Names {
             return (id(known), None);
         }
         let own = steps.iter().filter(|step| step.journey == journey).count();
-        let label = if own < LABELS_MAX && steps.len() < self.room {
+        let label = if own < LABELS_MAX && steps.len() < self.steps_max {
             label
         } else if let Some(other) = find(&steps, OTHER) {
             return (id(other), None);
@@ -79,7 +79,7 @@ mod tests {
             steps: vec![StepInfo::default()],
             ..Scenario::default()
         };
-        let names = Names::new(&scenario);
+        let names = StepNames::new(&scenario);
         let (first, info) = names.id(1, false, "GET /a");
         assert_eq!((first, info.unwrap().label.as_str()), (1, "GET /a"));
         assert_eq!(names.id(1, false, "GET /a"), (1, None));

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::io::Read as _;
 
-use plimsoll_wire::head::{self, Coding};
+use plimsoll_wire::head::{self, ContentCoding};
 use scraper::Html;
 use serde_json::Value;
 
 use crate::json::json_at;
 
 /// One complete answer.
-pub(crate) struct Answer<'a> {
+pub(crate) struct ParsedAnswer<'a> {
     pub(crate) status: u16,
     head: &'a [u8],
     body: Cow<'a, [u8]>,
@@ -21,13 +21,13 @@ pub(crate) struct Answer<'a> {
     html: OnceCell<Html>,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> ParsedAnswer<'a> {
     /// `body` is as it came, in its coding; it is decoded up to `len_max` bytes.
     pub(crate) fn new(
         status: u16,
         head: &'a [u8],
         body: &'a [u8],
-        coding: Coding,
+        coding: ContentCoding,
         len_max: u64,
     ) -> Self {
         Self {
@@ -71,14 +71,14 @@ impl<'a> Answer<'a> {
 }
 
 /// The body without its coding; as it came when it cannot be decoded, which then shows in what is not found.
-fn decoded(body: &[u8], coding: Coding, len_max: u64) -> Cow<'_, [u8]> {
+fn decoded(body: &[u8], coding: ContentCoding, len_max: u64) -> Cow<'_, [u8]> {
     let mut plain = Vec::new();
     let result = match coding {
-        Coding::Other => return Cow::Borrowed(body),
-        Coding::Gzip => flate2::read::MultiGzDecoder::new(body)
+        ContentCoding::Other => return Cow::Borrowed(body),
+        ContentCoding::Gzip => flate2::read::MultiGzDecoder::new(body)
             .take(len_max)
             .read_to_end(&mut plain),
-        Coding::Brotli => brotli_decompressor::Decompressor::new(body, 4096)
+        ContentCoding::Brotli => brotli_decompressor::Decompressor::new(body, 4096)
             .take(len_max)
             .read_to_end(&mut plain),
     };
@@ -98,21 +98,25 @@ mod tests {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(&[b'x'; 10_000]).unwrap();
         let coded = encoder.finish().unwrap();
-        let body = |coding, bytes, max| Answer::new(200, b"", bytes, coding, max).body().to_vec();
-        assert_eq!(body(Coding::Gzip, &coded, 1 << 20), [b'x'; 10_000]);
-        assert_eq!(body(Coding::Gzip, &coded, 100), [b'x'; 100]);
+        let body = |coding, bytes, max| {
+            ParsedAnswer::new(200, b"", bytes, coding, max)
+                .body()
+                .to_vec()
+        };
+        assert_eq!(body(ContentCoding::Gzip, &coded, 1 << 20), [b'x'; 10_000]);
+        assert_eq!(body(ContentCoding::Gzip, &coded, 100), [b'x'; 100]);
         // 1,000 times `x`, by the reference encoder.
         let brotli = [
             0x1b, 0xe7, 0x03, 0xf8, 0x25, 0xf0, 0xa2, 0xb1, 0x40, 0x20, 0x34,
         ];
-        assert_eq!(body(Coding::Brotli, &brotli, 1 << 20), [b'x'; 1000]);
-        assert_eq!(body(Coding::Gzip, b"plain", 1 << 20), b"plain");
+        assert_eq!(body(ContentCoding::Brotli, &brotli, 1 << 20), [b'x'; 1000]);
+        assert_eq!(body(ContentCoding::Gzip, b"plain", 1 << 20), b"plain");
     }
 
     #[test]
     fn headers_are_found_whatever_their_case() {
         let head = b"HTTP/1.1 200 OK\r\nX-Token: a\r\nx-token: b\r\n\r\n";
-        let answer = Answer::new(200, head, b"", Coding::Other, 1);
+        let answer = ParsedAnswer::new(200, head, b"", ContentCoding::Other, 1);
         assert_eq!(answer.header("x-token"), Some(&b"a"[..]));
         assert_eq!(answer.header("x"), None);
     }

@@ -1,48 +1,48 @@
 //! Bodies of requests: text, form, multipart.
 
-use plimsoll_model::journey::{self, Part};
+use plimsoll_model::journey::{self, MultipartPart};
 use url::form_urlencoded::byte_serialize;
 
-use super::text::{Text, Values};
+use super::text::{CompiledText, TemplateValues};
 
 /// A compiled body.
 #[derive(Clone, Debug)]
-pub(crate) enum Body {
+pub(crate) enum CompiledBody {
     Empty,
-    Text(Text),
-    Form(Vec<Field>),
+    Text(CompiledText),
+    Form(Vec<CompiledField>),
     /// Texts one after another, framing included.
-    Parts(Vec<Text>),
+    Multipart(Vec<CompiledText>),
 }
 
 /// A field of a form.
 #[derive(Clone, Debug)]
-pub(crate) struct Field {
+pub(crate) struct CompiledField {
     /// Separator, name and `=`; and the value, too, when it is constant.
     start: Vec<u8>,
-    value: Option<Text>,
+    value: Option<CompiledText>,
 }
 
-impl Body {
+impl CompiledBody {
     /// The body, and the `Content-Type` it has unless a header says otherwise. `boundary` stands between the parts of
     /// a multipart body.
-    pub(crate) fn new(body: &journey::Body, boundary: &str) -> (Self, Option<String>) {
+    pub(crate) fn new(body: &journey::RequestBody, boundary: &str) -> (Self, Option<String>) {
         match body {
-            journey::Body::Empty => (Self::Empty, None),
-            journey::Body::Text { content_type, text } => {
-                (Self::Text(Text::new(text)), content_type.clone())
+            journey::RequestBody::Empty => (Self::Empty, None),
+            journey::RequestBody::Text { content_type, text } => {
+                (Self::Text(CompiledText::new(text)), content_type.clone())
             }
-            journey::Body::Form(fields) => {
+            journey::RequestBody::Form(fields) => {
                 let fields = fields.iter().enumerate().map(|(index, (name, value))| {
                     let separator = if index == 0 { "" } else { "&" };
                     let mut start =
                         format!("{separator}{}=", encoded(name.as_bytes())).into_bytes();
-                    let text = Text::new(value);
+                    let text = CompiledText::new(value);
                     let constant = text.constant();
                     if let Some(bytes) = &constant {
                         start.extend_from_slice(encoded(bytes).as_bytes());
                     }
-                    Field {
+                    CompiledField {
                         start,
                         value: constant.is_none().then_some(text),
                     }
@@ -50,22 +50,24 @@ impl Body {
                 let kind = "application/x-www-form-urlencoded".to_owned();
                 (Self::Form(fields.collect()), Some(kind))
             }
-            journey::Body::Multipart(parts) => {
+            journey::RequestBody::Multipart(parts) => {
                 let mut texts = Vec::new();
                 for part in parts {
-                    texts.push(Text::literal(part_head(part, boundary).as_bytes()));
-                    texts.push(Text::new(&part.content));
-                    texts.push(Text::literal(b"\r\n"));
+                    texts.push(CompiledText::literal(part_head(part, boundary).as_bytes()));
+                    texts.push(CompiledText::new(&part.content));
+                    texts.push(CompiledText::literal(b"\r\n"));
                 }
-                texts.push(Text::literal(format!("--{boundary}--\r\n").as_bytes()));
+                texts.push(CompiledText::literal(
+                    format!("--{boundary}--\r\n").as_bytes(),
+                ));
                 let kind = format!("multipart/form-data; boundary={boundary}");
-                (Self::Parts(texts), Some(kind))
+                (Self::Multipart(texts), Some(kind))
             }
         }
     }
 
     /// Appends it, filled.
-    pub(crate) fn render(&self, values: &mut Values<'_>, out: &mut Vec<u8>) {
+    pub(crate) fn render(&self, values: &mut TemplateValues<'_>, out: &mut Vec<u8>) {
         match self {
             Self::Empty => {}
             Self::Text(text) => text.render(values, out),
@@ -82,7 +84,7 @@ impl Body {
                     }
                 }
             }
-            Self::Parts(texts) => texts.iter().for_each(|text| text.render(values, out)),
+            Self::Multipart(texts) => texts.iter().for_each(|text| text.render(values, out)),
         }
     }
 
@@ -95,7 +97,7 @@ impl Body {
                 let values = fields.iter().filter_map(|field| field.value.as_ref());
                 values.for_each(|text| text.feeds(found));
             }
-            Self::Parts(texts) => texts.iter().for_each(|text| text.feeds(found)),
+            Self::Multipart(texts) => texts.iter().for_each(|text| text.feeds(found)),
         }
     }
 }
@@ -105,7 +107,7 @@ fn encoded(bytes: &[u8]) -> String {
 }
 
 /// What stands before the content of a part (RFC 7578), with names quoted as browsers do.
-fn part_head(part: &Part, boundary: &str) -> String {
+fn part_head(part: &MultipartPart, boundary: &str) -> String {
     let quoted = |name: &str| {
         let name = name.replace('"', "%22");
         name.replace('\r', "%0D").replace('\n', "%0A")
@@ -129,14 +131,14 @@ fn part_head(part: &Part, boundary: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_model::journey::{Inputs, Piece};
+    use plimsoll_model::journey::{Inputs, TextPiece};
     use plimsoll_model::seed::Seed;
 
     #[track_caller]
-    fn check(body: &journey::Body, kind: Option<&str>, expected: &str) {
-        let (body, found) = Body::new(body, "BOUND");
+    fn check(body: &journey::RequestBody, kind: Option<&str>, expected: &str) {
+        let (body, found) = CompiledBody::new(body, "BOUND");
         let mut random = Seed(1).generator();
-        let mut values = Values {
+        let mut values = TemplateValues {
             slots: &[b"a b&c=\xc3\xbc".to_vec()],
             rows: &[],
             inputs: &Inputs::default(),
@@ -151,20 +153,23 @@ mod tests {
         assert_eq!(found.as_deref(), kind);
     }
 
-    fn hole() -> journey::Text {
-        journey::Text {
-            pieces: vec![Piece::Slot(0)],
+    fn hole() -> journey::TextTemplate {
+        journey::TextTemplate {
+            pieces: vec![TextPiece::Slot(0)],
         }
     }
 
     #[test]
     fn a_form_is_encoded() {
         let fields = vec![
-            ("user name".to_owned(), journey::Text::literal("a+b")),
+            (
+                "user name".to_owned(),
+                journey::TextTemplate::literal("a+b"),
+            ),
             ("q".to_owned(), hole()),
         ];
         check(
-            &journey::Body::Form(fields),
+            &journey::RequestBody::Form(fields),
             Some("application/x-www-form-urlencoded"),
             "user+name=a%2Bb&q=a+b%26c%3D%C3%BC",
         );
@@ -172,18 +177,18 @@ mod tests {
 
     #[test]
     fn multipart_is_framed() {
-        let part = |name: &str, file: Option<&str>, content| Part {
+        let part = |name: &str, file: Option<&str>, content| MultipartPart {
             name: name.to_owned(),
             file_name: file.map(str::to_owned),
             content_type: None,
             content,
         };
         let parts = vec![
-            part("a\"b", None, journey::Text::literal("1")),
+            part("a\"b", None, journey::TextTemplate::literal("1")),
             part("code", Some("a.c"), hole()),
         ];
         check(
-            &journey::Body::Multipart(parts),
+            &journey::RequestBody::Multipart(parts),
             Some("multipart/form-data; boundary=BOUND"),
             "--BOUND\r\nContent-Disposition: form-data; name=\"a%22b\"\r\n\r\n1\r\n\
              --BOUND\r\nContent-Disposition: form-data; name=\"code\"; filename=\"a.c\"\r\n\
@@ -193,11 +198,11 @@ mod tests {
 
     #[test]
     fn a_text_stands_as_it_is() {
-        let body = journey::Body::Text {
+        let body = journey::RequestBody::Text {
             content_type: Some("application/json".to_owned()),
-            text: journey::Text::literal("{}"),
+            text: journey::TextTemplate::literal("{}"),
         };
         check(&body, Some("application/json"), "{}");
-        check(&journey::Body::Empty, None, "");
+        check(&journey::RequestBody::Empty, None, "");
     }
 }

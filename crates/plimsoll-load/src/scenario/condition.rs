@@ -5,12 +5,12 @@ use regex::bytes::Regex;
 
 use super::expect::contains;
 use super::extract::regex;
-use super::text::{Text, Values};
+use super::text::{CompiledText, TemplateValues};
 
 /// A compiled condition.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
-    left: Text,
+    left: CompiledText,
     test: Test,
     negated: bool,
 }
@@ -18,7 +18,7 @@ pub(crate) struct Condition {
 #[derive(Clone, Debug)]
 enum Test {
     Matches(Regex),
-    Compare(Operator, Text),
+    Compare(Operator, CompiledText),
 }
 
 impl Condition {
@@ -30,10 +30,10 @@ impl Condition {
             let pattern = pattern.ok_or("the regular expression of a condition has holes")?;
             Test::Matches(regex(pattern)?)
         } else {
-            Test::Compare(condition.operator, Text::new(&condition.right))
+            Test::Compare(condition.operator, CompiledText::new(&condition.right))
         };
         Ok(Self {
-            left: Text::new(&condition.left),
+            left: CompiledText::new(&condition.left),
             test,
             negated: condition.negated,
         })
@@ -46,7 +46,7 @@ impl Condition {
         }
     }
 
-    pub(crate) fn holds(&self, values: &mut Values<'_>) -> bool {
+    pub(crate) fn holds(&self, values: &mut TemplateValues<'_>) -> bool {
         let left = self.left.filled(values);
         let holds = match &self.test {
             Test::Matches(regex) => regex.is_match(&left),
@@ -89,13 +89,13 @@ mod tests {
     fn check(left: &str, operator: Operator, right: &str, expected: bool) {
         for negated in [false, true] {
             let condition = Condition::new(&journey::Condition {
-                left: journey::Text::literal(left),
+                left: journey::TextTemplate::literal(left),
                 operator,
-                right: journey::Text::literal(right),
+                right: journey::TextTemplate::literal(right),
                 negated,
             })
             .unwrap();
-            let mut values = Values {
+            let mut values = TemplateValues {
                 slots: &[],
                 rows: &[],
                 inputs: &Inputs::default(),

@@ -6,9 +6,9 @@ use plimsoll_model::redact;
 use regex::bytes::Regex;
 use serde_json_path::JsonPath;
 
-use super::answer::Answer;
+use super::answer::ParsedAnswer;
 use super::extract::{regex, text_of};
-use super::text::{Text, Values};
+use super::text::{CompiledText, TemplateValues};
 use crate::clock::nanoseconds;
 use crate::json::json_path;
 
@@ -19,19 +19,19 @@ const SHOWN_LEN: usize = 80;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Expectations {
     status: Vec<GoodStatus>,
-    headers: Vec<(String, Match)>,
-    body: Vec<Match>,
-    json: Vec<(JsonPath, String, Match)>,
+    headers: Vec<(String, CompiledMatch)>,
+    body: Vec<CompiledMatch>,
+    json: Vec<(JsonPath, String, CompiledMatch)>,
     within_ns: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
-enum Match {
+enum CompiledMatch {
     Present,
     Absent,
-    Equals(Text),
-    Contains(Text),
-    Lacks(Text),
+    Equals(CompiledText),
+    Contains(CompiledText),
+    Lacks(CompiledText),
     Regex(Regex, String),
 }
 
@@ -44,12 +44,13 @@ impl Expectations {
             match expectation {
                 Expectation::Status(good) => all.status.push(good.clone()),
                 Expectation::Header(name, wanted) => {
-                    all.headers.push((name.clone(), Match::new(wanted)?));
+                    all.headers
+                        .push((name.clone(), CompiledMatch::new(wanted)?));
                 }
-                Expectation::Body(wanted) => all.body.push(Match::new(wanted)?),
+                Expectation::Body(wanted) => all.body.push(CompiledMatch::new(wanted)?),
                 Expectation::Json(path, wanted) => {
                     all.json
-                        .push((json_path(path)?, path.clone(), Match::new(wanted)?));
+                        .push((json_path(path)?, path.clone(), CompiledMatch::new(wanted)?));
                 }
                 Expectation::Within(longest) => {
                     let longest = nanoseconds(*longest);
@@ -66,7 +67,7 @@ impl Expectations {
     }
 
     /// Whether they alone judge the status.
-    pub(crate) fn judge_status(&self) -> bool {
+    pub(crate) fn checks_status(&self) -> bool {
         !self.status.is_empty()
     }
 
@@ -83,7 +84,10 @@ impl Expectations {
         let headers = self.headers.iter().map(|(_, wanted)| wanted);
         let json = self.json.iter().map(|(_, _, wanted)| wanted);
         for wanted in headers.chain(json).chain(&self.body) {
-            if let Match::Equals(text) | Match::Contains(text) | Match::Lacks(text) = wanted {
+            if let CompiledMatch::Equals(text)
+            | CompiledMatch::Contains(text)
+            | CompiledMatch::Lacks(text) = wanted
+            {
                 text.feeds(found);
             }
         }
@@ -93,7 +97,11 @@ impl Expectations {
     ///
     /// # Errors
     /// What was expected and what was found.
-    pub(crate) fn judge(&self, answer: &Answer<'_>, values: &mut Values<'_>) -> Result<(), String> {
+    pub(crate) fn evaluate(
+        &self,
+        answer: &ParsedAnswer<'_>,
+        values: &mut TemplateValues<'_>,
+    ) -> Result<(), String> {
         for good in &self.status {
             if !good.contains(answer.status) {
                 return Err(format!(
@@ -107,23 +115,23 @@ impl Expectations {
             let found = answer.header(name);
             // As written, or both as paths: servers write whole URLs where plans write paths.
             let path = found.filter(|_| name == "location").and_then(path_of);
-            let by_path = path.is_some_and(|path| wanted.judge(Some(path), values).is_ok());
-            if let Err(fault) = wanted.judge(found, values)
+            let by_path = path.is_some_and(|path| wanted.evaluate(Some(path), values).is_ok());
+            if let Err(mismatch) = wanted.evaluate(found, values)
                 && !by_path
             {
-                return Err(format!("header {name} {}", without_secret(name, fault)));
+                return Err(format!("header {name} {}", without_secret(name, mismatch)));
             }
         }
         for wanted in &self.body {
-            if let Err(fault) = wanted.judge(Some(answer.body()), values) {
-                return Err(format!("the body {fault}"));
+            if let Err(mismatch) = wanted.evaluate(Some(answer.body()), values) {
+                return Err(format!("the body {mismatch}"));
             }
         }
         for (path, written, wanted) in &self.json {
             let found = answer.json().and_then(|value| path.query(value).first());
             let found = found.map(text_of);
-            if let Err(fault) = wanted.judge(found.as_deref(), values) {
-                return Err(format!("{written} {}", without_secret(written, fault)));
+            if let Err(mismatch) = wanted.evaluate(found.as_deref(), values) {
+                return Err(format!("{written} {}", without_secret(written, mismatch)));
             }
         }
         Ok(())
@@ -133,7 +141,7 @@ impl Expectations {
     ///
     /// # Errors
     /// What was expected and what was found.
-    pub(crate) fn judge_time(&self, response_ns: u64) -> Result<(), String> {
+    pub(crate) fn evaluate_time(&self, response_ns: u64) -> Result<(), String> {
         match self.within_ns {
             Some(longest) if response_ns > longest => Err(format!(
                 "took {:.1} ms, expected {:.1} ms at most",
@@ -145,20 +153,24 @@ impl Expectations {
     }
 }
 
-impl Match {
-    fn new(wanted: &journey::Match) -> Result<Self, String> {
+impl CompiledMatch {
+    fn new(wanted: &journey::TextMatch) -> Result<Self, String> {
         Ok(match wanted {
-            journey::Match::Present => Self::Present,
-            journey::Match::Absent => Self::Absent,
-            journey::Match::Equals(text) => Self::Equals(Text::new(text)),
-            journey::Match::Contains(text) => Self::Contains(Text::new(text)),
-            journey::Match::Lacks(text) => Self::Lacks(Text::new(text)),
-            journey::Match::Regex(pattern) => Self::Regex(regex(pattern)?, pattern.clone()),
+            journey::TextMatch::Present => Self::Present,
+            journey::TextMatch::Absent => Self::Absent,
+            journey::TextMatch::Equals(text) => Self::Equals(CompiledText::new(text)),
+            journey::TextMatch::Contains(text) => Self::Contains(CompiledText::new(text)),
+            journey::TextMatch::Lacks(text) => Self::Lacks(CompiledText::new(text)),
+            journey::TextMatch::Regex(pattern) => Self::Regex(regex(pattern)?, pattern.clone()),
         })
     }
 
-    fn judge(&self, found: Option<&[u8]>, values: &mut Values<'_>) -> Result<(), String> {
-        let fault = |wanted: &str, text: &[u8]| {
+    fn evaluate(
+        &self,
+        found: Option<&[u8]>,
+        values: &mut TemplateValues<'_>,
+    ) -> Result<(), String> {
+        let mismatch = |wanted: &str, text: &[u8]| {
             let is = found.map_or("missing".to_owned(), |found| {
                 format!("is {:?}", shown(found))
             });
@@ -174,7 +186,7 @@ impl Match {
                 if found == Some(&text[..]) {
                     Ok(())
                 } else {
-                    fault("exactly", &text)
+                    mismatch("exactly", &text)
                 }
             }
             (Self::Contains(text), found) => {
@@ -182,13 +194,13 @@ impl Match {
                 if found.is_some_and(|found| contains(found, &text)) {
                     Ok(())
                 } else {
-                    fault("to contain", &text)
+                    mismatch("to contain", &text)
                 }
             }
             (Self::Lacks(text), found) => {
                 let text = text.filled(values);
                 if found.is_some_and(|found| contains(found, &text)) {
-                    fault("not to contain", &text)
+                    mismatch("not to contain", &text)
                 } else {
                     Ok(())
                 }
@@ -197,7 +209,7 @@ impl Match {
                 if found.is_some_and(|found| regex.is_match(found)) {
                     Ok(())
                 } else {
-                    fault("to match", pattern.as_bytes())
+                    mismatch("to match", pattern.as_bytes())
                 }
             }
             (Self::Present, Some(_)) | (Self::Absent, None) => Ok(()),
@@ -205,16 +217,16 @@ impl Match {
     }
 }
 
-pub(crate) fn contains(text: &[u8], part: &[u8]) -> bool {
-    memchr::memmem::find(text, part).is_some()
+pub(crate) fn contains(text: &[u8], needle: &[u8]) -> bool {
+    memchr::memmem::find(text, needle).is_some()
 }
 
 /// What is wrong with a value, without the value where its name says that it is secret.
-fn without_secret(name: &str, fault: String) -> String {
+fn without_secret(name: &str, mismatch: String) -> String {
     if redact::is_secret(name) {
         "is not what is expected; its value is secret and not shown".to_owned()
     } else {
-        fault
+        mismatch
     }
 }
 
@@ -250,17 +262,19 @@ fn ranges(good: &GoodStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_model::journey::{Inputs, Match as Wanted, Piece, Text as Written};
+    use plimsoll_model::journey::{
+        Inputs, TextMatch as Wanted, TextPiece, TextTemplate as Written,
+    };
     use plimsoll_model::seed::Seed;
-    use plimsoll_wire::head::Coding;
+    use plimsoll_wire::head::ContentCoding;
     use std::time::Duration;
 
     const HEAD: &[u8] = b"HTTP/1.1 302 Found\r\nLocation: http://a.example/home?x\r\n\r\n";
     const BODY: &[u8] = br#"{"state":"open","n":3}"#;
 
-    fn judge(expectation: Expectation) -> Result<(), String> {
-        let answer = Answer::new(302, HEAD, BODY, Coding::Other, 1 << 20);
-        let mut values = Values {
+    fn evaluate(expectation: Expectation) -> Result<(), String> {
+        let answer = ParsedAnswer::new(302, HEAD, BODY, ContentCoding::Other, 1 << 20);
+        let mut values = TemplateValues {
             slots: &[b"open".to_vec()],
             rows: &[],
             inputs: &Inputs::default(),
@@ -269,7 +283,7 @@ mod tests {
             unix_ns: 0,
             random: &mut Seed(1).generator(),
         };
-        Expectations::new(&[expectation])?.judge(&answer, &mut values)
+        Expectations::new(&[expectation])?.evaluate(&answer, &mut values)
     }
 
     fn literal(text: &str) -> Written {
@@ -293,7 +307,7 @@ mod tests {
     #[test]
     fn what_is_expected_and_there_is_good() {
         let slot = Written {
-            pieces: vec![Piece::Slot(0)],
+            pieces: vec![TextPiece::Slot(0)],
         };
         for expectation in [
             status(302, 302),
@@ -308,14 +322,14 @@ mod tests {
             json("$.n", Wanted::Equals(literal("3"))),
             json("$.none", Wanted::Absent),
         ] {
-            assert_eq!(judge(expectation.clone()), Ok(()), "{expectation:?}");
+            assert_eq!(evaluate(expectation.clone()), Ok(()), "{expectation:?}");
         }
     }
 
     #[test]
     fn what_is_not_says_why() {
         let check = |expectation, message: &str| {
-            assert_eq!(judge(expectation), Err(message.to_owned()));
+            assert_eq!(evaluate(expectation), Err(message.to_owned()));
         };
         check(status(200, 299), "status 302, expected 200-299");
         check(
@@ -335,9 +349,9 @@ mod tests {
             "$.none missing, expected exactly \"1\"",
         );
         let timed = Expectations::new(&[Expectation::Within(Duration::from_millis(5))]).unwrap();
-        assert_eq!(timed.judge_time(5_000_000), Ok(()));
+        assert_eq!(timed.evaluate_time(5_000_000), Ok(()));
         assert_eq!(
-            timed.judge_time(7_250_000),
+            timed.evaluate_time(7_250_000),
             Err("took 7.2 ms, expected 5.0 ms at most".to_owned())
         );
     }

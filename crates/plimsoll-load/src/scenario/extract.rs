@@ -8,8 +8,8 @@ use scraper::Selector;
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
-use super::answer::Answer;
-use super::text::Text;
+use super::answer::ParsedAnswer;
+use super::text::CompiledText;
 use crate::jar::Jar;
 use crate::json::json_path;
 
@@ -19,7 +19,7 @@ pub(crate) struct Capture {
     pub(crate) slot: u32,
     from: From,
     pick: Pick,
-    pub(crate) default: Option<Text>,
+    pub(crate) default: Option<CompiledText>,
     /// As it was written, for messages.
     pub(crate) place: Box<str>,
 }
@@ -55,7 +55,7 @@ impl Capture {
             slot: capture.slot,
             from,
             pick: capture.pick,
-            default: capture.default.as_ref().map(Text::new),
+            default: capture.default.as_ref().map(CompiledText::new),
             place: place.into(),
         })
     }
@@ -73,7 +73,7 @@ impl Capture {
     /// Puts what it finds into `out`, and says whether it did.
     pub(crate) fn find(
         &self,
-        answer: &Answer<'_>,
+        answer: &ParsedAnswer<'_>,
         jar: &Jar,
         random: &mut Xoshiro256PlusPlus,
         out: &mut Vec<u8>,
@@ -178,7 +178,7 @@ pub(crate) fn text_of(value: &Value) -> Vec<u8> {
 mod tests {
     use super::*;
     use plimsoll_model::seed::Seed;
-    use plimsoll_wire::head::Coding;
+    use plimsoll_wire::head::ContentCoding;
 
     const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nX-Token: t1\r\n\r\n";
     const PAGE: &str = "<p class=a>one</p><form><input name='csrf' value='x&amp;y'></form>\
@@ -193,7 +193,7 @@ mod tests {
             default: None,
         })
         .unwrap();
-        let answer = Answer::new(200, HEAD, body.as_bytes(), Coding::Other, 1 << 20);
+        let answer = ParsedAnswer::new(200, HEAD, body.as_bytes(), ContentCoding::Other, 1 << 20);
         let mut out = b"old".to_vec();
         let mut random = Seed(5).generator();
         let found = capture.find(&answer, &Jar::default(), &mut random, &mut out);

@@ -10,12 +10,12 @@ use super::text::NO_ROW;
 
 /// What a user gets who asks for a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Row {
+pub(crate) enum RowDraw {
     Taken(u32),
     /// No unique row is left: the user leaves.
     NoneLeft,
     /// No unique row is left, and the plan says that this must not be.
-    Fault,
+    Error,
 }
 
 /// All feeds of one loop.
@@ -32,7 +32,7 @@ struct Feed {
     rows: u64,
     next: u64,
     /// Whether users keep the rows that they take.
-    kept: bool,
+    reserves_rows: bool,
     /// Rows of users who were here before.
     held: HashSet<u32>,
 }
@@ -50,7 +50,7 @@ impl Feeds {
             at_end: feed.at_end,
             rows: rows as u64,
             next: u64::from(index),
-            kept: !feed.each_iteration && feed.order != FeedOrder::Random,
+            reserves_rows: !feed.each_iteration && feed.order != FeedOrder::Random,
             held: HashSet::new(),
         });
         Self {
@@ -62,18 +62,18 @@ impl Feeds {
     /// Rows that a user holds, by feed, are nobody else's.
     pub(crate) fn hold(&mut self, rows: &[u32]) {
         for (feed, &row) in self.feeds.iter_mut().zip(rows) {
-            if feed.kept && row != NO_ROW {
+            if feed.reserves_rows && row != NO_ROW {
                 feed.held.insert(row);
             }
         }
     }
 
     /// The next row of a feed.
-    pub(crate) fn take(&mut self, feed: u32, random: &mut Xoshiro256PlusPlus) -> Row {
+    pub(crate) fn take(&mut self, feed: u32, random: &mut Xoshiro256PlusPlus) -> RowDraw {
         let stride = self.stride;
         let feed = &mut self.feeds[feed as usize];
         if feed.rows == 0 {
-            return Row::NoneLeft;
+            return RowDraw::NoneLeft;
         }
         let index = if feed.order == FeedOrder::Random {
             random.random_range(0..feed.rows)
@@ -84,15 +84,15 @@ impl Feeds {
             let index = feed.next;
             if index >= feed.rows && feed.order == FeedOrder::Unique {
                 match feed.at_end {
-                    AtEnd::Stop => return Row::NoneLeft,
-                    AtEnd::Error => return Row::Fault,
+                    AtEnd::Stop => return RowDraw::NoneLeft,
+                    AtEnd::Error => return RowDraw::Error,
                     AtEnd::Recycle => {}
                 }
             }
             feed.next += stride;
             index % feed.rows
         };
-        Row::Taken(u32::try_from(index).expect("rows are in memory, far below 2^32"))
+        RowDraw::Taken(u32::try_from(index).expect("rows are in memory, far below 2^32"))
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
         Feeds::new(&[feed], [5].into_iter(), index, 2)
     }
 
-    fn take(feeds: &mut Feeds, count: usize) -> Vec<Row> {
+    fn take(feeds: &mut Feeds, count: usize) -> Vec<RowDraw> {
         let mut random = Seed(1).generator();
         (0..count).map(|_| feeds.take(0, &mut random)).collect()
     }
@@ -135,25 +135,28 @@ mod tests {
         let mut found: Vec<u32> = rows
             .iter()
             .filter_map(|row| match row {
-                Row::Taken(row) => Some(*row),
+                RowDraw::Taken(row) => Some(*row),
                 _ => None,
             })
             .collect();
         found.sort_unstable();
         assert_eq!(found, taken);
-        assert_eq!(rows.iter().filter(|row| **row == Row::NoneLeft).count(), 3);
+        assert_eq!(
+            rows.iter().filter(|row| **row == RowDraw::NoneLeft).count(),
+            3
+        );
     }
 
     #[test]
     fn the_end_is_as_the_plan_says() {
         let last = |order, at_end| *take(&mut feeds(order, at_end, 0), 4).last().unwrap();
-        assert_eq!(last(FeedOrder::Unique, AtEnd::Stop), Row::NoneLeft);
-        assert_eq!(last(FeedOrder::Unique, AtEnd::Error), Row::Fault);
-        assert_eq!(last(FeedOrder::Unique, AtEnd::Recycle), Row::Taken(1));
-        assert_eq!(last(FeedOrder::InOrder, AtEnd::Stop), Row::Taken(1));
+        assert_eq!(last(FeedOrder::Unique, AtEnd::Stop), RowDraw::NoneLeft);
+        assert_eq!(last(FeedOrder::Unique, AtEnd::Error), RowDraw::Error);
+        assert_eq!(last(FeedOrder::Unique, AtEnd::Recycle), RowDraw::Taken(1));
+        assert_eq!(last(FeedOrder::InOrder, AtEnd::Stop), RowDraw::Taken(1));
         assert!(matches!(
             last(FeedOrder::Random, AtEnd::Stop),
-            Row::Taken(0..5)
+            RowDraw::Taken(0..5)
         ));
     }
 
@@ -164,7 +167,7 @@ mod tests {
             feeds.hold(&[0]);
             feeds.hold(&[NO_ROW]);
             feeds.hold(&[2]);
-            assert_eq!(take(&mut feeds, 1), [Row::Taken(4)]);
+            assert_eq!(take(&mut feeds, 1), [RowDraw::Taken(4)]);
         }
     }
 }

@@ -11,7 +11,7 @@ use plimsoll_model::seed::Seed;
 
 /// An endless sequence of journeys.
 #[derive(Clone, Debug)]
-pub(crate) struct Turns {
+pub(crate) struct JourneySequence {
     /// Shares of each journey, adding up to 1.
     shares: Vec<f64>,
     taken: Vec<u64>,
@@ -19,7 +19,7 @@ pub(crate) struct Turns {
     random: Xoshiro256PlusPlus,
 }
 
-impl Turns {
+impl JourneySequence {
     /// Turns by weights; `None` when no weight is above 0.
     pub(crate) fn new(weights: &[f64], seed: Seed) -> Option<Self> {
         let total: f64 = weights.iter().sum();
@@ -70,14 +70,14 @@ impl Turns {
 /// The same sequence, remembered, to be looked up by place.
 #[derive(Clone, Debug)]
 pub(crate) struct Mix {
-    turns: Turns,
+    sequence: JourneySequence,
     known: Vec<u32>,
 }
 
 impl Mix {
-    pub(crate) fn new(turns: Turns) -> Self {
+    pub(crate) fn new(sequence: JourneySequence) -> Self {
         Self {
-            turns,
+            sequence,
             known: Vec::new(),
         }
     }
@@ -86,7 +86,7 @@ impl Mix {
     pub(crate) fn at(&mut self, place: u64) -> u32 {
         let index = usize::try_from(place.max(1) - 1).expect("places are users in memory");
         while self.known.len() <= index {
-            let next = self.turns.next();
+            let next = self.sequence.next();
             self.known.push(next);
         }
         self.known[index]
@@ -105,7 +105,7 @@ mod tests {
             seed: u64,
         ) {
             let total: f64 = weights.iter().sum();
-            let mut turns = Turns::new(&weights, Seed(seed)).unwrap();
+            let mut turns = JourneySequence::new(&weights, Seed(seed)).unwrap();
             let mut taken = vec![0_u64; weights.len()];
             for count in 1..500_u64 {
                 taken[turns.next() as usize] += 1;
@@ -119,16 +119,16 @@ mod tests {
 
     #[test]
     fn equal_journeys_do_not_take_strict_turns() {
-        let mut mix = Mix::new(Turns::new(&[1.0, 1.0], Seed(4)).unwrap());
+        let mut mix = Mix::new(JourneySequence::new(&[1.0, 1.0], Seed(4)).unwrap());
         let even = (0..1000).filter(|place| mix.at(2 * place + 1) == 0).count();
         assert!((400..600).contains(&even), "{even} of 1000 at odd places");
     }
 
     #[test]
     fn what_has_no_weight_has_no_turns() {
-        assert!(Turns::new(&[0.0, 0.0], Seed(1)).is_none());
-        assert!(Turns::new(&[f64::NAN], Seed(1)).is_none());
-        let mut turns = Turns::new(&[0.0, 1.0], Seed(1)).unwrap();
-        assert!((0..100).all(|_| turns.next() == 1));
+        assert!(JourneySequence::new(&[0.0, 0.0], Seed(1)).is_none());
+        assert!(JourneySequence::new(&[f64::NAN], Seed(1)).is_none());
+        let mut sequence = JourneySequence::new(&[0.0, 1.0], Seed(1)).unwrap();
+        assert!((0..100).all(|_| sequence.next() == 1));
     }
 }

@@ -5,7 +5,7 @@ use url::Url;
 
 /// One origin.
 #[derive(Clone, Debug)]
-pub(crate) struct Origin {
+pub(crate) struct RequestOrigin {
     pub(crate) tls: bool,
     /// Name without port and brackets, lower case: what cookies belong to.
     pub(crate) host: String,
@@ -17,7 +17,7 @@ pub(crate) struct Origin {
     named: Option<Url>,
 }
 
-impl Origin {
+impl RequestOrigin {
     /// `named` is the `Host` header that the plan sets for it.
     fn new(target: &Target, named: Option<&str>) -> Option<Self> {
         let scheme = if target.tls { "https" } else { "http" };
@@ -54,7 +54,7 @@ impl Origin {
 /// All origins of a plan; the first is its target.
 #[derive(Clone, Debug)]
 pub(crate) struct Origins {
-    list: Vec<Origin>,
+    list: Vec<RequestOrigin>,
 }
 
 impl Origins {
@@ -65,14 +65,14 @@ impl Origins {
             .iter()
             .rfind(|(name, _)| name.eq_ignore_ascii_case("host"))
             .map(|(_, value)| value.as_str());
-        let mut list = vec![Origin::new(&plan.target, named)?];
+        let mut list = vec![RequestOrigin::new(&plan.target, named)?];
         for other in others {
-            list.push(Origin::new(other, None)?);
+            list.push(RequestOrigin::new(other, None)?);
         }
         Some(Self { list })
     }
 
-    pub(crate) fn get(&self, index: u16) -> &Origin {
+    pub(crate) fn get(&self, index: u16) -> &RequestOrigin {
         &self.list[usize::from(index)]
     }
 
@@ -158,7 +158,7 @@ pub(crate) mod tests {
         let list = list
             .iter()
             .zip(named)
-            .map(|(url, named)| Origin::new(&target(url), named));
+            .map(|(url, named)| RequestOrigin::new(&target(url), named));
         Origins {
             list: list.map(Option::unwrap).collect(),
         }

@@ -1,21 +1,21 @@
 //! A scenario as a program: steps flattened into operations with jumps, which any user can be at.
 
 use plimsoll_model::journey::{
-    Inputs, Journey, Pause, RequestStep, Resources, STEPS_MAX, Scenario, Step, StepId, Times,
+    Inputs, Journey, Pause, RepeatRange, RequestStep, Resources, STEPS_MAX, Scenario, Step, StepId,
 };
 use plimsoll_model::plan::Plan;
 
 use super::condition::Condition;
 use super::origin::Origins;
-use super::request::Request;
-use super::text::Text;
+use super::request::CompiledRequest;
+use super::text::CompiledText;
 use crate::error::LoadError;
 
 mod sockets;
 
-pub(crate) use sockets::{Hearing, Socket};
+pub(crate) use sockets::{CompiledSocket, UnsolicitedMessages};
 
-use sockets::{Say, Subscription};
+use sockets::{MessageExchange, Subscription};
 
 /// Processes of one journey that an event loop starts, at most.
 const PROCESSES_MAX: u32 = 64;
@@ -24,14 +24,14 @@ const PROCESSES_MAX: u32 = 64;
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     /// Asks by the request of this index.
-    Ask(u32),
+    Request(u32),
     /// Asks for the page of this index.
     Page(u32),
     Think(Pause),
-    Set(u32, Text),
+    Set(u32, CompiledText),
     /// Draws how often what follows is done, into the counter of a level; skips to `after` when never.
     Repeat {
-        times: Times,
+        times: RepeatRange,
         level: u32,
         after: u32,
     },
@@ -50,7 +50,7 @@ pub(crate) enum Op {
     /// Opens the WebSocket of this index.
     Open(u32),
     /// Sends, awaits, or both.
-    Say(u32),
+    Exchange(u32),
     /// Listens to broadcasts as this subscription says.
     Listen(u32),
     /// Closes the WebSocket with a code.
@@ -77,7 +77,7 @@ pub(crate) enum Op {
 
 /// A page and what it needs.
 #[derive(Clone, Debug)]
-pub(crate) struct Page {
+pub(crate) struct CompiledPage {
     pub(crate) id: StepId,
     /// The request for the page itself.
     pub(crate) request: u32,
@@ -89,7 +89,7 @@ pub(crate) struct Page {
 
 /// Where the users of a journey begin, and what holds for them.
 #[derive(Clone, Debug)]
-pub(crate) struct Way {
+pub(crate) struct CompiledJourney {
     pub(crate) start: u32,
     /// The first iteration's [`Op::Begin`].
     pub(crate) begin: u32,
@@ -105,12 +105,12 @@ pub(crate) struct Way {
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
-    pub(crate) ways: Vec<Way>,
-    pub(crate) requests: Vec<Request>,
-    pub(crate) pages: Vec<Page>,
+    pub(crate) journeys: Vec<CompiledJourney>,
+    pub(crate) requests: Vec<CompiledRequest>,
+    pub(crate) pages: Vec<CompiledPage>,
     pub(crate) origins: Origins,
-    pub(crate) sockets: Vec<Socket>,
-    pub(crate) says: Vec<Say>,
+    pub(crate) sockets: Vec<CompiledSocket>,
+    pub(crate) exchanges: Vec<MessageExchange>,
     pub(crate) subscriptions: Vec<Subscription>,
     /// Depth to which repetitions stand within one another.
     pub(crate) levels: usize,
@@ -137,17 +137,17 @@ impl Program {
             scenario,
             program: Self {
                 ops: Vec::new(),
-                ways: Vec::new(),
+                journeys: Vec::new(),
                 requests: Vec::new(),
                 pages: Vec::new(),
                 origins,
                 sockets: Vec::new(),
-                says: Vec::new(),
+                exchanges: Vec::new(),
                 subscriptions: Vec::new(),
                 levels: 0,
                 paces: 0,
             },
-            hearing: Hearing::default(),
+            unsolicited: UnsolicitedMessages::default(),
         };
         for journey in &scenario.journeys {
             builder.journey(journey, inputs)?;
@@ -157,7 +157,7 @@ impl Program {
 }
 
 fn check(scenario: &Scenario) -> Result<(), LoadError> {
-    let fault = |place, found: String, range| {
+    let plan_error = |place, found: String, range| {
         Err(LoadError::Plan {
             place,
             found,
@@ -165,26 +165,26 @@ fn check(scenario: &Scenario) -> Result<(), LoadError> {
         })
     };
     if scenario.journeys.is_empty() {
-        return fault("number of journeys", "0".to_owned(), "at least 1");
+        return plan_error("number of journeys", "0".to_owned(), "at least 1");
     }
     for process in scenario
         .journeys
         .iter()
-        .filter_map(|one| one.process.as_ref())
+        .filter_map(|journey| journey.process.as_ref())
     {
         if process.command.is_empty() {
-            return fault("command of a process", "empty".to_owned(), "a program");
+            return plan_error("command of a process", "empty".to_owned(), "a program");
         }
         if !(1..=PROCESSES_MAX).contains(&process.count) {
             let found = process.count.to_string();
-            return fault("processes per event loop", found, "1 to 64");
+            return plan_error("processes per event loop", found, "1 to 64");
         }
         if process.timeout.is_zero() {
-            return fault("timeout of a process", "0".to_owned(), "above 0");
+            return plan_error("timeout of a process", "0".to_owned(), "above 0");
         }
     }
     if scenario.steps.len() > STEPS_MAX {
-        return fault(
+        return plan_error(
             "number of steps",
             scenario.steps.len().to_string(),
             "1 to 1000",
@@ -198,7 +198,7 @@ struct Builder<'a> {
     scenario: &'a Scenario,
     program: Program,
     /// What the journey that is compiled makes of messages that nobody asked for.
-    hearing: Hearing,
+    unsolicited: UnsolicitedMessages,
 }
 
 impl Builder<'_> {
@@ -208,7 +208,7 @@ impl Builder<'_> {
 
     fn journey(&mut self, journey: &Journey, inputs: &Inputs) -> Result<(), LoadError> {
         let (first_op, first_request) = (self.here() as usize, self.program.requests.len());
-        self.hearing = Hearing::of(journey);
+        self.unsolicited = UnsolicitedMessages::of(journey);
         self.steps(&journey.once, journey, true, 0)?;
         let begin = self.here();
         self.program.ops.push(Op::Begin);
@@ -247,7 +247,7 @@ impl Builder<'_> {
         }
         let each = |feed: &u32| self.scenario.feeds[*feed as usize].each_iteration;
         let (feeds_each, feeds) = named.into_iter().partition(each);
-        self.program.ways.push(Way {
+        self.program.journeys.push(CompiledJourney {
             start: index(first_op),
             begin,
             iterations: journey.iterations,
@@ -281,11 +281,14 @@ impl Builder<'_> {
         match step {
             Step::Request(request) => {
                 let request = self.request(request, journey, once)?;
-                self.program.ops.push(Op::Ask(request));
+                self.program.ops.push(Op::Request(request));
             }
             Step::Page { page, resources } => self.page(page, resources, journey, once)?,
             Step::Think(pause) => self.program.ops.push(Op::Think(*pause)),
-            Step::Set(slot, text) => self.program.ops.push(Op::Set(*slot, Text::new(text))),
+            Step::Set(slot, text) => self
+                .program
+                .ops
+                .push(Op::Set(*slot, CompiledText::new(text))),
             Step::Repeat { times, steps } => {
                 let levels = level as usize + 1;
                 self.program.levels = self.program.levels.max(levels);
@@ -309,8 +312,8 @@ impl Builder<'_> {
                 then,
                 otherwise,
             } => {
-                let condition =
-                    Condition::new(condition).map_err(|fault| step_fault(&journey.name, fault))?;
+                let condition = Condition::new(condition)
+                    .map_err(|reason| step_error(&journey.name, reason))?;
                 let unless = self.here() as usize;
                 self.program.ops.push(Op::Jump(0));
                 self.steps(then, journey, once, level)?;
@@ -322,9 +325,9 @@ impl Builder<'_> {
                 self.program.ops[jump] = Op::Jump(self.here());
             }
             Step::Socket(socket) => self.socket(socket, journey, once)?,
-            Step::Say(say) => {
-                if let Some(say) = self.say(say, journey, once)? {
-                    self.program.ops.push(Op::Say(say));
+            Step::Send(message_step) => {
+                if let Some(exchange) = self.exchange(message_step, journey, once)? {
+                    self.program.ops.push(Op::Exchange(exchange));
                 }
             }
             Step::Subscribe(subscribe) => self.subscribe(subscribe, journey, once)?,
@@ -386,7 +389,7 @@ impl Builder<'_> {
         journey: &Journey,
         once: bool,
     ) -> Result<(), LoadError> {
-        let mut compiled = Page {
+        let mut compiled = CompiledPage {
             id: page.id,
             request: self.request(page, journey, once)?,
             listed: Vec::new(),
@@ -400,9 +403,9 @@ impl Builder<'_> {
             let step = RequestStep {
                 id,
                 method: "GET".to_owned(),
-                url: plimsoll_model::journey::Text::literal("/"),
+                url: plimsoll_model::journey::TextTemplate::literal("/"),
                 headers: Vec::new(),
-                body: plimsoll_model::journey::Body::Empty,
+                body: plimsoll_model::journey::RequestBody::Empty,
                 follow: page.follow,
                 timeout: page.timeout,
                 captures: Vec::new(),
@@ -426,20 +429,20 @@ impl Builder<'_> {
     ) -> Result<u32, LoadError> {
         let info = self.scenario.steps.get(step.id as usize);
         let Some(info) = info else {
-            let fault = format!("its id {} is not among the steps", step.id);
-            return Err(step_fault(&journey.name, fault));
+            let reason = format!("its id {} is not among the steps", step.id);
+            return Err(step_error(&journey.name, reason));
         };
-        let request = Request::new(step, journey, self.plan, &self.program.origins, once)
-            .map_err(|fault| step_fault(&info.label, fault))?;
+        let request = CompiledRequest::new(step, journey, self.plan, &self.program.origins, once)
+            .map_err(|reason| step_error(&info.label, reason))?;
         self.program.requests.push(request);
         Ok(index(self.program.requests.len() - 1))
     }
 }
 
-fn step_fault(step: &str, fault: String) -> LoadError {
+fn step_error(step: &str, reason: String) -> LoadError {
     LoadError::Step {
         step: step.to_owned(),
-        fault,
+        reason,
     }
 }
 

@@ -4,13 +4,13 @@ use plimsoll_model::journey::{self, Journey, RequestStep, StepId};
 use plimsoll_model::plan::Plan;
 use plimsoll_wire::request::is_idempotent;
 
-use super::body::Body;
+use super::body::CompiledBody;
 use super::expect::Expectations;
 use super::extract::Capture;
-use super::origin::{Origin, Origins, tidy};
-use super::text::{Text, Values, number};
+use super::origin::{Origins, RequestOrigin, tidy};
+use super::text::{CompiledText, TemplateValues, number};
 use crate::clock::nanoseconds;
-use crate::jar::{Jar, Site};
+use crate::jar::{CookieSite, Jar};
 
 /// A compiled request.
 #[derive(Clone, Debug)]
@@ -18,19 +18,19 @@ use crate::jar::{Jar, Site};
     clippy::struct_excessive_bools,
     reason = "each says one thing of a request, and any of them may hold"
 )]
-pub(crate) struct Request {
+pub(crate) struct CompiledRequest {
     pub(crate) id: StepId,
     /// Outside of the measured loop.
     pub(crate) once: bool,
     pub(crate) method: String,
-    url: Url,
-    lines: Vec<Line>,
+    url: CompiledUrl,
+    lines: Vec<HeaderLine>,
     /// A `Cookie` header that the plan writes itself.
-    cookie: Option<Text>,
+    cookie: Option<CompiledText>,
     sets_host: bool,
     /// A header of the plan says how long the body is.
     framed: bool,
-    pub(crate) body: Body,
+    pub(crate) body: CompiledBody,
     pub(crate) follow: u32,
     pub(crate) timeout_ns: Option<u64>,
     pub(crate) captures: Vec<Capture>,
@@ -39,18 +39,18 @@ pub(crate) struct Request {
     pub(crate) wants_head: bool,
     pub(crate) wants_body: bool,
     /// Bytes of the body that are kept at most, when that is not the plan's bound on bodies.
-    pub(crate) body_kept_max: Option<usize>,
+    pub(crate) body_retained_max: Option<usize>,
     /// Bytes of it that a process is handed at most.
-    pub(crate) body_told_max: usize,
+    pub(crate) script_body_len_max: usize,
     pub(crate) idempotent: bool,
 }
 
 #[derive(Clone, Debug)]
-enum Url {
+enum CompiledUrl {
     /// Path and query on an origin.
-    Known(u16, Text, Constant),
+    Known(u16, CompiledText, Constant),
     /// Known when it is filled.
-    Filled(Text),
+    Filled(CompiledText),
 }
 
 /// Whether a target is constant, and so has been made fit already.
@@ -58,10 +58,10 @@ type Constant = bool;
 
 /// Headers of a request's head.
 #[derive(Clone, Debug)]
-struct Line {
+struct HeaderLine {
     /// Whole lines, or name and colon of one.
     start: Vec<u8>,
-    value: Option<Text>,
+    value: Option<CompiledText>,
     /// About the body: left out where a redirect leaves the body out.
     about_body: bool,
 }
@@ -70,14 +70,14 @@ struct Line {
 pub(crate) struct Aim<'a> {
     pub(crate) method: &'a str,
     pub(crate) target: &'a [u8],
-    pub(crate) origin: &'a Origin,
+    pub(crate) origin: &'a RequestOrigin,
     /// Length of the body, when there is to be one.
     pub(crate) body_len: Option<usize>,
     /// Further lines of the head.
     pub(crate) lines: &'a [u8],
 }
 
-impl Request {
+impl CompiledRequest {
     /// # Errors
     /// What is wrong with the step.
     pub(crate) fn new(
@@ -89,9 +89,9 @@ impl Request {
     ) -> Result<Self, String> {
         // Unguessable is not asked for, only that no content holds it by chance.
         let boundary = format!("plimsoll-{:016x}", plan.seed.derive(u64::from(step.id)).0);
-        let (body, content_type) = Body::new(&step.body, &boundary);
+        let (body, content_type) = CompiledBody::new(&step.body, &boundary);
         let mut headers = merged(plan, journey, step);
-        let has = |headers: &[(String, Text)], name: &str| {
+        let has = |headers: &[(String, CompiledText)], name: &str| {
             headers
                 .iter()
                 .any(|(other, _)| other.eq_ignore_ascii_case(name))
@@ -99,7 +99,10 @@ impl Request {
         if let Some(kind) = content_type
             && !has(&headers, "content-type")
         {
-            headers.push(("Content-Type".to_owned(), Text::literal(kind.as_bytes())));
+            headers.push((
+                "Content-Type".to_owned(),
+                CompiledText::literal(kind.as_bytes()),
+            ));
         }
         let cookie = headers
             .iter()
@@ -114,7 +117,7 @@ impl Request {
             id: step.id,
             once,
             method: checked_method(&step.method)?,
-            url: Url::new(&step.url, origins)?,
+            url: CompiledUrl::new(&step.url, origins)?,
             sets_host: has(&headers, "host"),
             framed: has(&headers, "content-length") || has(&headers, "transfer-encoding"),
             lines: lines(headers),
@@ -127,8 +130,8 @@ impl Request {
             keeps_cookies: journey.cookies,
             wants_head,
             wants_body,
-            body_kept_max: None,
-            body_told_max: 0,
+            body_retained_max: None,
+            script_body_len_max: 0,
             idempotent: is_idempotent(&step.method),
         })
     }
@@ -141,18 +144,18 @@ impl Request {
         &self,
         origins: &Origins,
         base: (u16, &[u8]),
-        values: &mut Values<'_>,
+        values: &mut TemplateValues<'_>,
         out: &mut Vec<u8>,
     ) -> Result<u16, String> {
         match &self.url {
-            Url::Known(origin, text, is_constant) => {
+            CompiledUrl::Known(origin, text, is_constant) => {
                 text.render(values, out);
                 if !is_constant {
                     tidy(out);
                 }
                 Ok(*origin)
             }
-            Url::Filled(text) => {
+            CompiledUrl::Filled(text) => {
                 let filled = text.filled(values);
                 let (origin, mut target) =
                     origins.resolve(base.0, base.1, &filled).ok_or_else(|| {
@@ -172,11 +175,11 @@ impl Request {
         aim: &Aim<'_>,
         jar: &Jar,
         now: u64,
-        values: &mut Values<'_>,
+        values: &mut TemplateValues<'_>,
         out: &mut Vec<u8>,
     ) {
-        for part in [aim.method.as_bytes(), b" ", aim.target, b" HTTP/1.1\r\n"] {
-            out.extend_from_slice(part);
+        for segment in [aim.method.as_bytes(), b" ", aim.target, b" HTTP/1.1\r\n"] {
+            out.extend_from_slice(segment);
         }
         if !self.sets_host {
             out.extend_from_slice(&aim.origin.host_line);
@@ -189,7 +192,7 @@ impl Request {
             if let Some(value) = &line.value {
                 let start = out.len();
                 value.render(values, out);
-                one_line(&mut out[start..]);
+                strip_line_breaks(&mut out[start..]);
                 out.extend_from_slice(b"\r\n");
             }
         }
@@ -210,7 +213,7 @@ impl Request {
         aim: &Aim<'_>,
         jar: &Jar,
         now: u64,
-        values: &mut Values<'_>,
+        values: &mut TemplateValues<'_>,
         out: &mut Vec<u8>,
     ) {
         if self.cookie.is_none() && jar.is_empty() {
@@ -221,13 +224,13 @@ impl Request {
         let name_len = out.len() - start;
         if let Some(own) = &self.cookie {
             own.render(values, out);
-            one_line(&mut out[start..]);
+            strip_line_breaks(&mut out[start..]);
         }
         let own_len = out.len();
         if own_len > start + name_len {
             out.extend_from_slice(b"; ");
         }
-        let site = Site {
+        let site = CookieSite {
             host: &aim.origin.host,
             target: aim.target,
             secure: aim.origin.tls,
@@ -250,7 +253,7 @@ impl Request {
     /// Feeds whose columns it names.
     pub(crate) fn feeds(&self, found: &mut Vec<u32>) {
         match &self.url {
-            Url::Known(_, text, _) | Url::Filled(text) => text.feeds(found),
+            CompiledUrl::Known(_, text, _) | CompiledUrl::Filled(text) => text.feeds(found),
         }
         let values = self.lines.iter().filter_map(|line| line.value.as_ref());
         let defaults = self
@@ -266,11 +269,11 @@ impl Request {
     }
 }
 
-impl Url {
-    fn new(url: &journey::Text, origins: &Origins) -> Result<Self, String> {
+impl CompiledUrl {
+    fn new(url: &journey::TextTemplate, origins: &Origins) -> Result<Self, String> {
         let mut text = url.clone();
         let mut origin = 0;
-        if let Some(journey::Piece::Literal(start)) = text.pieces.first_mut() {
+        if let Some(journey::TextPiece::Literal(start)) = text.pieces.first_mut() {
             if start.contains("://") && !start.starts_with('/') {
                 // A host with a hole in it is known only when that is filled.
                 let is_whole = start
@@ -287,19 +290,19 @@ impl Url {
                             "{start} lies on no origin of the plan; name it among the targets"
                         ));
                     }
-                    None => return Ok(Self::Filled(Text::new(url))),
+                    None => return Ok(Self::Filled(CompiledText::new(url))),
                 }
             } else if !start.starts_with('/') || start.starts_with("//") {
-                return Ok(Self::Filled(Text::new(url)));
+                return Ok(Self::Filled(CompiledText::new(url)));
             }
         } else if !text.pieces.is_empty() {
-            return Ok(Self::Filled(Text::new(url)));
+            return Ok(Self::Filled(CompiledText::new(url)));
         }
-        let text = Text::new(&text);
+        let text = CompiledText::new(&text);
         Ok(match text.constant() {
             Some(mut target) => {
                 tidy(&mut target);
-                Self::Known(origin, Text::literal(&target), true)
+                Self::Known(origin, CompiledText::literal(&target), true)
             }
             None => Self::Known(origin, text, false),
         })
@@ -318,14 +321,14 @@ fn checked_method(method: &str) -> Result<String, String> {
 }
 
 /// All headers, the last of a name winning, at the place of the first. The target's `Host` is not among them.
-fn merged(plan: &Plan, journey: &Journey, step: &RequestStep) -> Vec<(String, Text)> {
-    let mut headers: Vec<(String, Text)> = Vec::new();
+fn merged(plan: &Plan, journey: &Journey, step: &RequestStep) -> Vec<(String, CompiledText)> {
+    let mut headers: Vec<(String, CompiledText)> = Vec::new();
     let of_plan = plan.request.headers.iter();
     let of_plan = of_plan
         .filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
-        .map(|(name, value)| (name, Text::literal(value.as_bytes())));
+        .map(|(name, value)| (name, CompiledText::literal(value.as_bytes())));
     let of_users = journey.headers.iter().chain(&step.headers);
-    let of_users = of_users.map(|(name, value)| (name, Text::new(value)));
+    let of_users = of_users.map(|(name, value)| (name, CompiledText::new(value)));
     for (name, value) in of_plan.chain(of_users) {
         match headers
             .iter_mut()
@@ -339,8 +342,8 @@ fn merged(plan: &Plan, journey: &Journey, step: &RequestStep) -> Vec<(String, Te
 }
 
 /// Constant headers one after another become one line.
-fn lines(headers: Vec<(String, Text)>) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+fn lines(headers: Vec<(String, CompiledText)>) -> Vec<HeaderLine> {
+    let mut lines: Vec<HeaderLine> = Vec::new();
     for (name, value) in headers {
         let about_body = [
             "content-length",
@@ -352,21 +355,21 @@ fn lines(headers: Vec<(String, Text)>) -> Vec<Line> {
         .any(|header| name.eq_ignore_ascii_case(header));
         let mut start = format!("{name}: ").into_bytes();
         let Some(mut constant) = value.constant() else {
-            lines.push(Line {
+            lines.push(HeaderLine {
                 start,
                 value: Some(value),
                 about_body,
             });
             continue;
         };
-        one_line(&mut constant);
+        strip_line_breaks(&mut constant);
         start.extend_from_slice(&constant);
         start.extend_from_slice(b"\r\n");
         match lines.last_mut() {
             Some(last) if last.value.is_none() && last.about_body == about_body => {
                 last.start.extend_from_slice(&start);
             }
-            _ => lines.push(Line {
+            _ => lines.push(HeaderLine {
                 start,
                 value: None,
                 about_body,
@@ -377,7 +380,7 @@ fn lines(headers: Vec<(String, Text)>) -> Vec<Line> {
 }
 
 /// A value that holds a line's end would be two headers.
-fn one_line(value: &mut [u8]) {
+fn strip_line_breaks(value: &mut [u8]) {
     for byte in value {
         if matches!(byte, b'\r' | b'\n' | 0) {
             *byte = b' ';

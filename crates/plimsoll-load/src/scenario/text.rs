@@ -5,7 +5,7 @@ use std::io::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
-use plimsoll_model::journey::{self, Function, Inputs, Piece};
+use plimsoll_model::journey::{self, Function, Inputs, TextPiece};
 use rand::RngExt as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sha2::{Digest as _, Sha256};
@@ -17,14 +17,14 @@ pub(crate) const NO_ROW: u32 = u32::MAX;
 const RANDOM_LEN_MAX: i64 = 65_536;
 
 /// What stands unencoded in a part of a query or path (RFC 3986, 2.3).
-const PART: &AsciiSet = &NON_ALPHANUMERIC
+const URI_COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
 /// What fills the holes.
-pub(crate) struct Values<'a> {
+pub(crate) struct TemplateValues<'a> {
     pub(crate) slots: &'a [Vec<u8>],
     /// Row taken of each feed, or [`NO_ROW`].
     pub(crate) rows: &'a [u32],
@@ -40,51 +40,51 @@ pub(crate) struct Values<'a> {
 
 /// A compiled text.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Text {
-    parts: Vec<Part>,
+pub(crate) struct CompiledText {
+    segments: Vec<TextSegment>,
 }
 
 #[derive(Clone, Debug)]
-enum Part {
+enum TextSegment {
     Literal(Box<[u8]>),
     Slot(u32),
     Column(u32, u32),
     File(u32),
     User,
     Iteration,
-    Call(Function, Vec<Text>),
+    Call(Function, Vec<CompiledText>),
 }
 
-impl Text {
-    pub(crate) fn new(text: &journey::Text) -> Self {
-        let mut parts = Vec::with_capacity(text.pieces.len());
+impl CompiledText {
+    pub(crate) fn new(text: &journey::TextTemplate) -> Self {
+        let mut segments = Vec::with_capacity(text.pieces.len());
         for piece in &text.pieces {
-            parts.push(match piece {
-                Piece::Literal(text) => Part::Literal(text.as_bytes().into()),
-                Piece::Slot(slot) => Part::Slot(*slot),
-                Piece::Column(feed, column) => Part::Column(*feed, *column),
-                Piece::File(file) => Part::File(*file),
-                Piece::User => Part::User,
-                Piece::Iteration => Part::Iteration,
-                Piece::Call(function, arguments) => {
-                    Part::Call(*function, arguments.iter().map(Self::new).collect())
+            segments.push(match piece {
+                TextPiece::Literal(text) => TextSegment::Literal(text.as_bytes().into()),
+                TextPiece::Slot(slot) => TextSegment::Slot(*slot),
+                TextPiece::Column(feed, column) => TextSegment::Column(*feed, *column),
+                TextPiece::File(file) => TextSegment::File(*file),
+                TextPiece::User => TextSegment::User,
+                TextPiece::Iteration => TextSegment::Iteration,
+                TextPiece::Call(function, arguments) => {
+                    TextSegment::Call(*function, arguments.iter().map(Self::new).collect())
                 }
             });
         }
-        Self { parts }
+        Self { segments }
     }
 
     pub(crate) fn literal(text: &[u8]) -> Self {
         Self {
-            parts: vec![Part::Literal(text.into())],
+            segments: vec![TextSegment::Literal(text.into())],
         }
     }
 
     /// Its bytes when nothing in it changes.
     pub(crate) fn constant(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
-        for part in &self.parts {
-            let Part::Literal(literal) = part else {
+        for segment in &self.segments {
+            let TextSegment::Literal(literal) = segment else {
                 return None;
             };
             bytes.extend_from_slice(literal);
@@ -93,34 +93,34 @@ impl Text {
     }
 
     /// Appends it, filled, to `out`.
-    pub(crate) fn render(&self, values: &mut Values<'_>, out: &mut Vec<u8>) {
-        for part in &self.parts {
-            match part {
-                Part::Literal(text) => out.extend_from_slice(text),
-                Part::Slot(slot) => {
+    pub(crate) fn render(&self, values: &mut TemplateValues<'_>, out: &mut Vec<u8>) {
+        for segment in &self.segments {
+            match segment {
+                TextSegment::Literal(text) => out.extend_from_slice(text),
+                TextSegment::Slot(slot) => {
                     if let Some(value) = values.slots.get(*slot as usize) {
                         out.extend_from_slice(value);
                     }
                 }
-                Part::Column(feed, column) => {
+                TextSegment::Column(feed, column) => {
                     if let Some(value) = cell(values, *feed, *column) {
                         out.extend_from_slice(value.as_bytes());
                     }
                 }
-                Part::File(file) => {
+                TextSegment::File(file) => {
                     if let Some(content) = values.inputs.files.get(*file as usize) {
                         out.extend_from_slice(content);
                     }
                 }
-                Part::User => number(out, values.user),
-                Part::Iteration => number(out, values.iteration),
-                Part::Call(function, arguments) => call(*function, arguments, values, out),
+                TextSegment::User => number(out, values.user),
+                TextSegment::Iteration => number(out, values.iteration),
+                TextSegment::Call(function, arguments) => call(*function, arguments, values, out),
             }
         }
     }
 
     /// It, filled, as text.
-    pub(crate) fn filled(&self, values: &mut Values<'_>) -> Vec<u8> {
+    pub(crate) fn filled(&self, values: &mut TemplateValues<'_>) -> Vec<u8> {
         let mut out = Vec::new();
         self.render(values, &mut out);
         out
@@ -128,17 +128,21 @@ impl Text {
 
     /// Feeds whose columns it names.
     pub(crate) fn feeds(&self, found: &mut Vec<u32>) {
-        for part in &self.parts {
-            match part {
-                Part::Column(feed, _) if !found.contains(feed) => found.push(*feed),
-                Part::Call(_, arguments) => arguments.iter().for_each(|text| text.feeds(found)),
+        for segment in &self.segments {
+            match segment {
+                TextSegment::Column(feed, _) if !found.contains(feed) => found.push(*feed),
+                TextSegment::Call(_, arguments) => {
+                    for text in arguments {
+                        text.feeds(found);
+                    }
+                }
                 _ => {}
             }
         }
     }
 }
 
-fn cell<'a>(values: &Values<'a>, feed: u32, column: u32) -> Option<&'a str> {
+fn cell<'a>(values: &TemplateValues<'a>, feed: u32, column: u32) -> Option<&'a str> {
     let row = *values.rows.get(feed as usize)?;
     let rows = values.inputs.rows.get(feed as usize)?;
     let value = rows.get(row as usize)?.get(column as usize)?;
@@ -161,7 +165,12 @@ pub(crate) fn number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-fn call(function: Function, arguments: &[Text], values: &mut Values<'_>, out: &mut Vec<u8>) {
+fn call(
+    function: Function,
+    arguments: &[CompiledText],
+    values: &mut TemplateValues<'_>,
+    out: &mut Vec<u8>,
+) {
     let mut argument = |index: usize| {
         arguments
             .get(index)
@@ -191,7 +200,7 @@ fn call(function: Function, arguments: &[Text], values: &mut Values<'_>, out: &m
         Function::Now => number(out, values.unix_ns / 1_000_000_000),
         Function::NowMs => number(out, values.unix_ns / 1_000_000),
         Function::Urlencode => {
-            for piece in percent_encode(&argument(0), PART) {
+            for piece in percent_encode(&argument(0), URI_COMPONENT) {
                 out.extend_from_slice(piece.as_bytes());
             }
         }
@@ -243,7 +252,7 @@ mod tests {
     use super::*;
     use plimsoll_model::seed::Seed;
 
-    fn render(pieces: Vec<Piece>, seed: u64) -> String {
+    fn render(pieces: Vec<TextPiece>, seed: u64) -> String {
         let inputs = Inputs {
             rows: vec![vec![vec!["ada".to_owned(), "p w".to_owned()]]],
             files: vec![b"int main;".to_vec()],
@@ -251,7 +260,7 @@ mod tests {
         };
         let slots = [b"a&b=c".to_vec(), Vec::new()];
         let mut random = Seed(seed).generator();
-        let mut values = Values {
+        let mut values = TemplateValues {
             slots: &slots,
             rows: &[0],
             inputs: &inputs,
@@ -260,28 +269,30 @@ mod tests {
             unix_ns: 1_700_000_000_123_000_000,
             random: &mut random,
         };
-        let text = Text::new(&journey::Text { pieces });
+        let text = CompiledText::new(&journey::TextTemplate { pieces });
         String::from_utf8(text.filled(&mut values)).unwrap()
     }
 
     fn with(function: Function, arguments: &[&str]) -> String {
-        let arguments = arguments.iter().map(|text| journey::Text::literal(*text));
-        render(vec![Piece::Call(function, arguments.collect())], 3)
+        let arguments = arguments
+            .iter()
+            .map(|text| journey::TextTemplate::literal(*text));
+        render(vec![TextPiece::Call(function, arguments.collect())], 3)
     }
 
     #[test]
     fn holes_are_filled() {
         let pieces = vec![
-            Piece::Literal("/".to_owned()),
-            Piece::Slot(0),
-            Piece::Slot(1),
-            Piece::Literal("|".to_owned()),
-            Piece::Column(0, 1),
-            Piece::Literal("|".to_owned()),
-            Piece::File(0),
-            Piece::User,
-            Piece::Literal("/".to_owned()),
-            Piece::Iteration,
+            TextPiece::Literal("/".to_owned()),
+            TextPiece::Slot(0),
+            TextPiece::Slot(1),
+            TextPiece::Literal("|".to_owned()),
+            TextPiece::Column(0, 1),
+            TextPiece::Literal("|".to_owned()),
+            TextPiece::File(0),
+            TextPiece::User,
+            TextPiece::Literal("/".to_owned()),
+            TextPiece::Iteration,
         ];
         assert_eq!(render(pieces, 1), "/a&b=c|p w|int main;7/120");
     }
@@ -311,8 +322,10 @@ mod tests {
         assert_eq!(uuid, with(Function::Uuid, &[]));
         for seed in 0..50 {
             let call = |function, arguments: &[&str]| {
-                let arguments = arguments.iter().map(|text| journey::Text::literal(*text));
-                render(vec![Piece::Call(function, arguments.collect())], seed)
+                let arguments = arguments
+                    .iter()
+                    .map(|text| journey::TextTemplate::literal(*text));
+                render(vec![TextPiece::Call(function, arguments.collect())], seed)
             };
             let drawn: i64 = call(Function::RandomInt, &["-3", "3"]).parse().unwrap();
             assert!((-3..=3).contains(&drawn));

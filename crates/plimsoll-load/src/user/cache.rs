@@ -18,7 +18,7 @@ const HEURISTIC_MAX_S: u64 = 24 * 3600;
 
 /// What a request finds.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum UserCacheLookup {
     Nothing,
     /// It need not be sent.
     Fresh,
@@ -27,7 +27,7 @@ pub(crate) enum Found {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct UserCacheEntry {
     etag: Option<Box<[u8]>>,
     modified: Option<Box<[u8]>>,
     /// Run time, ns.
@@ -36,17 +36,17 @@ struct Entry {
 
 /// Answers by origin, path and query.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cache {
-    entries: HashMap<(u16, Box<[u8]>), Entry>,
+pub(crate) struct UserCache {
+    entries: HashMap<(u16, Box<[u8]>), UserCacheEntry>,
 }
 
-impl Cache {
-    pub(crate) fn find(&self, origin: u16, target: &[u8], now: u64) -> Found {
+impl UserCache {
+    pub(crate) fn find(&self, origin: u16, target: &[u8], now: u64) -> UserCacheLookup {
         let Some(entry) = self.entries.get(&(origin, target.into())) else {
-            return Found::Nothing;
+            return UserCacheLookup::Nothing;
         };
         if entry.fresh_until > now {
-            return Found::Fresh;
+            return UserCacheLookup::Fresh;
         }
         let mut lines = Vec::new();
         for (name, value) in [
@@ -59,22 +59,22 @@ impl Cache {
                 lines.extend_from_slice(b"\r\n");
             }
         }
-        Found::Stale(lines)
+        UserCacheLookup::Stale(lines)
     }
 
     /// Takes note of an answer.
     pub(crate) fn store(&mut self, origin: u16, target: &[u8], status: u16, head: &[u8], now: u64) {
-        let said = Said::new(head);
+        let headers = CachingHeaders::new(head);
         let key = (origin, target.into());
         if status == 304 {
             if let Some(entry) = self.entries.get_mut(&key) {
-                entry.fresh_until = said.fresh_until(now);
+                entry.fresh_until = headers.fresh_until(now);
             }
             return;
         }
-        let fresh_until = said.fresh_until(now);
-        let is_of_use = fresh_until > now || said.etag.is_some() || said.modified.is_some();
-        if status != 200 || said.no_store || !is_of_use {
+        let fresh_until = headers.fresh_until(now);
+        let is_of_use = fresh_until > now || headers.etag.is_some() || headers.modified.is_some();
+        if status != 200 || headers.no_store || !is_of_use {
             self.entries.remove(&key);
             return;
         }
@@ -84,9 +84,9 @@ impl Cache {
                 return;
             }
         }
-        let entry = Entry {
-            etag: said.etag.map(Into::into),
-            modified: said.modified.map(Into::into),
+        let entry = UserCacheEntry {
+            etag: headers.etag.map(Into::into),
+            modified: headers.modified.map(Into::into),
             fresh_until,
         };
         self.entries.insert(key, entry);
@@ -95,7 +95,7 @@ impl Cache {
 
 /// What a head says about caching.
 #[derive(Default)]
-struct Said<'a> {
+struct CachingHeaders<'a> {
     no_store: bool,
     no_cache: bool,
     max_age: Option<u64>,
@@ -106,38 +106,38 @@ struct Said<'a> {
     modified: Option<&'a [u8]>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> CachingHeaders<'a> {
     fn new(bytes: &'a [u8]) -> Self {
-        let mut said = Self::default();
+        let mut headers = Self::default();
         for (name, value) in head::headers(bytes) {
             if name.eq_ignore_ascii_case(b"cache-control") {
                 value
                     .split(|&byte| byte == b',')
-                    .for_each(|part| said.directive(part));
+                    .for_each(|directive| headers.directive(directive));
             } else if name.eq_ignore_ascii_case(b"vary") {
-                said.no_store |= value == b"*";
+                headers.no_store |= value == b"*";
             } else if name.eq_ignore_ascii_case(b"age") {
-                said.age = number(value).unwrap_or(0);
+                headers.age = number(value).unwrap_or(0);
             } else if name.eq_ignore_ascii_case(b"date") {
-                said.date = Some(value);
+                headers.date = Some(value);
             } else if name.eq_ignore_ascii_case(b"expires") {
-                said.expires = Some(value);
+                headers.expires = Some(value);
             } else if name.eq_ignore_ascii_case(b"etag") {
-                said.etag = Some(value);
+                headers.etag = Some(value);
             } else if name.eq_ignore_ascii_case(b"last-modified") {
-                said.modified = Some(value);
+                headers.modified = Some(value);
             }
         }
-        said
+        headers
     }
 
-    fn directive(&mut self, part: &[u8]) {
-        let part = part.trim_ascii().to_ascii_lowercase();
-        match &part[..] {
+    fn directive(&mut self, directive: &[u8]) {
+        let directive = directive.trim_ascii().to_ascii_lowercase();
+        match &directive[..] {
             b"no-store" => self.no_store = true,
             b"no-cache" => self.no_cache = true,
             _ => {
-                if let Some(age) = part.strip_prefix(b"max-age=") {
+                if let Some(age) = directive.strip_prefix(b"max-age=") {
                     // What cannot be read is stale (RFC 9111, 4.2.1).
                     self.max_age = Some(number(age).unwrap_or(0));
                 }
@@ -197,7 +197,7 @@ mod tests {
     /// How long an answer with these headers is fresh, s; `None` when it is not kept.
     fn fresh(headers: &str) -> Option<u64> {
         let head = format!("HTTP/1.1 200 OK\r\n{headers}\r\n");
-        let mut cache = Cache::default();
+        let mut cache = UserCache::default();
         cache.store(0, b"/a", 200, head.as_bytes(), NOW);
         let (_, entry) = cache.entries.iter().next()?;
         Some((entry.fresh_until - NOW) / SECOND_NS)
@@ -229,14 +229,20 @@ mod tests {
 
     #[test]
     fn what_is_stale_is_asked_for_by_what_it_was() {
-        let mut cache = Cache::default();
+        let mut cache = UserCache::default();
         let head = b"HTTP/1.1 200 OK\r\nETag: \"x\"\r\nLast-Modified: Sun, 06 Nov 1994 08:47:57 GMT\r\nCache-Control: max-age=2\r\n\r\n";
         cache.store(0, b"/a", 200, head, NOW);
-        assert_eq!(cache.find(0, b"/a", NOW + SECOND_NS), Found::Fresh);
-        assert_eq!(cache.find(1, b"/a", NOW), Found::Nothing);
+        assert_eq!(
+            cache.find(0, b"/a", NOW + SECOND_NS),
+            UserCacheLookup::Fresh
+        );
+        assert_eq!(cache.find(1, b"/a", NOW), UserCacheLookup::Nothing);
         let lines = b"If-None-Match: \"x\"\r\nIf-Modified-Since: Sun, 06 Nov 1994 08:47:57 GMT\r\n";
         let later = NOW + 3 * SECOND_NS;
-        assert_eq!(cache.find(0, b"/a", later), Found::Stale(lines.to_vec()));
+        assert_eq!(
+            cache.find(0, b"/a", later),
+            UserCacheLookup::Stale(lines.to_vec())
+        );
         cache.store(
             0,
             b"/a",
@@ -244,14 +250,17 @@ mod tests {
             b"HTTP/1.1 304 X\r\nCache-Control: max-age=9\r\n\r\n",
             later,
         );
-        assert_eq!(cache.find(0, b"/a", later + SECOND_NS), Found::Fresh);
+        assert_eq!(
+            cache.find(0, b"/a", later + SECOND_NS),
+            UserCacheLookup::Fresh
+        );
         cache.store(0, b"/a", 404, b"HTTP/1.1 404 X\r\n\r\n", later);
-        assert_eq!(cache.find(0, b"/a", later), Found::Nothing);
+        assert_eq!(cache.find(0, b"/a", later), UserCacheLookup::Nothing);
     }
 
     #[test]
     fn a_cache_has_a_limit() {
-        let mut cache = Cache::default();
+        let mut cache = UserCache::default();
         for number in 0..1000 {
             let target = format!("/{number}");
             let head = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\n";

@@ -4,9 +4,9 @@ use plimsoll_model::journey::StepId;
 use plimsoll_model::outcome::Outcome;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::cache::Cache;
+use super::cache::UserCache;
 use crate::jar::Jar;
-use crate::scenario::text::Values;
+use crate::scenario::text::TemplateValues;
 
 use plimsoll_model::journey::Inputs;
 
@@ -35,16 +35,16 @@ pub(crate) struct User {
     pub(crate) rows: Box<[u32]>,
     pub(crate) jar: Jar,
     /// Only where its journey keeps one.
-    pub(crate) cache: Option<Box<Cache>>,
+    pub(crate) cache: Option<Box<UserCache>>,
     pub(crate) random: Xoshiro256PlusPlus,
     /// Its connections, with their origins.
     pub(crate) lines: Vec<(u16, u32)>,
     pub(crate) groups: Vec<OpenGroup>,
     /// Where it is: origin, path and query of its last answer.
     pub(crate) base: (u16, Vec<u8>),
-    pub(crate) page: Option<Box<PageRun>>,
+    pub(crate) page: Option<Box<PageLoad>>,
     /// Only where a process says what it does.
-    pub(crate) talk: Option<Box<Talk>>,
+    pub(crate) script_session: Option<Box<ScriptSession>>,
     /// The next round and the end of each interval it is in, by pace, ns.
     pub(crate) paces: Box<[(u64, u64)]>,
     /// Its WebSocket, while it has one or is to get it back.
@@ -69,21 +69,21 @@ pub(crate) struct UserSocket {
 
 /// How a user and the process stand that says what it does.
 #[derive(Debug)]
-pub(crate) struct Talk {
+pub(crate) struct ScriptSession {
     /// Index among the loop's processes.
     pub(crate) process: usize,
-    pub(crate) state: TalkState,
+    pub(crate) state: ScriptState,
     /// The request that it asks by, in the program's requests; made with its first.
     pub(crate) request: Option<u32>,
     /// Counts events, so that one that is waited for is told from those before.
-    pub(crate) turn: u32,
+    pub(crate) sequence: u32,
     /// When the last event was handed over.
     pub(crate) since: u64,
 }
 
 /// What a user with a process is waiting for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum TalkState {
+pub(crate) enum ScriptState {
     /// Its next turn: nothing of this iteration was said yet.
     New,
     /// Its process.
@@ -91,9 +91,9 @@ pub(crate) enum TalkState {
     /// An answer of the target.
     Target,
     /// The end of a pause, after which the request that was made ready is asked.
-    PauseThenAsk,
+    PauseThenRequest,
     /// The end of a pause, of which its process is told by this line.
-    PauseThenTell(Vec<u8>),
+    PauseThenSend(Vec<u8>),
 }
 
 /// A group that a user is in.
@@ -102,21 +102,21 @@ pub(crate) struct OpenGroup {
     pub(crate) id: StepId,
     /// Time from requests' being due to their ends, ns: without thinking.
     pub(crate) busy_ns: u64,
-    pub(crate) asked: bool,
+    pub(crate) has_requests: bool,
     pub(crate) outcome: Outcome,
 }
 
 /// Path and query on an origin, by index of the program's origins.
-pub(crate) type Place = (u16, Vec<u8>);
+pub(crate) type OriginTarget = (u16, Vec<u8>);
 
 /// A page that is being loaded.
 #[derive(Debug)]
-pub(crate) struct PageRun {
+pub(crate) struct PageLoad {
     /// Index in the program's pages.
     pub(crate) page: u32,
     pub(crate) due: u64,
     /// Resources still to be asked for, last first: request, and target when the page named it.
-    pub(crate) left: Vec<(u32, Option<Place>)>,
+    pub(crate) left: Vec<(u32, Option<OriginTarget>)>,
     pub(crate) under_way: u32,
     pub(crate) outcome: Outcome,
     pub(crate) once: bool,
@@ -129,8 +129,8 @@ impl User {
         &'a mut self,
         inputs: &'a Inputs,
         unix_ns: u64,
-    ) -> (Values<'a>, &'a Jar) {
-        let values = Values {
+    ) -> (TemplateValues<'a>, &'a Jar) {
+        let values = TemplateValues {
             slots: &self.slots,
             rows: &self.rows,
             inputs,
@@ -146,7 +146,7 @@ impl User {
     pub(crate) fn count_in_groups(&mut self, busy_ns: u64, outcome: Outcome) {
         for group in &mut self.groups {
             group.busy_ns += busy_ns;
-            group.asked = true;
+            group.has_requests = true;
             if group.outcome.is_ok() {
                 group.outcome = outcome;
             }

@@ -1,7 +1,7 @@
 //! Users that wait for their answers.
 
 use plimsoll_model::outcome::Outcome;
-use plimsoll_testkit::origin::fault::{self, Fault};
+use plimsoll_testkit::origin::fault::{self, OriginFault};
 
 use crate::trial::{assert_all, closed, ms, plan, run};
 
@@ -37,7 +37,7 @@ fn users_are_split_over_loops() {
 
 #[test]
 fn a_user_that_is_refused_pauses() {
-    let origin = fault::start(Fault::Refuses).unwrap();
+    let origin = fault::start(OriginFault::Refuses).unwrap();
     let total = run(plan(origin.address()), closed(2, ms(0), ms(300)));
     assert_all(&total, Outcome::ConnectRefused);
     assert!(
@@ -49,7 +49,7 @@ fn a_user_that_is_refused_pauses() {
 
 #[test]
 fn a_user_goes_on_after_a_reset() {
-    let origin = fault::start(Fault::Resets).unwrap();
+    let origin = fault::start(OriginFault::Resets).unwrap();
     let total = run(plan(origin.address()), closed(2, ms(0), ms(300)));
     assert_all(&total, Outcome::Reset);
     assert!(total.offered > 4, "{}", total.offered);

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use plimsoll_model::outcome::Outcome;
-use plimsoll_testkit::origin::fault::{self, Fault};
+use plimsoll_testkit::origin::fault::{self, OriginFault};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -13,7 +13,7 @@ use crate::trial::{assert_all, begin, closed, even, ms, plan, run, total, window
 
 #[test]
 fn one_connection_serves_a_slow_stream() {
-    let origin = fault::start(Fault::None).unwrap();
+    let origin = fault::start(OriginFault::None).unwrap();
     let total = run(plan(origin.address()), even(20.0, ms(500)));
     assert_all(&total, Outcome::Ok);
     assert!(
@@ -26,7 +26,7 @@ fn one_connection_serves_a_slow_stream() {
 
 #[test]
 fn so_many_requests_per_connection() {
-    let origin = fault::start(Fault::None).unwrap();
+    let origin = fault::start(OriginFault::None).unwrap();
     let mut plan = plan(origin.address());
     plan.transport.requests_per_connection = 5;
     let total = run(plan, closed(1, ms(0), ms(200)));
@@ -69,7 +69,7 @@ fn waiting_counts() {
 
 #[test]
 fn a_kept_connection_closed_by_the_target_is_retried() {
-    let origin = fault::start(Fault::ClosesAfter(3)).unwrap();
+    let origin = fault::start(OriginFault::ClosesAfter(3)).unwrap();
     let total = run(plan(origin.address()), closed(2, ms(0), ms(200)));
     assert_all(&total, Outcome::Ok);
     // Whether a close comes before or after the next request is a race; none of them fails.
@@ -82,7 +82,7 @@ fn a_kept_connection_closed_by_the_target_is_retried() {
 
 #[test]
 fn what_is_not_idempotent_is_not_retried() {
-    let origin = fault::start(Fault::ClosesAfter(3)).unwrap();
+    let origin = fault::start(OriginFault::ClosesAfter(3)).unwrap();
     let mut plan = plan(origin.address());
     plan.request.method = "POST".to_owned();
     let total = run(plan, closed(2, ms(0), ms(200)));
@@ -95,7 +95,7 @@ fn what_is_not_idempotent_is_not_retried() {
 fn a_unix_socket() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("origin.sock");
-    let _origin = fault::start_unix(Fault::None, &path).unwrap();
+    let _origin = fault::start_unix(OriginFault::None, &path).unwrap();
     let mut plan = plan(SocketAddr::from((Ipv4Addr::LOCALHOST, 80)));
     plan.target.addresses.clear();
     plan.target.unix_socket = Some(path);
@@ -144,18 +144,20 @@ fn ipv6() {
 
 #[test]
 fn several_addresses_in_turn() {
-    let origins: Vec<_> = (0..3).map(|_| fault::start(Fault::None).unwrap()).collect();
+    let origins: Vec<_> = (0..3)
+        .map(|_| fault::start(OriginFault::None).unwrap())
+        .collect();
     let mut plan = plan(origins[0].address());
-    plan.target.addresses = origins.iter().map(fault::Handle::address).collect();
+    plan.target.addresses = origins.iter().map(fault::FaultOrigin::address).collect();
     plan.transport.requests_per_connection = 1;
     assert_all(&run(plan, even(100.0, ms(300))), Outcome::Ok);
-    let served: Vec<u64> = origins.iter().map(fault::Handle::requests).collect();
+    let served: Vec<u64> = origins.iter().map(fault::FaultOrigin::requests).collect();
     assert_eq!(served, [10, 10, 10]);
 }
 
 #[test]
 fn several_sources_in_turn() {
-    let origin = fault::start(Fault::None).unwrap();
+    let origin = fault::start(OriginFault::None).unwrap();
     let mut plan = plan(origin.address());
     // All of 127.0.0.0/8 is local.
     plan.transport.sources = vec!["127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap()];

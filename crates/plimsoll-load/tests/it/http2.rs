@@ -10,18 +10,18 @@ use plimsoll_load::{Job, LoadError, start};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::{Http2, Plan};
 use plimsoll_model::window::Window;
-use plimsoll_testkit::origin::fault::{self, Fault};
-use plimsoll_testkit::origin::http2::{self, Handle, Setup};
+use plimsoll_testkit::origin::fault::{self, OriginFault};
+use plimsoll_testkit::origin::http2::{self, Http2Origin, Setup};
 
 use crate::trial::{assert_all, closed, even, ms, plan, run};
 
 /// A server of HTTP/2 in the clear.
-fn clear() -> Handle {
+fn clear() -> Http2Origin {
     http2::start(Setup::default()).unwrap()
 }
 
 /// Asks for `path` with so many requests at once on a connection.
-fn asking(origin: &Handle, path: &str, streams: u32) -> Plan {
+fn http2_plan(origin: &Http2Origin, path: &str, streams: u32) -> Plan {
     let mut plan = plan(origin.address());
     plan.request.paths = vec![path.to_owned()];
     plan.transport.http2 = Some(Http2 {
@@ -39,7 +39,7 @@ fn assert_all_by_http2(total: &Window) {
 #[test]
 fn an_open_load_is_sent_and_answered() {
     let origin = clear();
-    let total = run(asking(&origin, "/body/1000", 1), even(200.0, ms(500)));
+    let total = run(http2_plan(&origin, "/body/1000", 1), even(200.0, ms(500)));
     assert_all_by_http2(&total);
     assert_eq!((total.offered, total.sent, total.retries), (100, 100, 0));
     assert_eq!(total.status[&200], 100);
@@ -71,7 +71,7 @@ fn the_server_that_does_nothing_answers() {
 #[test]
 fn streams_share_a_connection() {
     let origin = clear();
-    let mut plan = asking(&origin, "/slow/20", 10);
+    let mut plan = http2_plan(&origin, "/slow/20", 10);
     plan.transport.connections_max = 1;
     let total = run(plan, even(200.0, ms(500)));
     assert_all_by_http2(&total);
@@ -87,7 +87,10 @@ fn streams_share_a_connection() {
 #[test]
 fn a_closed_load_has_so_many_users_on_each_connection() {
     let origin = clear();
-    let total = run(asking(&origin, "/slow/10", 5), closed(3, ms(0), ms(400)));
+    let total = run(
+        http2_plan(&origin, "/slow/10", 5),
+        closed(3, ms(0), ms(400)),
+    );
     assert_all_by_http2(&total);
     assert_eq!((total.connections_opened, origin.accepted()), (3, 3));
     assert_eq!(origin.under_way_max(), 15);
@@ -100,7 +103,7 @@ fn the_targets_limit_of_streams_is_kept() {
         tls: false,
     })
     .unwrap();
-    let mut plan = asking(&origin, "/slow/2", 10);
+    let mut plan = http2_plan(&origin, "/slow/2", 10);
     plan.transport.connections_max = 1;
     let total = run(plan, even(100.0, ms(500)));
     assert_all_by_http2(&total);
@@ -118,7 +121,7 @@ fn it_is_chosen_within_tls() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ca.pem");
     fs::write(&path, origin.certificate_pem().unwrap()).unwrap();
-    let mut plan = asking(&origin, "/body/50000", 2);
+    let mut plan = http2_plan(&origin, "/body/50000", 2);
     plan.target.tls = true;
     "localhost".clone_into(&mut plan.target.host);
     plan.transport.ca_file = Some(path);
@@ -134,7 +137,7 @@ fn it_is_chosen_within_tls() {
 
 #[test]
 fn a_target_that_does_not_choose_it_is_spoken_to_by_http1() {
-    let origin = fault::start(Fault::Tls(vec!["localhost".to_owned()])).unwrap();
+    let origin = fault::start(OriginFault::Tls(vec!["localhost".to_owned()])).unwrap();
     let mut plan = plan(origin.address());
     plan.target.tls = true;
     plan.transport.insecure = true;
@@ -150,7 +153,7 @@ fn a_target_that_does_not_choose_it_is_spoken_to_by_http1() {
 #[test]
 fn a_body_is_sent_within_the_targets_window_and_comes_whole() {
     let origin = clear();
-    let mut plan = asking(&origin, "/echo", 3);
+    let mut plan = http2_plan(&origin, "/echo", 3);
     plan.request.method = "POST".to_owned();
     plan.request.body = vec![b'x'; 300_000];
     let total = run(plan, closed(2, ms(0), ms(300)));
@@ -163,7 +166,7 @@ fn a_body_is_sent_within_the_targets_window_and_comes_whole() {
 fn windows_are_given_back() {
     let origin = clear();
     // Together more than a connection's window of 15 MiB.
-    let mut plan = asking(&origin, "/body/4000000", 4);
+    let mut plan = http2_plan(&origin, "/body/4000000", 4);
     plan.transport.body_len_max = 4_000_000;
     plan.transport.connections_max = 1;
     plan.transport.timeout = ms(60_000);
@@ -176,7 +179,7 @@ fn windows_are_given_back() {
 #[test]
 fn a_new_connection_for_each_request() {
     let origin = clear();
-    let mut plan = asking(&origin, "/body/10", 1);
+    let mut plan = http2_plan(&origin, "/body/10", 1);
     plan.transport.requests_per_connection = 1;
     let total = run(plan, even(50.0, ms(200)));
     assert_all_by_http2(&total);
@@ -186,7 +189,7 @@ fn a_new_connection_for_each_request() {
 #[test]
 fn redirects_and_codings_are_counted_as_ever() {
     let origin = clear();
-    let mut plan = asking(&origin, "/moved", 2);
+    let mut plan = http2_plan(&origin, "/moved", 2);
     plan.request.redirects_max = 5;
     let total = run(plan, even(50.0, ms(200)));
     assert_all_by_http2(&total);
@@ -194,16 +197,16 @@ fn redirects_and_codings_are_counted_as_ever() {
         (total.redirects, total.sent, total.status[&200]),
         (10, 20, 10)
     );
-    let total = run(asking(&origin, "/gzip", 2), even(50.0, ms(200)));
+    let total = run(http2_plan(&origin, "/gzip", 2), even(50.0, ms(200)));
     assert_eq!(total.gzip, 10);
-    let total = run(asking(&origin, "/status/500", 2), even(50.0, ms(200)));
+    let total = run(http2_plan(&origin, "/status/500", 2), even(50.0, ms(200)));
     assert_all(&total, Outcome::WrongStatus);
 }
 
 #[test]
 fn a_head_request_waits_for_no_body() {
     let origin = clear();
-    let mut plan = asking(&origin, "/status/204", 2);
+    let mut plan = http2_plan(&origin, "/status/204", 2);
     plan.request.method = "HEAD".to_owned();
     assert_all_by_http2(&run(plan, even(50.0, ms(200))));
 }
@@ -226,14 +229,14 @@ fn refused(plan: Plan) -> LoadError {
 #[test]
 fn what_cannot_be_carried_out_is_refused() {
     let origin = clear();
-    let fault = refused(asking(&origin, "/", 101));
+    let error = refused(http2_plan(&origin, "/", 101));
     let place = "number of streams";
     assert!(
-        matches!(&fault, LoadError::Plan { place: named, .. } if *named == place),
-        "{fault}"
+        matches!(&error, LoadError::Plan { place: named, .. } if *named == place),
+        "{error}"
     );
-    let mut plan = asking(&origin, "/", 1);
+    let mut plan = http2_plan(&origin, "/", 1);
     plan.request.headers.clear();
-    let fault = refused(plan);
-    assert!(fault.to_string().contains("head of the request"), "{fault}");
+    let error = refused(plan);
+    assert!(error.to_string().contains("head of the request"), "{error}");
 }

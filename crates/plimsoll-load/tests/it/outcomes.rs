@@ -4,12 +4,12 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use plimsoll_model::outcome::Outcome;
-use plimsoll_testkit::origin::fault::{self, BODY_LEN, Fault};
+use plimsoll_testkit::origin::fault::{self, BODY_LEN, OriginFault};
 
 use crate::trial::{assert_all, begin, closed, even, ms, plan, run, total, windows};
 
 /// Runs 20 requests against a fault; all end as `outcome`.
-fn check(fault: Fault, outcome: Outcome) -> plimsoll_model::window::Window {
+fn check(fault: OriginFault, outcome: Outcome) -> plimsoll_model::window::Window {
     let origin = fault::start(fault).unwrap();
     let total = run(plan(origin.address()), even(100.0, ms(200)));
     assert_eq!(total.offered, 20);
@@ -19,7 +19,7 @@ fn check(fault: Fault, outcome: Outcome) -> plimsoll_model::window::Window {
 
 #[test]
 fn good_answers() {
-    let total = check(Fault::None, Outcome::Ok);
+    let total = check(OriginFault::None, Outcome::Ok);
     assert_eq!(total.status.iter().collect::<Vec<_>>(), [(&200, &20)]);
     assert!(total.bytes_in > 20 * BODY_LEN as u64);
     assert!(total.bytes_out > 20 * "GET / HTTP/1.1\r\n\r\n".len() as u64);
@@ -29,14 +29,14 @@ fn good_answers() {
 
 #[test]
 fn wrong_status() {
-    let total = check(Fault::Status(503), Outcome::WrongStatus);
+    let total = check(OriginFault::Status(503), Outcome::WrongStatus);
     assert_eq!(total.status.iter().collect::<Vec<_>>(), [(&503, &20)]);
     assert_eq!(total.failed.count(), 20);
 }
 
 #[test]
 fn a_status_that_counts_as_good() {
-    let origin = fault::start(Fault::Status(404)).unwrap();
+    let origin = fault::start(OriginFault::Status(404)).unwrap();
     let mut plan = plan(origin.address());
     plan.good.ranges = vec![(404, 404)];
     assert_all(&run(plan, even(100.0, ms(100))), Outcome::Ok);
@@ -44,7 +44,7 @@ fn a_status_that_counts_as_good() {
 
 #[test]
 fn statuses_are_counted_one_by_one() {
-    let origin = fault::start(Fault::Alternating(vec![200, 503, 404, 200])).unwrap();
+    let origin = fault::start(OriginFault::Alternating(vec![200, 503, 404, 200])).unwrap();
     let total = run(plan(origin.address()), even(100.0, ms(200)));
     assert_eq!(
         total.status.iter().collect::<Vec<_>>(),
@@ -55,42 +55,42 @@ fn statuses_are_counted_one_by_one() {
 
 #[test]
 fn no_content_has_no_body() {
-    check(Fault::Status(204), Outcome::Ok);
+    check(OriginFault::Status(204), Outcome::Ok);
 }
 
 #[test]
 fn refused() {
-    let total = check(Fault::Refuses, Outcome::ConnectRefused);
+    let total = check(OriginFault::Refuses, Outcome::ConnectRefused);
     assert_eq!(total.connections_opened, 0);
     assert_eq!(total.sent, 0);
 }
 
 #[test]
 fn closed_at_once_or_reset() {
-    check(Fault::ClosesAtOnce, Outcome::Reset);
-    check(Fault::Resets, Outcome::Reset);
+    check(OriginFault::ClosesAtOnce, Outcome::Reset);
+    check(OriginFault::Resets, Outcome::Reset);
 }
 
 #[test]
 fn not_http() {
-    check(Fault::Garbage, Outcome::Protocol);
+    check(OriginFault::Garbage, Outcome::Protocol);
 }
 
 #[test]
 fn cut_in_the_body() {
-    check(Fault::ClosesInBody, Outcome::BodyCut);
+    check(OriginFault::ClosesInBody, Outcome::BodyCut);
 }
 
 #[test]
 fn bodies_of_every_framing() {
-    check(Fault::Chunked(7), Outcome::Ok);
-    let total = check(Fault::Http10Close, Outcome::Ok);
+    check(OriginFault::Chunked(7), Outcome::Ok);
+    let total = check(OriginFault::Http10Close, Outcome::Ok);
     assert_eq!(total.connections_opened, 20);
 }
 
 #[test]
 fn a_body_beyond_its_limit() {
-    let origin = fault::start(Fault::Chunked(100)).unwrap();
+    let origin = fault::start(OriginFault::Chunked(100)).unwrap();
     let mut plan = plan(origin.address());
     plan.transport.body_len_max = BODY_LEN as u64 - 1;
     assert_all(&run(plan, even(100.0, ms(100))), Outcome::Protocol);
@@ -98,13 +98,13 @@ fn a_body_beyond_its_limit() {
 
 #[test]
 fn codings_are_counted() {
-    assert_eq!(check(Fault::Gzip, Outcome::Ok).gzip, 20);
-    assert_eq!(check(Fault::Brotli, Outcome::Ok).brotli, 20);
+    assert_eq!(check(OriginFault::Gzip, Outcome::Ok).gzip, 20);
+    assert_eq!(check(OriginFault::Brotli, Outcome::Ok).brotli, 20);
 }
 
 #[test]
 fn never_answered() {
-    let origin = fault::start(Fault::NeverAnswers).unwrap();
+    let origin = fault::start(OriginFault::NeverAnswers).unwrap();
     let mut plan = plan(origin.address());
     plan.transport.timeout = ms(150);
     let total = run(plan, even(100.0, ms(200)));
@@ -118,7 +118,7 @@ fn never_answered() {
 
 #[test]
 fn a_body_that_takes_too_long() {
-    let origin = fault::start(Fault::SlowBody(ms(20))).unwrap();
+    let origin = fault::start(OriginFault::SlowBody(ms(20))).unwrap();
     let mut plan = plan(origin.address());
     plan.transport.timeout = ms(150);
     assert_all(&run(plan, even(50.0, ms(200))), Outcome::Timeout);
@@ -126,7 +126,7 @@ fn a_body_that_takes_too_long() {
 
 #[test]
 fn no_connection_in_time() {
-    let origin = fault::start(Fault::FullBacklog).unwrap();
+    let origin = fault::start(OriginFault::FullBacklog).unwrap();
     let mut plan = plan(origin.address());
     plan.transport.connect_timeout = ms(150);
     let total = run(plan, even(100.0, ms(100)));
@@ -136,7 +136,7 @@ fn no_connection_in_time() {
 
 #[test]
 fn no_connection_before_the_request_times_out() {
-    let origin = fault::start(Fault::FullBacklog).unwrap();
+    let origin = fault::start(OriginFault::FullBacklog).unwrap();
     let mut plan = plan(origin.address());
     plan.transport.timeout = ms(150);
     assert_all(&run(plan, even(100.0, ms(100))), Outcome::ConnectTimeout);
@@ -144,7 +144,7 @@ fn no_connection_before_the_request_times_out() {
 
 #[test]
 fn waited_in_vain_for_a_connection() {
-    let origin = fault::start(Fault::NeverAnswers).unwrap();
+    let origin = fault::start(OriginFault::NeverAnswers).unwrap();
     let mut plan = plan(origin.address());
     plan.transport.timeout = ms(300);
     plan.transport.connections_max = 1;
@@ -158,7 +158,7 @@ fn waited_in_vain_for_a_connection() {
 
 #[test]
 fn an_address_that_is_not_ours_has_no_port() {
-    let origin = fault::start(Fault::None).unwrap();
+    let origin = fault::start(OriginFault::None).unwrap();
     let mut plan = plan(origin.address());
     // TEST-NET-1: no interface has it, so binding to it fails as it does without a free port.
     plan.transport.sources = vec![Ipv4Addr::new(192, 0, 2, 1).into()];
@@ -169,7 +169,7 @@ fn an_address_that_is_not_ours_has_no_port() {
 
 #[test]
 fn unfinished_at_an_abort() {
-    let origin = fault::start(Fault::NeverAnswers).unwrap();
+    let origin = fault::start(OriginFault::NeverAnswers).unwrap();
     let mut running = begin(plan(origin.address()), closed(4, ms(0), ms(60_000)));
     let first = running.next_window().unwrap();
     assert_eq!((first.offered, first.in_flight), (4, 4));
@@ -189,7 +189,7 @@ fn unfinished_at_an_abort() {
 
 #[test]
 fn a_stop_drains() {
-    let origin = fault::start(Fault::SlowBody(ms(1))).unwrap();
+    let origin = fault::start(OriginFault::SlowBody(ms(1))).unwrap();
     let mut plan = plan(origin.address());
     plan.transport.timeout = ms(60_000);
     let mut running = begin(plan, closed(4, ms(0), ms(60_000)));

@@ -2,11 +2,11 @@
 
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::window::Window;
-use plimsoll_testkit::origin::fault::{self, Fault};
+use plimsoll_testkit::origin::fault::{self, OriginFault};
 
 use crate::trial::{assert_all, even, ms, plan, run};
 
-fn check(fault: Fault, redirects_max: u32, outcome: Outcome) -> (Window, u64) {
+fn check(fault: OriginFault, redirects_max: u32, outcome: Outcome) -> (Window, u64) {
     let origin = fault::start(fault).unwrap();
     let mut plan = plan(origin.address());
     plan.request.redirects_max = redirects_max;
@@ -17,21 +17,21 @@ fn check(fault: Fault, redirects_max: u32, outcome: Outcome) -> (Window, u64) {
 
 #[test]
 fn a_loop_ends_after_so_many() {
-    let (total, requests) = check(Fault::RedirectLoop, 3, Outcome::WrongStatus);
+    let (total, requests) = check(OriginFault::RedirectLoop, 3, Outcome::WrongStatus);
     assert_eq!((total.offered, total.redirects, requests), (10, 30, 40));
     assert_eq!(total.sent, 40);
 }
 
 #[test]
 fn none_are_followed_unasked() {
-    let (total, requests) = check(Fault::RedirectLoop, 0, Outcome::Ok);
+    let (total, requests) = check(OriginFault::RedirectLoop, 0, Outcome::Ok);
     assert_eq!((total.redirects, requests), (0, 10));
 }
 
 #[test]
 fn another_host_is_not_spoken_to() {
     let (total, requests) = check(
-        Fault::RedirectTo("http://other.example/".to_owned()),
+        OriginFault::RedirectTo("http://other.example/".to_owned()),
         5,
         Outcome::Ok,
     );
@@ -46,7 +46,7 @@ fn another_scheme_or_port_is_another_origin() {
         "//127.0.0.1:1/x",
         "ftp://127.0.0.1/",
     ] {
-        let (total, _) = check(Fault::RedirectTo(location.to_owned()), 5, Outcome::Ok);
+        let (total, _) = check(OriginFault::RedirectTo(location.to_owned()), 5, Outcome::Ok);
         assert_eq!(total.redirects, 0, "{location}");
     }
 }
@@ -54,7 +54,7 @@ fn another_scheme_or_port_is_another_origin() {
 #[test]
 fn a_relative_location_is_followed() {
     let (total, requests) = check(
-        Fault::RedirectTo("../b?c=d#e".to_owned()),
+        OriginFault::RedirectTo("../b?c=d#e".to_owned()),
         1,
         Outcome::WrongStatus,
     );

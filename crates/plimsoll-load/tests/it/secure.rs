@@ -5,22 +5,22 @@ use std::fs;
 use plimsoll_load::{Job, LoadError, start};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::Plan;
-use plimsoll_testkit::origin::fault::{self, Fault, Handle};
+use plimsoll_testkit::origin::fault::{self, FaultOrigin, OriginFault};
 
 use crate::trial::{assert_all, closed, even, ms, plan, run};
 
-fn origin(name: &str) -> Handle {
-    fault::start(Fault::Tls(vec![name.to_owned()])).unwrap()
+fn origin(name: &str) -> FaultOrigin {
+    fault::start(OriginFault::Tls(vec![name.to_owned()])).unwrap()
 }
 
-fn secure(origin: &Handle) -> Plan {
+fn secure(origin: &FaultOrigin) -> Plan {
     let mut plan = plan(origin.address());
     plan.target.tls = true;
     "localhost".clone_into(&mut plan.target.host);
     plan
 }
 
-fn trusting(origin: &Handle, folder: &tempfile::TempDir) -> Plan {
+fn trusting(origin: &FaultOrigin, folder: &tempfile::TempDir) -> Plan {
     let path = folder.path().join("ca.pem");
     fs::write(&path, origin.certificate_pem().unwrap()).unwrap();
     let mut plan = secure(origin);
@@ -93,7 +93,7 @@ fn any_certificate_when_asked() {
 
 #[test]
 fn a_server_without_tls() {
-    let origin = fault::start(Fault::Garbage).unwrap();
+    let origin = fault::start(OriginFault::Garbage).unwrap();
     let mut plan = secure(&origin);
     plan.transport.insecure = true;
     plan.transport.timeout = ms(500);
@@ -113,7 +113,7 @@ fn a_bad_ca_file_is_named() {
     plan.transport.ca_file = Some(path.clone());
     #[expect(clippy::disallowed_methods, reason = "a job needs a start")]
     let epoch = std::time::Instant::now();
-    let fault = start(Job {
+    let error = start(Job {
         load: plan.load.clone(),
         seed: plan.seed,
         plan: plan.into(),
@@ -123,7 +123,7 @@ fn a_bad_ca_file_is_named() {
     })
     .unwrap_err();
     assert!(
-        matches!(&fault, LoadError::CaFile { path: named, .. } if *named == path),
-        "{fault}"
+        matches!(&error, LoadError::CaFile { path: named, .. } if *named == path),
+        "{error}"
     );
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::Load;
-use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
 use crate::trial::{assert_all, begin, even, is_disturbed, ms, plan, run, total, windows};
@@ -60,9 +60,9 @@ fn offered_belongs_to_the_second_of_due() {
     let origin = quick();
     let load = Load::Open {
         phases: vec![
-            Phase::constant(100.0, ms(1000)),
-            Phase::constant(0.0, ms(1000)),
-            Phase::constant(300.0, ms(1000)),
+            LoadPhase::constant(100.0, ms(1000)),
+            LoadPhase::constant(0.0, ms(1000)),
+            LoadPhase::constant(300.0, ms(1000)),
         ],
         spacing: Spacing::Even,
     };

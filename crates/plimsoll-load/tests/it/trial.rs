@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plimsoll_load::{Job, Running, start};
+use plimsoll_load::{Job, RunningLoad, start};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport};
-use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::window::Window;
 use plimsoll_testkit::origin::known_law::KnownLaw;
@@ -62,7 +62,7 @@ pub(crate) fn plan(address: SocketAddr) -> Plan {
 
 pub(crate) fn even(rate: f64, lasting: Duration) -> Load {
     Load::Open {
-        phases: vec![Phase::constant(rate, lasting)],
+        phases: vec![LoadPhase::constant(rate, lasting)],
         spacing: Spacing::Even,
     }
 }
@@ -76,7 +76,7 @@ pub(crate) fn closed(connections: u32, think: Duration, lasting: Duration) -> Lo
 }
 
 #[expect(clippy::disallowed_methods, reason = "a trial starts now")]
-pub(crate) fn begin(plan: Plan, load: Load) -> Running {
+pub(crate) fn begin(plan: Plan, load: Load) -> RunningLoad {
     start(Job {
         seed: plan.seed,
         plan: Arc::new(plan),
@@ -89,7 +89,7 @@ pub(crate) fn begin(plan: Plan, load: Load) -> Running {
 }
 
 /// All windows of a trial; what must hold for every trial holds for these.
-pub(crate) fn windows(running: &mut Running) -> Vec<Window> {
+pub(crate) fn windows(running: &mut RunningLoad) -> Vec<Window> {
     let windows: Vec<Window> = std::iter::from_fn(|| running.next_window()).collect();
     for (second, window) in (windows.first().map_or(0, |window| window.second)..).zip(&windows) {
         assert_eq!(window.second, second, "seconds are consecutive");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_load::{Job, LoadError, start};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::{Load, Plan};
-use plimsoll_model::websocket::{Message, WebSocketLoad, WebSocketWindow};
+use plimsoll_model::websocket::{WebSocketLoad, WebSocketMessage, WebSocketWindow};
 use plimsoll_model::window::Window;
 use plimsoll_wire::websocket::deflate::{Agreement, Deflater};
 use plimsoll_wire::websocket::handshake;
@@ -17,15 +17,15 @@ use crate::trial::{begin, ms, plan, run, total};
 
 /// What a target says once it has read the handshake: given the key, all that it writes. It then reads to the end and
 /// closes; what it read stands in the result of its thread.
-type Says = fn(&str) -> Vec<u8>;
+type Responder = fn(&str) -> Vec<u8>;
 
 /// A target of so many connections, one after the other.
-struct Target {
+struct FakeTarget {
     address: SocketAddr,
     thread: std::thread::JoinHandle<Vec<Vec<u8>>>,
 }
 
-fn target(connections: usize, says: Says) -> Target {
+fn target(connections: usize, responder: Responder) -> FakeTarget {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let thread = std::thread::spawn(move || {
@@ -34,17 +34,17 @@ fn target(connections: usize, says: Says) -> Target {
             .collect();
         let threads: Vec<_> = sockets
             .into_iter()
-            .map(|socket| std::thread::spawn(move || serve(socket, says)))
+            .map(|socket| std::thread::spawn(move || serve(socket, responder)))
             .collect();
         threads
             .into_iter()
             .map(|thread| thread.join().unwrap())
             .collect()
     });
-    Target { address, thread }
+    FakeTarget { address, thread }
 }
 
-fn serve(mut socket: TcpStream, says: Says) -> Vec<u8> {
+fn serve(mut socket: TcpStream, responder: Responder) -> Vec<u8> {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") {
@@ -57,7 +57,7 @@ fn serve(mut socket: TcpStream, says: Says) -> Vec<u8> {
     let key = head
         .lines()
         .find_map(|line| line.strip_prefix("Sec-WebSocket-Key: "));
-    socket.write_all(&says(key.unwrap())).unwrap();
+    socket.write_all(&responder(key.unwrap())).unwrap();
     let mut read = Vec::new();
     let mut buffer = [0; 1024];
     // A client that gives up resets the connection.
@@ -90,7 +90,7 @@ fn load(connections: u32, hold: Duration) -> WebSocketLoad {
         per_second: 1000.0,
         hold,
         message: None,
-        stamp: None,
+        timestamp: None,
         sequence: None,
         compress: false,
         is_stream: false,
@@ -98,18 +98,18 @@ fn load(connections: u32, hold: Duration) -> WebSocketLoad {
     }
 }
 
-fn seen(total: &Window) -> &WebSocketWindow {
+fn websocket_window(total: &Window) -> &WebSocketWindow {
     total.websocket.as_deref().unwrap()
 }
 
 /// Opens four WebSockets at a target that says this.
-fn four(says: Says) -> (Window, Vec<Vec<u8>>) {
-    four_with(says, false)
+fn four(responder: Responder) -> (Window, Vec<Vec<u8>>) {
+    four_with(responder, false)
 }
 
 /// The same, offering compression or not.
-fn four_with(says: Says, compress: bool) -> (Window, Vec<Vec<u8>>) {
-    let target = target(4, says);
+fn four_with(responder: Responder, compress: bool) -> (Window, Vec<Vec<u8>>) {
+    let target = target(4, responder);
     let load = Load::WebSockets(WebSocketLoad {
         compress,
         ..load(4, ms(300))
@@ -121,27 +121,39 @@ fn four_with(says: Says, compress: bool) -> (Window, Vec<Vec<u8>>) {
 }
 
 /// Opens four at a target that refuses them, for this cause.
-fn refused(says: Says, cause: &str, outcome: Outcome) {
-    let (total, _) = four(says);
-    assert_eq!(seen(&total).failed, BTreeMap::from([(cause.to_owned(), 4)]));
+fn refused(responder: Responder, cause: &str, outcome: Outcome) {
+    let (total, _) = four(responder);
     assert_eq!(
-        (seen(&total).connected, total.outcomes.get(outcome)),
+        websocket_window(&total).failed,
+        BTreeMap::from([(cause.to_owned(), 4)])
+    );
+    assert_eq!(
+        (
+            websocket_window(&total).connected,
+            total.outcomes.get(outcome)
+        ),
         (0, 4)
     );
 }
 
 /// Opens four at a target that then breaks the protocol so, and is told with this code.
-fn faulty(says: Says, fault: &str, code: u16) {
-    check_faulty(four(says), fault, code);
+fn check_protocol_error(responder: Responder, error: &str, code: u16) {
+    check_error_result(four(responder), error, code);
 }
 
-fn check_faulty((total, read): (Window, Vec<Vec<u8>>), fault: &str, code: u16) {
+fn check_error_result((total, read): (Window, Vec<Vec<u8>>), error: &str, code: u16) {
     assert_eq!(
-        (seen(&total).connected, total.outcomes.get(Outcome::Ok)),
+        (
+            websocket_window(&total).connected,
+            total.outcomes.get(Outcome::Ok)
+        ),
         (4, 4)
     );
-    assert_eq!(seen(&total).faults, BTreeMap::from([(fault.to_owned(), 4)]));
-    assert!(seen(&total).closed.is_empty());
+    assert_eq!(
+        websocket_window(&total).protocol_errors,
+        BTreeMap::from([(error.to_owned(), 4)])
+    );
+    assert!(websocket_window(&total).closed.is_empty());
     for read in read {
         assert_eq!(close_code(&read), Some(code), "{read:?}");
     }
@@ -191,44 +203,44 @@ fn nobody_there_is_a_refused_connection() {
         .unwrap();
     let total = run(plan(address), Load::WebSockets(load(5, ms(10))));
     assert_eq!(
-        seen(&total).failed,
+        websocket_window(&total).failed,
         BTreeMap::from([("connect_refused".to_owned(), 5)])
     );
 }
 
 #[test]
 fn rules_that_are_broken_are_told_with_their_code() {
-    faulty(
+    check_protocol_error(
         |key| opens(key, b"\x81\x82abcd\x09\x0b"),
         "a server's frame is masked",
         1002,
     );
-    faulty(
+    check_protocol_error(
         |key| opens(key, b"\x81\x02\xc3\x28"),
         "text is not UTF-8",
         1007,
     );
-    faulty(
+    check_protocol_error(
         |key| opens(key, b"\xc1\x01x"),
         "a reserved bit is set",
         1002,
     );
-    faulty(
+    check_protocol_error(
         |key| opens(key, b"\x82\x7e\x03\xe9"),
         "a message is longer than 1000 bytes",
         1009,
     );
-    faulty(
+    check_protocol_error(
         |key| opens(key, b"\x09\x01x"),
         "a control frame is fragmented",
         1002,
     );
-    faulty(
+    check_protocol_error(
         |key| opens(key, b"\x89\x7e\x00\x7e"),
         "a control frame is longer than 125 bytes",
         1002,
     );
-    faulty(
+    check_protocol_error(
         |key| opens(key, &[&b"\x02\x00"[..], &b"\x00\x00".repeat(5000)].concat()),
         "a message has more than 4096 fragments",
         1008,
@@ -238,7 +250,7 @@ fn rules_that_are_broken_are_told_with_their_code() {
 /// Half a mebibyte in some hundred bytes.
 #[test]
 fn a_compression_bomb_is_not_inflated() {
-    let says: Says = |key| {
+    let responder: Responder = |key| {
         let mut bomb = Vec::new();
         Deflater::new(9, false).deflate(&b"\0".repeat(1 << 19), &mut bomb);
         let mut frame = vec![0xc2, 0x7e];
@@ -253,14 +265,20 @@ fn a_compression_bomb_is_not_inflated() {
         let head = opened.replace("\r\n\r\n", &extension);
         [head.as_bytes(), &frame].concat()
     };
-    let seen = four_with(says, true);
-    check_faulty(seen, "a message is longer than 1000 bytes", 1009);
+    let outcome = four_with(responder, true);
+    check_error_result(outcome, "a message is longer than 1000 bytes", 1009);
 }
 
 #[test]
 fn what_comes_with_the_handshake_is_heard_and_a_ping_is_answered() {
     let (total, read) = four(|key| opens(key, b"\x81\x02hi\x89\x03abc\x82\x01\x00"));
-    assert_eq!((seen(&total).messages_in, seen(&total).bytes_in), (8, 12));
+    assert_eq!(
+        (
+            websocket_window(&total).messages_in,
+            websocket_window(&total).bytes_in
+        ),
+        (8, 12)
+    );
     for read in read {
         assert_eq!(
             read[..2],
@@ -269,16 +287,16 @@ fn what_comes_with_the_handshake_is_heard_and_a_ping_is_answered() {
         );
         assert_eq!(close_code(&read), Some(1000), "{read:?}");
     }
-    assert!(seen(&total).closed.is_empty(), "we ended it");
+    assert!(websocket_window(&total).closed.is_empty(), "we ended it");
     assert_eq!(total.status, BTreeMap::from([(101, 4)]));
 }
 
 #[test]
 fn codes_with_which_a_target_ends_are_counted() {
     let (total, _) = four(|key| opens(key, b"\x88\x02\x0f\xa1"));
-    assert_eq!(seen(&total).closed, BTreeMap::from([(4001, 4)]));
+    assert_eq!(websocket_window(&total).closed, BTreeMap::from([(4001, 4)]));
     let (total, read) = four(|key| opens(key, b"\x88\x00"));
-    assert_eq!(seen(&total).closed, BTreeMap::from([(1005, 4)]));
+    assert_eq!(websocket_window(&total).closed, BTreeMap::from([(1005, 4)]));
     for read in read {
         assert_eq!(
             read[..2],
@@ -329,7 +347,7 @@ fn messages_are_sent_when_due_and_their_answers_timed() {
     let address = listener.local_addr().unwrap();
     let server = std::thread::spawn(move || echo(&listener, 10));
     let load = WebSocketLoad {
-        message: Some(Message {
+        message: Some(WebSocketMessage {
             text: "ping me".to_owned(),
             every: Some(ms(100)),
         }),
@@ -339,25 +357,29 @@ fn messages_are_sent_when_due_and_their_answers_timed() {
     plan.cores = 2;
     let total = run(plan, Load::WebSockets(load));
     server.join().unwrap();
-    let seen = seen(&total);
-    assert_eq!((seen.connected, seen.handshake.count()), (10, 10));
+    let window = websocket_window(&total);
+    assert_eq!((window.connected, window.handshake.count()), (10, 10));
     // Each has its first within a tenth of a second, and then one in each until the end.
     assert!(
-        (40..=110).contains(&seen.messages_out),
+        (40..=110).contains(&window.messages_out),
         "{}",
-        seen.messages_out
+        window.messages_out
     );
-    assert!(seen.messages_in <= seen.messages_out);
-    assert_eq!(seen.request.count() + seen.unanswered, seen.messages_out);
+    assert!(window.messages_in <= window.messages_out);
     assert_eq!(
-        (seen.bytes_in, seen.bytes_out),
-        (7 * seen.messages_in, 7 * seen.messages_out)
+        window.request.count() + window.unanswered,
+        window.messages_out
     );
-    assert_eq!(total.offered, 10 + seen.messages_out);
+    assert_eq!(
+        (window.bytes_in, window.bytes_out),
+        (7 * window.messages_in, 7 * window.messages_out)
+    );
+    assert_eq!(total.offered, 10 + window.messages_out);
     assert!(
-        seen.channels
+        window
+            .channels
             .values()
-            .all(|heard| heard.sightings.is_empty()),
+            .all(|channel| channel.sightings.is_empty()),
         "echoes are answers"
     );
 }
@@ -366,7 +388,7 @@ fn messages_are_sent_when_due_and_their_answers_timed() {
 fn answers_that_never_come_have_failed() {
     let target = target(2, |key| opens(key, b""));
     let load = WebSocketLoad {
-        message: Some(Message {
+        message: Some(WebSocketMessage {
             text: "anybody?".to_owned(),
             every: Some(ms(200)),
         }),
@@ -375,13 +397,13 @@ fn answers_that_never_come_have_failed() {
     let mut plan = plan(target.address);
     plan.transport.timeout = ms(150);
     let total = run(plan, Load::WebSockets(load));
-    let seen = seen(&total);
-    assert!(seen.messages_out >= 2, "{}", seen.messages_out);
+    let window = websocket_window(&total);
+    assert!(window.messages_out >= 2, "{}", window.messages_out);
     assert_eq!(
-        (seen.unanswered, seen.request.count()),
-        (seen.messages_out, 0)
+        (window.unanswered, window.request.count()),
+        (window.messages_out, 0)
     );
-    assert_eq!(total.outcomes.get(Outcome::Timeout), seen.messages_out);
+    assert_eq!(total.outcomes.get(Outcome::Timeout), window.messages_out);
     assert_eq!(total.outcomes.get(Outcome::Ok), 2, "the handshakes");
     target.thread.join().unwrap();
 }
@@ -390,14 +412,20 @@ fn answers_that_never_come_have_failed() {
 fn a_text_without_an_interval_is_sent_once() {
     let target = target(3, |key| opens(key, b""));
     let load = WebSocketLoad {
-        message: Some(Message {
+        message: Some(WebSocketMessage {
             text: "subscribe".to_owned(),
             every: None,
         }),
         ..load(3, ms(300))
     };
     let total = run(plan(target.address), Load::WebSockets(load));
-    assert_eq!((seen(&total).messages_out, seen(&total).unanswered), (3, 0));
+    assert_eq!(
+        (
+            websocket_window(&total).messages_out,
+            websocket_window(&total).unanswered
+        ),
+        (3, 0)
+    );
     assert_eq!((total.offered, total.outcomes.get(Outcome::Ok)), (3, 3));
     for read in target.thread.join().unwrap() {
         assert_eq!(read[..2], [0x81, 0x80 | 9], "{read:?}");
@@ -412,12 +440,12 @@ fn a_stop_closes_them_before_their_time() {
         Load::WebSockets(load(3, Duration::from_mins(1))),
     );
     let mut all: Vec<Window> = Vec::new();
-    while all.is_empty() || seen(&total(&all)).connected < 3 {
+    while all.is_empty() || websocket_window(&total(&all)).connected < 3 {
         all.push(running.next_window().unwrap());
     }
     running.stop();
     all.extend(std::iter::from_fn(|| running.next_window()));
-    assert_eq!(seen(&total(&all)).messages_in, 3);
+    assert_eq!(websocket_window(&total(&all)).messages_in, 3);
     for read in target.thread.join().unwrap() {
         assert_eq!(close_code(&read), Some(1000), "{read:?}");
     }
@@ -439,10 +467,10 @@ fn an_abort_leaves_nobody_behind() {
         rest.len()
     );
     let all = total(&[vec![first], rest].concat());
-    let channel = &seen(&all).channels[&0];
+    let channel = &websocket_window(&all).channels[&0];
     assert_eq!(
         channel.stays.len() as u64,
-        seen(&all).connected,
+        websocket_window(&all).connected,
         "all have ceased to listen"
     );
 }
@@ -451,19 +479,19 @@ fn an_abort_leaves_nobody_behind() {
 fn more_than_may_be_open_is_said_before_the_load() {
     let wanted = 16_000_000;
     let address = "127.0.0.1:9".parse().unwrap();
-    let fault = refused_at_start(plan(address), load(wanted, ms(10)));
+    let error = refused_at_start(plan(address), load(wanted, ms(10)));
     let LoadError::Descriptors {
-        wanted: needed,
+        required: needed,
         limit,
-    } = &fault
+    } = &error
     else {
         // A machine without such a limit has nothing to say, and would begin.
-        panic!("{fault}");
+        panic!("{error}");
     };
-    assert!(*needed > u64::from(wanted) && limit < needed, "{fault}");
+    assert!(*needed > u64::from(wanted) && limit < needed, "{error}");
     assert!(
-        fault.to_string().contains(&format!("ulimit -n {needed}")),
-        "{fault}"
+        error.to_string().contains(&format!("ulimit -n {needed}")),
+        "{error}"
     );
 }
 
@@ -472,12 +500,12 @@ fn values_out_of_their_range_are_named() {
     let address = "127.0.0.1:9".parse().unwrap();
     let mut slow = load(1, ms(10));
     slow.per_second = 0.0;
-    let fault = refused_at_start(plan(address), slow);
-    assert!(fault.to_string().contains("rate of handshakes"), "{fault}");
+    let error = refused_at_start(plan(address), slow);
+    assert!(error.to_string().contains("rate of handshakes"), "{error}");
     let mut pathless = load(1, ms(10));
     pathless.sequence = Some("seq".to_owned());
-    let fault = refused_at_start(plan(address), pathless);
-    assert!(fault.to_string().contains("broadcast's number"), "{fault}");
+    let error = refused_at_start(plan(address), pathless);
+    assert!(error.to_string().contains("broadcast's number"), "{error}");
 }
 
 fn refused_at_start(plan: Plan, load: WebSocketLoad) -> LoadError {

@@ -16,7 +16,7 @@ const SKEW_US_MAX: u64 = 10_000_000;
 
 /// A message that a subscriber got.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard {
+pub struct Receipt {
     /// Tells messages of the channel apart: the sequence number, else a hash of the content.
     pub id: u64,
     /// Its sequence number, if it has one.
@@ -29,7 +29,7 @@ pub struct Heard {
 
 /// One subscriber.
 #[derive(Debug)]
-pub struct Listener {
+pub struct SubscriberState {
     open_us: u64,
     /// The newest message that it has, in the order of the ear, and a bit for each of the last [`WINDOW`].
     newest: u64,
@@ -47,7 +47,7 @@ struct Sequence {
     count: u64,
 }
 
-impl Listener {
+impl SubscriberState {
     /// Listens from now on.
     pub fn new(open_us: u64) -> Self {
         Self {
@@ -80,12 +80,12 @@ impl Listener {
 
 /// What one loop hears of one channel.
 #[derive(Debug)]
-pub struct Ear {
+pub struct ChannelObserver {
     /// Whether no other loop or worker hears the channel.
     is_alone: bool,
     numbers: HashMap<u64, u64>,
     /// Remembered messages in the order in which they were first heard.
-    messages: VecDeque<Message>,
+    messages: VecDeque<ObservedMessage>,
     /// The number of the first of them.
     first_number: u64,
     /// Numbers of messages heard in this second.
@@ -94,14 +94,14 @@ pub struct Ear {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Message {
+struct ObservedMessage {
     id: u64,
     first_us: u64,
     received: u64,
     is_touched: bool,
 }
 
-impl Ear {
+impl ChannelObserver {
     /// Has heard nothing yet.
     pub fn new(is_alone: bool) -> Self {
         Self {
@@ -116,20 +116,20 @@ impl Ear {
     }
 
     /// A subscriber got a message.
-    pub fn hear(&mut self, listener: &mut Listener, heard: Heard) {
-        let number = self.number(heard);
+    pub fn record(&mut self, listener: &mut SubscriberState, receipt: Receipt) {
+        let number = self.number(receipt);
         if !listener.note(number) {
             self.window.duplicates += 1;
             return;
         }
-        if let Some(sequence) = heard.sequence {
+        if let Some(sequence) = receipt.sequence {
             self.window.reordered += u64::from(listener.is_behind(sequence));
         }
-        if let Some(latency_us) = heard.latency_us {
+        if let Some(latency_us) = receipt.latency_us {
             self.window.latency.record(latency_us, 1);
         }
         while let Some((_, at_us)) = listener.recent.front()
-            && at_us + MARGIN_US <= heard.at_us
+            && at_us + MARGIN_US <= receipt.at_us
         {
             listener.recent.pop_front();
         }
@@ -143,10 +143,10 @@ impl Ear {
             return;
         }
         message.received += 1;
-        listener.recent.push_back((heard.id, heard.at_us));
+        listener.recent.push_back((receipt.id, receipt.at_us));
         if !self.is_alone && message.first_us < from_us + SKEW_US_MAX {
             self.window.doubts.push(Doubt {
-                id: heard.id,
+                id: receipt.id,
                 open_us: listener.open_us,
                 close_us: None,
             });
@@ -154,13 +154,13 @@ impl Ear {
     }
 
     /// The number of a message in the order in which this ear first heard them.
-    fn number(&mut self, heard: Heard) -> u64 {
+    fn number(&mut self, receipt: Receipt) -> u64 {
         let next = self.first_number + self.messages.len() as u64;
-        let number = *self.numbers.entry(heard.id).or_insert(next);
+        let number = *self.numbers.entry(receipt.id).or_insert(next);
         if number == next {
-            self.messages.push_back(Message {
-                id: heard.id,
-                first_us: heard.at_us,
+            self.messages.push_back(ObservedMessage {
+                id: receipt.id,
+                first_us: receipt.at_us,
                 received: 0,
                 is_touched: false,
             });
@@ -176,11 +176,11 @@ impl Ear {
     }
 
     /// A subscriber ceases to listen.
-    pub fn close(&mut self, listener: &Listener, at_us: u64) {
+    pub fn close(&mut self, listener: &SubscriberState, at_us: u64) {
         self.window.stays.push(Stay {
             open_us: listener.open_us,
             close_us: at_us,
-            heard: listener.has != 0,
+            received_any: listener.has != 0,
         });
         if let Some(sequence) = listener.sequence {
             self.window.gaps += sequence.highest - sequence.lowest + 1 - sequence.count;
@@ -188,7 +188,7 @@ impl Ear {
         let late = listener
             .recent
             .iter()
-            .filter(|(_, heard_us)| heard_us + MARGIN_US > at_us);
+            .filter(|(_, received_us)| received_us + MARGIN_US > at_us);
         self.window.doubts.extend(late.map(|&(id, _)| Doubt {
             id,
             open_us: listener.open_us,
@@ -220,7 +220,7 @@ impl Ear {
     }
 }
 
-impl Listener {
+impl SubscriberState {
     /// Notes a sequence number; whether a higher one came before.
     fn is_behind(&mut self, number: u64) -> bool {
         let Some(sequence) = &mut self.sequence else {

@@ -6,7 +6,7 @@ use super::{BroadcastWindow, Doubt, MARGIN_US, Stay};
 
 /// What is known of one channel, over all windows so far.
 #[derive(Clone, Debug, Default)]
-pub struct Reach {
+pub struct BroadcastReach {
     /// When each message was first heard anywhere, µs.
     first_us: HashMap<u64, u64>,
     received: u64,
@@ -39,7 +39,7 @@ impl Reached {
     }
 }
 
-impl Reach {
+impl BroadcastReach {
     /// Takes in what a loop heard in a second, or several together.
     pub fn add(&mut self, window: &BroadcastWindow) {
         for sighting in &window.sightings {
@@ -64,7 +64,7 @@ impl Reach {
         for stay in &self.stays {
             let expected = expected(&firsts, stay);
             reached.expected += expected;
-            reached.unreached += u64::from(expected > 0 && !stay.heard);
+            reached.unreached += u64::from(expected > 0 && !stay.received_any);
         }
         let mistaken = self.doubts.iter().filter(|doubt| self.is_outside(doubt));
         reached.received = self.received - mistaken.count() as u64;

@@ -6,7 +6,7 @@ use super::*;
 
 /// One subscriber: its loop, when it listens, and what it gets: the message, and when, in ms.
 #[derive(Clone, Debug)]
-struct Person {
+struct TestSubscriber {
     open_ms: u64,
     close_ms: u64,
     got: Vec<(u64, u64)>,
@@ -15,28 +15,29 @@ struct Person {
 const LOOPS: usize = 3;
 
 /// Plays what subscribers get, in order of time, with windows handed over once a second.
-fn play(people: &[Person], sequenced: bool) -> (Reached, BroadcastWindow) {
-    enum What {
+fn play(people: &[TestSubscriber], sequenced: bool) -> (Reached, BroadcastWindow) {
+    enum SubscriberAction {
         Open,
         Get(u64),
         Close,
     }
     let mut moments = Vec::new();
     for (index, person) in people.iter().enumerate() {
-        moments.push((person.open_ms, 0, index, What::Open));
-        moments.push((person.close_ms, 2, index, What::Close));
+        moments.push((person.open_ms, 0, index, SubscriberAction::Open));
+        moments.push((person.close_ms, 2, index, SubscriberAction::Close));
         for &(id, at_ms) in &person.got {
-            moments.push((at_ms, 1, index, What::Get(id)));
+            moments.push((at_ms, 1, index, SubscriberAction::Get(id)));
         }
     }
     moments.sort_by_key(|(at_ms, order, index, _)| (*at_ms, *order, *index));
-    let mut ears: Vec<Ear> = (0..LOOPS).map(|_| Ear::new(false)).collect();
-    let mut listeners: BTreeMap<usize, Listener> = BTreeMap::new();
-    let (mut reach, mut whole) = (Reach::default(), BroadcastWindow::default());
+    let mut observers: Vec<ChannelObserver> =
+        (0..LOOPS).map(|_| ChannelObserver::new(false)).collect();
+    let mut listeners: BTreeMap<usize, SubscriberState> = BTreeMap::new();
+    let (mut reach, mut whole) = (BroadcastReach::default(), BroadcastWindow::default());
     let mut second = 0;
-    let mut hand_over = |ears: &mut Vec<Ear>| {
-        for ear in ears {
-            let window = ear.take_window();
+    let mut flush = |observers: &mut Vec<ChannelObserver>| {
+        for observer in observers {
+            let window = observer.take_window();
             reach.add(&window);
             whole.merge(&window);
         }
@@ -44,33 +45,33 @@ fn play(people: &[Person], sequenced: bool) -> (Reached, BroadcastWindow) {
     for (at_ms, _, index, what) in moments {
         if at_ms / 1000 != second {
             second = at_ms / 1000;
-            hand_over(&mut ears);
+            flush(&mut observers);
         }
-        let ear = &mut ears[index % LOOPS];
+        let observer = &mut observers[index % LOOPS];
         let at_us = at_ms * 1000;
         match what {
-            What::Open => {
-                listeners.insert(index, Listener::new(at_us));
+            SubscriberAction::Open => {
+                listeners.insert(index, SubscriberState::new(at_us));
             }
-            What::Get(id) => ear.hear(
+            SubscriberAction::Get(id) => observer.record(
                 listeners.get_mut(&index).unwrap(),
-                Heard {
+                Receipt {
                     id,
                     sequence: sequenced.then_some(id),
                     at_us,
                     latency_us: None,
                 },
             ),
-            What::Close => ear.close(&listeners[&index], at_us),
+            SubscriberAction::Close => observer.close(&listeners[&index], at_us),
         }
     }
-    hand_over(&mut ears);
+    flush(&mut observers);
     let reached = reach.result();
     (reached, whole)
 }
 
 /// The definition, word by word.
-fn by_definition(people: &[Person]) -> Reached {
+fn by_definition(people: &[TestSubscriber]) -> Reached {
     let mut firsts: BTreeMap<u64, u64> = BTreeMap::new();
     for (id, at_ms) in people.iter().flat_map(|person| &person.got) {
         let first = firsts.entry(*id).or_insert(*at_ms);
@@ -95,7 +96,7 @@ fn by_definition(people: &[Person]) -> Reached {
 
 /// A message each 50 ms is published to people who come and go; of what they should get some is lost, some comes twice,
 /// all of it late by up to 3 s, and so out of order.
-fn scene() -> impl Strategy<Value = Vec<Person>> {
+fn subscribers() -> impl Strategy<Value = Vec<TestSubscriber>> {
     let person = (
         0_u64..8000,
         0_u64..8000,
@@ -116,7 +117,7 @@ fn scene() -> impl Strategy<Value = Vec<Person>> {
                         }
                     }
                 }
-                Person {
+                TestSubscriber {
                     open_ms,
                     close_ms,
                     got,
@@ -130,7 +131,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn reach_is_what_its_definition_says(people in scene()) {
+    fn reach_is_what_its_definition_says(people in subscribers()) {
         let (reached, _) = play(&people, true);
         prop_assert_eq!(reached, by_definition(&people));
     }
@@ -142,7 +143,7 @@ proptest! {
     ) {
         // Twenty listen for ten seconds to a message each 50 ms, which comes after 5 ms: numbers 20 to 180 are
         // expected.
-        let people: Vec<Person> = (0..20)
+        let people: Vec<TestSubscriber> = (0..20)
             .map(|index| {
                 let mut got = Vec::new();
                 for id in 1..200 {
@@ -153,7 +154,7 @@ proptest! {
                         }
                     }
                 }
-                Person { open_ms: 0, close_ms: 10_000, got }
+                TestSubscriber { open_ms: 0, close_ms: 10_000, got }
             })
             .collect();
         let (reached, window) = play(&people, true);
@@ -168,13 +169,13 @@ proptest! {
 
 #[test]
 fn who_hears_nothing_scores_nothing() {
-    let listening = |got: Vec<(u64, u64)>| Person {
+    let listening = |got: Vec<(u64, u64)>| TestSubscriber {
         open_ms: 0,
         close_ms: 5000,
         got,
     };
-    let heard: Vec<_> = (1..100).map(|id| (id, id * 50)).collect();
-    let people = [listening(heard), listening(Vec::new())];
+    let received: Vec<_> = (1..100).map(|id| (id, id * 50)).collect();
+    let people = [listening(received), listening(Vec::new())];
     let (reached, window) = play(&people, false);
     // First heard from 1,000 to 4,000 ms, the ends included.
     assert_eq!((reached.expected, reached.received), (2 * 61, 61));
@@ -185,7 +186,7 @@ fn who_hears_nothing_scores_nothing() {
 
 #[test]
 fn what_comes_out_of_order_is_told() {
-    let person = Person {
+    let person = TestSubscriber {
         open_ms: 0,
         close_ms: 5000,
         got: vec![

@@ -1,8 +1,8 @@
 //! Secrets written into a plan do not leave it. What comes from data was never in it.
 
 use super::{
-    Body, Capture, Condition, Expectation, Match, Piece, RequestStep, Saying, Scenario, Scope,
-    Step, Text,
+    Capture, Condition, Expectation, OutgoingMessage, RequestBody, RequestStep, Scenario, Scope,
+    Step, TextMatch, TextPiece, TextTemplate,
 };
 use crate::redact::{self, REDACTED, is_secret};
 
@@ -60,7 +60,7 @@ fn redact_step(step: &mut Step) {
         }
         Step::Socket(socket) => {
             redact_request(&mut socket.request);
-            redact_said(&mut socket.first);
+            redact_message(&mut socket.first);
             for (_, text) in &mut socket.replies {
                 REDACTED.clone_into(text);
             }
@@ -68,8 +68,8 @@ fn redact_step(step: &mut Step) {
                 REDACTED.clone_into(text);
             }
         }
-        Step::Say(say) => redact_said(&mut say.said),
-        Step::Subscribe(subscribe) => redact_said(&mut subscribe.say.said),
+        Step::Send(send) => redact_message(&mut send.message),
+        Step::Subscribe(subscribe) => redact_message(&mut subscribe.send.message),
         // A slot has no name here that would say whether it holds a secret.
         Step::Set(_, text) => redact_literals(text),
         Step::Think(_) | Step::Close(_) => {}
@@ -77,9 +77,9 @@ fn redact_step(step: &mut Step) {
 }
 
 /// Nobody can tell which part of a message is the secret one.
-fn redact_said(said: &mut Option<Saying>) {
-    if let Some(said) = said {
-        redact_literals(&mut said.text);
+fn redact_message(message: &mut Option<OutgoingMessage>) {
+    if let Some(message) = message {
+        redact_literals(&mut message.text);
     }
 }
 
@@ -100,9 +100,9 @@ fn redact_request(request: &mut RequestStep) {
         redact_expectation(expectation);
     }
     match &mut request.body {
-        Body::Empty => {}
-        Body::Form(fields) => redact_named(fields),
-        Body::Multipart(parts) => {
+        RequestBody::Empty => {}
+        RequestBody::Form(fields) => redact_named(fields),
+        RequestBody::Multipart(parts) => {
             for part in parts {
                 if is_secret(&part.name) {
                     redact_literals(&mut part.content);
@@ -110,7 +110,7 @@ fn redact_request(request: &mut RequestStep) {
             }
         }
         // Nobody can tell which part of a text is the secret one.
-        Body::Text { text, .. } => redact_literals(text),
+        RequestBody::Text { text, .. } => redact_literals(text),
     }
 }
 
@@ -122,24 +122,24 @@ fn redact_expectation(expectation: &mut Expectation) {
         Expectation::Status(_) | Expectation::Within(_) => return,
     };
     match matched {
-        Match::Equals(text) | Match::Contains(text) | Match::Lacks(text) => {
+        TextMatch::Equals(text) | TextMatch::Contains(text) | TextMatch::Lacks(text) => {
             if is_hidden {
                 redact_literals(text);
             } else {
                 redact_text(text);
             }
         }
-        Match::Regex(_) | Match::Present | Match::Absent => {}
+        TextMatch::Regex(_) | TextMatch::Present | TextMatch::Absent => {}
     }
 }
 
 /// Replaces the values of secret parameters, also where holes stand between them.
-fn redact_url(url: &mut Text) {
+fn redact_url(url: &mut TextTemplate) {
     let mut is_first = true;
     let mut in_query = false;
     let mut is_open = false;
     for piece in &mut url.pieces {
-        let Piece::Literal(text) = piece else {
+        let TextPiece::Literal(text) = piece else {
             is_first = false;
             continue;
         };
@@ -173,7 +173,7 @@ fn redact_url(url: &mut Text) {
     }
 }
 
-fn redact_named(fields: &mut [(String, Text)]) {
+fn redact_named(fields: &mut [(String, TextTemplate)]) {
     for (name, value) in fields {
         if is_secret(name) {
             redact_literals(value);
@@ -184,17 +184,17 @@ fn redact_named(fields: &mut [(String, Text)]) {
 }
 
 /// Replaces what looks like a secret by itself: the login of a URL, the token in one.
-fn redact_text(text: &mut Text) {
+fn redact_text(text: &mut TextTemplate) {
     for piece in &mut text.pieces {
-        if let Piece::Literal(text) = piece {
+        if let TextPiece::Literal(text) = piece {
             *text = redact::text(text).into_owned();
         }
     }
 }
 
-fn redact_literals(text: &mut Text) {
+fn redact_literals(text: &mut TextTemplate) {
     for piece in &mut text.pieces {
-        if let Piece::Literal(text) = piece {
+        if let TextPiece::Literal(text) = piece {
             REDACTED.clone_into(text);
         }
     }
@@ -207,18 +207,18 @@ mod tests {
     #[test]
     fn a_password_in_a_form_is_not_stored_and_a_column_is_kept() {
         let mut fields = [
-            ("password".to_owned(), Text::literal("hunter2")),
-            ("name".to_owned(), Text::literal("ada")),
+            ("password".to_owned(), TextTemplate::literal("hunter2")),
+            ("name".to_owned(), TextTemplate::literal("ada")),
             (
                 "token".to_owned(),
-                Text {
-                    pieces: vec![Piece::Column(0, 1)],
+                TextTemplate {
+                    pieces: vec![TextPiece::Column(0, 1)],
                 },
             ),
         ];
         redact_named(&mut fields);
-        assert_eq!(fields[0].1, Text::literal(REDACTED));
-        assert_eq!(fields[1].1, Text::literal("ada"));
-        assert_eq!(fields[2].1.pieces, [Piece::Column(0, 1)]);
+        assert_eq!(fields[0].1, TextTemplate::literal(REDACTED));
+        assert_eq!(fields[1].1, TextTemplate::literal("ada"));
+        assert_eq!(fields[2].1.pieces, [TextPiece::Column(0, 1)]);
     }
 }

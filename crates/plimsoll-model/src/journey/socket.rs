@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Expectation, RequestStep, Text};
+use super::{Expectation, RequestStep, TextTemplate};
 
 /// Opens a WebSocket, which stays until it is closed, the user opens another, or the user leaves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct SocketStep {
     /// Opens it again when it is lost.
     pub reconnect: Option<Reconnect>,
     /// Sent as soon as it is open, each time.
-    pub first: Option<Saying>,
+    pub first: Option<OutgoingMessage>,
     /// What the message must be that makes it ready; without any it is ready once it is open.
     pub ready: Vec<Expectation>,
     /// Messages that are answered at once, by whole text, and the text that answers each.
@@ -67,18 +67,19 @@ impl Reconnect {
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Saying {
+pub struct OutgoingMessage {
     /// Its content.
-    pub text: Text,
+    pub text: TextTemplate,
     /// Sent as bytes instead of text.
     pub binary: bool,
 }
 
 /// Sends a message, awaits one, or both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SayStep {
+pub struct SendStep {
     /// What is sent.
-    pub said: Option<Saying>,
+    #[serde(rename = "said")]
+    pub message: Option<OutgoingMessage>,
     /// What is awaited: the expectations say which message it is, the captures what is kept of it. Its method and URL
     /// mean nothing.
     pub awaited: Option<RequestStep>,
@@ -88,15 +89,17 @@ pub struct SayStep {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SubscribeStep {
     /// Name of the channel; `None` for the path of the URL.
-    pub channel: Option<Text>,
+    pub channel: Option<TextTemplate>,
     /// Where in a broadcast its moment of publication stands, a JSON path (RFC 9535).
-    pub stamp: Option<String>,
+    #[serde(rename = "stamp")]
+    pub timestamp: Option<String>,
     /// Where its sequence number stands, a JSON path (RFC 9535).
     pub sequence: Option<String>,
     /// What else a message must be to be one of this channel.
     pub conditions: Vec<Expectation>,
     /// What asks for it.
-    pub say: SayStep,
+    #[serde(rename = "say")]
+    pub send: SendStep,
 }
 
 impl Layout {

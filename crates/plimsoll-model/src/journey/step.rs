@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{SayStep, Slot, SocketStep, StepId, SubscribeStep, Text};
+use super::{SendStep, SlotId, SocketStep, StepId, SubscribeStep, TextTemplate};
 use crate::status::GoodStatus;
 
 /// One step of a journey.
@@ -25,7 +25,7 @@ pub enum Step {
     /// Takes steps several times.
     Repeat {
         /// How often.
-        times: Times,
+        times: RepeatRange,
         /// What.
         steps: Vec<Step>,
     },
@@ -48,11 +48,12 @@ pub enum Step {
         steps: Vec<Step>,
     },
     /// Remembers a value.
-    Set(Slot, Text),
+    Set(SlotId, TextTemplate),
     /// Opens a WebSocket.
     Socket(Box<SocketStep>),
     /// Sends on it, awaits, or both.
-    Say(Box<SayStep>),
+    #[serde(rename = "say")]
+    Send(Box<SendStep>),
     /// Listens to broadcasts on it.
     Subscribe(Box<SubscribeStep>),
     /// Takes steps once in each interval.
@@ -70,7 +71,7 @@ pub enum Step {
 
 /// How often steps are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Times {
+pub struct RepeatRange {
     /// At least.
     pub min: u32,
     /// At most; each time a number between the two is drawn.
@@ -106,11 +107,11 @@ pub enum Pause {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
     /// Left side.
-    pub left: Text,
+    pub left: TextTemplate,
     /// How the sides are compared.
     pub operator: Operator,
     /// Right side; unused by [`Operator::Truthy`].
-    pub right: Text,
+    pub right: TextTemplate,
     /// The opposite is asked for.
     pub negated: bool,
 }
@@ -145,11 +146,11 @@ pub struct RequestStep {
     /// Method, as in HTTP.
     pub method: String,
     /// Path and query, or a whole URL of an origin in [`super::Scenario::targets`].
-    pub url: Text,
+    pub url: TextTemplate,
     /// Headers in order, beside the journey's; the last of a name wins.
-    pub headers: Vec<(String, Text)>,
+    pub headers: Vec<(String, TextTemplate)>,
     /// Body.
-    pub body: Body,
+    pub body: RequestBody,
     /// Redirects followed at most; 0 takes a redirect as the answer. Expectations judge the first answer.
     pub follow: u32,
     /// Time-out of this step; `None` for the plan's.
@@ -163,7 +164,7 @@ pub struct RequestStep {
 /// Body of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Body {
+pub enum RequestBody {
     /// None.
     #[default]
     Empty,
@@ -173,17 +174,17 @@ pub enum Body {
         /// `Content-Type`, unless a header says it.
         content_type: Option<String>,
         /// The text.
-        text: Text,
+        text: TextTemplate,
     },
     /// `application/x-www-form-urlencoded`; names and values are encoded.
-    Form(Vec<(String, Text)>),
+    Form(Vec<(String, TextTemplate)>),
     /// `multipart/form-data`.
-    Multipart(Vec<Part>),
+    Multipart(Vec<MultipartPart>),
 }
 
 /// One part of a multipart body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct MultipartPart {
     /// Field name.
     pub name: String,
     /// File name, for a file.
@@ -191,7 +192,7 @@ pub struct Part {
     /// `Content-Type` of the part.
     pub content_type: Option<String>,
     /// Content.
-    pub content: Text,
+    pub content: TextTemplate,
 }
 
 /// What a page needs.
@@ -209,13 +210,13 @@ pub struct Resources {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capture {
     /// Where it is kept.
-    pub slot: Slot,
+    pub slot: SlotId,
     /// Where it stands.
     pub from: Extractor,
     /// Which of several.
     pub pick: Pick,
     /// Kept when nothing is found; without it, finding nothing ends the iteration as a failed expectation.
-    pub default: Option<Text>,
+    pub default: Option<TextTemplate>,
 }
 
 /// Where a value stands in an answer.
@@ -262,11 +263,11 @@ pub enum Expectation {
     Status(GoodStatus),
     /// A header, by name in lower case; `location` is compared as written and, when the other side is a path, by its
     /// path and query.
-    Header(String, Match),
+    Header(String, TextMatch),
     /// The body.
-    Body(Match),
+    Body(TextMatch),
     /// The first value that a JSON path (RFC 9535) finds in the body.
-    Json(String, Match),
+    Json(String, TextMatch),
     /// Response time at most.
     Within(Duration),
 }
@@ -274,17 +275,17 @@ pub enum Expectation {
 /// What a text must be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Match {
+pub enum TextMatch {
     /// Is there.
     Present,
     /// Is not there.
     Absent,
     /// Equals.
-    Equals(Text),
+    Equals(TextTemplate),
     /// Contains.
-    Contains(Text),
+    Contains(TextTemplate),
     /// Does not contain.
-    Lacks(Text),
+    Lacks(TextTemplate),
     /// Matches a regular expression.
     Regex(String),
 }

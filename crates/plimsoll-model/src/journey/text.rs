@@ -2,23 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Slot;
+use super::SlotId;
 
 /// A text with holes; without any it is a constant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Text {
+pub struct TextTemplate {
     /// In order.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<TextPiece>,
 }
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Piece {
+pub enum TextPiece {
     /// Stands as it is.
     Literal(String),
     /// A value that was captured or set; empty while it was not.
-    Slot(Slot),
+    Slot(SlotId),
     /// A column of the row that the user took: (feed, column).
     Column(u32, u32),
     /// Content of a file: index of [`super::Scenario::files`].
@@ -28,7 +28,7 @@ pub enum Piece {
     /// Number of the user's iteration, from 1.
     Iteration,
     /// What a function makes of its arguments.
-    Call(Function, Vec<Text>),
+    Call(Function, Vec<TextTemplate>),
 }
 
 /// Functions of templates.
@@ -59,11 +59,11 @@ pub enum Function {
     Json,
 }
 
-impl Text {
+impl TextTemplate {
     /// A text without holes.
     pub fn literal(text: impl Into<String>) -> Self {
         Self {
-            pieces: vec![Piece::Literal(text.into())],
+            pieces: vec![TextPiece::Literal(text.into())],
         }
     }
 
@@ -71,7 +71,7 @@ impl Text {
     pub fn as_literal(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [] => Some(""),
-            [Piece::Literal(text)] => Some(text),
+            [TextPiece::Literal(text)] => Some(text),
             _ => None,
         }
     }

@@ -35,7 +35,7 @@ fn each_of<'a>(steps: &'a [Step], see: &mut dyn FnMut(&'a Step)) {
             | Step::Think(_)
             | Step::Set(..)
             | Step::Socket(_)
-            | Step::Say(_)
+            | Step::Send(_)
             | Step::Subscribe(_)
             | Step::Close(_) => {}
         }
@@ -128,9 +128,9 @@ mod tests {
         RequestStep {
             id,
             method: "GET".to_owned(),
-            url: super::super::Text::default(),
+            url: super::super::TextTemplate::default(),
             headers: Vec::new(),
-            body: super::super::Body::Empty,
+            body: super::super::RequestBody::Empty,
             follow: 0,
             timeout: None,
             captures: Vec::new(),

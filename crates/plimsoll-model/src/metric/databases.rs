@@ -53,7 +53,7 @@ pub const MYSQL_SESSIONS: &str = "plimsoll.mysql.sessions";
 /// Of these, sessions that carry out a statement, the eye's own included.
 pub const MYSQL_SESSIONS_RUNNING: &str = "plimsoll.mysql.sessions_running";
 /// Whether the eye was turned away because as many sessions were there as there may be: 1 or 0.
-pub const MYSQL_EYE_REFUSED: &str = "plimsoll.mysql.eye_refused";
+pub const MYSQL_COLLECTOR_REFUSED: &str = "plimsoll.mysql.eye_refused";
 /// Connections refused because as many sessions were there as there may be.
 pub const MYSQL_REFUSED: &str = "plimsoll.mysql.connections_refused";
 /// Statements carried out.

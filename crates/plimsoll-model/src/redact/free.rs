@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::target::login;
-use super::{Kind, Patched, REDACTED, kind_of};
+use super::{NameSensitivity, Patched, REDACTED, kind_of};
 
 /// Longest name that is looked at, bytes.
 const NAME_LEN_MAX: usize = 160;
@@ -74,10 +74,10 @@ impl Scan<'_> {
         let kind = if len <= NAME_LEN_MAX {
             kind_of(name.as_bytes())
         } else {
-            Kind::Secret
+            NameSensitivity::Secret
         };
         let after = self.at + len;
-        if kind == Kind::Open || !self.value(name, kind, after) {
+        if kind == NameSensitivity::Open || !self.value(name, kind, after) {
             self.at = after;
         }
     }
@@ -123,12 +123,12 @@ impl Scan<'_> {
             return false;
         };
         let len = value.find(ends_value).unwrap_or(value.len());
-        let looks = |c: char| c.is_ascii_alphanumeric() || "-._~+/=:,;".contains(c);
+        let is_token_char = |c: char| c.is_ascii_alphanumeric() || "-._~+/=:,;".contains(c);
         let credential = &value[..len];
         // `Token` and `Basic` begin sentences too.
         let is_word = credential.bytes().all(|byte| byte.is_ascii_lowercase())
             && !name.eq_ignore_ascii_case("bearer");
-        if len < CREDENTIAL_LEN_MIN || is_word || !credential.chars().all(looks) {
+        if len < CREDENTIAL_LEN_MIN || is_word || !credential.chars().all(is_token_char) {
             return false;
         }
         self.replace(start + 1, start + 1 + len);
@@ -136,7 +136,7 @@ impl Scan<'_> {
     }
 
     /// What stands behind a secret name; false when no value does.
-    fn value(&mut self, name: &str, kind: Kind, after: usize) -> bool {
+    fn value(&mut self, name: &str, kind: NameSensitivity, after: usize) -> bool {
         let text = self.text;
         let quote = text[..self.at]
             .chars()
@@ -160,13 +160,13 @@ impl Scan<'_> {
                 spaces(sign + 1 + usize::from(text[sign..].starts_with("=>"))),
             ),
             Some(':') if !text[sign..].starts_with("://") => (false, spaces(sign + 1)),
-            _ if name.starts_with("--") && kind == Kind::Secret && sign > at => {
+            _ if name.starts_with("--") && kind == NameSensitivity::Secret && sign > at => {
                 return self.argument(sign);
             }
             _ => return false,
         };
         // `code: 3` is a sentence, and so is `key: none`; in quotes they are JSON.
-        if !is_equals && kind == Kind::Word && !is_quoted {
+        if !is_equals && kind == NameSensitivity::Word && !is_quoted {
             return false;
         }
         // `token.txt: no such file`, `/run/secrets/key: not found`, `a::b`.

@@ -102,7 +102,7 @@ fn hides(value: &str) -> bool {
     }
     let decoded: Vec<u8> = Decoded::of(Decoded::of(value.bytes())).collect();
     let decoded = String::from_utf8_lossy(&decoded);
-    let names_one = |piece: &str| {
+    let names_secret = |piece: &str| {
         piece
             .split_once('=')
             .is_some_and(|(name, _)| is_secret(name))
@@ -115,5 +115,5 @@ fn hides(value: &str) -> bool {
     has_login
         || decoded
             .split(['?', '&', ';', '#', ',', '{', '"', ' '])
-            .any(names_one)
+            .any(names_secret)
 }

@@ -4,14 +4,14 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::Readings;
 
 use super::Advice;
-use super::parts::{Part, places, written};
+use super::components::{ComponentReadings, places, written};
 use crate::files::Files;
 use crate::parse::memory::{self, Memory};
 
 /// Bytes of a mebibyte.
 const MEBIBYTE: f64 = 1_048_576.0;
 /// Room for what comes, beside the data that are there.
-const ROOM: f64 = 1.1;
+const HEADROOM: f64 = 1.1;
 /// Share of the memory that `InnoDB`'s pool may have on a machine of its own, as MariaDB's handbook advises (up to 70 %) ...
 const POOL_SHARE: f64 = 0.7;
 /// ... and PostgreSQL's buffers, as its handbook does: the rest serves as cache of files, of which it makes use.
@@ -28,10 +28,10 @@ pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
     };
     let mut advice = Vec::new();
     for at in places(readings, metric::DATABASE_SIZE) {
-        let part = Part { at, readings };
-        advice.extend(pool(&part, memory));
-        advice.extend(shared_buffers(&part, memory));
-        advice.extend(cache_size(&part, memory));
+        let component = ComponentReadings { at, readings };
+        advice.extend(pool(&component, memory));
+        advice.extend(shared_buffers(&component, memory));
+        advice.extend(cache_size(&component, memory));
     }
     advice
 }
@@ -47,23 +47,23 @@ fn size(bytes: f64) -> String {
 }
 
 /// What a database holds.
-fn held(part: &Part<'_>) -> Option<f64> {
-    let series = metric::series(metric::DATABASE_SIZE, &[("at", part.at)]);
-    part.readings.values.get(&series).copied()
+fn held(component: &ComponentReadings<'_>) -> Option<f64> {
+    let series = metric::series(metric::DATABASE_SIZE, &[("at", component.at)]);
+    component.readings.values.get(&series).copied()
 }
 
 /// Bytes advised for a buffer that is `current` now: enough for the data, and no more than there is memory for.
 fn advised(current: f64, data: f64, share: f64, memory: Memory) -> f64 {
     let free = current + FREE_SHARE * memory.available as f64;
     let most = free.min(share * memory.total as f64);
-    let wanted = ((data * ROOM) / STEP).ceil() * STEP;
+    let wanted = ((data * HEADROOM) / STEP).ceil() * STEP;
     let steps = (most / STEP).floor() * STEP;
     wanted.min(steps).max(current)
 }
 
 /// Whether a buffer may stay: it holds the data, or there is no memory to make it larger by a tenth.
 fn may_stay(current: f64, data: f64, advised: f64) -> bool {
-    current >= data || advised <= current * ROOM
+    current >= data || advised <= current * HEADROOM
 }
 
 /// Why a buffer cannot hold all data, where it cannot.
@@ -79,14 +79,14 @@ fn shortage(data: f64, advised: f64, memory: Memory) -> String {
 }
 
 /// `InnoDB`'s pool is the only cache of its tables.
-fn pool(part: &Part<'_>, memory: Memory) -> Option<Advice> {
-    let (current, file) = part.setting("innodb_buffer_pool_size", "")?;
-    let data = held(part)?;
+fn pool(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advice> {
+    let (current, file) = component.setting("innodb_buffer_pool_size", "")?;
+    let data = held(component)?;
     let advised = advised(current, data, POOL_SHARE, memory);
     let bytes = advised / MEBIBYTE;
     Some(
         Advice::new(
-            format!("innodb_buffer_pool_size against the data ({})", part.at),
+            format!("innodb_buffer_pool_size against the data ({})", component.at),
             format!("{} for {} of data{}", size(current), size(data), written(file)),
             size(advised),
             may_stay(current, data, advised),
@@ -103,14 +103,14 @@ fn pool(part: &Part<'_>, memory: Memory) -> Option<Advice> {
 }
 
 /// `PostgreSQL`'s own buffers, behind which the kernel's cache of files stands.
-fn shared_buffers(part: &Part<'_>, memory: Memory) -> Option<Advice> {
-    let (current, file) = part.setting("shared_buffers", "")?;
-    let data = held(part)?;
+fn shared_buffers(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advice> {
+    let (current, file) = component.setting("shared_buffers", "")?;
+    let data = held(component)?;
     let advised = advised(current, data, SHARED_SHARE, memory);
     let bytes = advised / MEBIBYTE;
     Some(
         Advice::new(
-            format!("shared_buffers against the data ({})", part.at),
+            format!("shared_buffers against the data ({})", component.at),
             format!("{} for {} of data{}", size(current), size(data), written(file)),
             size(advised),
             may_stay(current, data, advised),
@@ -127,10 +127,10 @@ fn shared_buffers(part: &Part<'_>, memory: Memory) -> Option<Advice> {
 }
 
 /// What the planner believes to be cached, of both.
-fn cache_size(part: &Part<'_>, memory: Memory) -> Option<Advice> {
-    let (current, file) = part.setting("effective_cache_size", "")?;
-    let (shared, _) = part.setting("shared_buffers", "")?;
-    let data = held(part)?;
+fn cache_size(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advice> {
+    let (current, file) = component.setting("effective_cache_size", "")?;
+    let (shared, _) = component.setting("shared_buffers", "")?;
+    let data = held(component)?;
     let total = memory.total as f64;
     // Where the data fit, more changes no plan.
     let least = data.min(total / 2.0);
@@ -140,7 +140,7 @@ fn cache_size(part: &Part<'_>, memory: Memory) -> Option<Advice> {
     let bytes = advised / MEBIBYTE;
     Some(
         Advice::new(
-            format!("effective_cache_size against the data ({})", part.at),
+            format!("effective_cache_size against the data ({})", component.at),
             format!("{} for {} of data{}", size(current), size(data), written(file)),
             size(advised),
             current >= least && !is_promised,
@@ -169,7 +169,7 @@ mod tests {
     const GIBIBYTE: f64 = 1024.0 * MEBIBYTE;
 
     /// What is told on a machine with so many GiB of memory, so many of them free.
-    fn told(values: &[(&str, f64)], data: f64, kib: (u64, u64)) -> Vec<Advice> {
+    fn advice_for(values: &[(&str, f64)], data: f64, kib: (u64, u64)) -> Vec<Advice> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("proc")).unwrap();
         let (total, free) = (kib.0 << 20, kib.1 << 20);
@@ -191,7 +191,7 @@ mod tests {
     fn a_pool_that_is_smaller_than_the_data() {
         let pool = |pool: f64, data: f64, memory| {
             let values = [("innodb_buffer_pool_size", pool)];
-            let all = told(&values, data, memory);
+            let all = advice_for(&values, data, memory);
             assert_eq!(all.len(), 1, "{all:?}");
             all.into_iter().next().unwrap()
         };
@@ -204,12 +204,16 @@ mod tests {
                 "4608 MiB"
             )
         );
-        for says in [
+        for expected in [
             "`innodb_buffer_pool_size = 4608M` under `[mysqld]` in /etc/db.conf:3",
             "SET GLOBAL innodb_buffer_pool_size = 4831838208",
             "it costs 4480 MiB of memory",
         ] {
-            assert!(small.why.contains(says), "`{says}` is not in {}", small.why);
+            assert!(
+                small.why.contains(expected),
+                "`{expected}` is not in {}",
+                small.why
+            );
         }
         assert!(!small.why.contains("needs more"), "{}", small.why);
         // As much as there is room for, and why that is not enough.
@@ -234,7 +238,7 @@ mod tests {
                 ("shared_buffers", shared * GIBIBYTE),
                 ("effective_cache_size", cache * GIBIBYTE),
             ];
-            let all = told(&values, data * GIBIBYTE, (16, 12));
+            let all = advice_for(&values, data * GIBIBYTE, (16, 12));
             let [shared, cache] = all.try_into().unwrap();
             (shared, cache)
         };

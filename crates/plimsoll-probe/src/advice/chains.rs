@@ -4,7 +4,7 @@ use plimsoll_model::reading::{Readings, label};
 use plimsoll_model::{labels, metric};
 
 use super::Advice;
-use super::parts::{Part, places, whole, written};
+use super::components::{ComponentReadings, places, whole, written};
 use crate::files::Files;
 use crate::parse::process;
 
@@ -18,13 +18,16 @@ pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
     let mut advice = Vec::new();
     advice.extend(sessions(readings));
     for at in places(readings, metric::NGINX_CONNECTIONS) {
-        advice.extend(descriptors_of_nginx(&Part { at, readings }, files));
+        advice.extend(descriptors_of_nginx(
+            &ComponentReadings { at, readings },
+            files,
+        ));
     }
     for at in places(readings, metric::HAPROXY_CONNECTIONS_LIMIT) {
-        advice.extend(doors_of_haproxy(&Part { at, readings }));
+        advice.extend(connections_of_haproxy(&ComponentReadings { at, readings }));
     }
     for at in places(readings, metric::PHP_FPM_SILENT) {
-        advice.extend(backlog_of_php(&Part { at, readings }, files));
+        advice.extend(backlog_of_php(&ComponentReadings { at, readings }, files));
     }
     if let Some(at) = places(readings, metric::REDIS_CLIENTS).first() {
         advice.extend(snapshots_of_redis(at, files));
@@ -37,8 +40,8 @@ fn holders(readings: &Readings) -> Vec<(f64, String)> {
     let mut holders = Vec::new();
     let mut add = |metric: &str, setting: &str, name: &str| {
         for at in places(readings, metric) {
-            let part = Part { at, readings };
-            if let Some((count, _)) = part.setting(setting, "") {
+            let component = ComponentReadings { at, readings };
+            if let Some((count, _)) = component.setting(setting, "") {
                 holders.push((count, format!("{count:.0} of {name}")));
             }
         }
@@ -64,7 +67,7 @@ fn holders(readings: &Readings) -> Vec<(f64, String)> {
 fn pools(readings: &Readings) -> Option<(f64, String)> {
     let mut sum = 0.0;
     for at in places(readings, metric::PGBOUNCER_CLIENTS) {
-        let part = Part { at, readings };
+        let component = ComponentReadings { at, readings };
         let mut pools: Vec<&str> = readings
             .values
             .keys()
@@ -76,8 +79,8 @@ fn pools(readings: &Readings) -> Option<(f64, String)> {
         pools.dedup();
         for pool in pools {
             let database = pool.split('/').next().unwrap_or_default();
-            let size = part.setting("pool_size", database);
-            let size = size.or_else(|| part.setting("default_pool_size", ""));
+            let size = component.setting("pool_size", database);
+            let size = size.or_else(|| component.setting("default_pool_size", ""));
             sum += size.map_or(0.0, |(size, _)| size);
         }
     }
@@ -89,7 +92,7 @@ fn pools(readings: &Readings) -> Option<(f64, String)> {
 fn sessions(readings: &Readings) -> Option<Advice> {
     let databases = [
         (metric::POSTGRES_REFUSED, "PostgreSQL", RESERVED),
-        (metric::MYSQL_EYE_REFUSED, "MariaDB", 1.0),
+        (metric::MYSQL_COLLECTOR_REFUSED, "MariaDB", 1.0),
     ];
     let mut all = databases.iter().flat_map(|&(metric, name, reserved)| {
         let places = places(readings, metric).into_iter();
@@ -99,8 +102,8 @@ fn sessions(readings: &Readings) -> Option<Advice> {
     if all.next().is_some() {
         return None;
     }
-    let part = Part { at, readings };
-    let (limit, file) = part.setting("max_connections", "")?;
+    let component = ComponentReadings { at, readings };
+    let (limit, file) = component.setting("max_connections", "")?;
     let pooled = pools(readings).filter(|_| name == "PostgreSQL");
     let holders = pooled.map_or_else(|| holders(readings), |pools| vec![pools]);
     let wanted: f64 = holders.iter().map(|holder| holder.0).sum();
@@ -131,9 +134,9 @@ fn workers_of_nginx(files: &mut Files) -> Option<Vec<u32>> {
             all.push((pid, stat.parent));
         }
     }
-    let is_one = |pid: u32| all.iter().any(|one| one.0 == pid);
-    let workers = all.iter().filter(|one| is_one(one.1));
-    Some(workers.map(|one| one.0).collect())
+    let is_listed = |pid: u32| all.iter().any(|process| process.0 == pid);
+    let workers = all.iter().filter(|process| is_listed(process.1));
+    Some(workers.map(|process| process.0).collect())
 }
 
 /// The lowest limit of open files of these processes.
@@ -146,14 +149,14 @@ fn lowest_limit(files: &mut Files, pids: &[u32]) -> Option<u64> {
 }
 
 /// Each connection of nginx is a descriptor of its worker.
-fn descriptors_of_nginx(part: &Part<'_>, files: &mut Files) -> Option<Advice> {
-    let (connections, file) = part.setting("worker_connections", "")?;
+fn descriptors_of_nginx(component: &ComponentReadings<'_>, files: &mut Files) -> Option<Advice> {
+    let (connections, file) = component.setting("worker_connections", "")?;
     let workers = workers_of_nginx(files)?;
     let lowest = lowest_limit(files, &workers)?;
     let needed = connections + BESIDE;
     Some(
         Advice::new(
-            format!("open files of nginx' workers ({})", part.at),
+            format!("open files of nginx' workers ({})", component.at),
             lowest,
             format!("{needed:.0} or more: worker_connections is {connections:.0}{}", written(file)),
             lowest as f64 >= needed,
@@ -167,21 +170,23 @@ fn descriptors_of_nginx(part: &Part<'_>, files: &mut Files) -> Option<Advice> {
 }
 
 /// The process takes as many connections as it may altogether, whatever its frontends may.
-fn doors_of_haproxy(part: &Part<'_>) -> Option<Advice> {
+fn connections_of_haproxy(component: &ComponentReadings<'_>) -> Option<Advice> {
     let of = |metric: &str, server: Option<&str>| {
-        let own = part.readings.values.iter().filter(|(series, _)| {
+        let own = component.readings.values.iter().filter(|(series, _)| {
             labels::metric(series) == metric
-                && label(series, "at") == Some(part.at)
+                && label(series, "at") == Some(component.at)
                 && label(series, "server") == server
         });
         own.map(|(_, &limit)| limit).fold(0.0, f64::max)
     };
     let process = of(metric::HAPROXY_CONNECTIONS_LIMIT, None);
     let frontend = of(metric::HAPROXY_SESSIONS_LIMIT, Some("FRONTEND"));
-    let file = part.setting("maxconn", "").map_or("", |(_, file)| file);
+    let file = component
+        .setting("maxconn", "")
+        .map_or("", |(_, file)| file);
     (frontend > 0.0 && process > 0.0).then(|| {
         Advice::new(
-            format!("maxconn of HAProxy before that of its frontends ({})", part.at),
+            format!("maxconn of HAProxy before that of its frontends ({})", component.at),
             format!("{process:.0}{}", written(file)),
             format!("{frontend:.0} or more"),
             process >= frontend,
@@ -195,16 +200,16 @@ fn doors_of_haproxy(part: &Part<'_>) -> Option<Advice> {
 }
 
 /// A longer queue than the kernel allows is cut without a word.
-fn backlog_of_php(part: &Part<'_>, files: &mut Files) -> Option<Advice> {
+fn backlog_of_php(component: &ComponentReadings<'_>, files: &mut Files) -> Option<Advice> {
     // Below 0 it is as long as the kernel allows.
-    let (backlog, file) = part
+    let (backlog, file) = component
         .setting("listen.backlog", "")
         .filter(|(backlog, _)| *backlog >= 0.0)?;
     let text = files.read("proc/sys/net/core/somaxconn").ok()?;
     let most: f64 = text.trim().parse().ok()?;
     Some(
         Advice::new(
-            format!("listen.backlog of PHP-FPM before net.core.somaxconn ({})", part.at),
+            format!("listen.backlog of PHP-FPM before net.core.somaxconn ({})", component.at),
             format!("{backlog:.0}{}", written(file)),
             format!("at most {most:.0}, or a higher net.core.somaxconn"),
             backlog <= most,
@@ -266,29 +271,30 @@ mod tests {
             setting("puma", "threads", "", 60.0),
             (at(metric::GUNICORN_PLACES, "gunicorn"), 40.0),
         ];
-        let told = sessions(&readings(&values)).unwrap();
-        assert!(!told.ok && told.current == "100 of 97", "{told:?}");
+        let advice = sessions(&readings(&values)).unwrap();
+        assert!(!advice.ok && advice.current == "100 of 97", "{advice:?}");
         assert!(
-            told.why
+            advice
+                .why
                 .contains("60 of Puma's threads, 40 of gunicorn's workers"),
-            "{told:?}"
+            "{advice:?}"
         );
         // A pooler stands between them.
         let pool = [("at", "bouncer"), ("pool", "shop/app"), ("state", "active")];
         values.push((series(metric::PGBOUNCER_CLIENTS, &pool), 3.0));
         values.push(setting("bouncer", "pool_size", "shop", 20.0));
-        let told = sessions(&readings(&values)).unwrap();
-        assert!(told.ok && told.current == "20 of 97", "{told:?}");
+        let advice = sessions(&readings(&values)).unwrap();
+        assert!(advice.ok && advice.current == "20 of 97", "{advice:?}");
         // What stands without one is counted by its own places.
         let bare = [
             (at(metric::POSTGRES_REFUSED, "pg"), 0.0),
             setting("pg", "max_connections", "", 100.0),
             (at(metric::UWSGI_PLACES, "uwsgi"), 128.0),
         ];
-        let told = sessions(&readings(&bare)).unwrap();
-        assert!(!told.ok && told.current == "128 of 97", "{told:?}");
+        let advice = sessions(&readings(&bare)).unwrap();
+        assert!(!advice.ok && advice.current == "128 of 97", "{advice:?}");
         // Of two databases nobody knows which is asked.
-        values.push((at(metric::MYSQL_EYE_REFUSED, "my"), 0.0));
+        values.push((at(metric::MYSQL_COLLECTOR_REFUSED, "my"), 0.0));
         assert_eq!(sessions(&readings(&values)), None);
     }
 
@@ -300,11 +306,15 @@ mod tests {
             (series(metric::HAPROXY_SESSIONS_LIMIT, &front), 2000.0),
         ];
         let readings = readings(&values);
-        let part = Part {
+        let component = ComponentReadings {
             at: "h",
             readings: &readings,
         };
-        let told = doors_of_haproxy(&part).unwrap();
-        assert_eq!((told.ok, told.binds_at), (false, Some(100)), "{told:?}");
+        let advice = connections_of_haproxy(&component).unwrap();
+        assert_eq!(
+            (advice.ok, advice.binds_at),
+            (false, Some(100)),
+            "{advice:?}"
+        );
     }
 }

@@ -103,7 +103,7 @@ fn a_badly_set_host_is_told_so() {
 #[test]
 fn parts_that_bind_for_so_many_users_are_told_with_file_and_value() {
     let nginx = plimsoll_testkit::program::Nginx::start(64, true, "location / { return 204; }");
-    let (advice, told) = check_for(&ProbePlan::default(), 3000);
+    let (advice, notes) = check_for(&ProbePlan::default(), 3000);
     let name = format!("worker_connections of nginx ({})", nginx.page());
     let own = find(&advice, &name);
     let current = format!("64 ({}:3)", nginx.configuration.display());
@@ -113,8 +113,8 @@ fn parts_that_bind_for_so_many_users_are_told_with_file_and_value() {
     );
     assert_eq!((own.binds_at, own.ok), (Some(32), false));
     assert!(
-        told.iter().any(|told| told.contains(&nginx.page())),
-        "{told:?}"
+        notes.iter().any(|note| note.contains(&nginx.page())),
+        "{notes:?}"
     );
     let (advice, _) = check_for(&ProbePlan::default(), 30);
     assert!(find(&advice, &name).ok, "{advice:#?}");
@@ -122,17 +122,20 @@ fn parts_that_bind_for_so_many_users_are_told_with_file_and_value() {
 
 #[test]
 fn what_is_advised_suffices_for_the_users_that_are_expected() {
-    let one = |advised: &str, binds_at| {
+    let suffice = |advised: &str, binds_at| {
         let mut advice = Advice::new("net.core.somaxconn", 4096, advised, true).binds_at(binds_at);
         advice.suffice_for(6000);
         (advice.advised, advice.ok)
     };
-    assert_eq!(one("4096", 4096), ("6000 or more".to_owned(), false));
+    assert_eq!(suffice("4096", 4096), ("6000 or more".to_owned(), false));
     assert_eq!(
-        one("1024 or more", 2048),
+        suffice("1024 or more", 2048),
         ("6000 or more".to_owned(), false)
     );
-    assert_eq!(one("65536", 1024), ("65536".to_owned(), false));
-    assert_eq!(one("1024 65535", 5000), ("1024 65535".to_owned(), false));
-    assert_eq!(one("4096", 6000), ("4096".to_owned(), true));
+    assert_eq!(suffice("65536", 1024), ("65536".to_owned(), false));
+    assert_eq!(
+        suffice("1024 65535", 5000),
+        ("1024 65535".to_owned(), false)
+    );
+    assert_eq!(suffice("4096", 6000), ("4096".to_owned(), true));
 }

@@ -10,12 +10,12 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::Readings;
 
 use super::Advice;
-use super::parts::{Part, places, written};
+use super::components::{ComponentReadings, places, written};
 use crate::files::Files;
-use crate::parse::times::{Ends, Hop, Limit, Server, is_at};
+use crate::parse::times::{Ends, Hop, Limit, ServerTimeouts, is_at};
 
 /// Pieces of advice that are told.
-const TOLD_MAX: usize = 64;
+const ADVICE_MAX: usize = 64;
 /// Share of the outer time-out that an inner one is advised to have.
 const INNER_SHARE: f64 = 0.9;
 
@@ -27,7 +27,7 @@ pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
     advice
 }
 
-fn of_servers(servers: &[Server]) -> Vec<Advice> {
+fn of_servers(servers: &[ServerTimeouts]) -> Vec<Advice> {
     let (mut advice, mut names) = (Vec::new(), BTreeSet::new());
     for server in servers {
         let own = client(server).into_iter().chain(head(server));
@@ -37,7 +37,7 @@ fn of_servers(servers: &[Server]) -> Vec<Advice> {
                 !std::ptr::eq(*other, server) && listens.any(|listen| is_at(&hop.to, listen))
             });
             let chain = behind.flat_map(move |inner| {
-                let both = [nested(server, hop, inner), kept(server, hop, inner)];
+                let both = [nested(server, hop, inner), keepalive(server, hop, inner)];
                 both.into_iter().flatten()
             });
             connecting(server, hop).into_iter().chain(chain)
@@ -45,15 +45,15 @@ fn of_servers(servers: &[Server]) -> Vec<Advice> {
         // Many ways lead to one server.
         advice.extend(
             own.chain(hops)
-                .filter(|one| names.insert((one.name.clone(), one.current.clone()))),
+                .filter(|item| names.insert((item.name.clone(), item.current.clone()))),
         );
     }
-    advice.truncate(TOLD_MAX);
+    advice.truncate(ADVICE_MAX);
     advice
 }
 
 /// A server as it is called.
-fn called(server: &Server) -> String {
+fn called(server: &ServerTimeouts) -> String {
     let name = if server.name.is_empty() {
         server.listens.first().map_or("", String::as_str)
     } else {
@@ -63,7 +63,7 @@ fn called(server: &Server) -> String {
 }
 
 /// A limit with its value and place; the place of one that nobody wrote is its program's default.
-fn said(limit: &Limit) -> String {
+fn describe(limit: &Limit) -> String {
     if limit.place.is_empty() {
         format!("{} (by default)", seconds(limit.seconds))
     } else {
@@ -86,7 +86,7 @@ fn below(outer: f64) -> String {
 }
 
 /// Who stands before must wait longer than who stands behind may take.
-fn nested(outer: &Server, hop: &Hop, inner: &Server) -> Option<Advice> {
+fn nested(outer: &ServerTimeouts, hop: &Hop, inner: &ServerTimeouts) -> Option<Advice> {
     let waits = &hop.waits;
     let (word, current, advised, ok) = match &inner.ends {
         Ends::Unknown => return None,
@@ -102,7 +102,7 @@ fn nested(outer: &Server, hop: &Hop, inner: &Server) -> Option<Advice> {
         ),
         Ends::After(limit) => (
             limit.word,
-            said(limit),
+            describe(limit),
             format!(
                 "less than {}, or a longer {}",
                 seconds(waits.seconds),
@@ -114,7 +114,7 @@ fn nested(outer: &Server, hop: &Hop, inner: &Server) -> Option<Advice> {
     Some(
         Advice::new(
             format!("{word} of {} behind {} of {}", called(inner), waits.word, called(outer)),
-            format!("{current} behind {}", said(waits)),
+            format!("{current} behind {}", describe(waits)),
             advised,
             ok,
         )
@@ -130,12 +130,12 @@ fn nested(outer: &Server, hop: &Hop, inner: &Server) -> Option<Advice> {
 }
 
 /// Who stands behind must keep an idle connection longer than who stands before would use it.
-fn kept(outer: &Server, hop: &Hop, inner: &Server) -> Option<Advice> {
+fn keepalive(outer: &ServerTimeouts, hop: &Hop, inner: &ServerTimeouts) -> Option<Advice> {
     let (before, behind) = (hop.keeps.as_ref()?, inner.keeps.as_ref()?);
     Some(
         Advice::new(
             format!("{} of {} behind {} of {}", behind.word, called(inner), before.word, called(outer)),
-            format!("{} behind {}", said(behind), said(before)),
+            format!("{} behind {}", describe(behind), describe(before)),
             format!(
                 "more than {}, or a shorter {} in the `upstream` of {}",
                 seconds(before.seconds),
@@ -156,13 +156,13 @@ fn kept(outer: &Server, hop: &Hop, inner: &Server) -> Option<Advice> {
 }
 
 /// A connection is there at once or never: waiting for it must not take the time of the answer.
-fn connecting(outer: &Server, hop: &Hop) -> Option<Advice> {
+fn connecting(outer: &ServerTimeouts, hop: &Hop) -> Option<Advice> {
     let connects = hop.connects.as_ref()?;
     // Where nobody wrote either, nobody chose.
     (!connects.place.is_empty()).then(|| {
         Advice::new(
             format!("{} before {} of {}", connects.word, hop.waits.word, called(outer)),
-            format!("{} before {}", said(connects), said(&hop.waits)),
+            format!("{} before {}", describe(connects), describe(&hop.waits)),
             format!("at most {}; 5 s are many", seconds(hop.waits.seconds)),
             connects.seconds <= hop.waits.seconds,
         )
@@ -174,14 +174,14 @@ fn connecting(outer: &Server, hop: &Hop) -> Option<Advice> {
 }
 
 /// `HAProxy` waits for its client and for its server at the same time.
-fn client(server: &Server) -> Option<Advice> {
+fn client(server: &ServerTimeouts) -> Option<Advice> {
     let client = server.client.as_ref()?;
     let hops = server.hops.iter().map(|hop| &hop.waits);
     let longest = hops.max_by(|a, b| a.seconds.total_cmp(&b.seconds))?;
     Some(
         Advice::new(
             format!("{} before {} of {}", client.word, longest.word, called(server)),
-            format!("{} before {}", said(client), said(longest)),
+            format!("{} before {}", describe(client), describe(longest)),
             format!("{} or more", seconds(longest.seconds)),
             client.seconds >= longest.seconds,
         )
@@ -194,12 +194,12 @@ fn client(server: &Server) -> Option<Advice> {
 }
 
 /// The head of a request is a part of what a client is waited for.
-fn head(server: &Server) -> Option<Advice> {
+fn head(server: &ServerTimeouts) -> Option<Advice> {
     let (request, client) = (server.request.as_ref()?, server.client.as_ref()?);
     Some(
         Advice::new(
             format!("{} inside {} of {}", request.word, client.word, called(server)),
-            format!("{} inside {}", said(request), said(client)),
+            format!("{} inside {}", describe(request), describe(client)),
             format!("at most {}; 10 s as a rule", seconds(client.seconds)),
             request.seconds <= client.seconds,
         )
@@ -220,13 +220,13 @@ fn database(readings: &Readings) -> Option<(&'static str, &str, &'static str, f6
             1e-3,
         ),
         (
-            metric::MYSQL_EYE_REFUSED,
+            metric::MYSQL_COLLECTOR_REFUSED,
             "MariaDB",
             "max_statement_time",
             1.0,
         ),
         (
-            metric::MYSQL_EYE_REFUSED,
+            metric::MYSQL_COLLECTOR_REFUSED,
             "MySQL",
             "max_execution_time",
             1e-3,
@@ -234,8 +234,8 @@ fn database(readings: &Readings) -> Option<(&'static str, &str, &'static str, f6
     ];
     let mut all = words.iter().flat_map(|&(metric, name, word, scale)| {
         places(readings, metric).into_iter().filter_map(move |at| {
-            let part = Part { at, readings };
-            let (value, file) = part.setting(word, "")?;
+            let component = ComponentReadings { at, readings };
+            let (value, file) = component.setting(word, "")?;
             Some((name, at, word, value * scale, file.to_owned()))
         })
     });
@@ -245,7 +245,7 @@ fn database(readings: &Readings) -> Option<(&'static str, &str, &'static str, f6
 }
 
 /// The innermost: a statement must end before who asked is ended.
-fn statements(servers: &[Server], readings: &Readings) -> Option<Advice> {
+fn statements(servers: &[ServerTimeouts], readings: &Readings) -> Option<Advice> {
     let (name, at, word, ends, file) = database(readings)?;
     // Of applications: what hands requests on asks no database.
     let limits = servers.iter().filter_map(|server| match &server.ends {
@@ -276,7 +276,7 @@ fn statements(servers: &[Server], readings: &Readings) -> Option<Advice> {
     Some(
         Advice::new(
             format!("{word} of {name} ({at}) behind {} of {}", limit.word, called(server)),
-            format!("{current} behind {}", said(limit)),
+            format!("{current} behind {}", describe(limit)),
             format!("{}, less than {}", below(limit.seconds), seconds(limit.seconds)),
             ends > 0.0 && ends <= limit.seconds,
         )

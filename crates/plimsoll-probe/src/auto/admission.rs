@@ -6,21 +6,21 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use plimsoll_model::part::{Part, PartPlace};
+use plimsoll_model::component::{Component, ComponentAddress};
 use rustix::process::geteuid;
 
 use crate::diag::Diag;
 use crate::files::Files;
-use crate::parse::socket::{LISTEN, Socket, tcp_line};
+use crate::parse::socket::{LISTEN, TcpSocket, tcp_line};
 use crate::sockets::is_own_address;
-use crate::tree::{Tree, holders_of};
+use crate::tree::{ProcessTree, holders_of};
 use crate::untrusted::Credentials;
 
 /// What becomes of a part that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     /// It is asked.
-    Ask,
+    Now,
     /// It is asked once it is seen that it belongs to the target.
     Later,
     /// It is not asked: why.
@@ -31,7 +31,7 @@ pub(crate) enum Admission {
 #[derive(Debug)]
 pub(crate) struct Belonging<'a> {
     /// All processes.
-    pub(crate) tree: &'a Tree,
+    pub(crate) tree: &'a ProcessTree,
     /// Those of the target, and those behind it.
     pub(crate) related: BTreeSet<u32>,
     /// No target was named: the machine is what is watched.
@@ -40,26 +40,31 @@ pub(crate) struct Belonging<'a> {
 
 impl Belonging<'_> {
     /// Whether a part that a process names is asked.
-    pub(crate) fn admission(&self, files: &mut Files, part: &Part, pid: u32) -> Admission {
+    pub(crate) fn admission(
+        &self,
+        files: &mut Files,
+        component: &Component,
+        pid: u32,
+    ) -> Admission {
         if !files.is_live() {
-            return Admission::Ask;
+            return Admission::Now;
         }
-        if let Some(why) = self.elsewhere(files, &part.place, pid) {
+        if let Some(why) = self.elsewhere(files, &component.place, pid) {
             return Admission::Refused(why);
         }
         let belongs = self.is_whole_machine || self.related.contains(&pid) || is_own(pid);
         if belongs {
-            Admission::Ask
+            Admission::Now
         } else {
             Admission::Later
         }
     }
 
     /// Why a process does not answer where it is said to.
-    fn elsewhere(&self, files: &mut Files, place: &PartPlace, pid: u32) -> Option<String> {
-        let (PartPlace::Tcp { host, port }
-        | PartPlace::Page { host, port, .. }
-        | PartPlace::Figures { host, port, .. }) = place
+    fn elsewhere(&self, files: &mut Files, place: &ComponentAddress, pid: u32) -> Option<String> {
+        let (ComponentAddress::Tcp { host, port }
+        | ComponentAddress::Page { host, port, .. }
+        | ComponentAddress::Figures { host, port, .. }) = place
         else {
             // Who listens on a socket of a path is seen when it is connected to.
             return None;
@@ -86,7 +91,7 @@ impl Belonging<'_> {
 /// The sockets that listen at a port of this network, by the numbers of their files.
 fn listeners_at(files: &mut Files, port: u16) -> Vec<u64> {
     let mut inodes = Vec::new();
-    let mut add = |socket: Socket| {
+    let mut add = |socket: TcpSocket| {
         if socket.state == LISTEN && socket.local.port() == port {
             inodes.push(socket.inode);
         }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use plimsoll_model::part::{Part, PartKind, PartPlace};
+use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
-use super::{Found, option, text_for};
-use crate::eyes::Known;
+use super::{DiscoveredComponent, option, text_for};
+use crate::collectors::ComponentMetadata;
 use crate::files::Files;
 use crate::parse::mysql::socket_of;
 
@@ -19,7 +19,12 @@ pub(super) fn port_of(socket: &Path) -> Option<u16> {
 }
 
 /// PostgreSQL, by the file in its folder of data that says where it listens.
-pub(super) fn postgres(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Found> {
+pub(super) fn postgres(
+    files: &mut Files,
+    pid: u32,
+    words: &[&str],
+    auto: bool,
+) -> Option<DiscoveredComponent> {
     // Its children have the server's name and say what they do.
     if words.first()?.starts_with("postgres:") {
         return None;
@@ -36,7 +41,7 @@ pub(super) fn postgres(files: &mut Files, pid: u32, words: &[&str], auto: bool) 
     let path = format!("{}/postmaster.pid", data.trim_end_matches('/'));
     let Some(text) = text_for(files, pid, &path) else {
         if auto {
-            files.tell(
+            files.announce(
                 &format!("postgres {path}"),
                 &format!(
                     "PostgreSQL (pid {pid}): {path}, which says where it listens, cannot be read; run as root, or name it by \
@@ -49,8 +54,8 @@ pub(super) fn postgres(files: &mut Files, pid: u32, words: &[&str], auto: bool) 
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let port: u16 = lines.get(3)?.parse().ok()?;
     let place = match lines.get(4).filter(|folder| folder.starts_with('/')) {
-        Some(folder) => PartPlace::Socket(format!("{folder}/.s.PGSQL.{port}").into()),
-        None => PartPlace::Tcp {
+        Some(folder) => ComponentAddress::Socket(format!("{folder}/.s.PGSQL.{port}").into()),
+        None => ComponentAddress::Tcp {
             host: match lines.get(5).copied().unwrap_or_default() {
                 "" | "*" | "0.0.0.0" => "127.0.0.1".to_owned(),
                 host => host.to_owned(),
@@ -58,38 +63,43 @@ pub(super) fn postgres(files: &mut Files, pid: u32, words: &[&str], auto: bool) 
             port,
         },
     };
-    Some(found(PartKind::Postgres, place, pid, path))
+    Some(found(ComponentKind::Postgres, place, pid, path))
 }
 
 /// MariaDB or MySQL, by its command line and the file that it names.
-pub(super) fn mysql(files: &mut Files, pid: u32, words: &[&str]) -> Option<Found> {
-    let said = |name: &str| words.iter().find_map(|word| word.strip_prefix(name));
-    let file = said("--defaults-file=");
+pub(super) fn mysql(files: &mut Files, pid: u32, words: &[&str]) -> Option<DiscoveredComponent> {
+    let argument = |name: &str| words.iter().find_map(|word| word.strip_prefix(name));
+    let file = argument("--defaults-file=");
     let written = file.and_then(|file| {
         let text = text_for(files, pid, file)?;
         socket_of(&text).map(str::to_owned)
     });
-    let socket = said("--socket=").map(str::to_owned).or(written);
+    let socket = argument("--socket=").map(str::to_owned).or(written);
     let socket = socket.unwrap_or_else(|| MYSQL_SOCKET.to_owned());
     if !socket.starts_with('/') {
         return None;
     }
     let source = file.map_or_else(|| format!("the command line of pid {pid}"), str::to_owned);
-    let place = PartPlace::Socket(socket.into());
-    Some(found(PartKind::Mysql, place, pid, source))
+    let place = ComponentAddress::Socket(socket.into());
+    Some(found(ComponentKind::Mysql, place, pid, source))
 }
 
-fn found(kind: PartKind, place: PartPlace, pid: u32, source: String) -> Found {
-    Found {
-        part: Part {
+fn found(
+    kind: ComponentKind,
+    place: ComponentAddress,
+    pid: u32,
+    source: String,
+) -> DiscoveredComponent {
+    DiscoveredComponent {
+        component: Component {
             kind,
             place,
             login: None,
         },
-        known: Known {
+        known: ComponentMetadata {
             settings: Vec::new(),
             pid: Some(pid),
-            ..Known::default()
+            ..ComponentMetadata::default()
         },
         source,
     }

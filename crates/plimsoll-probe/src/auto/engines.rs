@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_model::part::{PartKind, PartPlace};
+use plimsoll_model::component::{ComponentAddress, ComponentKind};
 
 use super::servers::found;
-use super::{Found, address_of, text_beside, text_for};
-use crate::eyes::{Known, Setting};
+use super::{DiscoveredComponent, address_of, text_beside, text_for};
+use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
-use crate::parse::uwsgi::{Told, command_line, configuration};
+use crate::parse::uwsgi::{UwsgiOptions, command_line, configuration};
 
 /// Ini files of one uWSGI that are read.
 const FILES_MAX: usize = 16;
@@ -31,7 +31,7 @@ pub(super) fn find(
     (pid, comm): (u32, &str),
     words: &[&str],
     auto: bool,
-) -> Option<Found> {
+) -> Option<DiscoveredComponent> {
     match comm {
         "java" => jvm(files, pid, auto),
         "mongod" => Some(mongod(files, pid, words)),
@@ -46,7 +46,7 @@ pub(super) fn find(
 }
 
 /// A JVM, by the file of its counters: `/tmp/hsperfdata_USER/PID`, with the number that it has in its own namespace.
-fn jvm(files: &mut Files, pid: u32, auto: bool) -> Option<Found> {
+fn jvm(files: &mut Files, pid: u32, auto: bool) -> Option<DiscoveredComponent> {
     let status = files
         .read(&format!("proc/{pid}/status"))
         .unwrap_or_default();
@@ -58,7 +58,7 @@ fn jvm(files: &mut Files, pid: u32, auto: bool) -> Option<Found> {
     let path = counters_of(files, pid, inner);
     let Some(path) = path else {
         if auto {
-            files.tell(
+            files.announce(
                 &format!("jvm {pid}"),
                 &format!(
                     "a JVM (pid {pid}) runs here and shows no counters: start it without `-XX:-UsePerfData` and \
@@ -68,14 +68,14 @@ fn jvm(files: &mut Files, pid: u32, auto: bool) -> Option<Found> {
         }
         return None;
     };
-    let known = Known {
+    let known = ComponentMetadata {
         settings: Vec::new(),
         pid: Some(pid),
-        ..Known::default()
+        ..ComponentMetadata::default()
     };
-    let place = PartPlace::File(path.into());
+    let place = ComponentAddress::File(path.into());
     Some(found(
-        PartKind::Jvm,
+        ComponentKind::Jvm,
         place,
         known,
         format!("its counters, pid {pid}"),
@@ -93,8 +93,8 @@ fn counters_of(files: &mut Files, pid: u32, inner: u32) -> Option<String> {
 }
 
 /// MongoDB, by its command line or the file that this names: of it, only the line of its port is read.
-fn mongod(files: &mut Files, pid: u32, words: &[&str]) -> Found {
-    let said = |names: &[&str]| {
+fn mongod(files: &mut Files, pid: u32, words: &[&str]) -> DiscoveredComponent {
+    let argument = |names: &[&str]| {
         words.iter().enumerate().find_map(|(at, word)| {
             let (name, value) = word.split_once('=').unwrap_or((*word, ""));
             let value = if value.is_empty() {
@@ -105,32 +105,32 @@ fn mongod(files: &mut Files, pid: u32, words: &[&str]) -> Found {
             names.contains(&name).then(|| value.to_owned())
         })
     };
-    let file = said(&["--config", "-f"]);
-    let port = said(&["--port"]).or_else(|| {
+    let file = argument(&["--config", "-f"]);
+    let port = argument(&["--port"]).or_else(|| {
         let text = text_for(files, pid, file.as_deref()?)?;
         let port = text
             .lines()
             .find_map(|line| line.trim().strip_prefix("port:"))?;
         Some(port.trim().to_owned())
     });
-    let place = PartPlace::Tcp {
+    let place = ComponentAddress::Tcp {
         host: "127.0.0.1".to_owned(),
         port: port.and_then(|port| port.parse().ok()).unwrap_or(27017),
     };
-    let known = Known {
+    let known = ComponentMetadata {
         settings: Vec::new(),
         pid: Some(pid),
-        ..Known::default()
+        ..ComponentMetadata::default()
     };
     let source = file.unwrap_or_else(|| format!("the command line of pid {pid}"));
-    found(PartKind::Mongo, place, known, source)
+    found(ComponentKind::Mongo, place, known, source)
 }
 
 /// uWSGI, by its command line and the ini files that this names.
-fn uwsgi(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Found> {
-    let mut told = command_line(words);
-    let mut written: Vec<Setting> = Vec::new();
-    let named = told.files.clone();
+fn uwsgi(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<DiscoveredComponent> {
+    let mut options = command_line(words);
+    let mut written: Vec<FileSetting> = Vec::new();
+    let named = options.files.clone();
     for file in named.iter().take(FILES_MAX) {
         // A part of a file may be named behind `:`.
         let file = file.split(':').next().unwrap_or(file);
@@ -144,14 +144,14 @@ fn uwsgi(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Foun
         };
         let read = configuration(&text);
         written.extend(settings(&read, file));
-        told = told.or(read);
+        options = options.or(read);
     }
     // What stands for something else is not known here.
-    let stats = told.stats.filter(|stats| !stats.contains(['%', '$']));
+    let stats = options.stats.filter(|stats| !stats.contains(['%', '$']));
     let place = stats.as_deref().and_then(|stats| {
         let socket = stats.strip_prefix("unix:").unwrap_or(stats);
         if socket.starts_with('/') {
-            Some(PartPlace::Socket(socket.into()))
+            Some(ComponentAddress::Socket(socket.into()))
         } else {
             address_of(stats)
         }
@@ -159,7 +159,7 @@ fn uwsgi(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Foun
     let Some(place) = place else {
         if auto {
             let main = named.last().map_or("its ini file", String::as_str);
-            files.tell(
+            files.announce(
                 &format!("uwsgi {main}"),
                 &format!(
                     "uWSGI (pid {pid}) tells nothing of itself that was found: add `stats = 127.0.0.1:1717` to `[uwsgi]` in \
@@ -169,21 +169,24 @@ fn uwsgi(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Foun
         }
         return None;
     };
-    let known = Known {
+    let known = ComponentMetadata {
         settings: written,
         pid: Some(pid),
-        ..Known::default()
+        ..ComponentMetadata::default()
     };
     let source = named.into_iter().next();
     let source = source.unwrap_or_else(|| format!("the command line of pid {pid}"));
-    Some(found(PartKind::Uwsgi, place, known, source))
+    Some(found(ComponentKind::Uwsgi, place, known, source))
 }
 
-fn settings(told: &Told, file: &str) -> Vec<Setting> {
-    let both = [("processes", told.processes), ("threads", told.threads)];
-    let settings = both.into_iter().filter_map(|(name, said)| {
-        let (value, line) = said?;
-        Some(Setting {
+fn settings(options: &UwsgiOptions, file: &str) -> Vec<FileSetting> {
+    let both = [
+        ("processes", options.processes),
+        ("threads", options.threads),
+    ];
+    let settings = both.into_iter().filter_map(|(name, setting)| {
+        let (value, line) = setting?;
+        Some(FileSetting {
             name,
             of: String::new(),
             value: value as f64,
@@ -197,7 +200,7 @@ fn settings(told: &Told, file: &str) -> Vec<Setting> {
 fn varnish(files: &mut Files, pid: u32, words: &[&str]) {
     let name = super::option(words, "-n").map_or(String::new(), |name| format!(" -n {name}"));
     // It has two processes of the same command line.
-    files.tell(
+    files.announce(
         &format!("varnish{name}"),
         &format!(
             "Varnish (pid {pid}) runs here; its counters are told by a command, and nothing is executed that nobody named: \
@@ -208,17 +211,17 @@ fn varnish(files: &mut Files, pid: u32, words: &[&str]) {
 
 /// Says of a program in Go how it could be asked.
 pub(super) fn go(files: &mut Files, pid: u32, comm: &str) {
-    let told: BTreeSet<&str> = files
+    let announced: BTreeSet<&str> = files
         .notes()
         .iter()
         .filter_map(|note| note.split(" is a program in Go").next())
         .filter(|name| !name.contains(' '))
         .collect();
-    if told.len() >= GO_MAX || told.contains(comm) || comm.contains(' ') {
+    if announced.len() >= GO_MAX || announced.contains(comm) || comm.contains(' ') {
         return;
     }
     if is_go(files, pid) {
-        files.tell(
+        files.announce(
             &format!("go {comm}"),
             &format!(
                 "{comm} is a program in Go (pid {pid}); to have its collector and scheduler watched: `watch: {{ auto: true, go: \
@@ -240,7 +243,7 @@ fn is_go(files: &mut Files, pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::admission::Admission;
-    use super::super::parts;
+    use super::super::discover;
     use super::*;
 
     #[test]
@@ -304,8 +307,11 @@ mod tests {
         put("proc/16/root/etc/mongod.conf", b"net:\n  port: 27018\n");
         put("proc/15/exe", &program[..600]);
         let mut files = Files::new(root.path().to_owned());
-        let found = parts(&mut files, Vec::new(), true, &mut |_, _, _| Admission::Ask).asked;
-        let mut shown: Vec<String> = found.iter().map(|(part, _)| part.to_string()).collect();
+        let found = discover(&mut files, Vec::new(), true, &mut |_, _, _| Admission::Now).watched;
+        let mut shown: Vec<String> = found
+            .iter()
+            .map(|(component, _)| component.to_string())
+            .collect();
         shown.sort();
         assert_eq!(
             shown,
@@ -317,13 +323,13 @@ mod tests {
             ]
         );
         let notes = files.notes().join("\n");
-        for says in [
+        for expected in [
             "a JVM (pid 9) runs here and shows no counters",
             "uWSGI (pid 12) tells nothing of itself",
             "varnish: 'varnishstat -j -t 0 -n shop'",
             "caddy is a program in Go (pid 14)",
         ] {
-            assert!(notes.contains(says), "`{says}` is not in {notes}");
+            assert!(notes.contains(expected), "`{expected}` is not in {notes}");
         }
         assert!(!notes.contains("cat is"), "{notes}");
     }

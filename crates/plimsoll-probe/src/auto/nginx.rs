@@ -1,11 +1,14 @@
 //! nginx on this machine: where it tells of itself, and where it writes its logs.
 
-use plimsoll_model::part::{Part, PartKind, PartPlace};
+use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
-use super::{Found, PARTS_OF_ONE_MAX, PROCESSES_MAX, option, proxy_logs, text_for, texts_for};
-use crate::eyes::{Known, Setting};
+use super::{
+    COMPONENTS_PER_PROCESS_MAX, DiscoveredComponent, PROCESSES_MAX, option, proxy_logs, text_for,
+    texts_for,
+};
+use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
-use crate::parse::nginx_configuration::{self, StatusPage, Written};
+use crate::parse::nginx_configuration::{self, NginxValue, StatusPage};
 use crate::parse::{nginx_logs, process};
 
 /// nginx, by the configuration of its first process: its pages, and its logs.
@@ -14,7 +17,7 @@ pub(super) fn nginx(
     pid: u32,
     words: &[&str],
     auto: bool,
-    found: &mut Vec<Found>,
+    found: &mut Vec<DiscoveredComponent>,
 ) {
     // Workers and helpers have the master's configuration.
     if words.first() == Some(&"nginx:") && words.get(1) != Some(&"master") {
@@ -22,7 +25,7 @@ pub(super) fn nginx(
     }
     let main = option(words, "-c").unwrap_or("/etc/nginx/nginx.conf");
     let Some(text) = text_for(files, pid, main) else {
-        files.tell(
+        files.announce(
             &format!("nginx {main}"),
             &format!("nginx (pid {pid}): its configuration {main} cannot be read; run as root, or name the page by `watch: {{ nginx: URL }}`"),
         );
@@ -43,7 +46,7 @@ pub(super) fn nginx(
     found.extend(proxy_logs::nginx((files, pid), &text, main, &settings));
     found.extend(proxy_logs::nginx_access((files, pid), logs, main, auto));
     if read.pages.is_empty() && auto {
-        files.tell(
+        files.announce(
             &format!("nginx without status {main}"),
             &format!(
                 "nginx (pid {pid}) tells nothing of itself: add to `http {{ … }}` in {main} `server {{ listen 127.0.0.1:8999; \
@@ -51,16 +54,16 @@ pub(super) fn nginx(
             ),
         );
     }
-    for page in read.pages.into_iter().take(PARTS_OF_ONE_MAX) {
-        found.extend(place_of(&page).map(|place| Found {
-            part: Part {
-                kind: PartKind::Nginx,
+    for page in read.pages.into_iter().take(COMPONENTS_PER_PROCESS_MAX) {
+        found.extend(place_of(&page).map(|place| DiscoveredComponent {
+            component: Component {
+                kind: ComponentKind::Nginx,
                 place,
                 login: None,
             },
-            known: Known {
+            known: ComponentMetadata {
                 settings: settings.clone(),
-                ..Known::default()
+                ..ComponentMetadata::default()
             },
             source: main.to_owned(),
         }));
@@ -70,11 +73,11 @@ pub(super) fn nginx(
 fn nginx_settings(
     files: &mut Files,
     master: u32,
-    read: &nginx_configuration::Configuration,
-) -> Vec<Setting> {
-    let written = |name, written: Option<&Written>| {
+    read: &nginx_configuration::NginxConfig,
+) -> Vec<FileSetting> {
+    let written = |name, written: Option<&NginxValue>| {
         let written = written?;
-        Some(Setting {
+        Some(FileSetting {
             name,
             of: String::new(),
             value: written.value.parse().ok()?,
@@ -83,7 +86,7 @@ fn nginx_settings(
     };
     let connections = written("worker_connections", read.worker_connections.as_ref());
     // 512 is what nginx takes when nothing is written.
-    let connections = connections.unwrap_or(Setting {
+    let connections = connections.unwrap_or(FileSetting {
         name: "worker_connections",
         of: String::new(),
         value: 512.0,
@@ -101,7 +104,7 @@ fn nginx_settings(
             count +=
                 u32::from(stat.is_some_and(|stat| stat.parent == master && stat.comm == "nginx"));
         }
-        (count > 0).then(|| Setting {
+        (count > 0).then(|| FileSetting {
             name: "worker_processes",
             of: String::new(),
             value: f64::from(count),
@@ -112,7 +115,7 @@ fn nginx_settings(
 }
 
 /// Where a page is reached from this machine.
-fn place_of(page: &StatusPage) -> Option<PartPlace> {
+fn place_of(page: &StatusPage) -> Option<ComponentAddress> {
     let path = page.path.clone();
     let Some(listen) = page
         .listen
@@ -120,7 +123,7 @@ fn place_of(page: &StatusPage) -> Option<PartPlace> {
         .find(|listen| !listen.starts_with("unix:"))
     else {
         let host = "127.0.0.1".to_owned();
-        return page.listen.is_empty().then_some(PartPlace::Page {
+        return page.listen.is_empty().then_some(ComponentAddress::Page {
             host,
             port: 80,
             path,
@@ -138,7 +141,7 @@ fn place_of(page: &StatusPage) -> Option<PartPlace> {
         "::" => "::1",
         host => host,
     };
-    Some(PartPlace::Page {
+    Some(ComponentAddress::Page {
         host: host.to_owned(),
         port,
         path,

@@ -1,12 +1,12 @@
 //! Logs of proxies on this machine.
 
-use plimsoll_model::part::{Part, PartKind, PartPlace};
+use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
-use super::Found;
-use crate::eyes::{Known, Setting};
+use super::DiscoveredComponent;
+use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
-use crate::parse::access_log::Format;
-use crate::parse::nginx_logs::Log;
+use crate::parse::access_log::AccessLogLayout;
+use crate::parse::nginx_logs::NginxAccessLog;
 
 /// Where Debian's nginx writes when its configuration does not say.
 const NGINX: &str = "/var/log/nginx/error.log";
@@ -16,8 +16,8 @@ pub(super) fn nginx(
     (files, pid): (&mut Files, u32),
     text: &str,
     source: &str,
-    settings: &[Setting],
-) -> Option<Found> {
+    settings: &[FileSetting],
+) -> Option<DiscoveredComponent> {
     let named = text
         .lines()
         .flat_map(|line| line.split(';'))
@@ -31,15 +31,15 @@ pub(super) fn nginx(
         None if named.is_empty() => NGINX.to_owned(),
         None => return None,
     };
-    files.is_file_of(pid, &path).then(|| Found {
-        part: Part {
-            kind: PartKind::NginxLog,
-            place: PartPlace::File(path.into()),
+    files.is_file_of(pid, &path).then(|| DiscoveredComponent {
+        component: Component {
+            kind: ComponentKind::NginxLog,
+            place: ComponentAddress::File(path.into()),
             login: None,
         },
-        known: Known {
+        known: ComponentMetadata {
             settings: settings.to_vec(),
-            ..Known::default()
+            ..ComponentMetadata::default()
         },
         source: source.to_owned(),
     })
@@ -51,14 +51,16 @@ const ACCESS_LOGS_MAX: usize = 4;
 /// Those of nginx' access logs that tell how long requests took.
 pub(super) fn nginx_access(
     (files, pid): (&mut Files, u32),
-    mut logs: Vec<Log>,
+    mut logs: Vec<NginxAccessLog>,
     source: &str,
     auto: bool,
-) -> Vec<Found> {
+) -> Vec<DiscoveredComponent> {
     let any = logs.first().map(|log| log.path.clone());
-    logs.retain(|log| Format::new(&log.format).has_times() && files.is_file_of(pid, &log.path));
+    logs.retain(|log| {
+        AccessLogLayout::new(&log.format).has_times() && files.is_file_of(pid, &log.path)
+    });
     if let Some(path) = any.filter(|_| auto && logs.is_empty()) {
-        files.tell(
+        files.announce(
             &format!("nginx without times {source}"),
             &format!(
                 "the access log of nginx, {path}, does not tell how long requests took: a `log_format` in {source} with \
@@ -67,15 +69,15 @@ pub(super) fn nginx_access(
         );
     }
     let watched = logs.into_iter().take(ACCESS_LOGS_MAX);
-    let found = watched.map(|log| Found {
-        part: Part {
-            kind: PartKind::NginxAccessLog,
-            place: PartPlace::File(log.path.into()),
+    let found = watched.map(|log| DiscoveredComponent {
+        component: Component {
+            kind: ComponentKind::NginxAccessLog,
+            place: ComponentAddress::File(log.path.into()),
             login: None,
         },
-        known: Known {
+        known: ComponentMetadata {
             log_format: Some(log.format),
-            ..Known::default()
+            ..ComponentMetadata::default()
         },
         source: source.to_owned(),
     });

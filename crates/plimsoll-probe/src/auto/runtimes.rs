@@ -1,11 +1,11 @@
 //! What runs applications on this machine: where it tells of itself, as its files say.
 
-use plimsoll_model::part::{Part, PartKind, PartPlace};
+use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
-use super::{Found, address_of, text_for, texts_for};
-use crate::eyes::{Known, Setting};
+use super::{DiscoveredComponent, address_of, text_for, texts_for};
+use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
-use crate::parse::php_fpm::{Pool, configuration};
+use crate::parse::php_fpm::{PhpFpmPool, configuration};
 
 /// Pools of PHP-FPM, by the configuration that its master names.
 pub(super) fn php_fpm(
@@ -13,7 +13,7 @@ pub(super) fn php_fpm(
     pid: u32,
     words: &[&str],
     auto: bool,
-    found: &mut Vec<Found>,
+    found: &mut Vec<DiscoveredComponent>,
 ) {
     if words.get(1) != Some(&"master") {
         return;
@@ -23,7 +23,7 @@ pub(super) fn php_fpm(
         .find_map(|word| word.strip_prefix('(')?.strip_suffix(')'));
     let Some(main) = main else { return };
     let Some(text) = text_for(files, pid, main) else {
-        files.tell(
+        files.announce(
             &format!("php-fpm {main}"),
             &format!(
                 "PHP-FPM (pid {pid}): its configuration {main} cannot be read; run as root, or name its page by `watch: {{ \
@@ -33,7 +33,7 @@ pub(super) fn php_fpm(
         return;
     };
     let (pools, patterns) = configuration(&text);
-    let mut pools: Vec<(String, Pool)> = pools
+    let mut pools: Vec<(String, PhpFpmPool)> = pools
         .into_iter()
         .map(|pool| (main.to_owned(), pool))
         .collect();
@@ -46,14 +46,14 @@ pub(super) fn php_fpm(
     for (file, pool) in pools {
         found.extend(slowlog_of(files, pid, &pool, &file));
         if auto && place_of(&pool).is_none() {
-            tell_without_page(files, pid, &pool, &file);
+            announce_missing_status_page(files, pid, &pool, &file);
         }
         found.extend(pool_of(pid, &pool, file));
     }
 }
 
-fn tell_without_page(files: &mut Files, pid: u32, pool: &Pool, file: &str) {
-    files.tell(
+fn announce_missing_status_page(files: &mut Files, pid: u32, pool: &PhpFpmPool, file: &str) {
+    files.announce(
         &format!("php-fpm without page {file}"),
         &format!(
             "PHP-FPM's pool {} (pid {pid}) has no page of figures, so that its processes are looked at; with \
@@ -65,42 +65,42 @@ fn tell_without_page(files: &mut Files, pid: u32, pool: &Pool, file: &str) {
 }
 
 /// A pool: by its page, or by its processes where it has none.
-fn pool_of(pid: u32, pool: &Pool, file: String) -> Option<Found> {
+fn pool_of(pid: u32, pool: &PhpFpmPool, file: String) -> Option<DiscoveredComponent> {
     let page = place_of(pool);
     let has_page = page.is_some();
-    Some(Found {
-        part: Part {
-            kind: PartKind::PhpFpm,
+    Some(DiscoveredComponent {
+        component: Component {
+            kind: ComponentKind::PhpFpm,
             place: page.or_else(|| listener_of(pool, "listen"))?,
             login: None,
         },
-        known: Known {
+        known: ComponentMetadata {
             settings: settings_of(pool, &file),
             pid: Some(pid),
             pool: (!has_page).then(|| pool.name.clone()),
-            ..Known::default()
+            ..ComponentMetadata::default()
         },
         source: file,
     })
 }
 
 /// Where a pool's page is reached from this machine.
-fn place_of(pool: &Pool) -> Option<PartPlace> {
-    let path = said(pool, "pm.status_path").filter(|path| path.starts_with('/'))?;
+fn place_of(pool: &PhpFpmPool) -> Option<ComponentAddress> {
+    let path = directive(pool, "pm.status_path").filter(|path| path.starts_with('/'))?;
     let apart = pool.words.contains_key("pm.status_listen");
     let word = if apart { "pm.status_listen" } else { "listen" };
     match listener_of(pool, word)? {
-        PartPlace::Socket(socket) => Some(PartPlace::SocketPage { socket, path }),
-        PartPlace::Tcp { host, port } => Some(PartPlace::Page { host, port, path }),
+        ComponentAddress::Socket(socket) => Some(ComponentAddress::SocketPage { socket, path }),
+        ComponentAddress::Tcp { host, port } => Some(ComponentAddress::Page { host, port, path }),
         _ => None,
     }
 }
 
 /// Where a pool listens on this machine, as one of its words tells.
-fn listener_of(pool: &Pool, word: &str) -> Option<PartPlace> {
-    let listen = said(pool, word)?;
+fn listener_of(pool: &PhpFpmPool, word: &str) -> Option<ComponentAddress> {
+    let listen = directive(pool, word)?;
     if listen.starts_with('/') {
-        Some(PartPlace::Socket(listen.into()))
+        Some(ComponentAddress::Socket(listen.into()))
     } else if listen.contains(':') {
         address_of(&listen)
     } else {
@@ -109,31 +109,36 @@ fn listener_of(pool: &Pool, word: &str) -> Option<PartPlace> {
 }
 
 /// What a word of a pool says.
-fn said(pool: &Pool, word: &str) -> Option<String> {
+fn directive(pool: &PhpFpmPool, word: &str) -> Option<String> {
     Some(pool.words.get(word)?.value.replace("$pool", &pool.name))
 }
 
 /// The log of requests that took too long, where the pool keeps one.
-fn slowlog_of(files: &mut Files, pid: u32, pool: &Pool, file: &str) -> Option<Found> {
-    let path = said(pool, "slowlog").filter(|path| path.starts_with('/'))?;
+fn slowlog_of(
+    files: &mut Files,
+    pid: u32,
+    pool: &PhpFpmPool,
+    file: &str,
+) -> Option<DiscoveredComponent> {
+    let path = directive(pool, "slowlog").filter(|path| path.starts_with('/'))?;
     let is_kept =
-        said(pool, "request_slowlog_timeout").is_some_and(|after| !after.starts_with('0'));
-    (is_kept && files.is_file_of(pid, &path)).then(|| Found {
-        part: Part {
-            kind: PartKind::PhpFpmSlowlog,
-            place: PartPlace::File(path.into()),
+        directive(pool, "request_slowlog_timeout").is_some_and(|after| !after.starts_with('0'));
+    (is_kept && files.is_file_of(pid, &path)).then(|| DiscoveredComponent {
+        component: Component {
+            kind: ComponentKind::PhpFpmSlowlog,
+            place: ComponentAddress::File(path.into()),
             login: None,
         },
-        known: Known::default(),
+        known: ComponentMetadata::default(),
         source: file.to_owned(),
     })
 }
 
-fn settings_of(pool: &Pool, file: &str) -> Vec<Setting> {
+fn settings_of(pool: &PhpFpmPool, file: &str) -> Vec<FileSetting> {
     let names = ["pm.max_children", "listen.backlog"];
     let settings = names.into_iter().filter_map(|name| {
         let written = pool.words.get(name)?;
-        Some(Setting {
+        Some(FileSetting {
             name,
             of: String::new(),
             value: written.value.parse().ok()?,
@@ -148,7 +153,7 @@ pub(super) fn puma(files: &mut Files, pid: u32, words: &[&str], named: bool) {
     if words.first() != Some(&"puma") || named {
         return;
     }
-    files.tell(
+    files.announce(
         &format!("puma {pid}"),
         &format!(
             "Puma (pid {pid}) runs here; to have it asked, start it with `--control-url tcp://127.0.0.1:9293 --control-token \
@@ -158,11 +163,11 @@ pub(super) fn puma(files: &mut Files, pid: u32, words: &[&str], named: bool) {
 }
 
 /// Node, where the module is loaded that tells of it.
-pub(super) fn node(files: &mut Files, pid: u32, auto: bool) -> Option<Found> {
+pub(super) fn node(files: &mut Files, pid: u32, auto: bool) -> Option<DiscoveredComponent> {
     let socket = format!("/tmp/plimsoll-node-{pid}.sock");
     if !files.is_socket_of(pid, &socket) {
         if auto {
-            files.tell(
+            files.announce(
                 &format!("node {pid}"),
                 &format!(
                     "Node (pid {pid}) runs here; to have it asked: `plimsoll watch --node-module > plimsoll-node.cjs`, and start it \
@@ -172,16 +177,16 @@ pub(super) fn node(files: &mut Files, pid: u32, auto: bool) -> Option<Found> {
         }
         return None;
     }
-    Some(Found {
-        part: Part {
-            kind: PartKind::Node,
-            place: PartPlace::Socket(socket.into()),
+    Some(DiscoveredComponent {
+        component: Component {
+            kind: ComponentKind::Node,
+            place: ComponentAddress::Socket(socket.into()),
             login: None,
         },
-        known: Known {
+        known: ComponentMetadata {
             settings: Vec::new(),
             pid: Some(pid),
-            ..Known::default()
+            ..ComponentMetadata::default()
         },
         source: format!("its module, pid {pid}"),
     })

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use plimsoll_model::part::{Part, PartKind, PartPlace};
+use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
-use super::{Found, address_of, engines, option, text_beside, text_for, texts_for};
-use crate::eyes::{Known, Setting};
+use super::{DiscoveredComponent, address_of, engines, option, text_beside, text_for, texts_for};
+use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
 use crate::parse::{apache, gunicorn, pgbouncer, process};
 
@@ -28,9 +28,9 @@ pub(super) fn find(
     (pid, comm): (u32, &str),
     words: &[&str],
     auto: bool,
-    found: &mut Vec<Found>,
+    found: &mut Vec<DiscoveredComponent>,
 ) {
-    let one = match comm {
+    let candidate = match comm {
         "pgbouncer" => pooler(files, pid, words, auto),
         "apache2" | "httpd" => web(files, pid, words, auto),
         _ if comm.starts_with("gunicorn") => python(files, pid, words),
@@ -43,14 +43,23 @@ pub(super) fn find(
         }
     };
     // Workers were started by the same command line.
-    if let Some(one) = one.filter(|one| !found.iter().any(|known| known.part == one.part)) {
-        found.push(one);
+    if let Some(candidate) = candidate.filter(|candidate| {
+        !found
+            .iter()
+            .any(|known| known.component == candidate.component)
+    }) {
+        found.push(candidate);
     }
 }
 
-pub(super) fn found(kind: PartKind, place: PartPlace, known: Known, source: String) -> Found {
-    Found {
-        part: Part {
+pub(super) fn found(
+    kind: ComponentKind,
+    place: ComponentAddress,
+    known: ComponentMetadata,
+    source: String,
+) -> DiscoveredComponent {
+    DiscoveredComponent {
+        component: Component {
             kind,
             place,
             login: None,
@@ -61,12 +70,12 @@ pub(super) fn found(kind: PartKind, place: PartPlace, known: Known, source: Stri
 }
 
 /// pgbouncer, by the configuration that its command line names.
-fn pooler(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Found> {
+fn pooler(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<DiscoveredComponent> {
     let is_ini = |word: &&&str| Path::new(word).extension().is_some_and(|end| end == "ini");
     let main = words.iter().find(is_ini)?;
     let Some(text) = text_for(files, pid, main) else {
         if auto {
-            files.tell(
+            files.announce(
                 &format!("pgbouncer {main}"),
                 &format!(
                     "pgbouncer (pid {pid}): its configuration {main} cannot be read; run as root, or name it by `watch: {{ \
@@ -77,23 +86,23 @@ fn pooler(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Fou
         return None;
     };
     let read = pgbouncer::configuration(&text);
-    let said = |name: &str| read.words.get(name).map(|(value, _)| value.as_str());
-    let port = said("listen_port").unwrap_or("6432");
-    let host = said("listen_addr")
+    let word_value = |name: &str| read.words.get(name).map(|(value, _)| value.as_str());
+    let port = word_value("listen_port").unwrap_or("6432");
+    let host = word_value("listen_addr")
         .unwrap_or_default()
         .split(',')
         .next()
         .unwrap_or_default();
-    let place = match said("unix_socket_dir").filter(|folder| folder.starts_with('/')) {
+    let place = match word_value("unix_socket_dir").filter(|folder| folder.starts_with('/')) {
         Some(folder) if host.is_empty() => {
-            PartPlace::Socket(format!("{folder}/.s.PGSQL.{port}").into())
+            ComponentAddress::Socket(format!("{folder}/.s.PGSQL.{port}").into())
         }
         _ => address_of(&format!("{}:{port}", host.trim()))?,
     };
     let numbers = ["default_pool_size", "reserve_pool_size", "max_client_conn"];
     let of_all = numbers.into_iter().filter_map(|name| {
         let (value, line) = read.words.get(name)?;
-        Some(Setting {
+        Some(FileSetting {
             name,
             of: String::new(),
             value: value.parse().ok()?,
@@ -103,22 +112,27 @@ fn pooler(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Fou
     let own = read
         .pool_sizes
         .iter()
-        .map(|(database, (size, line))| Setting {
+        .map(|(database, (size, line))| FileSetting {
             name: "pool_size",
             of: database.clone(),
             value: *size as f64,
             file: format!("{main}:{line}"),
         });
-    let known = Known {
+    let known = ComponentMetadata {
         settings: of_all.chain(own).collect(),
         pid: Some(pid),
-        ..Known::default()
+        ..ComponentMetadata::default()
     };
-    Some(found(PartKind::Pgbouncer, place, known, (*main).to_owned()))
+    Some(found(
+        ComponentKind::Pgbouncer,
+        place,
+        known,
+        (*main).to_owned(),
+    ))
 }
 
 /// Apache, by its configuration and what that includes.
-fn web(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Found> {
+fn web(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<DiscoveredComponent> {
     let debian = ("/etc/apache2", "/etc/apache2/apache2.conf");
     let own = ("/etc/httpd", "conf/httpd.conf");
     let (root, main) = if words.first().is_some_and(|word| word.ends_with("httpd")) {
@@ -137,7 +151,7 @@ fn web(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Found>
     let main = whole(option(words, "-f").unwrap_or(main));
     let Some(text) = text_for(files, pid, &main) else {
         if auto {
-            files.tell(
+            files.announce(
                 &format!("apache {main}"),
                 &format!(
                     "Apache (pid {pid}): its configuration {main} cannot be read; run as root, or name its page by `watch: {{ \
@@ -152,7 +166,7 @@ fn web(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Found>
     });
     let Some(path) = read.pages.first() else {
         if auto {
-            files.tell(
+            files.announce(
                 &format!("apache without status {main}"),
                 &format!("Apache (pid {pid}) tells nothing of itself: `a2enmod status && systemctl reload apache2`"),
             );
@@ -165,33 +179,33 @@ fn web(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Found>
     } else {
         format!("127.0.0.1:{listen}")
     };
-    let PartPlace::Tcp { host, port } = address_of(&listen)? else {
+    let ComponentAddress::Tcp { host, port } = address_of(&listen)? else {
         return None;
     };
     let settings = read.workers_max.iter().filter_map(|written| {
-        Some(Setting {
+        Some(FileSetting {
             name: "MaxRequestWorkers",
             of: String::new(),
             value: written.value.parse().ok()?,
             file: format!("{}:{}", written.file, written.line),
         })
     });
-    let known = Known {
+    let known = ComponentMetadata {
         settings: settings.collect(),
         pid: Some(pid),
-        ..Known::default()
+        ..ComponentMetadata::default()
     };
     let path = path.clone();
     Some(found(
-        PartKind::Apache,
-        PartPlace::Page { host, port, path },
+        ComponentKind::Apache,
+        ComponentAddress::Page { host, port, path },
         known,
         main,
     ))
 }
 
 /// gunicorn, by the command line of its first process.
-fn python(files: &mut Files, pid: u32, words: &[&str]) -> Option<Found> {
+fn python(files: &mut Files, pid: u32, words: &[&str]) -> Option<DiscoveredComponent> {
     let parent = files
         .read(&format!("proc/{pid}/stat"))
         .ok()
@@ -203,9 +217,9 @@ fn python(files: &mut Files, pid: u32, words: &[&str]) -> Option<Found> {
     if above.starts_with("gunicorn") {
         return None;
     }
-    let told = gunicorn::command_line(words);
+    let options = gunicorn::command_line(words);
     // It runs in a folder of its own, in which its files are named.
-    let file = told
+    let file = options
         .file
         .clone()
         .unwrap_or_else(|| "gunicorn.conf.py".to_owned());
@@ -217,17 +231,17 @@ fn python(files: &mut Files, pid: u32, words: &[&str]) -> Option<Found> {
     let written = text
         .map(|text| gunicorn::configuration(&text))
         .unwrap_or_default();
-    let told = told.or(written);
-    let bind = told.bind.as_deref().unwrap_or("127.0.0.1:8000");
+    let options = options.or(written);
+    let bind = options.bind.as_deref().unwrap_or("127.0.0.1:8000");
     let bind = bind.split(',').next().unwrap_or(bind);
     let place = match bind.strip_prefix("unix:") {
-        Some(path) => PartPlace::Socket(path.into()),
+        Some(path) => ComponentAddress::Socket(path.into()),
         None if bind.contains(':') => address_of(bind)?,
         None => address_of(&format!("{bind}:8000"))?,
     };
-    let setting = |name, said: Option<(u64, usize)>| {
-        let (value, line) = said?;
-        Some(Setting {
+    let setting = |name, entry: Option<(u64, usize)>| {
+        let (value, line) = entry?;
+        Some(FileSetting {
             name,
             of: String::new(),
             value: value as f64,
@@ -238,24 +252,24 @@ fn python(files: &mut Files, pid: u32, words: &[&str]) -> Option<Found> {
             },
         })
     };
-    let workers = setting("workers", told.workers);
+    let workers = setting("workers", options.workers);
     // Classes that take many connections at once have no threads that could be used up.
-    let has_threads = told
+    let has_threads = options
         .class
         .as_deref()
         .is_none_or(|class| ["sync", "gthread"].contains(&class));
     let threads = if has_threads {
-        setting("threads", told.threads)
+        setting("threads", options.threads)
     } else {
         setting("threads", Some((CONNECTIONS, 0)))
     };
-    let known = Known {
+    let known = ComponentMetadata {
         settings: workers.into_iter().chain(threads).collect(),
         pid: Some(pid),
-        ..Known::default()
+        ..ComponentMetadata::default()
     };
     let source = format!("the command line of pid {pid}");
-    Some(found(PartKind::Gunicorn, place, known, source))
+    Some(found(ComponentKind::Gunicorn, place, known, source))
 }
 
 /// Connections that a worker of an asynchronous class takes when nothing else is said (`worker_connections`).
@@ -272,7 +286,7 @@ fn exporter(files: &mut Files, pid: u32, comm: &str, words: &[&str]) {
         (None, "node_exporter" | "prometheus-node") => "9100",
         (None, _) => "PORT",
     };
-    files.tell(
+    files.announce(
         &format!("exporter {pid}"),
         &format!(
             "{comm} (pid {pid}) shows figures; to have some of them watched, choose them: `watch: {{ auto: true, prometheus: {{ \
@@ -284,7 +298,7 @@ fn exporter(files: &mut Files, pid: u32, comm: &str, words: &[&str]) {
 #[cfg(test)]
 mod tests {
     use super::super::admission::Admission;
-    use super::super::parts;
+    use super::super::discover;
     use super::*;
 
     #[test]
@@ -328,9 +342,13 @@ mod tests {
         put("11/comm", "prometheus-node\n");
         put("11/cmdline", "/usr/bin/prometheus-node-exporter\0");
         let mut files = Files::new(root.path().to_owned());
-        let mut found = parts(&mut files, Vec::new(), true, &mut |_, _, _| Admission::Ask).asked;
+        let mut found =
+            discover(&mut files, Vec::new(), true, &mut |_, _, _| Admission::Now).watched;
         found.sort_by(|a, b| a.0.cmp(&b.0));
-        let shown: Vec<String> = found.iter().map(|(part, _)| part.to_string()).collect();
+        let shown: Vec<String> = found
+            .iter()
+            .map(|(component, _)| component.to_string())
+            .collect();
         assert_eq!(
             shown,
             [
@@ -341,7 +359,13 @@ mod tests {
         );
         let settings = found.iter().flat_map(|(_, known)| &known.settings);
         let settings: Vec<_> = settings
-            .map(|one| (one.name, one.value.to_string(), one.file.as_str()))
+            .map(|setting| {
+                (
+                    setting.name,
+                    setting.value.to_string(),
+                    setting.file.as_str(),
+                )
+            })
             .collect();
         let right = [
             (

@@ -8,16 +8,16 @@ const INCLUDED_MAX: usize = 256;
 /// The text of a file as the process sees it. Why there is none is told, unless it is only not there or not to be read.
 pub(crate) fn text_for(files: &mut Files, pid: u32, path: &str) -> Option<String> {
     let read = files.text_of(pid, path);
-    or_tell(files, pid, path, read)
+    or_announce(files, pid, path, read)
 }
 
 /// The same of a file that is named relative to the folder in which the process runs.
 pub(crate) fn text_beside(files: &mut Files, pid: u32, path: &str) -> Option<String> {
     let read = files.text_beside(pid, path);
-    or_tell(files, pid, path, read)
+    or_announce(files, pid, path, read)
 }
 
-fn or_tell<T>(
+fn or_announce<T>(
     files: &mut Files,
     pid: u32,
     path: &str,
@@ -28,7 +28,7 @@ fn or_tell<T>(
         Err(error) => {
             if !error.is_plain() {
                 // Of a thousand files that a process names, one stands for all of the same kind.
-                files.tell(
+                files.announce(
                     &format!("not read {pid} {error}"),
                     &format!("{path}, which pid {pid} names, was not read: {error}"),
                 );
@@ -49,11 +49,11 @@ pub(crate) fn texts_for(files: &mut Files, pid: u32, pattern: &str) -> Vec<(Stri
             .collect();
     }
     let names = files.names_of(pid, folder);
-    let mut found = or_tell(files, pid, folder, names).unwrap_or_default();
+    let mut found = or_announce(files, pid, folder, names).unwrap_or_default();
     found.retain(|have| matches(name.as_bytes(), have.as_bytes()));
     found.sort_unstable();
     if found.len() > INCLUDED_MAX {
-        files.tell(
+        files.announce(
             &format!("many files {pid}"),
             &format!(
                 "{pattern}, which pid {pid} names, stands for {} files: the first {INCLUDED_MAX} are read",
@@ -81,7 +81,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
                 star = Some((at, from));
                 at += 1;
             }
-            Some(&one) if one == b'?' || one == name[from] => {
+            Some(&byte) if byte == b'?' || byte == name[from] => {
                 at += 1;
                 from += 1;
             }
@@ -96,7 +96,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
             },
         }
     }
-    pattern[at..].iter().all(|&one| one == b'*')
+    pattern[at..].iter().all(|&byte| byte == b'*')
 }
 
 #[cfg(test)]

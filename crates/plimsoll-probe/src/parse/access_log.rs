@@ -17,7 +17,7 @@ const LEN_MAX: usize = 8192;
 
 /// What a line tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct AccessLogLine {
     /// Status of the answer.
     pub status: Option<u16>,
     /// Times by phase, s. Of several upstreams, the longest.
@@ -25,7 +25,7 @@ pub struct Line {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
+enum AccessLogField {
     Status,
     Time(usize),
     Other,
@@ -33,32 +33,32 @@ enum Field {
 
 /// How lines are made: text, then what stands before the next text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Format {
+pub struct AccessLogLayout {
     begin: String,
     /// Fields, each with the text behind it.
-    fields: Vec<(Field, String)>,
+    fields: Vec<(AccessLogField, String)>,
 }
 
-impl Format {
+impl AccessLogLayout {
     /// Of a format as nginx' configuration has it, its words joined.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let text = text.get(..LEN_MAX).unwrap_or(text);
         let mut pieces = text.split('$');
         let begin = pieces.next().unwrap_or_default().to_owned();
-        let mut fields: Vec<(Field, String)> = Vec::new();
+        let mut fields: Vec<(AccessLogField, String)> = Vec::new();
         for piece in pieces {
             let (name, behind) = variable(piece);
             let field = if name == "status" {
-                Field::Status
+                AccessLogField::Status
             } else {
                 let time = VARIABLES.iter().position(|known| *known == name);
-                time.map_or(Field::Other, Field::Time)
+                time.map_or(AccessLogField::Other, AccessLogField::Time)
             };
             match fields.last_mut() {
                 // Where no text is between two, nobody can tell them apart.
                 Some((last, between)) if between.is_empty() => {
-                    *last = Field::Other;
+                    *last = AccessLogField::Other;
                     behind.clone_into(between);
                 }
                 _ => fields.push((field, behind.to_owned())),
@@ -71,14 +71,14 @@ impl Format {
     #[must_use]
     pub fn has_times(&self) -> bool {
         let mut fields = self.fields.iter();
-        fields.any(|(field, _)| matches!(field, Field::Time(_)))
+        fields.any(|(field, _)| matches!(field, AccessLogField::Time(_)))
     }
 
     /// What a line tells; `None` when it was written in another format.
     #[must_use]
-    pub fn line(&self, line: &str) -> Option<Line> {
+    pub fn line(&self, line: &str) -> Option<AccessLogLine> {
         let mut rest = line.strip_prefix(self.begin.as_str())?;
-        let mut told = Line::default();
+        let mut parsed = AccessLogLine::default();
         for (field, behind) in &self.fields {
             let end = if behind.is_empty() {
                 rest.len()
@@ -88,15 +88,15 @@ impl Format {
             let value = &rest[..end];
             rest = &rest[end + behind.len()..];
             match field {
-                Field::Status => told.status = value.parse().ok(),
-                Field::Time(phase) => {
+                AccessLogField::Status => parsed.status = value.parse().ok(),
+                AccessLogField::Time(phase) => {
                     let longest = value.split([',', ':']).filter_map(seconds);
-                    told.times[*phase] = longest.reduce(f64::max);
+                    parsed.times[*phase] = longest.reduce(f64::max);
                 }
-                Field::Other => {}
+                AccessLogField::Other => {}
             }
         }
-        Some(told)
+        Some(parsed)
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn lines_as_the_format_says() {
-        let format = Format::new(
+        let format = AccessLogLayout::new(
             "$remote_addr [$time_local] \"$request\" ${status} $request_time c=$upstream_connect_time \
              h=$upstream_header_time r=$upstream_response_time$pipe",
         );
@@ -134,13 +134,13 @@ mod tests {
         let line = format.line(
             "::1 [23/Nov/2026:10:00:00 +0000] \"GET /a HTTP/1.1\" 502 0.310 c=0.001, - h=-, 0.300 r=0.000 : 0.309.",
         );
-        let right = Line {
+        let right = AccessLogLine {
             status: Some(502),
             times: [Some(0.31), Some(0.001), Some(0.3), None],
         };
         assert_eq!(line, Some(right));
         assert_eq!(format.line("something else"), None);
-        let own = Format::new(COMBINED);
+        let own = AccessLogLayout::new(COMBINED);
         assert!(!own.has_times());
         let line = "1.2.3.4 - - [x] \"GET / HTTP/1.1\" 200 612 \"-\" \"curl\"";
         assert_eq!(own.line(line).unwrap().status, Some(200));
@@ -148,20 +148,21 @@ mod tests {
 
     #[test]
     fn json_is_a_format_like_any_other() {
-        let format =
-            Format::new("{\"time\":$request_time,\"up\":\"$upstream_header_time\",\"s\":$status}");
-        let told = format
+        let format = AccessLogLayout::new(
+            "{\"time\":$request_time,\"up\":\"$upstream_header_time\",\"s\":$status}",
+        );
+        let parsed = format
             .line("{\"time\":0.020,\"up\":\"-\",\"s\":404}")
             .unwrap();
-        assert_eq!(told.times, [Some(0.02), None, None, None]);
-        assert_eq!(told.status, Some(404));
+        assert_eq!(parsed.times, [Some(0.02), None, None, None]);
+        assert_eq!(parsed.status, Some(404));
     }
 
     proptest! {
         #[test]
         fn nothing_is_too_strange(format in ".{0,80}", line in ".{0,200}") {
-            let _ = Format::new(&format).line(&line);
-            let _ = Format::new(&format!("$status{format}$request_time")).line(&line);
+            let _ = AccessLogLayout::new(&format).line(&line);
+            let _ = AccessLogLayout::new(&format!("$status{format}$request_time")).line(&line);
         }
     }
 }

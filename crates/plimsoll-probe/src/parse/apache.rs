@@ -13,7 +13,7 @@ pub fn status(text: &str) -> Option<BTreeMap<&str, &str>> {
 
 /// A word of the configuration, and where it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct ApacheDirective {
     /// What is written behind the word.
     pub value: String,
     /// File.
@@ -24,9 +24,9 @@ pub struct Written {
 
 /// What a configuration says, as far as it is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Configuration {
+pub struct ApacheConfig {
     /// `MaxRequestWorkers`; the last one holds.
-    pub workers_max: Option<Written>,
+    pub workers_max: Option<ApacheDirective>,
     /// Where it listens, in the order of the files.
     pub listen: Vec<String>,
     /// Paths of the status page.
@@ -43,8 +43,8 @@ pub fn configuration(
     file: &str,
     text: &str,
     include: &mut impl FnMut(&str) -> Vec<(String, String)>,
-) -> Configuration {
-    let mut read = Configuration::default();
+) -> ApacheConfig {
+    let mut read = ApacheConfig::default();
     let mut files = 0;
     let mut include = |pattern: &str| {
         let mut found = if files < FILES_MAX {
@@ -61,7 +61,7 @@ pub fn configuration(
 }
 
 fn read_into(
-    read: &mut Configuration,
+    read: &mut ApacheConfig,
     file: &str,
     text: &str,
     include: &mut impl FnMut(&str) -> Vec<(String, String)>,
@@ -80,7 +80,7 @@ fn read_into(
             .trim_matches('"');
         match word.as_str() {
             "maxrequestworkers" | "maxclients" => {
-                read.workers_max = Some(Written {
+                read.workers_max = Some(ApacheDirective {
                     value: value.to_owned(),
                     file: file.to_owned(),
                     line: index + 1,
@@ -131,7 +131,7 @@ mod tests {
                 .into_iter()
                 .collect()
         });
-        let right = Written {
+        let right = ApacheDirective {
             value: "4".to_owned(),
             file: "/etc/a".to_owned(),
             line: 4,

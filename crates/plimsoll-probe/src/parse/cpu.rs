@@ -21,12 +21,12 @@ const STEAL: usize = 7;
 
 /// CPU time since boot, in clock ticks. Guests' time is part of user time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
+pub struct CpuTimes {
     /// Ticks, in the order of [`MODES`].
     pub by_mode: [u64; 8],
 }
 
-impl Times {
+impl CpuTimes {
     /// All ticks.
     pub fn total(self) -> u64 {
         self.by_mode
@@ -60,24 +60,24 @@ impl Times {
 
 /// What `/proc/stat` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stat {
+pub struct CpuCounters {
     /// Of all CPUs together.
-    pub all: Times,
+    pub all: CpuTimes,
     /// Number and times of each CPU.
-    pub each: Vec<(u32, Times)>,
+    pub each: Vec<(u32, CpuTimes)>,
     /// Processes and threads created since boot.
     pub processes_created: u64,
 }
 
 /// Parses `/proc/stat`.
-pub fn stat(text: &str) -> Stat {
-    let mut stat = Stat::default();
+pub fn stat(text: &str) -> CpuCounters {
+    let mut stat = CpuCounters::default();
     for line in text.lines() {
         let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
         if name == "processes" {
             stat.processes_created = rest.trim().parse().unwrap_or(0);
         } else if let Some(number) = name.strip_prefix("cpu") {
-            let mut times = Times::default();
+            let mut times = CpuTimes::default();
             for (ticks, word) in times.by_mode.iter_mut().zip(rest.split_whitespace()) {
                 *ticks = word.parse().unwrap_or(0);
             }
@@ -93,7 +93,7 @@ pub fn stat(text: &str) -> Stat {
 
 /// What `/proc/loadavg` says.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Load {
+pub struct LoadAverage {
     /// Load average over one minute.
     pub one_minute: f64,
     /// Threads that run or want to.
@@ -101,11 +101,11 @@ pub struct Load {
 }
 
 /// Parses `/proc/loadavg`.
-pub fn loadavg(text: &str) -> Load {
+pub fn loadavg(text: &str) -> LoadAverage {
     let words: Vec<&str> = text.split_whitespace().collect();
     let one_minute = words.first().and_then(|word| word.parse().ok());
     let running = words.get(3).and_then(|word| word.split('/').next());
-    Load {
+    LoadAverage {
         one_minute: one_minute.unwrap_or(0.0),
         running: running.and_then(|word| word.parse().ok()).unwrap_or(0),
     }

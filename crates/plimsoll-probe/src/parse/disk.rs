@@ -7,7 +7,7 @@ pub const SECTOR_LEN: u64 = 512;
 
 /// One device, counted since boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Disk {
+pub struct DiskStats {
     /// Name, such as `nvme0n1`.
     pub name: String,
     /// Reads completed.
@@ -31,11 +31,11 @@ pub struct Disk {
 }
 
 /// Parses `/proc/diskstats`. Devices that never did anything, loop and RAM devices are left out.
-pub fn diskstats(text: &str) -> Vec<Disk> {
+pub fn diskstats(text: &str) -> Vec<DiskStats> {
     text.lines().filter_map(disk).collect()
 }
 
-fn disk(line: &str) -> Option<Disk> {
+fn disk(line: &str) -> Option<DiskStats> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let name = *words.get(2)?;
     if ["loop", "ram", "zram"]
@@ -44,7 +44,7 @@ fn disk(line: &str) -> Option<Disk> {
     {
         return None;
     }
-    let disk = Disk {
+    let disk = DiskStats {
         name: name.to_owned(),
         reads: number_at(&words, 3),
         sectors_read: number_at(&words, 5),

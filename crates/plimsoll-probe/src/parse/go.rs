@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::prometheus::{Page, page};
+use super::prometheus::{ParsedExposition, page};
 
 /// Bounds of the histogram of the scheduler; Go's own has about 160.
 const BUCKETS_MAX: usize = 1024;
 
 /// What is told; totals since the program's start.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Go {
+pub struct GoStats {
     /// When it was started, s since 1970, where that is told.
     pub started: Option<f64>,
     /// Collections.
@@ -34,7 +34,7 @@ pub struct Go {
 }
 
 /// Reads either; `None` when nothing in it is of a program in Go.
-pub fn go(text: &str) -> Option<Go> {
+pub fn go(text: &str) -> Option<GoStats> {
     if text.trim_start().starts_with('{') {
         expvar(text)
     } else {
@@ -108,20 +108,20 @@ fn own_frame(line: &str) -> Option<String> {
     (!is_standard && function != "main.main").then(|| format!("{function} ({file})"))
 }
 
-fn expvar(text: &str) -> Option<Go> {
+fn expvar(text: &str) -> Option<GoStats> {
     let json: Value = serde_json::from_str(text).ok()?;
     let memory = json.get("memstats")?;
     let number = |name: &str| memory.get(name).and_then(Value::as_f64);
-    Some(Go {
+    Some(GoStats {
         collections: Some(memory.get("NumGC")?.as_u64()?),
         last_collection: number("LastGC").map(|ns| ns / 1e9),
         share_since_start: number("GCCPUFraction"),
         heap: number("HeapAlloc"),
-        ..Go::default()
+        ..GoStats::default()
     })
 }
 
-fn figures(page: &Page) -> Option<Go> {
+fn figures(page: &ParsedExposition) -> Option<GoStats> {
     let value = |name: &str| {
         let sample = page.samples.iter().find(|sample| sample.name == name)?;
         Some(sample.value)
@@ -140,7 +140,7 @@ fn figures(page: &Page) -> Option<Go> {
         .take(BUCKETS_MAX)
         .collect();
     delays.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let go = Go {
+    let go = GoStats {
         started: value("process_start_time_seconds"),
         collections: value("go_gc_duration_seconds_count")
             .or(value("go_gc_cycles_total_gc_cycles_total"))
@@ -154,8 +154,8 @@ fn figures(page: &Page) -> Option<Go> {
         threads_max: value("go_sched_gomaxprocs_threads"),
         delays,
     };
-    let tells = go.collections.is_some() || go.cpu.is_some() || go.goroutines.is_some();
-    tells.then_some(go)
+    let has_data = go.collections.is_some() || go.cpu.is_some() || go.goroutines.is_some();
+    has_data.then_some(go)
 }
 
 #[expect(

@@ -2,7 +2,7 @@
 
 /// What it was told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct GunicornOptions {
     /// Where it listens.
     pub bind: Option<String>,
     /// Workers, and the line where that is written in its file.
@@ -20,8 +20,8 @@ pub struct Told {
 }
 
 /// Reads a command line, by words.
-pub fn command_line(words: &[&str]) -> Told {
-    let said = |short: &str, long: &str| -> Option<String> {
+pub fn command_line(words: &[&str]) -> GunicornOptions {
+    let argument = |short: &str, long: &str| -> Option<String> {
         let mut words = words.iter();
         while let Some(word) = words.next() {
             if *word == short || *word == long {
@@ -37,21 +37,21 @@ pub fn command_line(words: &[&str]) -> Told {
         }
         None
     };
-    let number = |short: &str, long: &str| Some((said(short, long)?.parse().ok()?, 0));
-    Told {
-        bind: said("-b", "--bind"),
+    let number = |short: &str, long: &str| Some((argument(short, long)?.parse().ok()?, 0));
+    GunicornOptions {
+        bind: argument("-b", "--bind"),
         workers: number("-w", "--workers"),
         threads: number("--threads", "--threads"),
         timeout: number("-t", "--timeout"),
         keepalive: number("--keep-alive", "--keep-alive"),
-        class: said("-k", "--worker-class"),
-        file: said("-c", "--config").map(|file| file.trim_start_matches("file:").to_owned()),
+        class: argument("-k", "--worker-class"),
+        file: argument("-c", "--config").map(|file| file.trim_start_matches("file:").to_owned()),
     }
 }
 
 /// Reads a configuration, which is a program: its lines of the form `name = value` are read, and nothing is executed.
-pub fn configuration(text: &str) -> Told {
-    let mut told = Told::default();
+pub fn configuration(text: &str) -> GunicornOptions {
+    let mut options = GunicornOptions::default();
     for (index, line) in text.lines().enumerate() {
         let Some((name, value)) = line.split_once('=') else {
             continue;
@@ -60,19 +60,19 @@ pub fn configuration(text: &str) -> Told {
         let text = || value.trim_matches(['"', '\'', '[', ']']).to_owned();
         let number = || Some((value.parse().ok()?, index + 1));
         match name.trim_end() {
-            "bind" => told.bind = Some(text()),
-            "workers" => told.workers = number(),
-            "threads" => told.threads = number(),
-            "timeout" => told.timeout = number(),
-            "keepalive" => told.keepalive = number(),
-            "worker_class" => told.class = Some(text()),
+            "bind" => options.bind = Some(text()),
+            "workers" => options.workers = number(),
+            "threads" => options.threads = number(),
+            "timeout" => options.timeout = number(),
+            "keepalive" => options.keepalive = number(),
+            "worker_class" => options.class = Some(text()),
             _ => {}
         }
     }
-    told
+    options
 }
 
-impl Told {
+impl GunicornOptions {
     /// What is said here, and where nothing is, what is said there.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
@@ -107,12 +107,12 @@ mod tests {
             "-cg.py",
             "app:app",
         ];
-        let told = command_line(&words);
+        let options = command_line(&words);
         let file = configuration(
             "import os\nbind = \"unix:/run/g.sock\"\nworkers = 3  # three\nworkers=os.cpu_count()\nworker_class = 'gthread'\n",
         );
         assert_eq!(file.workers, None);
-        let both = told.or(file);
+        let both = options.or(file);
         assert_eq!(both.bind.as_deref(), Some("127.0.0.1:8000"));
         assert_eq!((both.workers, both.threads), (Some((2, 0)), Some((4, 0))));
         assert_eq!(

@@ -18,7 +18,7 @@ pub enum RowKind {
 
 /// A row of the CSV; what it does not say is `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct HaproxyRow {
     /// Name of the frontend or backend.
     pub proxy: String,
     /// Name of the server; FRONTEND or BACKEND for the proxy as a whole.
@@ -66,7 +66,7 @@ pub fn value<'a>(info: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// The rows of the CSV, at most 256; listeners are left out.
-pub fn rows(text: &str) -> Vec<Row> {
+pub fn rows(text: &str) -> Vec<HaproxyRow> {
     let mut reader = csv::ReaderBuilder::new()
         .flexible(true)
         .from_reader(text.as_bytes());
@@ -83,7 +83,7 @@ pub fn rows(text: &str) -> Vec<Row> {
     ];
     let columns = names.map(column);
     let (proxy, server, kind) = (column("pxname"), column("svname"), column("type"));
-    let row = |record: csv::StringRecord| -> Option<Row> {
+    let row = |record: csv::StringRecord| -> Option<HaproxyRow> {
         let text = |column: Option<usize>| record.get(column?);
         let kind = match text(kind)? {
             "0" => RowKind::Frontend,
@@ -92,7 +92,7 @@ pub fn rows(text: &str) -> Vec<Row> {
             _ => return None,
         };
         let value = |index: usize| text(columns[index])?.parse().ok();
-        Some(Row {
+        Some(HaproxyRow {
             proxy: text(proxy)?.to_owned(),
             server: text(server)?.to_owned(),
             kind,

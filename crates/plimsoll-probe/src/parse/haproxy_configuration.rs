@@ -13,7 +13,7 @@ pub struct Limit {
 
 /// What a configuration says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Configuration {
+pub struct HaproxyConfig {
     /// Addresses behind `stats socket`, as written.
     pub sockets: Vec<String>,
     /// Every `maxconn`.
@@ -21,7 +21,7 @@ pub struct Configuration {
 }
 
 /// Reads one file.
-pub fn read(text: &str) -> Configuration {
+pub fn read(text: &str) -> HaproxyConfig {
     const SECTIONS: [&str; 16] = [
         "global",
         "defaults",
@@ -40,7 +40,7 @@ pub fn read(text: &str) -> Configuration {
         "log-forward",
         "crt-store",
     ];
-    let mut configuration = Configuration::default();
+    let mut configuration = HaproxyConfig::default();
     let (mut section, mut name) = ("", "");
     for (line, content) in (1..).zip(text.lines()) {
         let content = content

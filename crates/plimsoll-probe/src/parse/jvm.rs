@@ -13,7 +13,7 @@ const POOLS_MAX: usize = 16;
 
 /// A collector's totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Collector {
+pub struct GarbageCollector {
     /// What it collects: young, full, concurrent.
     pub kind: &'static str,
     /// Collections.
@@ -28,7 +28,7 @@ pub struct Collector {
 
 /// A pool of threads that carry out requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pool {
+pub struct JvmThreadPool {
     /// Its name.
     pub name: String,
     /// Threads that are used.
@@ -52,11 +52,11 @@ pub struct Connections {
 
 /// What is told.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Jvm {
+pub struct JvmStats {
     /// When it began.
     pub started: String,
     /// Its collectors.
-    pub collectors: Vec<Collector>,
+    pub collectors: Vec<GarbageCollector>,
     /// Length of a tick, s.
     pub tick_s: f64,
     /// Time that all threads stood still, ticks.
@@ -72,13 +72,13 @@ pub struct Jvm {
     /// What its command line says of the largest heap, bytes.
     pub heap_max: Option<u64>,
     /// Pools of threads.
-    pub pools: Vec<Pool>,
+    pub pools: Vec<JvmThreadPool>,
     /// Pools of connections.
     pub connections: Vec<Connections>,
 }
 
 /// What a file of counters tells; `None` when it is that of no JVM.
-pub fn of_counters(counters: &Counters) -> Option<Jvm> {
+pub fn of_counters(counters: &Counters) -> Option<JvmStats> {
     let number = |name: &str| counters.numbers.get(name).copied();
     let frequency = number("sun.os.hrt.frequency").filter(|&ticks| ticks > 0)?;
     let collectors = (0..COLLECTORS_MAX).filter_map(|index| {
@@ -87,7 +87,7 @@ pub fn of_counters(counters: &Counters) -> Option<Jvm> {
         let last = number(&own("lastExitTime"))
             .zip(number(&own("lastEntryTime")))
             .map_or(0, |(exit, entry)| exit.saturating_sub(entry));
-        Some(Collector {
+        Some(GarbageCollector {
             kind: kind(name),
             count: number(&own("invocations"))?,
             time: number(&own("time"))?,
@@ -97,7 +97,7 @@ pub fn of_counters(counters: &Counters) -> Option<Jvm> {
     });
     let began = number("sun.rt.createVmBeginTime").unwrap_or_default();
     let arguments = counters.texts.get("java.rt.vmArgs");
-    Some(Jvm {
+    Some(JvmStats {
         started: began.to_string(),
         collectors: collectors.collect(),
         tick_s: 1.0 / frequency as f64,
@@ -158,7 +158,7 @@ pub const JOLOKIA: [&str; 8] = [
 
 /// What Jolokia's answers tell, one of each question and in their order; `None` when the first is none. Those that say
 /// that there is no such bean are passed over.
-pub fn of_jolokia(answers: &[String]) -> Option<Jvm> {
+pub fn of_jolokia(answers: &[String]) -> Option<JvmStats> {
     let values: Vec<Value> = answers
         .iter()
         .map(|answer| {
@@ -167,11 +167,11 @@ pub fn of_jolokia(answers: &[String]) -> Option<Jvm> {
         })
         .collect();
     let value = |index: usize| values.get(index).unwrap_or(&Value::Null);
-    let mut jvm = Jvm {
+    let mut jvm = JvmStats {
         started: value(0).as_u64()?.to_string(),
         tick_s: 1e-3,
         threads: value(3).as_u64(),
-        ..Jvm::default()
+        ..JvmStats::default()
     };
     for (name, bean) in beans(value(1)) {
         let total = |what: &str| bean.get(what).and_then(Value::as_u64);
@@ -181,7 +181,7 @@ pub fn of_jolokia(answers: &[String]) -> Option<Jvm> {
             total("CollectionTime"),
             name.contains("Cycles"),
         ) {
-            jvm.collectors.push(Collector {
+            jvm.collectors.push(GarbageCollector {
                 kind: kind(name),
                 count,
                 time,
@@ -201,10 +201,10 @@ pub fn of_jolokia(answers: &[String]) -> Option<Jvm> {
         let number = |what: &str| bean.get(what).and_then(Value::as_u64);
         let own = name
             .split([',', ':'])
-            .find_map(|part| part.strip_prefix("name=").or(part.strip_prefix("id=")))
+            .find_map(|field| field.strip_prefix("name=").or(field.strip_prefix("id=")))
             .unwrap_or(name);
         let busy = number("currentThreadsBusy").or(number("busyThreads"));
-        jvm.pools.extend(busy.map(|busy| Pool {
+        jvm.pools.extend(busy.map(|busy| JvmThreadPool {
             name: own.trim_matches('"').to_owned(),
             busy,
             limit: number("maxThreads"),
@@ -240,7 +240,7 @@ fn tomcat(name: &str, bean: &Value) -> Connections {
     let number = |what: &str| bean.get(what).and_then(Value::as_u64);
     let own = name
         .split([',', ':'])
-        .find_map(|part| part.strip_prefix("name="));
+        .find_map(|field| field.strip_prefix("name="));
     Connections {
         name: own.unwrap_or(name).trim_matches('"').to_owned(),
         used: number("Active"),
@@ -289,7 +289,7 @@ mod tests {
         let shown: Vec<_> = jvm
             .collectors
             .iter()
-            .map(|one| (one.kind, one.count, one.time, one.last))
+            .map(|gc| (gc.kind, gc.count, gc.time, gc.last))
             .collect();
         assert_eq!(
             shown,
@@ -351,18 +351,14 @@ mod tests {
     fn answers_of_jolokia() {
         let jvm = of_jolokia(&answers()).unwrap();
         assert_eq!(jvm.started, "1732300000000");
-        let mut times: Vec<_> = jvm
-            .collectors
-            .iter()
-            .map(|one| (one.kind, one.time))
-            .collect();
+        let mut times: Vec<_> = jvm.collectors.iter().map(|gc| (gc.kind, gc.time)).collect();
         times.sort_unstable();
         assert_eq!(times, [("full", 200), ("young", 80)]);
         assert_eq!(
             (jvm.old_used, jvm.old_after, jvm.old_limit, jvm.threads),
             (Some(50), Some(40), Some(100), Some(31))
         );
-        let pool = Pool {
+        let pool = JvmThreadPool {
             name: "http-nio-8080".to_owned(),
             busy: 10,
             limit: Some(10),

@@ -2,7 +2,7 @@
 
 /// A failure that a line tells.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Failure {
+pub struct LoggedFailure {
     /// Its class: one of [`NGINX_CLASSES`], or HAProxy's first two letters of how a session ended.
     pub class: String,
     /// The upstream, the server or the zone of a limit that it is about; empty where the line names none.
@@ -39,15 +39,17 @@ pub const PHP_CLASSES: [&str; 1] = ["slow"];
 const PLACE_LEN_MAX: usize = 160;
 
 /// What a line of nginx' error log tells.
-pub fn nginx(line: &str) -> Option<Failure> {
+pub fn nginx(line: &str) -> Option<LoggedFailure> {
     // What stands behind the client's address, clients have written in part.
-    let (said, about) = line.split_once(", client: ").unwrap_or((line, line));
-    if NGINX_NO_FAILURES.iter().any(|text| said.contains(text)) {
+    let (message, about) = line.split_once(", client: ").unwrap_or((line, line));
+    if NGINX_NO_FAILURES.iter().any(|text| message.contains(text)) {
         return None;
     }
-    let (_, class) = NGINX_CLASSES.iter().find(|(text, _)| said.contains(text))?;
-    if let Some((_, zone)) = said.split_once("by zone \"") {
-        return Some(Failure {
+    let (_, class) = NGINX_CLASSES
+        .iter()
+        .find(|(text, _)| message.contains(text))?;
+    if let Some((_, zone)) = message.split_once("by zone \"") {
+        return Some(LoggedFailure {
             class: (*class).to_owned(),
             of: format!("zone {}", zone.split('"').next().unwrap_or_default()),
         });
@@ -68,14 +70,14 @@ pub fn nginx(line: &str) -> Option<Failure> {
         }
         _ => "",
     };
-    Some(Failure {
+    Some(LoggedFailure {
         class: (*class).to_owned(),
         of: upstream.to_owned(),
     })
 }
 
 /// What a line of HAProxy's HTTP log tells; `None` when it went well or is no such line.
-pub fn haproxy(line: &str) -> Option<Failure> {
+pub fn haproxy(line: &str) -> Option<LoggedFailure> {
     let words: Vec<&str> = line.split_whitespace().collect();
     // The times of a request, `TR/Tw/Tc/Tr/Ta`, stand behind the server and before status and length.
     let is_times = |word: &&str| {
@@ -89,7 +91,7 @@ pub fn haproxy(line: &str) -> Option<Failure> {
     // Status, length, two cookies, and how it ended.
     let end = words.get(at + 5)?;
     let class = end.get(..2)?;
-    HAPROXY_CLASSES.contains(&class).then(|| Failure {
+    HAPROXY_CLASSES.contains(&class).then(|| LoggedFailure {
         class: class.to_owned(),
         of: (*server).to_owned(),
     })
@@ -97,12 +99,12 @@ pub fn haproxy(line: &str) -> Option<Failure> {
 
 /// What a line of PHP-FPM's slow log tells with the line before it: the innermost call of a request that took too long
 /// stands behind the script's name, `[0x00007f2c] sleep() /srv/www/index.php:3`.
-pub fn php_slow(before: &str, line: &str) -> Option<Failure> {
+pub fn php_slow(before: &str, line: &str) -> Option<LoggedFailure> {
     if !before.starts_with("script_filename = ") {
         return None;
     }
     let (_, call) = line.strip_prefix("[0x")?.split_once("] ")?;
-    Some(Failure {
+    Some(LoggedFailure {
         class: PHP_CLASSES[0].to_owned(),
         of: call.chars().take(PLACE_LEN_MAX).collect(),
     })
@@ -114,8 +116,8 @@ mod tests {
 
     use super::*;
 
-    fn failure(class: &str, of: &str) -> Failure {
-        Failure {
+    fn failure(class: &str, of: &str) -> LoggedFailure {
+        LoggedFailure {
             class: class.to_owned(),
             of: of.to_owned(),
         }

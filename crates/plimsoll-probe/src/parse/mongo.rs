@@ -12,7 +12,7 @@ const VALUES_MAX: usize = 8192;
 
 /// A value that is looked at; others are passed over.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum BsonValue {
     /// A number, a moment in milliseconds, or 1 for true.
     Number(f64),
     /// A text.
@@ -22,11 +22,11 @@ pub enum Value {
 }
 
 /// Values by name; those of documents in it behind a point, `globalLock.currentQueue.total`.
-pub type Document = BTreeMap<String, Value>;
+pub type Document = BTreeMap<String, BsonValue>;
 
 /// A value that is said.
 #[derive(Clone, Copy, Debug)]
-pub enum Said<'a> {
+pub enum BsonArgument<'a> {
     /// A number.
     Number(i32),
     /// A text.
@@ -36,23 +36,23 @@ pub enum Said<'a> {
 }
 
 /// A message that carries out a command: its name with what it wants first.
-pub fn command(id: u32, words: &[(&str, Said<'_>)]) -> Vec<u8> {
+pub fn command(id: u32, words: &[(&str, BsonArgument<'_>)]) -> Vec<u8> {
     let mut values = Vec::new();
-    for (name, said) in words {
-        let kind = match said {
-            Said::Number(_) => 0x10,
-            Said::Text(_) => 0x02,
-            Said::Bytes(_) => 0x05,
+    for (name, argument) in words {
+        let kind = match argument {
+            BsonArgument::Number(_) => 0x10,
+            BsonArgument::Text(_) => 0x02,
+            BsonArgument::Bytes(_) => 0x05,
         };
         values.push(kind);
         values.extend(name.bytes().chain([0]));
-        match said {
-            Said::Number(number) => values.extend(number.to_le_bytes()),
-            Said::Text(text) => {
+        match argument {
+            BsonArgument::Number(number) => values.extend(number.to_le_bytes()),
+            BsonArgument::Text(text) => {
                 values.extend(word(text.len() + 1));
                 values.extend(text.bytes().chain([0]));
             }
-            Said::Bytes(bytes) => {
+            BsonArgument::Bytes(bytes) => {
                 values.extend(word(bytes.len()));
                 values.push(0);
                 values.extend(*bytes);
@@ -139,22 +139,22 @@ fn len_of(kind: u8, value: &[u8]) -> Option<usize> {
     }
 }
 
-fn plain(kind: u8, own: &[u8]) -> Option<Value> {
+fn plain(kind: u8, own: &[u8]) -> Option<BsonValue> {
     Some(match kind {
-        0x01 => Value::Number(f64::from_le_bytes(*own.first_chunk()?)).finite()?,
-        0x09 | 0x12 => Value::Number(i64::from_le_bytes(*own.first_chunk()?) as f64),
-        0x10 => Value::Number(f64::from(i32::from_le_bytes(*own.first_chunk()?))),
-        0x08 => Value::Number(f64::from(*own.first()?)),
+        0x01 => BsonValue::Number(f64::from_le_bytes(*own.first_chunk()?)).finite()?,
+        0x09 | 0x12 => BsonValue::Number(i64::from_le_bytes(*own.first_chunk()?) as f64),
+        0x10 => BsonValue::Number(f64::from(i32::from_le_bytes(*own.first_chunk()?))),
+        0x08 => BsonValue::Number(f64::from(*own.first()?)),
         0x02 => {
             let text = own.get(4..own.len().checked_sub(1)?)?;
-            Value::Text(String::from_utf8_lossy(text).into_owned())
+            BsonValue::Text(String::from_utf8_lossy(text).into_owned())
         }
-        0x05 => Value::Bytes(own.get(5..)?.to_vec()),
+        0x05 => BsonValue::Bytes(own.get(5..)?.to_vec()),
         _ => return None,
     })
 }
 
-impl Value {
+impl BsonValue {
     fn finite(self) -> Option<Self> {
         match self {
             Self::Number(number) if !number.is_finite() => None,
@@ -172,7 +172,7 @@ fn number_at(bytes: &[u8], at: usize) -> Option<usize> {
 /// The number of a name.
 pub fn number(document: &Document, name: &str) -> Option<f64> {
     match document.get(name)? {
-        Value::Number(number) => Some(*number),
+        BsonValue::Number(number) => Some(*number),
         _ => None,
     }
 }
@@ -220,20 +220,23 @@ pub(crate) mod tests {
 
     #[test]
     fn what_is_said_is_understood() {
-        let said = command(
+        let message = command(
             1,
             &[
-                ("saslStart", Said::Number(1)),
-                ("mechanism", Said::Text("SCRAM-SHA-256")),
-                ("payload", Said::Bytes(b"n,,")),
-                ("$db", Said::Text("admin")),
+                ("saslStart", BsonArgument::Number(1)),
+                ("mechanism", BsonArgument::Text("SCRAM-SHA-256")),
+                ("payload", BsonArgument::Bytes(b"n,,")),
+                ("$db", BsonArgument::Text("admin")),
             ],
         );
-        assert_eq!(message_len(&said), Some(said.len()));
-        let read = answer(&said).unwrap();
+        assert_eq!(message_len(&message), Some(message.len()));
+        let read = answer(&message).unwrap();
         assert_eq!(number(&read, "saslStart"), Some(1.0));
-        assert_eq!(read["mechanism"], Value::Text("SCRAM-SHA-256".to_owned()));
-        assert_eq!(read["payload"], Value::Bytes(b"n,,".to_vec()));
+        assert_eq!(
+            read["mechanism"],
+            BsonValue::Text("SCRAM-SHA-256".to_owned())
+        );
+        assert_eq!(read["payload"], BsonValue::Bytes(b"n,,".to_vec()));
         assert_eq!(read.len(), 4);
     }
 
@@ -250,7 +253,7 @@ pub(crate) mod tests {
         let read = answer(&message(&whole)).unwrap();
         assert_eq!(
             read.into_iter().collect::<Vec<_>>(),
-            [("c".to_owned(), Value::Number(5.0))]
+            [("c".to_owned(), BsonValue::Number(5.0))]
         );
         assert_eq!(answer(b"HTTP/1.0 400 Bad Request\r\n"), None);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// A setting, and the file where it is written, where that may be seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub struct MysqlVariable {
     /// Its name.
     pub name: String,
     /// Its value.
@@ -31,7 +31,7 @@ pub struct Status {
     /// Bytes of `InnoDB`'s tables.
     pub size: Option<u64>,
     /// Settings.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<MysqlVariable>,
     /// Statements that are being carried out.
     pub running: Vec<Statement>,
     /// Statements of transactions that hold what others wait for; empty where they do nothing.
@@ -56,7 +56,7 @@ pub fn status(text: &str) -> Option<Status> {
                     read.figures.insert(owned(1).to_ascii_lowercase(), figure);
                 }
             }
-            "setting" => read.settings.push(Setting {
+            "setting" => read.settings.push(MysqlVariable {
                 name: owned(1).to_ascii_lowercase(),
                 value: owned(2),
                 file: owned(3),

@@ -54,10 +54,10 @@ fn step(table: &str, way: &str, key: &str, count: &str, extra: &str) -> String {
         text.push_str(count);
         text.push_str(" rows");
     }
-    for (word, told) in EXTRAS {
+    for (word, label) in EXTRAS {
         if extra.contains(word) {
             text.push_str(" + ");
-            text.push_str(told);
+            text.push_str(label);
         }
     }
     text

@@ -13,7 +13,7 @@ const TOKENS_MAX: usize = 500_000;
 
 /// A value and where it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct NginxValue {
     /// The value as written.
     pub value: String,
     /// The file.
@@ -35,13 +35,13 @@ pub struct StatusPage {
 
 /// What a configuration says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Configuration {
+pub struct NginxConfig {
     /// Pages that tell of nginx.
     pub pages: Vec<StatusPage>,
     /// `worker_connections`.
-    pub worker_connections: Option<Written>,
+    pub worker_connections: Option<NginxValue>,
     /// `worker_processes`.
-    pub worker_processes: Option<Written>,
+    pub worker_processes: Option<NginxValue>,
 }
 
 /// What a file is made of.
@@ -58,9 +58,9 @@ pub fn read(
     file: &str,
     text: &str,
     text_of: &mut dyn FnMut(&str) -> Vec<(String, String)>,
-) -> Configuration {
-    let mut reader = Reader {
-        configuration: Configuration::default(),
+) -> NginxConfig {
+    let mut reader = NginxConfigReader {
+        configuration: NginxConfig::default(),
         blocks: Vec::new(),
         files: 0,
         text_of,
@@ -79,14 +79,14 @@ struct Block {
     pages: Vec<String>,
 }
 
-struct Reader<'a> {
-    configuration: Configuration,
+struct NginxConfigReader<'a> {
+    configuration: NginxConfig,
     blocks: Vec<Block>,
     files: usize,
     text_of: &'a mut dyn FnMut(&str) -> Vec<(String, String)>,
 }
 
-impl Reader<'_> {
+impl NginxConfigReader<'_> {
     fn file(&mut self, name: &str, text: &str, depth: usize) {
         self.files += 1;
         if self.files > FILES_MAX || depth > DEPTH_MAX {
@@ -131,7 +131,7 @@ impl Reader<'_> {
             return;
         };
         let written = || {
-            Some(Written {
+            Some(NginxValue {
                 value: values.first()?.clone(),
                 file: file.to_owned(),
                 line,

@@ -10,7 +10,7 @@ const LOGS_MAX: usize = 256;
 
 /// An access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Log {
+pub struct NginxAccessLog {
     /// Its file.
     pub path: String,
     /// Its format.
@@ -18,19 +18,19 @@ pub struct Log {
 }
 
 /// The access logs of a configuration that begins in `file`, each file once, in the order in which they stand there.
-pub fn access_logs(file: &str, text: &str, text_of: TextOf<'_>) -> Vec<Log> {
+pub fn access_logs(file: &str, text: &str, text_of: TextOf<'_>) -> Vec<NginxAccessLog> {
     let tree = nginx_tree::read(file, text, text_of);
     let mut formats = BTreeMap::from([("combined".to_owned(), COMBINED.to_owned())]);
     let mut named = Vec::new();
-    look(&tree, &mut formats, &mut named);
-    let mut logs: Vec<Log> = Vec::new();
+    collect(&tree, &mut formats, &mut named);
+    let mut logs: Vec<NginxAccessLog> = Vec::new();
     let mut known = BTreeSet::new();
     for (path, format) in named {
         if logs.len() < LOGS_MAX
             && let Some(format) = formats.get(&format)
             && known.insert(path.clone())
         {
-            logs.push(Log {
+            logs.push(NginxAccessLog {
                 path,
                 format: format.clone(),
             });
@@ -40,7 +40,7 @@ pub fn access_logs(file: &str, text: &str, text_of: TextOf<'_>) -> Vec<Log> {
 }
 
 /// Formats may stand behind their use.
-fn look(
+fn collect(
     inside: &[Directive],
     formats: &mut BTreeMap<String, String>,
     named: &mut Vec<(String, String)>,
@@ -63,7 +63,7 @@ fn look(
             }
             _ => {}
         }
-        look(&directive.inner, formats, named);
+        collect(&directive.inner, formats, named);
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) type TextOf<'a> = &'a mut dyn FnMut(&str) -> Vec<(String, String)>;
 
 /// Reads a configuration that begins in `file`.
 pub(super) fn read(file: &str, text: &str, text_of: TextOf<'_>) -> Vec<Directive> {
-    let mut reader = Reader {
+    let mut reader = NginxTreeReader {
         files: 0,
         directives: 0,
         blocks: 0,
@@ -39,7 +39,7 @@ pub(super) fn read(file: &str, text: &str, text_of: TextOf<'_>) -> Vec<Directive
     reader.file(file, text, 0)
 }
 
-struct Reader<'a> {
+struct NginxTreeReader<'a> {
     files: usize,
     directives: usize,
     /// Blocks that are open in the files that include this one.
@@ -47,7 +47,7 @@ struct Reader<'a> {
     text_of: TextOf<'a>,
 }
 
-impl Reader<'_> {
+impl NginxTreeReader<'_> {
     fn file(&mut self, name: &str, text: &str, depth: usize) -> Vec<Directive> {
         self.files += 1;
         if self.files > FILES_MAX || depth > DEPTH_MAX {

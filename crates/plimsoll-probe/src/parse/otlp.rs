@@ -25,7 +25,7 @@ const TRACE_ID_LEN: usize = 16;
 const SPAN_ID_LEN: usize = 8;
 
 /// Attributes that tell what a span was about, as OpenTelemetry's conventions name them now and as they did before.
-const WANTED: [&str; 40] = [
+const RELEVANT_ATTRIBUTES: [&str; 40] = [
     "db.system.name",
     "db.system",
     "db.query.text",
@@ -101,7 +101,7 @@ const STATUS_ERROR: u64 = 2;
 
 /// What is kept of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct OtlpSpan {
     /// The service that tells of it; empty where it does not say.
     pub service: Arc<str>,
     /// The trace it belongs to.
@@ -124,7 +124,7 @@ pub struct Span {
     pub attributes: Vec<(&'static str, String)>,
 }
 
-impl Span {
+impl OtlpSpan {
     fn new(service: Arc<str>) -> Self {
         Self {
             service,
@@ -154,7 +154,7 @@ impl Span {
     }
 
     fn put(&mut self, name: &str, value: String) {
-        let wanted = WANTED.iter().find(|wanted| **wanted == name);
+        let wanted = RELEVANT_ATTRIBUTES.iter().find(|wanted| **wanted == name);
         if let Some(wanted) = wanted
             && self.attributes.len() < ATTRIBUTES_MAX
         {
@@ -163,9 +163,9 @@ impl Span {
     }
 
     /// The span, when it says who it is.
-    fn finished(mut self) -> Result<Self, Malformed> {
+    fn finished(mut self) -> Result<Self, OtlpDecodeError> {
         if self.trace == 0 || self.id == 0 {
-            return Err(Malformed::new(
+            return Err(OtlpDecodeError::new(
                 "a span has no trace id or no id of its own: 16 and 8 bytes that are not all zero",
             ));
         }
@@ -175,16 +175,16 @@ impl Span {
 }
 
 /// Whether an attribute tells something that is kept.
-fn is_wanted(name: &str) -> bool {
-    WANTED.contains(&name)
+fn is_relevant(name: &str) -> bool {
+    RELEVANT_ATTRIBUTES.contains(&name)
 }
 
 /// Takes a span in, where there is room.
-fn push(spans: &mut Vec<Span>, span: Span) -> Result<(), Malformed> {
+fn push(spans: &mut Vec<OtlpSpan>, span: OtlpSpan) -> Result<(), OtlpDecodeError> {
     if spans.len() >= SPANS_MAX {
         let why =
             format!("more than {SPANS_MAX} spans in one message: let it be sent in smaller ones");
-        return Err(Malformed(why));
+        return Err(OtlpDecodeError(why));
     }
     spans.push(span);
     Ok(())
@@ -198,15 +198,15 @@ fn shortened(text: &str) -> String {
 
 /// Why bytes are no message of spans.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Malformed(String);
+pub struct OtlpDecodeError(String);
 
-impl Malformed {
+impl OtlpDecodeError {
     fn new(why: impl Into<String>) -> Self {
         Self(why.into())
     }
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for OtlpDecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 /// A row: values by the names of their columns.
-pub type Row = BTreeMap<String, String>;
+pub type PgbouncerRow = BTreeMap<String, String>;
 
 /// The tables of the console: of each a word on a line of its own that says which it is, then the names of its columns,
 /// then its rows, with tabs between values and an empty line at the end.
-pub fn tables(text: &str) -> BTreeMap<&str, Vec<Row>> {
+pub fn tables(text: &str) -> BTreeMap<&str, Vec<PgbouncerRow>> {
     let mut tables = BTreeMap::new();
     for block in text.split("\n\n") {
         let mut lines = block.lines();
@@ -29,13 +29,13 @@ pub fn tables(text: &str) -> BTreeMap<&str, Vec<Row>> {
 }
 
 /// A value as a number.
-pub fn number(row: &Row, name: &str) -> Option<u64> {
+pub fn number(row: &PgbouncerRow, name: &str) -> Option<u64> {
     row.get(name)?.parse().ok()
 }
 
 /// What a file says, with the line where it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Configuration {
+pub struct PgbouncerConfig {
     /// Words of the section `[pgbouncer]`.
     pub words: BTreeMap<String, (String, usize)>,
     /// Sizes of pools that databases have of their own.
@@ -43,8 +43,8 @@ pub struct Configuration {
 }
 
 /// Reads a configuration file.
-pub fn configuration(text: &str) -> Configuration {
-    let mut read = Configuration::default();
+pub fn configuration(text: &str) -> PgbouncerConfig {
+    let mut read = PgbouncerConfig::default();
     let mut section = "";
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();

@@ -13,7 +13,7 @@ pub fn status(text: &str) -> Option<BTreeMap<&str, &str>> {
 
 /// A word of a pool, and the line where it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct PhpFpmDirective {
     /// Its value.
     pub value: String,
     /// The line, from 1.
@@ -22,16 +22,16 @@ pub struct Written {
 
 /// A pool of processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pool {
+pub struct PhpFpmPool {
     /// Its name.
     pub name: String,
     /// Its words.
-    pub words: BTreeMap<String, Written>,
+    pub words: BTreeMap<String, PhpFpmDirective>,
 }
 
 /// What one file says: pools, and the patterns of further files.
-pub fn configuration(text: &str) -> (Vec<Pool>, Vec<String>) {
-    let (mut pools, mut files) = (Vec::<Pool>::new(), Vec::new());
+pub fn configuration(text: &str) -> (Vec<PhpFpmPool>, Vec<String>) {
+    let (mut pools, mut files) = (Vec::<PhpFpmPool>::new(), Vec::new());
     let mut is_pool = false;
     for (line, content) in (1..).zip(text.lines()) {
         let content = content.split(';').next().unwrap_or_default().trim();
@@ -39,9 +39,9 @@ pub fn configuration(text: &str) -> (Vec<Pool>, Vec<String>) {
             let name = name.trim_end_matches(']');
             is_pool = name != "global";
             if is_pool {
-                pools.push(Pool {
+                pools.push(PhpFpmPool {
                     name: name.to_owned(),
-                    ..Pool::default()
+                    ..PhpFpmPool::default()
                 });
             }
             continue;
@@ -56,7 +56,7 @@ pub fn configuration(text: &str) -> (Vec<Pool>, Vec<String>) {
         if word == "include" {
             files.push(value);
         } else if let Some(pool) = pools.last_mut().filter(|_| is_pool) {
-            pool.words.insert(word, Written { value, line });
+            pool.words.insert(word, PhpFpmDirective { value, line });
         }
     }
     (pools, files)
@@ -105,15 +105,15 @@ fn record(kind: u8, content: &[u8]) -> Vec<u8> {
 
 /// What the records of an answer say on standard output; `None` before they have ended, or when they are none.
 pub fn answer(bytes: &[u8]) -> Option<String> {
-    let (mut said, mut rest) = (Vec::new(), bytes);
+    let (mut stdout, mut rest) = (Vec::new(), bytes);
     loop {
         let (head, after) = rest.split_at_checked(8)?;
         let len = usize::from(u16::from_be_bytes([head[4], head[5]]));
         let (content, after) = after.split_at_checked(len)?;
         let (_, after) = after.split_at_checked(usize::from(head[6]))?;
         match (head[0], head[1]) {
-            (1, 6) => said.extend(content),
-            (1, 3) => return Some(String::from_utf8_lossy(&said).into_owned()),
+            (1, 6) => stdout.extend(content),
+            (1, 3) => return Some(String::from_utf8_lossy(&stdout).into_owned()),
             (1, _) => {}
             _ => return None,
         }

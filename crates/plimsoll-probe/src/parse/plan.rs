@@ -28,9 +28,9 @@ pub fn plan(text: &str) -> Option<(String, f64)> {
         }
         let condition = CONDITIONS
             .iter()
-            .find_map(|(begin, told)| Some((line.strip_prefix(begin)?, told)));
-        if let (Some((condition, told)), Some(step)) = (condition, steps.last_mut()) {
-            *step = format!("{step} {told} {condition}");
+            .find_map(|(begin, label)| Some((line.strip_prefix(begin)?, label)));
+        if let (Some((condition, label)), Some(step)) = (condition, steps.last_mut()) {
+            *step = format!("{step} {label} {condition}");
         }
     }
     Some((shape(&steps.join(" ← ")), cost?))

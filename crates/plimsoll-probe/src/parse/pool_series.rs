@@ -8,7 +8,7 @@ use plimsoll_model::metric::{
 
 /// What a series means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Meaning<'a> {
+pub struct SeriesMeaning<'a> {
     /// The metric that it is.
     pub metric: &'static str,
     /// What the pool connects to; empty where it is no pool of connections.
@@ -264,7 +264,7 @@ pub fn is_known(name: &str) -> bool {
 }
 
 /// What a series means, by its name and labels.
-pub fn meaning<'a>(name: &str, labels: &'a [(String, String)]) -> Option<Meaning<'a>> {
+pub fn meaning<'a>(name: &str, labels: &'a [(String, String)]) -> Option<SeriesMeaning<'a>> {
     let label = |name: &str| {
         let mut labels = labels.iter();
         labels
@@ -275,7 +275,7 @@ pub fn meaning<'a>(name: &str, labels: &'a [(String, String)]) -> Option<Meaning
         *known == name && with.is_none_or(|(key, value)| label(key) == Some(value))
     };
     let (_, metric, to, pool, _) = FAMILIES.iter().find(fits)?;
-    Some(Meaning {
+    Some(SeriesMeaning {
         metric,
         to,
         pool: label(pool).unwrap_or_default(),
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn pools_by_the_names_that_libraries_give_them() {
         let own = labels(&[("application", "exam"), ("pool", "HikariPool-1")]);
-        let right = Meaning {
+        let right = SeriesMeaning {
             metric: POOL_WAITING,
             to: TO_DATABASE,
             pool: "HikariPool-1",
@@ -306,8 +306,8 @@ mod tests {
         let idle = labels(&[("pool_name", "shop"), ("state", "idle")]);
         assert_eq!(meaning("db_client_connections_usage", &idle), None);
         let used = labels(&[("pool_name", "shop"), ("state", "used")]);
-        let told = meaning("db_client_connections_usage", &used).unwrap();
-        assert_eq!((told.metric, told.pool), (POOL_USED, "shop"));
+        let mapped = meaning("db_client_connections_usage", &used).unwrap();
+        assert_eq!((mapped.metric, mapped.pool), (POOL_USED, "shop"));
         let none = meaning("dotnet_thread_pool_queue_length", &[]).unwrap();
         assert_eq!((none.metric, none.to, none.pool), (DOTNET_QUEUE, "", ""));
         assert!(is_known("go_sql_wait_count_total") && !is_known("go_goroutines"));

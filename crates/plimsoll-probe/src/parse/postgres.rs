@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// A setting, and the file and line where it is written, where that may be seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub struct PostgresSetting {
     /// Its name.
     pub name: String,
     /// Its value, in its own unit.
@@ -29,7 +29,7 @@ pub struct Sessions {
 
 /// A statement that is being carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Running {
+pub struct RunningStatement {
     /// Its text.
     pub text: String,
     /// Sessions that carry it out.
@@ -51,7 +51,7 @@ pub struct Blocker {
 
 /// A table, as it was read from its first row to its last.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
+pub struct TableScans {
     /// Schema and name.
     pub name: String,
     /// Times it was read.
@@ -74,17 +74,17 @@ pub struct Statistics {
     /// Locks that are waited for.
     pub locks_waited: u64,
     /// Statements that are being carried out.
-    pub running: Vec<Running>,
+    pub running: Vec<RunningStatement>,
     /// Who holds what others wait for.
     pub blockers: Vec<Blocker>,
     /// Tables that are read whole most.
-    pub tables: Vec<Table>,
+    pub tables: Vec<TableScans>,
     /// Totals over all databases, by name.
     pub totals: BTreeMap<String, u64>,
     /// Bytes of the databases that may be entered.
     pub size: Option<u64>,
     /// Settings.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<PostgresSetting>,
 }
 
 /// Reads lines; `None` when the server's start is not among them.
@@ -107,7 +107,7 @@ pub fn statistics(text: &str) -> Option<Statistics> {
             "idle" => read.idle_s = value(1).parse().unwrap_or(0.0),
             "size" => read.size = value(1).parse().ok(),
             "locks" => read.locks_waited = number(1),
-            "running" => read.running.push(Running {
+            "running" => read.running.push(RunningStatement {
                 text: owned(1),
                 sessions: number(2),
                 waiting: number(3),
@@ -117,7 +117,7 @@ pub fn statistics(text: &str) -> Option<Statistics> {
                 text: owned(2),
                 blocked: number(3),
             }),
-            "table" => read.tables.push(Table {
+            "table" => read.tables.push(TableScans {
                 name: owned(1),
                 scans: number(2),
                 rows: number(3),
@@ -128,7 +128,7 @@ pub fn statistics(text: &str) -> Option<Statistics> {
                     read.totals.insert(owned(1), total);
                 }
             }
-            "setting" => read.settings.push(Setting {
+            "setting" => read.settings.push(PostgresSetting {
                 name: owned(1),
                 value: owned(2),
                 file: owned(3),

@@ -4,7 +4,7 @@ use super::{number_at, value_of};
 
 /// What `/proc/PID/stat` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stat {
+pub struct ProcessStat {
     /// Name, at most 15 bytes.
     pub comm: String,
     /// State letter: R, S, D, Z, …
@@ -25,7 +25,7 @@ pub struct Stat {
     pub resident_pages: u64,
 }
 
-impl Stat {
+impl ProcessStat {
     /// CPU time, clock ticks.
     pub fn ticks(&self) -> u64 {
         self.user_ticks.saturating_add(self.system_ticks)
@@ -33,13 +33,13 @@ impl Stat {
 }
 
 /// Parses `/proc/PID/stat`; `None` when it is no such line.
-pub fn stat(text: &str) -> Option<Stat> {
+pub fn stat(text: &str) -> Option<ProcessStat> {
     // The name may hold spaces and parentheses: it ends at the last one.
     let open = text.find('(')?;
     let close = text.rfind(')')?;
     let comm = text.get(open + 1..close)?;
     let words: Vec<&str> = text.get(close + 1..)?.split_whitespace().collect();
-    Some(Stat {
+    Some(ProcessStat {
         comm: comm.to_owned(),
         state: words.first()?.chars().next()?,
         parent: words.get(1)?.parse().ok()?,

@@ -7,7 +7,7 @@ const ENDINGS: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
 
 /// One line of a page.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sample {
+pub struct MetricSample {
     /// Its name.
     pub name: String,
     /// Its labels, as they stand there.
@@ -20,16 +20,16 @@ pub struct Sample {
 
 /// What a page holds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Page {
+pub struct ParsedExposition {
     /// The samples whose name is wanted.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<MetricSample>,
     /// Names of all samples, each once.
     pub names: Vec<String>,
 }
 
 /// Reads a page as far as it is understood; labels and values only of the names that are wanted.
-pub fn page(text: &str, is_wanted: impl Fn(&str) -> bool) -> Page {
-    let mut page = Page::default();
+pub fn page(text: &str, is_wanted: impl Fn(&str) -> bool) -> ParsedExposition {
+    let mut page = ParsedExposition::default();
     let mut types = BTreeMap::new();
     for line in text.lines().map(str::trim) {
         if let Some(comment) = line.strip_prefix('#') {
@@ -54,7 +54,7 @@ pub fn page(text: &str, is_wanted: impl Fn(&str) -> bool) -> Page {
         if is_wanted(name)
             && let Some((labels, value)) = labels_and_value(rest)
         {
-            page.samples.push(Sample {
+            page.samples.push(MetricSample {
                 name: name.to_owned(),
                 labels,
                 value,

@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn workers_are_summed() {
-        let one = r#"{"started_at":"2026-11-22T00:00:00Z","backlog":3,"running":5,"pool_capacity":0,"max_threads":5,"requests_count":9}"#;
+        let worker = r#"{"started_at":"2026-11-22T00:00:00Z","backlog":3,"running":5,"pool_capacity":0,"max_threads":5,"requests_count":9}"#;
         let right = Stats {
             started: "2026-11-22T00:00:00Z".to_owned(),
             backlog: 3,
@@ -62,7 +62,7 @@ mod tests {
             requests: 9,
             workers: 1,
         };
-        assert_eq!(stats(one), Some(right));
+        assert_eq!(stats(worker), Some(right));
         let two = r#"{"started_at":"x","workers":2,"worker_status":[{"last_status":{"backlog":1,"max_threads":4}},
             {"last_status":{"backlog":2,"max_threads":4}}]}"#;
         let two = stats(two).unwrap();

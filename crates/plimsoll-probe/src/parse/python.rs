@@ -9,7 +9,7 @@ const NOT_OWN: [&str; 4] = ["/lib/python", "site-packages", "dist-packages", "<f
 
 /// A thread at the moment of the look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stack {
+pub struct ThreadStack {
     /// It computes, or waits for the interpreter's lock.
     pub is_active: bool,
     /// It has the interpreter's lock.
@@ -20,13 +20,13 @@ pub struct Stack {
 
 /// Reads them; `None` when it is no such answer.
 #[must_use]
-pub fn stacks(text: &str) -> Option<Vec<Stack>> {
+pub fn stacks(text: &str) -> Option<Vec<ThreadStack>> {
     let json: Value = serde_json::from_str(text).ok()?;
     let threads = json.as_array()?;
     let stacks = threads.iter().take(THREADS_MAX).map(|thread| {
         let is = |name: &str| thread.get(name).and_then(Value::as_bool).unwrap_or(false);
         let frames = thread.get("frames").and_then(Value::as_array);
-        Stack {
+        ThreadStack {
             is_active: is("active"),
             has_lock: is("owns_gil"),
             call: frames.map(|frames| innermost(frames)).unwrap_or_default(),
@@ -42,7 +42,7 @@ fn innermost(frames: &[Value]) -> String {
     };
     let is_own = |frame: &&Value| {
         let file = text(frame, "filename");
-        !NOT_OWN.iter().any(|part| file.contains(part))
+        !NOT_OWN.iter().any(|pattern| file.contains(pattern))
     };
     let frame = frames.iter().find(is_own).or(frames.first());
     frame.map_or_else(String::new, |frame| {
@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    const SAID: &str = r#"[{"pid": 1, "thread_name": "T", "active": true, "owns_gil": true, "frames": [
+    const DUMP: &str = r#"[{"pid": 1, "thread_name": "T", "active": true, "owns_gil": true, "frames": [
         {"name": "loads", "filename": "/usr/lib/python3.11/json/__init__.py", "short_filename": "json/__init__.py", "line": 346},
         {"name": "handle", "filename": "/srv/shop/app.py", "short_filename": "shop/app.py", "line": 12}]},
         {"pid": 1, "active": false, "owns_gil": false, "frames": [
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_innermost_call_of_the_applications_own() {
-        let read = stacks(SAID).unwrap();
+        let read = stacks(DUMP).unwrap();
         let shown: Vec<_> = read
             .iter()
             .map(|stack| (stack.is_active, stack.has_lock, stack.call.as_str()))
@@ -84,7 +84,7 @@ mod tests {
         #[test]
         fn no_text_is_too_strange(text in ".{0,80}") {
             let _ = stacks(&text);
-            let _ = stacks(&SAID.replace("12", &text));
+            let _ = stacks(&DUMP.replace("12", &text));
         }
     }
 }

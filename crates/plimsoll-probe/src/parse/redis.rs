@@ -12,8 +12,8 @@ pub fn info(text: &str) -> BTreeMap<&str, &str> {
 
 /// A time in seconds, such as `12.345678`, in whole microseconds.
 pub fn micros(seconds: &str) -> Option<u64> {
-    let (whole, part) = seconds.split_once('.').unwrap_or((seconds, ""));
-    let digits = part.get(..part.len().min(6))?;
+    let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
+    let digits = fraction.get(..fraction.len().min(6))?;
     let below: u64 = if digits.is_empty() {
         0
     } else {
@@ -29,15 +29,15 @@ pub fn micros(seconds: &str) -> Option<u64> {
 
 /// The count of an `errorstat_…` field: `count=12`.
 pub fn error_count(field: &str) -> Option<u64> {
-    part(field, "count=")
+    subfield(field, "count=")
 }
 
 /// Calls and µs of a `cmdstat_…` field: `calls=3,usec=40,usec_per_call=13.33`.
 pub fn command(field: &str) -> Option<(u64, u64)> {
-    Some((part(field, "calls=")?, part(field, "usec=")?))
+    Some((subfield(field, "calls=")?, subfield(field, "usec=")?))
 }
 
-fn part(field: &str, name: &str) -> Option<u64> {
+fn subfield(field: &str, name: &str) -> Option<u64> {
     let value = field.split(',').find_map(|pair| pair.strip_prefix(name));
     value?.parse().ok()
 }

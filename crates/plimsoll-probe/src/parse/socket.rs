@@ -30,7 +30,7 @@ pub const LISTEN: u8 = 10;
 
 /// One TCP socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Socket {
+pub struct TcpSocket {
     /// State number, an index of [`STATES`].
     pub state: u8,
     /// This end.
@@ -46,13 +46,13 @@ pub struct Socket {
 }
 
 /// Parses one line of `/proc/net/tcp` or `tcp6`; `None` for the heading and for what is no such line.
-pub fn tcp_line(line: &str) -> Option<Socket> {
+pub fn tcp_line(line: &str) -> Option<TcpSocket> {
     let mut words = line.split_whitespace();
     let local = address(words.nth(1)?)?;
     let remote = address(words.next()?)?;
     let state = u8::from_str_radix(words.next()?, 16).ok()?;
     let (send, receive) = words.next()?.split_once(':')?;
-    Some(Socket {
+    Some(TcpSocket {
         state,
         local,
         remote,

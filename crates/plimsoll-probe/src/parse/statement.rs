@@ -73,11 +73,11 @@ fn skip_quoted(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
 
 /// Statements with how often each was seen, by form: the most frequent first, so many at most.
 pub fn by_shape<'a>(
-    seen: impl Iterator<Item = (&'a str, f64)>,
+    statements: impl Iterator<Item = (&'a str, f64)>,
     count_max: usize,
 ) -> Vec<(String, f64)> {
     let mut shapes = std::collections::BTreeMap::<String, f64>::new();
-    for (text, count) in seen.filter(|(_, count)| *count > 0.0) {
+    for (text, count) in statements.filter(|(_, count)| *count > 0.0) {
         *shapes.entry(shape(text)).or_default() += count;
     }
     let mut shapes: Vec<(String, f64)> = shapes.into_iter().collect();
@@ -126,9 +126,9 @@ mod tests {
 
     #[test]
     fn statements_that_differ_in_values_are_one() {
-        let seen = [("SELECT 1", 2.0), ("SELECT 2", 3.0), ("SELECT now()", 4.0)];
+        let statements = [("SELECT 1", 2.0), ("SELECT 2", 3.0), ("SELECT now()", 4.0)];
         let right = vec![("SELECT ?".to_owned(), 5.0)];
-        assert_eq!(by_shape(seen.into_iter(), 1), right);
+        assert_eq!(by_shape(statements.into_iter(), 1), right);
     }
 
     proptest! {

@@ -30,7 +30,7 @@ pub enum Wait {
 }
 
 /// Numbers of calls, by what a thread in one of them waits for.
-struct Calls {
+struct WaitSyscalls {
     descriptor: &'static [u32],
     poll: &'static [u32],
     lock: &'static [u32],
@@ -43,7 +43,7 @@ struct Calls {
 
 /// As `asm/unistd_64.h` has them.
 #[cfg(target_arch = "x86_64")]
-const CALLS: Calls = Calls {
+const CALLS: WaitSyscalls = WaitSyscalls {
     // read, write, readv, writev, sendfile, sendto, recvfrom, sendmsg, recvmsg, connect, recvmmsg
     descriptor: &[0, 1, 19, 20, 40, 44, 45, 46, 47, 42, 299],
     // poll, ppoll
@@ -64,7 +64,7 @@ const CALLS: Calls = Calls {
 
 /// As `asm-generic/unistd.h` has them.
 #[cfg(not(target_arch = "x86_64"))]
-const CALLS: Calls = Calls {
+const CALLS: WaitSyscalls = WaitSyscalls {
     descriptor: &[63, 64, 65, 66, 71, 206, 207, 211, 212, 203, 243],
     poll: &[73],
     lock: &[193, 32, 98, 192],

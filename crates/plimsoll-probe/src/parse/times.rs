@@ -48,7 +48,7 @@ pub struct Hop {
 
 /// Who takes requests.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Server {
+pub struct ServerTimeouts {
     /// The program.
     pub program: &'static str,
     /// What it is called in its configuration; empty where it has no name.
@@ -96,32 +96,40 @@ pub fn seconds(text: &str, unit: f64) -> Option<f64> {
 }
 
 /// Servers of an nginx whose configuration begins in `file`.
-pub fn nginx(file: &str, text: &str, text_of: TextOf<'_>) -> Vec<Server> {
+pub fn nginx(file: &str, text: &str, text_of: TextOf<'_>) -> Vec<ServerTimeouts> {
     let tree = read(file, text, text_of);
-    let http = tree.iter().filter(|one| one.name() == "http");
+    let http = tree.iter().filter(|directive| directive.name() == "http");
     let mut servers = Vec::new();
     for http in http {
         let blocks = http.inner.iter();
         let groups: BTreeMap<&str, &Directive> = blocks
-            .filter(|one| one.name() == "upstream")
-            .map(|one| (one.value(), one))
+            .filter(|directive| directive.name() == "upstream")
+            .map(|directive| (directive.value(), directive))
             .collect();
-        let said = nginx_limits(&BTreeMap::new(), &http.inner);
-        let blocks = http.inner.iter().filter(|one| one.name() == "server");
+        let http_limits = nginx_limits(&BTreeMap::new(), &http.inner);
+        let blocks = http
+            .inner
+            .iter()
+            .filter(|directive| directive.name() == "server");
         for block in blocks.take(SERVERS_MAX) {
-            let said = nginx_limits(&said, &block.inner);
-            let listens = block.inner.iter().filter(|one| one.name() == "listen");
+            let server_limits = nginx_limits(&http_limits, &block.inner);
+            let listens = block
+                .inner
+                .iter()
+                .filter(|directive| directive.name() == "listen");
             let mut hops = Vec::new();
-            nginx_hops(&block.inner, &said, &groups, &mut hops);
+            nginx_hops(&block.inner, &server_limits, &groups, &mut hops);
             let longest = hops.iter().map(|hop| &hop.waits);
             let longest = longest.max_by(|a, b| a.seconds.total_cmp(&b.seconds));
-            servers.push(Server {
+            servers.push(ServerTimeouts {
                 program: "nginx",
-                listens: listens.map(|one| one.value().to_owned()).collect(),
+                listens: listens
+                    .map(|directive| directive.value().to_owned())
+                    .collect(),
                 ends: longest.map_or(Ends::Unknown, |limit| Ends::After(limit.clone())),
-                keeps: Some(nginx_limit(&said, "keepalive_timeout", 75.0)),
+                keeps: Some(nginx_limit(&server_limits, "keepalive_timeout", 75.0)),
                 hops,
-                ..Server::default()
+                ..ServerTimeouts::default()
             });
         }
     }
@@ -141,17 +149,19 @@ const NGINX_WORDS: [&str; 9] = [
     "keepalive_timeout",
 ];
 
-type Limits = BTreeMap<&'static str, Limit>;
+type TimeoutLimits = BTreeMap<&'static str, Limit>;
 
 /// What holds in a block: what is said there, and else what was said around it.
-fn nginx_limits(around: &Limits, block: &[Directive]) -> Limits {
+fn nginx_limits(around: &TimeoutLimits, block: &[Directive]) -> TimeoutLimits {
     let mut limits = around.clone();
-    for one in block.iter().filter(|one| one.inner.is_empty()) {
-        let word = NGINX_WORDS.into_iter().find(|word| *word == one.name());
-        let Some((word, seconds)) = word.zip(seconds(one.value(), 1.0)) else {
+    for directive in block.iter().filter(|directive| directive.inner.is_empty()) {
+        let word = NGINX_WORDS
+            .into_iter()
+            .find(|word| *word == directive.name());
+        let Some((word, seconds)) = word.zip(seconds(directive.value(), 1.0)) else {
             continue;
         };
-        let place = one.place.clone();
+        let place = directive.place.clone();
         let limit = Limit {
             word,
             seconds,
@@ -163,37 +173,42 @@ fn nginx_limits(around: &Limits, block: &[Directive]) -> Limits {
 }
 
 /// What is said, or what nginx takes when nothing is.
-fn nginx_limit(said: &Limits, word: &'static str, default: f64) -> Limit {
+fn nginx_limit(limits: &TimeoutLimits, word: &'static str, default: f64) -> Limit {
     let own = Limit {
         word,
         seconds: default,
         place: String::new(),
     };
-    said.get(word).cloned().unwrap_or(own)
+    limits.get(word).cloned().unwrap_or(own)
 }
 
 fn nginx_hops(
     block: &[Directive],
-    said: &Limits,
+    limits: &TimeoutLimits,
     groups: &BTreeMap<&str, &Directive>,
     hops: &mut Vec<Hop>,
 ) {
-    for one in block {
+    for directive in block {
         if hops.len() >= HOPS_MAX {
             return;
         }
-        if !one.inner.is_empty() {
-            nginx_hops(&one.inner, &nginx_limits(said, &one.inner), groups, hops);
+        if !directive.inner.is_empty() {
+            nginx_hops(
+                &directive.inner,
+                &nginx_limits(limits, &directive.inner),
+                groups,
+                hops,
+            );
             continue;
         }
-        let (read, connect) = match one.name() {
+        let (read, connect) = match directive.name() {
             "proxy_pass" => ("proxy_read_timeout", "proxy_connect_timeout"),
             "fastcgi_pass" => ("fastcgi_read_timeout", "fastcgi_connect_timeout"),
             "uwsgi_pass" => ("uwsgi_read_timeout", "uwsgi_connect_timeout"),
             "grpc_pass" => ("grpc_read_timeout", "grpc_connect_timeout"),
             _ => continue,
         };
-        let url = one.value();
+        let url = directive.value();
         let to = url.split_once("://").map_or(url, |(_, rest)| rest);
         let to = match to.strip_prefix("unix:") {
             Some(path) => path.split(':').next().unwrap_or(path),
@@ -206,7 +221,7 @@ fn nginx_hops(
         let group = groups.get(to).map(|group| group.inner.as_slice());
         let keeps = group.and_then(nginx_keeps);
         let members = group.unwrap_or_default().iter();
-        let members = members.filter(|one| one.name() == "server");
+        let members = members.filter(|directive| directive.name() == "server");
         let mut all: Vec<&str> = members.map(Directive::value).collect();
         if group.is_none() {
             all.push(to);
@@ -214,8 +229,8 @@ fn nginx_hops(
         for to in all.into_iter().take(HOPS_MAX.saturating_sub(hops.len())) {
             hops.push(Hop {
                 to: to.to_owned(),
-                waits: nginx_limit(said, read, 60.0),
-                connects: Some(nginx_limit(said, connect, 60.0)),
+                waits: nginx_limit(limits, read, 60.0),
+                connects: Some(nginx_limit(limits, connect, 60.0)),
                 keeps: keeps.clone(),
             });
         }
@@ -224,7 +239,9 @@ fn nginx_hops(
 
 /// How long a group keeps idle connections, where it keeps any.
 fn nginx_keeps(group: &[Directive]) -> Option<Limit> {
-    group.iter().find(|one| one.name() == "keepalive")?;
+    group
+        .iter()
+        .find(|directive| directive.name() == "keepalive")?;
     Some(nginx_limit(
         &nginx_limits(&BTreeMap::new(), group),
         "keepalive_timeout",
@@ -248,20 +265,23 @@ const HAPROXY_WORDS: [(&str, &str); 7] = [
 struct Section {
     kind: String,
     name: String,
-    limits: Limits,
+    limits: TimeoutLimits,
     listens: Vec<String>,
     backends: Vec<String>,
     servers: Vec<String>,
 }
 
 /// Frontends of `HAProxy`, with the servers of their backends.
-pub fn haproxy(file: &str, text: &str) -> Vec<Server> {
+pub fn haproxy(file: &str, text: &str) -> Vec<ServerTimeouts> {
     let sections = haproxy_sections(file, text);
-    let fronts = sections.iter().filter(|one| !one.listens.is_empty());
+    let fronts = sections
+        .iter()
+        .filter(|section| !section.listens.is_empty());
     let mut servers = Vec::new();
     for front in fronts {
-        let backends = sections.iter().filter(|one| {
-            std::ptr::eq(*one, front) || one.kind == "backend" && front.backends.contains(&one.name)
+        let backends = sections.iter().filter(|section| {
+            std::ptr::eq(*section, front)
+                || section.kind == "backend" && front.backends.contains(&section.name)
         });
         let (mut hops, mut longest) = (Vec::new(), None::<Limit>);
         for backend in backends {
@@ -275,7 +295,7 @@ pub fn haproxy(file: &str, text: &str) -> Vec<Server> {
             if !backend.servers.is_empty()
                 && longest
                     .as_ref()
-                    .is_none_or(|one| one.seconds < whole.seconds)
+                    .is_none_or(|current| current.seconds < whole.seconds)
             {
                 longest = Some(whole);
             }
@@ -290,17 +310,17 @@ pub fn haproxy(file: &str, text: &str) -> Vec<Server> {
             }
         }
         hops.truncate(HOPS_MAX);
-        let said = |word: &str| front.limits.get(word).cloned();
-        let client = said("timeout client");
-        let keeps = said("timeout http-keep-alive").or_else(|| said("timeout http-request"));
-        servers.push(Server {
+        let limit = |word: &str| front.limits.get(word).cloned();
+        let client = limit("timeout client");
+        let keeps = limit("timeout http-keep-alive").or_else(|| limit("timeout http-request"));
+        servers.push(ServerTimeouts {
             program: "HAProxy",
             name: front.name.clone(),
             listens: front.listens.clone(),
             ends: longest.map_or(Ends::Unknown, Ends::After),
             keeps: keeps.or_else(|| client.clone()),
             client,
-            request: said("timeout http-request"),
+            request: limit("timeout http-request"),
             hops,
         });
     }
@@ -309,7 +329,7 @@ pub fn haproxy(file: &str, text: &str) -> Vec<Server> {
 
 fn haproxy_sections(file: &str, text: &str) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
-    let (mut defaults, mut is_defaults) = (Limits::new(), false);
+    let (mut defaults, mut is_defaults) = (TimeoutLimits::new(), false);
     let mut is_open = false;
     for (line, content) in (1_u32..).zip(text.lines()) {
         let content = content
@@ -323,7 +343,7 @@ fn haproxy_sections(file: &str, text: &str) -> Vec<Section> {
             is_defaults = first == "defaults";
             is_open = ["frontend", "backend", "listen"].contains(&first);
             if is_defaults {
-                defaults = Limits::new();
+                defaults = TimeoutLimits::new();
             }
             if is_open && sections.len() >= SERVERS_MAX {
                 break;
@@ -380,7 +400,7 @@ fn haproxy_sections(file: &str, text: &str) -> Vec<Section> {
 }
 
 /// A pool of PHP-FPM.
-pub fn php_fpm(file: &str, pool: &php_fpm::Pool) -> Option<Server> {
+pub fn php_fpm(file: &str, pool: &php_fpm::PhpFpmPool) -> Option<ServerTimeouts> {
     const WORD: &str = "request_terminate_timeout";
     let listen = pool.words.get("listen")?;
     let written = pool.words.get(WORD);
@@ -391,19 +411,19 @@ pub fn php_fpm(file: &str, pool: &php_fpm::Pool) -> Option<Server> {
             place: format!("{file}:{}", written.line),
         })
     });
-    Some(Server {
+    Some(ServerTimeouts {
         program: "PHP-FPM",
         name: pool.name.clone(),
         listens: vec![listen.value.replace("$pool", &pool.name)],
         ends: limit.map_or_else(|| Ends::Never(WORD, file.to_owned()), Ends::After),
-        ..Server::default()
+        ..ServerTimeouts::default()
     })
 }
 
 /// gunicorn, as its command line and its `file` tell.
-pub fn gunicorn(file: &str, told: &gunicorn::Told) -> Server {
-    let limit = |word, said: Option<(u64, usize)>, default: u64| {
-        let (value, line) = said.unwrap_or((default, 0));
+pub fn gunicorn(file: &str, options: &gunicorn::GunicornOptions) -> ServerTimeouts {
+    let limit = |word, setting: Option<(u64, usize)>, default: u64| {
+        let (value, line) = setting.unwrap_or((default, 0));
         let place = if line > 0 {
             format!("{file}:{line}")
         } else {
@@ -415,11 +435,11 @@ pub fn gunicorn(file: &str, told: &gunicorn::Told) -> Server {
             place,
         }
     };
-    let bind = told.bind.as_deref().unwrap_or("127.0.0.1:8000");
+    let bind = options.bind.as_deref().unwrap_or("127.0.0.1:8000");
     // With threads, a worker tells of itself while a request is under way, and nothing ends that.
-    let is_plain = told.class.as_deref().is_none_or(|class| class == "sync")
-        && told.threads.is_none_or(|(threads, _)| threads < 2);
-    let ends = limit("timeout", told.timeout, 30);
+    let is_plain = options.class.as_deref().is_none_or(|class| class == "sync")
+        && options.threads.is_none_or(|(threads, _)| threads < 2);
+    let ends = limit("timeout", options.timeout, 30);
     let ends = if !is_plain {
         Ends::Unknown
     } else if ends.seconds > 0.0 {
@@ -427,13 +447,13 @@ pub fn gunicorn(file: &str, told: &gunicorn::Told) -> Server {
     } else {
         Ends::Never("timeout", file.to_owned())
     };
-    Server {
+    ServerTimeouts {
         program: "gunicorn",
         listens: bind.split(',').map(str::to_owned).collect(),
         ends,
         // The plain class closes behind each answer, and says so.
-        keeps: (!is_plain).then(|| limit("keepalive", told.keepalive, 2)),
-        ..Server::default()
+        keeps: (!is_plain).then(|| limit("keepalive", options.keepalive, 2)),
+        ..ServerTimeouts::default()
     }
 }
 

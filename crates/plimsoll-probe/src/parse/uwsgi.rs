@@ -62,8 +62,8 @@ pub fn stats(text: &str) -> Option<Stats> {
             continue;
         }
         let cores = list(worker, "cores");
-        let tells = |core: &&Value| number(core, "in_request").is_some();
-        let (places, busy) = if cores.iter().filter(tells).count() > 0 {
+        let has_state = |core: &&Value| number(core, "in_request").is_some();
+        let (places, busy) = if cores.iter().filter(has_state).count() > 0 {
             let busy = cores
                 .iter()
                 .filter(|core| number(core, "in_request") > Some(0));
@@ -79,22 +79,22 @@ pub fn stats(text: &str) -> Option<Stats> {
 }
 
 /// A setting and the line where it is written; 0 on a command line.
-pub type Written = Option<(u64, usize)>;
+pub type UwsgiSetting = Option<(u64, usize)>;
 
 /// What it was told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct UwsgiOptions {
     /// Where its stats server listens.
     pub stats: Option<String>,
     /// Processes.
-    pub processes: Written,
+    pub processes: UwsgiSetting,
     /// Threads of each.
-    pub threads: Written,
+    pub threads: UwsgiSetting,
     /// Its ini files.
     pub files: Vec<String>,
 }
 
-impl Told {
+impl UwsgiOptions {
     fn take(&mut self, name: &str, value: &str, line: usize) {
         let number = || value.parse().ok().map(|value| (value, line));
         match name {
@@ -119,32 +119,32 @@ impl Told {
 }
 
 /// Reads a command line, by words.
-pub fn command_line(words: &[&str]) -> Told {
-    let mut told = Told::default();
+pub fn command_line(words: &[&str]) -> UwsgiOptions {
+    let mut options = UwsgiOptions::default();
     let mut words = words.iter().skip(1).peekable();
     while let Some(word) = words.next() {
         let name = word.strip_prefix("--").or(word.strip_prefix('-'));
         match name {
             Some(name) => {
                 if let Some((name, value)) = name.split_once('=') {
-                    told.take(name, value, 0);
+                    options.take(name, value, 0);
                 } else {
                     let value = words.next_if(|word| !word.starts_with('-'));
-                    told.take(name, value.copied().unwrap_or_default(), 0);
+                    options.take(name, value.copied().unwrap_or_default(), 0);
                 }
             }
             None if Path::new(word).extension().is_some_and(|end| end == "ini") => {
-                told.files.push((*word).to_owned());
+                options.files.push((*word).to_owned());
             }
             None => {}
         }
     }
-    told
+    options
 }
 
 /// Reads the section `[uwsgi]` of an ini file.
-pub fn configuration(text: &str) -> Told {
-    let mut told = Told::default();
+pub fn configuration(text: &str) -> UwsgiOptions {
+    let mut options = UwsgiOptions::default();
     let mut is_own = false;
     for (index, line) in text.lines().map(str::trim).enumerate() {
         if line.starts_with('[') {
@@ -154,10 +154,10 @@ pub fn configuration(text: &str) -> Told {
             && is_own
             && !line.starts_with([';', '#'])
         {
-            told.take(name.trim_end(), value.trim_start(), index + 1);
+            options.take(name.trim_end(), value.trim_start(), index + 1);
         }
     }
-    told
+    options
 }
 
 #[cfg(test)]
@@ -203,10 +203,13 @@ mod tests {
             "b.ini",
         ];
         let file = "[other]\nthreads = 9\n[uwsgi]\n; stats = /no\nstats = /run/stats.sock\nworkers = 4\nthreads=3\n";
-        let told = command_line(&words).or(configuration(file));
-        assert_eq!(told.stats.as_deref(), Some(":1717"));
-        assert_eq!((told.processes, told.threads), (Some((2, 0)), Some((3, 7))));
-        assert_eq!(told.files, ["/etc/a.ini", "b.ini"]);
+        let options = command_line(&words).or(configuration(file));
+        assert_eq!(options.stats.as_deref(), Some(":1717"));
+        assert_eq!(
+            (options.processes, options.threads),
+            (Some((2, 0)), Some((3, 7)))
+        );
+        assert_eq!(options.files, ["/etc/a.ini", "b.ini"]);
         assert_eq!(configuration(file).processes, Some((4, 6)));
     }
 

@@ -10,13 +10,13 @@ pub(crate) const FILE_LEN_MAX: u64 = 8 << 20;
 /// Longest wait for one file.
 pub(crate) const FILE_PATIENCE: Duration = Duration::from_millis(500);
 /// Files, bytes and time of one process.
-const PROCESS: Left = Left {
+const PROCESS: RemainingBudget = RemainingBudget {
     files: 1024,
     bytes: 32 << 20,
     time_ns: 2_000_000_000,
 };
 /// Files, bytes and time of one discovery.
-const ALL: Left = Left {
+const ALL: RemainingBudget = RemainingBudget {
     files: 16_384,
     bytes: 256 << 20,
     time_ns: 6_000_000_000,
@@ -24,13 +24,13 @@ const ALL: Left = Left {
 
 /// What is left.
 #[derive(Clone, Copy, Debug)]
-struct Left {
+struct RemainingBudget {
     files: u64,
     bytes: u64,
     time_ns: u64,
 }
 
-impl Left {
+impl RemainingBudget {
     fn exhausted(&self) -> Option<&'static str> {
         if self.files == 0 {
             Some("as many files as are read of one process, or of all, were read before it")
@@ -52,13 +52,13 @@ impl Left {
 
 /// What is left for the process that is looked at, and for all.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct ReadBudget {
     pid: u32,
-    process: Left,
-    all: Left,
+    process: RemainingBudget,
+    all: RemainingBudget,
 }
 
-impl Default for Budget {
+impl Default for ReadBudget {
     fn default() -> Self {
         Self {
             pid: 0,
@@ -68,7 +68,7 @@ impl Default for Budget {
     }
 }
 
-impl Budget {
+impl ReadBudget {
     /// Reads something for a process, if there is anything left for it; `len` tells how many bytes that were.
     pub(crate) fn spend<T>(
         &mut self,

@@ -14,7 +14,7 @@ const STUCK_MAX: usize = 4;
 const STUCK: &str =
     "4 files before it have not been read in time: nothing more is read until one of them has been";
 
-type Job = Box<dyn FnOnce() + Send>;
+type BlockingJob = Box<dyn FnOnce() + Send>;
 
 /// A thread that works, and how many do not come back.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(crate) struct Worker {
 
 #[derive(Debug)]
 struct Thread {
-    jobs: SyncSender<Job>,
+    jobs: SyncSender<BlockingJob>,
     is_left: Arc<AtomicBool>,
 }
 
@@ -40,7 +40,7 @@ impl Worker {
             return Err(OpenError::Exhausted(STUCK));
         }
         let (sender, answer) = sync_channel(1);
-        let job: Job = Box::new(move || {
+        let job: BlockingJob = Box::new(move || {
             // Nobody waits any more for what comes late.
             let _ = sender.send(job());
         });
@@ -68,7 +68,7 @@ impl Worker {
 }
 
 fn begin(stuck: &Arc<AtomicUsize>) -> Result<Thread, OpenError> {
-    let (jobs, received) = sync_channel::<Job>(1);
+    let (jobs, received) = sync_channel::<BlockingJob>(1);
     let is_left = Arc::new(AtomicBool::new(false));
     let (left, stuck) = (Arc::clone(&is_left), Arc::clone(stuck));
     std::thread::Builder::new()

@@ -14,7 +14,7 @@ const RACES_MAX: usize = 8;
 /// Links on the way to one file, as the kernel has it.
 const LINKS_MAX: usize = 40;
 /// Parts of a name, those of links counted. Each takes a descriptor.
-const PARTS_MAX: usize = 256;
+const SEGMENTS_MAX: usize = 256;
 /// Longest name, bytes.
 const PATH_LEN_MAX: usize = 4096;
 const PROC: u64 = 0x9fa0;
@@ -42,7 +42,7 @@ const OF_THE_KERNEL: [u64; 17] = [
 
 /// How far a name may lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bounds {
+pub(super) enum PathBounds {
     /// The root is the root: `/` begins there and `..` stops there.
     InRoot,
     /// What leads outside is refused.
@@ -50,18 +50,18 @@ pub(super) enum Bounds {
 }
 
 /// A handle on what a name stands for in a root.
-pub(super) fn handle(root: &OwnedFd, path: &str, bounds: Bounds) -> Result<OwnedFd, Errno> {
+pub(super) fn handle(root: &OwnedFd, path: &str, bounds: PathBounds) -> Result<OwnedFd, Errno> {
     if path.len() > PATH_LEN_MAX {
         return Err(Errno::NAMETOOLONG);
     }
     let whole = match path.trim_start_matches('/') {
-        _ if bounds == Bounds::Beneath && path.starts_with('/') => return Err(Errno::XDEV),
+        _ if bounds == PathBounds::Beneath && path.starts_with('/') => return Err(Errno::XDEV),
         "" => ".",
         whole => whole,
     };
     let limit = match bounds {
-        Bounds::InRoot => ResolveFlags::IN_ROOT,
-        Bounds::Beneath => ResolveFlags::BENEATH,
+        PathBounds::InRoot => ResolveFlags::IN_ROOT,
+        PathBounds::Beneath => ResolveFlags::BENEATH,
     };
     let (flags, resolve) = (
         OFlags::PATH | OFlags::CLOEXEC,
@@ -79,16 +79,16 @@ pub(super) fn handle(root: &OwnedFd, path: &str, bounds: Bounds) -> Result<Owned
 }
 
 /// The same without `openat2`: each part is opened by itself without following it, and links are put in by hand.
-pub(super) fn walk(root: &OwnedFd, path: &str, bounds: Bounds) -> Result<OwnedFd, Errno> {
-    let mut parts: VecDeque<Vec<u8>> = parts_of(path.as_bytes());
+pub(super) fn walk(root: &OwnedFd, path: &str, bounds: PathBounds) -> Result<OwnedFd, Errno> {
+    let mut segments: VecDeque<Vec<u8>> = segments_of(path.as_bytes());
     // Folders below the root down to where the walk stands.
     let mut way: Vec<OwnedFd> = Vec::new();
     let mut links = 0;
-    while let Some(part) = parts.pop_front() {
-        match part.as_slice() {
+    while let Some(segment) = segments.pop_front() {
+        match segment.as_slice() {
             b"" | b"." => continue,
             b".." => {
-                if way.pop().is_none() && bounds == Bounds::Beneath {
+                if way.pop().is_none() && bounds == PathBounds::Beneath {
                     return Err(Errno::XDEV);
                 }
                 continue;
@@ -98,13 +98,13 @@ pub(super) fn walk(root: &OwnedFd, path: &str, bounds: Bounds) -> Result<OwnedFd
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let next = openat(
             way.last().unwrap_or(root),
-            part.as_slice(),
+            segment.as_slice(),
             flags,
             Mode::empty(),
         )?;
         if FileType::from_raw_mode(fstat(&next)?.st_mode) != FileType::Symlink {
             way.push(next);
-            if way.len() > PARTS_MAX {
+            if way.len() > SEGMENTS_MAX {
                 return Err(Errno::NAMETOOLONG);
             }
             continue;
@@ -116,15 +116,15 @@ pub(super) fn walk(root: &OwnedFd, path: &str, bounds: Bounds) -> Result<OwnedFd
         }
         let target = readlinkat(&next, c"", Vec::new())?.into_bytes();
         if target.starts_with(b"/") {
-            if bounds == Bounds::Beneath {
+            if bounds == PathBounds::Beneath {
                 return Err(Errno::XDEV);
             }
             way.clear();
         }
-        for inner in parts_of(&target).into_iter().rev() {
-            parts.push_front(inner);
+        for inner in segments_of(&target).into_iter().rev() {
+            segments.push_front(inner);
         }
-        if parts.len() > PARTS_MAX {
+        if segments.len() > SEGMENTS_MAX {
             return Err(Errno::NAMETOOLONG);
         }
     }
@@ -134,7 +134,7 @@ pub(super) fn walk(root: &OwnedFd, path: &str, bounds: Bounds) -> Result<OwnedFd
     }
 }
 
-fn parts_of(path: &[u8]) -> VecDeque<Vec<u8>> {
+fn segments_of(path: &[u8]) -> VecDeque<Vec<u8>> {
     path.split(|&byte| byte == b'/')
         .map(<[u8]>::to_vec)
         .collect()

@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use rustix::fs::{CWD, mknodat};
 
-use super::budget::Budget;
+use super::budget::ReadBudget;
 use super::deadline::Worker;
 use super::*;
 
 const LEN_MAX: u64 = 1 << 20;
 
 /// A root with a file of each kind, in a folder that holds more.
-struct Scene {
+struct RootFixture {
     folder: tempfile::TempDir,
 }
 
-impl Scene {
+impl RootFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |path: &str| folder.path().join(path);
@@ -58,7 +58,7 @@ impl Scene {
 
 #[test]
 fn names_lead_nowhere_outside_the_root() {
-    let scene = Scene::new();
+    let fixture = RootFixture::new();
     for (path, text) in [
         ("/etc/plain", "plain"),
         ("/etc/inside", "plain"),
@@ -68,7 +68,7 @@ fn names_lead_nowhere_outside_the_root() {
         ("/etc/up", "of the root"),
         ("/../../../secret", "of the root"),
     ] {
-        assert_eq!(scene.read(path).as_deref(), Ok(text), "{path}");
+        assert_eq!(fixture.read(path).as_deref(), Ok(text), "{path}");
     }
     for path in [
         "/etc/host",
@@ -77,46 +77,46 @@ fn names_lead_nowhere_outside_the_root() {
         "/no/such",
         "/etc/plain/x",
     ] {
-        assert_eq!(scene.read(path), Err("no such file".to_owned()), "{path}");
+        assert_eq!(fixture.read(path), Err("no such file".to_owned()), "{path}");
     }
     assert!(
-        scene
+        fixture
             .read("/etc/circle")
             .unwrap_err()
             .contains("in a circle")
     );
-    assert!(scene.read(&"/x".repeat(4000)).is_err());
+    assert!(fixture.read(&"/x".repeat(4000)).is_err());
 }
 
 #[test]
 fn only_regular_files_on_disk_are_read() {
-    let scene = Scene::new();
-    for (path, says) in [
+    let fixture = RootFixture::new();
+    for (path, expected) in [
         ("/etc/fifo", "it is a FIFO; only regular files are read"),
         ("/etc/deep", "it is a folder"),
         ("/etc/sparse", "it is longer than 1 MiB"),
     ] {
-        let said = scene.read(path).unwrap_err();
-        assert!(said.contains(says), "{path}: {said}");
+        let error = fixture.read(path).unwrap_err();
+        assert!(error.contains(expected), "{path}: {error}");
     }
     let machine = Root::at(Path::new("/"));
-    for (path, says) in [
+    for (path, expected) in [
         ("/dev/zero", "it is a device"),
         ("/dev/../dev/tty", "it is a device"),
         ("/proc/self/status", "a file of the kernel"),
         ("/proc/self/fd/0", "a link that leads out"),
         ("/proc/self/root/etc/passwd", "a link that leads out"),
     ] {
-        let said = machine.read(path, LEN_MAX).unwrap_err().to_string();
-        assert!(said.contains(says), "{path}: {said}");
+        let error = machine.read(path, LEN_MAX).unwrap_err().to_string();
+        assert!(error.contains(expected), "{path}: {error}");
     }
 }
 
 /// Where the kernel does not look names up in a root, it is done by hand and comes to the same.
 #[test]
 fn names_are_looked_up_by_hand_as_by_the_kernel() {
-    let scene = Scene::new();
-    let root = fs::File::open(scene.folder.path().join("root")).unwrap();
+    let fixture = RootFixture::new();
+    let root = fs::File::open(fixture.folder.path().join("root")).unwrap();
     let root = OwnedFd::from(root);
     let paths = [
         "etc/plain",
@@ -136,7 +136,7 @@ fn names_are_looked_up_by_hand_as_by_the_kernel() {
         ".",
         "no",
     ];
-    for bounds in [Bounds::InRoot, Bounds::Beneath] {
+    for bounds in [PathBounds::InRoot, PathBounds::Beneath] {
         for path in paths {
             let number = |found: Result<OwnedFd, rustix::io::Errno>| {
                 found.map(|handle| fstat(&handle).unwrap().st_ino)
@@ -149,40 +149,40 @@ fn names_are_looked_up_by_hand_as_by_the_kernel() {
         }
     }
     let machine = OwnedFd::from(fs::File::open("/").unwrap());
-    let through = resolve::walk(&machine, "proc/self/root/etc", Bounds::InRoot);
+    let through = resolve::walk(&machine, "proc/self/root/etc", PathBounds::InRoot);
     assert_eq!(through.unwrap_err(), rustix::io::Errno::LOOP);
 }
 
 #[test]
 fn relative_names_stay_in_their_folder() {
-    let scene = Scene::new();
-    let folder = scene.folder.path().join("root/etc");
-    let beside = scene.root().with_folder(folder).beneath();
+    let fixture = RootFixture::new();
+    let folder = fixture.folder.path().join("root/etc");
+    let beside = fixture.root().with_folder(folder).beneath();
     assert_eq!(beside.read("inside", LEN_MAX).unwrap(), b"plain");
     for path in ["up", "absolute", "../secret", "/secret"] {
-        let said = beside.read(path, LEN_MAX).unwrap_err().to_string();
-        assert!(said.contains("leads out"), "{path}: {said}");
+        let error = beside.read(path, LEN_MAX).unwrap_err().to_string();
+        assert!(error.contains("leads out"), "{path}: {error}");
     }
 }
 
 #[test]
 fn folders_and_sockets_are_found_in_the_root() {
-    let scene = Scene::new();
-    let path = scene.folder.path().join("root/run/part.sock");
+    let fixture = RootFixture::new();
+    let path = fixture.folder.path().join("root/run/part.sock");
     let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
     symlink(
         "/run/part.sock",
-        scene.folder.path().join("root/etc/socket"),
+        fixture.folder.path().join("root/etc/socket"),
     )
     .unwrap();
-    let handle = scene.root().socket("/etc/socket").unwrap();
+    let handle = fixture.root().socket("/etc/socket").unwrap();
     std::os::unix::net::UnixStream::connect(path_of(&handle)).unwrap();
-    assert!(scene.root().socket("/etc/plain").is_err());
-    let names = scene.root().names("/run").unwrap();
+    assert!(fixture.root().socket("/etc/plain").is_err());
+    let names = fixture.root().names("/run").unwrap();
     assert_eq!(names, ["part.sock"]);
-    assert!(scene.root().names("/etc/fifo").is_err());
-    scene.root().expect_file("/etc/inside").unwrap();
-    assert!(scene.root().expect_file("/etc/fifo").is_err());
+    assert!(fixture.root().names("/etc/fifo").is_err());
+    fixture.root().expect_file("/etc/inside").unwrap();
+    assert!(fixture.root().expect_file("/etc/fifo").is_err());
 }
 
 /// Root reads as the process that names a file could.
@@ -192,9 +192,9 @@ fn rights_are_those_of_the_process() {
         plimsoll_testkit::not_tried::not_tried("only root can take the rights of others");
         return;
     }
-    let scene = Scene::new();
+    let fixture = RootFixture::new();
     let mode = |path: &str, mode: u32| {
-        let path = scene.folder.path().join(path);
+        let path = fixture.folder.path().join(path);
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     mode("", 0o755);
@@ -209,19 +209,19 @@ fn rights_are_those_of_the_process() {
             groups: groups.to_vec(),
             ..nobody.clone()
         }),
-        ..scene.root()
+        ..fixture.root()
     };
-    let said = theirs(&[]).read("/secret", LEN_MAX).unwrap_err();
-    assert!(matches!(said, OpenError::Denied), "{said}");
+    let error = theirs(&[]).read("/secret", LEN_MAX).unwrap_err();
+    assert!(matches!(error, OpenError::Denied), "{error}");
     assert_eq!(theirs(&[]).read("/etc/plain", LEN_MAX).unwrap(), b"plain");
     // Its group may.
-    let group = fs::metadata(scene.folder.path().join("root/secret"))
+    let group = fs::metadata(fixture.folder.path().join("root/secret"))
         .unwrap()
         .gid();
     let own = theirs(&[group]).read("/secret", LEN_MAX);
     assert_eq!(own.unwrap(), b"of the root");
     // The own rights are back.
-    assert_eq!(scene.read("/secret").as_deref(), Ok("of the root"));
+    assert_eq!(fixture.read("/secret").as_deref(), Ok("of the root"));
     assert!(rustix::process::geteuid().is_root());
 }
 
@@ -246,14 +246,14 @@ fn what_does_not_come_back_is_left_behind() {
 
 #[test]
 fn one_process_does_not_use_up_what_is_for_all() {
-    let mut budget = Budget::default();
+    let mut budget = ReadBudget::default();
     let mut read = |pid: u32, len: usize| {
         let read = budget.spend(pid, || Ok(len), |len| *len);
         read.map_err(|error| error.to_string())
     };
-    let part = 8 << 20;
+    let chunk = 8 << 20;
     let mut count = 0;
-    while read(1, part).is_ok() {
+    while read(1, chunk).is_ok() {
         count += 1;
         assert!(count < 1000, "there is no end");
     }
@@ -267,7 +267,7 @@ fn one_process_does_not_use_up_what_is_for_all() {
     assert_eq!(files, 1024);
     // Very many processes do.
     let processes = (4..100_000)
-        .take_while(|&pid| read(pid, part).is_ok())
+        .take_while(|&pid| read(pid, chunk).is_ok())
         .count();
     assert!(processes < 64, "{processes}");
 }

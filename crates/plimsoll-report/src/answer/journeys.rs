@@ -27,12 +27,12 @@ pub(crate) struct Bound {
 /// Every bound of every threshold.
 pub(crate) fn bounds(report: &Report<'_>) -> Vec<Bound> {
     let thresholds = report.summary.breakdown.iter();
-    let thresholds = thresholds.flat_map(|parts| &parts.thresholds);
+    let thresholds = thresholds.flat_map(|breakdown| &breakdown.thresholds);
     let bounds = thresholds.flat_map(|threshold| {
-        let judged = threshold.bounds().into_iter();
-        judged.map(|judged| Bound {
-            name: format!("{}: {}", threshold.scope, judged.bound),
-            measured: match (judged.met, judged.measured) {
+        let bound = threshold.bounds().into_iter();
+        bound.map(|bound| Bound {
+            name: format!("{}: {}", threshold.scope, bound.bound),
+            measured: match (bound.met, bound.measured) {
                 (None, Measured::Reach(_)) => "no broadcast was expected".to_owned(),
                 (None, _) => "no request ended".to_owned(),
                 (_, Measured::TimeUs(us)) => {
@@ -44,7 +44,7 @@ pub(crate) fn bounds(report: &Report<'_>) -> Vec<Bound> {
                 (_, Measured::Share(share)) => percent(share.unwrap_or(0.0)),
                 (_, Measured::Reach(share)) => percent_exactly(share.unwrap_or(0.0)),
             },
-            met: judged.met,
+            met: bound.met,
         })
     });
     bounds.collect()
@@ -95,8 +95,8 @@ pub(crate) fn users(report: &Report<'_>) -> Option<String> {
 
 /// What the processes of each journey cost, a sentence each.
 pub(crate) fn processes(report: &Report<'_>) -> Vec<String> {
-    let parts = report.summary.breakdown.iter();
-    let processes = parts.flat_map(|parts| &parts.processes);
+    let breakdown = report.summary.breakdown.iter();
+    let processes = breakdown.flat_map(|breakdown| &breakdown.processes);
     processes.map(process_text).collect()
 }
 
@@ -115,8 +115,8 @@ fn process_text(process: &ProcessSummary) -> String {
         }
         _ => text.push_str(": no step"),
     }
-    if process.faults > 0 {
-        let _ = write!(text, "; {} faults", count(process.faults));
+    if process.errors > 0 {
+        let _ = write!(text, "; {} faults", count(process.errors));
     }
     text
 }
@@ -147,13 +147,13 @@ fn of_us(us: f64) -> String {
 
 /// Which steps of `once` kept every user out; `None` when none did.
 pub(super) fn nobody_got_in(report: &Report<'_>) -> Option<String> {
-    let parts = report.summary.breakdown.as_ref()?;
-    let lost = parts.users.filter(|users| users.lost > 0)?.lost;
-    let steps = parts.steps.iter();
-    let failed = steps.filter(|step| step.once && step.part.outcomes.failed() > 0);
+    let breakdown = report.summary.breakdown.as_ref()?;
+    let lost = breakdown.users.filter(|users| users.lost > 0)?.lost;
+    let steps = breakdown.steps.iter();
+    let failed = steps.filter(|step| step.once && step.metrics.outcomes.failed() > 0);
     let failed: Vec<String> = failed
         .map(|step| {
-            let ended = step.part.outcomes.iter();
+            let ended = step.metrics.outcomes.iter();
             let ended = ended.filter(|&(outcome, number)| !outcome.is_ok() && number > 0);
             let ended: Vec<String> = ended
                 .map(|(outcome, number)| format!("{} {}", count(number), outcome.name()))

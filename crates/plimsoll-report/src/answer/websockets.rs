@@ -13,53 +13,60 @@ use crate::number::{count, micros, percent, short};
 const KINDS_MAX: usize = 4;
 
 /// How many were opened, and which were not.
-pub(crate) fn opened(seen: &WebSocketSummary) -> String {
-    let mut texts = vec![format!("{} opened", count(seen.connected))];
-    if let Some(times) = &seen.handshake_us {
+pub(crate) fn opened(websocket: &WebSocketSummary) -> String {
+    let mut texts = vec![format!("{} opened", count(websocket.connected))];
+    if let Some(times) = &websocket.handshake_us {
         texts.push(format!(
             "handshake p50 {}, p99 {}",
             micros(times.p50),
             micros(times.p99)
         ));
     }
-    if seen.failed() > 0 {
-        let causes = kinds(seen.failures.iter());
-        texts.push(format!("{} failed ({causes})", count(seen.failed())));
+    if websocket.failed() > 0 {
+        let causes = kinds(websocket.failures.iter());
+        texts.push(format!("{} failed ({causes})", count(websocket.failed())));
     }
-    if seen.closed() > 0 {
-        let codes = kinds(seen.close_codes.iter());
+    if websocket.closed() > 0 {
+        let codes = kinds(websocket.close_codes.iter());
         texts.push(format!(
             "{} closed by the target (code {codes})",
-            count(seen.closed())
+            count(websocket.closed())
         ));
     }
-    if seen.reconnected + seen.reconnects_failed > 0 {
-        let mut text = format!("{} opened again", count(seen.reconnected));
-        if let Some(times) = &seen.reconnect_us {
+    if websocket.reconnected + websocket.reconnects_failed > 0 {
+        let mut text = format!("{} opened again", count(websocket.reconnected));
+        if let Some(times) = &websocket.reconnect_us {
             let (p50, p99) = (micros(times.p50), micros(times.p99));
             let _ = write!(text, " (after p50 {p50}, p99 {p99})");
         }
-        if seen.reconnects_failed > 0 {
-            let _ = write!(text, ", {} tries failed", count(seen.reconnects_failed));
+        if websocket.reconnects_failed > 0 {
+            let _ = write!(
+                text,
+                ", {} tries failed",
+                count(websocket.reconnects_failed)
+            );
         }
         texts.push(text);
     }
-    if !seen.faults.is_empty() {
-        texts.push(format!("given up: {}", kinds(seen.faults.iter())));
+    if !websocket.protocol_errors.is_empty() {
+        texts.push(format!(
+            "given up: {}",
+            kinds(websocket.protocol_errors.iter())
+        ));
     }
     texts.join(", ")
 }
 
 /// What was sent and answered; `None` when nothing was sent.
-pub(crate) fn asked(seen: &WebSocketSummary) -> Option<String> {
-    if seen.messages_out + seen.unsent == 0 {
+pub(crate) fn sent(websocket: &WebSocketSummary) -> Option<String> {
+    if websocket.messages_out + websocket.unsent == 0 {
         return None;
     }
-    let mut texts = vec![format!("{} sent", count(seen.messages_out))];
-    if seen.answered + seen.unanswered > 0 {
-        texts.push(format!("{} answered", count(seen.answered)));
+    let mut texts = vec![format!("{} sent", count(websocket.messages_out))];
+    if websocket.answered + websocket.unanswered > 0 {
+        texts.push(format!("{} answered", count(websocket.answered)));
     }
-    if let Some(times) = &seen.request_us {
+    if let Some(times) = &websocket.request_us {
         texts.push(format!(
             "p50 {}, p95 {}, p99 {}",
             micros(times.p50),
@@ -67,22 +74,22 @@ pub(crate) fn asked(seen: &WebSocketSummary) -> Option<String> {
             micros(times.p99)
         ));
     }
-    if seen.unanswered > 0 {
-        texts.push(format!("{} not in time", count(seen.unanswered)));
+    if websocket.unanswered > 0 {
+        texts.push(format!("{} not in time", count(websocket.unanswered)));
     }
-    if seen.unsent > 0 {
-        texts.push(format!("{} could not be sent", count(seen.unsent)));
+    if websocket.unsent > 0 {
+        texts.push(format!("{} could not be sent", count(websocket.unsent)));
     }
     Some(texts.join(", "))
 }
 
 /// Who got what; `None` when nothing came.
-pub(crate) fn heard(seen: &WebSocketSummary) -> Option<String> {
-    if seen.messages_in == 0 {
+pub(crate) fn received(websocket: &WebSocketSummary) -> Option<String> {
+    if websocket.messages_in == 0 {
         return None;
     }
-    let broadcasts = &seen.broadcasts;
-    let mut texts = vec![format!("{} messages came", count(seen.messages_in))];
+    let broadcasts = &websocket.broadcasts;
+    let mut texts = vec![format!("{} messages came", count(websocket.messages_in))];
     if let Some(reach) = broadcasts.reached.ratio() {
         texts.push(format!(
             "reach {} ({} of {} expected)",
@@ -91,7 +98,7 @@ pub(crate) fn heard(seen: &WebSocketSummary) -> Option<String> {
             count(broadcasts.reached.expected)
         ));
     }
-    if let Some(times) = &seen.broadcast_us {
+    if let Some(times) = &websocket.broadcast_us {
         texts.push(format!(
             "broadcast p50 {}, p95 {}, p99 {}",
             micros(times.p50),
@@ -109,11 +116,11 @@ pub(crate) fn heard(seen: &WebSocketSummary) -> Option<String> {
             texts.push(format!("{} {what}", count(number)));
         }
     }
-    if seen.ahead > 0 {
+    if websocket.ahead > 0 {
         texts.push(format!(
             "{} came up to {} before their stamp: the publisher's clock is ahead",
-            count(seen.ahead),
-            micros(seen.ahead_us_max)
+            count(websocket.ahead),
+            micros(websocket.ahead_us_max)
         ));
     }
     Some(texts.join(", "))
@@ -149,23 +156,23 @@ fn kinds<'a, Kind: std::fmt::Display + 'a>(
 }
 
 /// The answer of a run: what was opened, and what came of it, as a fragment.
-pub(super) fn sentence(seen: &WebSocketSummary, load: &Load) -> String {
+pub(super) fn sentence(websocket: &WebSocketSummary, load: &Load) -> String {
     let mut text = format!(
         "opened {} of {} {}",
-        count(seen.connected),
-        count(seen.connected + seen.failed()),
+        count(websocket.connected),
+        count(websocket.connected + websocket.failed()),
         kind(load)
     );
-    if seen.closed() > 0 {
-        let _ = write!(text, ", and closed {} of them", count(seen.closed()));
+    if websocket.closed() > 0 {
+        let _ = write!(text, ", and closed {} of them", count(websocket.closed()));
     }
-    if let Some(reach) = seen.broadcasts.reached.ratio() {
+    if let Some(reach) = websocket.broadcasts.reached.ratio() {
         let _ = write!(text, "; broadcasts reached {}", percent_exactly(reach));
     }
     for (what, times) in [
-        ("broadcast", &seen.broadcast_us),
-        ("request", &seen.request_us),
-        ("handshake", &seen.handshake_us),
+        ("broadcast", &websocket.broadcast_us),
+        ("request", &websocket.request_us),
+        ("handshake", &websocket.handshake_us),
     ] {
         if let Some(times) = times {
             let _ = write!(

@@ -5,12 +5,12 @@ use maud::{Markup, html};
 use super::percent_of;
 
 /// A whole divided into shares; each part has a class and a name.
-pub(crate) fn stacked(parts: &[(&'static str, &str, u64)]) -> Markup {
-    let total: u64 = parts.iter().map(|part| part.2).sum();
+pub(crate) fn stacked(shares: &[(&'static str, &str, u64)]) -> Markup {
+    let total: u64 = shares.iter().map(|share| share.2).sum();
     let mut start = 0.0;
     html! {
         svg.bar width="100%" height="16" aria-hidden="true" {
-            @for (class, name, count) in parts {
+            @for (class, name, count) in shares {
                 @let share = *count as f64 / total.max(1) as f64;
                 @let from = start;
                 @let () = start += share;

@@ -161,8 +161,8 @@ fn mark(trial: &Trial, x: &Scale, y: &Scale) -> Markup {
     let name = mark_of(&trial.verdict);
     // A quantile that falls on a failure is infinite: its mark stands on the upper edge.
     let at = trial.objective_us.map_or(1.0, |us| y.place(us as f64));
-    let tells = trial.spec.kind.counts_for_line() || trial.spec.kind == TrialKind::Step;
-    let counts = if tells { "" } else { " minor" };
+    let is_major = trial.spec.kind.counts_for_line() || trial.spec.kind == TrialKind::Step;
+    let counts = if is_major { "" } else { " minor" };
     let reached = trial
         .objective_us
         .map_or_else(|| "infinite: it falls on a failure".to_owned(), micros);

@@ -10,7 +10,7 @@ pub(super) const BOX_HEIGHT: f64 = 1000.0;
 
 /// One line of a chart.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct ChartLine {
     /// Name in the legend.
     pub(crate) name: String,
     /// Class of the style sheet: colour and dashes.

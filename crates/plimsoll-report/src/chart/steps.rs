@@ -48,9 +48,9 @@ impl StepCharts {
             .steps
             .iter()
             .enumerate()
-            .filter(|(_, step)| step.part.response_us.is_some())
+            .filter(|(_, step)| step.metrics.response_us.is_some())
             .collect();
-        kept.sort_by_key(|(_, step)| std::cmp::Reverse(step.part.samples));
+        kept.sort_by_key(|(_, step)| std::cmp::Reverse(step.metrics.samples));
         let left_out = kept.len().saturating_sub(CHARTS_MAX);
         kept.truncate(CHARTS_MAX);
         // Back in the order of the plan.
@@ -60,7 +60,7 @@ impl StepCharts {
             .map(|(_, step)| Chart {
                 label: step.label.clone(),
                 journey: step.journey.clone(),
-                samples: step.part.samples,
+                samples: step.metrics.samples,
                 points: timeline.steps(report.run, &step.ids),
             })
             .collect();

@@ -11,24 +11,24 @@ use plimsoll_model::objective::Objective;
 use plimsoll_model::trial::{Percentiles, Trial};
 
 use super::load::load_of;
-use super::panel::{BOX_HEIGHT, Line, horizontal_grid, path};
+use super::panel::{BOX_HEIGHT, ChartLine, horizontal_grid, path};
 use super::scale::{Scale, clock, time_step};
 use super::{number, percent_of};
 use crate::number::{bytes, micros, percent, short};
 use crate::report::Report;
 
 /// How a value is written.
-type Text = fn(f64) -> String;
+type ValueFormat = fn(f64) -> String;
 
 /// One of the charts that share the time axis.
 #[derive(Clone, Debug)]
 struct Panel {
     title: &'static str,
     scale: Scale,
-    lines: Vec<Line>,
+    lines: Vec<ChartLine>,
     /// The objective's bound and what it says.
     bound: Option<(f64, String)>,
-    text: Text,
+    text: ValueFormat,
 }
 
 /// All panels.
@@ -108,8 +108,8 @@ impl TimeChart {
                     g.x-grid aria-hidden="true" { (self.time_grid()) }
                     svg.stretch viewBox=(self.view_box()) preserveAspectRatio="none" width="100%" height="100%" {
                         @for trial in trials.iter().filter(|trial| !trial.verdict.is_pass()) {
-                            rect class={ "span " (trial.verdict.name()) } x=(trial.judged.0)
-                                width=(trial.judged.1.saturating_sub(trial.judged.0)) y="0" height=(BOX_HEIGHT) {}
+                            rect class={ "span " (trial.verdict.name()) } x=(trial.measured.0)
+                                width=(trial.measured.1.saturating_sub(trial.measured.0)) y="0" height=(BOX_HEIGHT) {}
                         }
                         @for line in &panel.lines {
                             path class={ "line " (line.class) } d=(path(&line.points, self.step_s, &panel.scale)) {}
@@ -136,7 +136,7 @@ impl TimeChart {
                     @for trial in trials {
                         @let top = if trial.verdict.is_pass() { 6 } else { 0 };
                         rect class={ "trial " (trial.verdict.name()) } x=(trial.start_second)
-                            width=(trial.judged.1.saturating_sub(trial.start_second)) y=(top) height=(12 - top) {
+                            width=(trial.measured.1.saturating_sub(trial.start_second)) y=(top) height=(12 - top) {
                             title {
                                 "trial " (trial.index) " (" (trial.spec.kind.name()) ") at " (load_of(trial))
                                 ": " (trial.verdict.name())
@@ -183,7 +183,7 @@ impl TimeChart {
 
     /// Texts of all lines by second; `–` where a line has no value.
     fn columns(&self) -> BTreeMap<u32, Vec<String>> {
-        let lines: Vec<(&Line, Text)> = self
+        let lines: Vec<(&ChartLine, ValueFormat)> = self
             .panels
             .iter()
             .flat_map(|panel| panel.lines.iter().map(move |line| (line, panel.text)))
@@ -240,7 +240,7 @@ fn latency(report: &Report<'_>, timeline: &Timeline) -> Option<Panel> {
         let points = timeline.points.iter();
         let points = points
             .filter_map(|point| Some((point.second, pick(point.response_us.as_ref()?) as f64)));
-        Line {
+        ChartLine {
             name: name.to_owned(),
             class,
             points: points.collect(),
@@ -283,12 +283,12 @@ fn line(
     class: &'static str,
     timeline: &Timeline,
     pick: fn(&plimsoll_analysis::summary::timeline::Point) -> f64,
-) -> Line {
+) -> ChartLine {
     let points = timeline
         .points
         .iter()
         .map(|point| (point.second, pick(point)));
-    Line {
+    ChartLine {
         name: name.to_owned(),
         class,
         points: points.collect(),
@@ -296,8 +296,8 @@ fn line(
 }
 
 /// A panel from zero; `None` without any point.
-fn from_zero(title: &'static str, lines: Vec<Line>, text: Text) -> Option<Panel> {
-    let lines: Vec<Line> = lines
+fn from_zero(title: &'static str, lines: Vec<ChartLine>, text: ValueFormat) -> Option<Panel> {
+    let lines: Vec<ChartLine> = lines
         .into_iter()
         .filter(|line| !line.points.is_empty())
         .collect();
@@ -356,9 +356,9 @@ fn levels(
     (name, class): (&str, &'static str),
     series: &str,
     pick: fn(&Level) -> f64,
-) -> Line {
+) -> ChartLine {
     let levels = timeline.levels(report.run, series);
-    Line {
+    ChartLine {
         name: name.to_owned(),
         class,
         points: levels

@@ -207,7 +207,7 @@ fn plan_facts(plan: &Plan, searched: bool) -> Vec<(String, String)> {
     if let Some(socket) = &plan.target.unix_socket {
         facts.push(("unix socket", socket.to_string_lossy().into_owned()));
     }
-    facts.push(what_is_asked(plan));
+    facts.push(describe_workload(plan));
     for (name, value) in plan.request.headers.iter().take(12) {
         facts.push(("header", format!("{name}: {value}")));
     }
@@ -255,7 +255,7 @@ fn plan_facts(plan: &Plan, searched: bool) -> Vec<(String, String)> {
 }
 
 /// What users do, or what each request says.
-fn what_is_asked(plan: &Plan) -> (&'static str, String) {
+fn describe_workload(plan: &Plan) -> (&'static str, String) {
     if let Some(scenario) = &plan.scenario {
         let journeys = scenario.journeys.iter();
         let texts = journeys.map(|journey| format!("{} (weight {})", journey.name, journey.weight));

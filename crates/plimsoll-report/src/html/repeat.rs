@@ -117,7 +117,7 @@ fn websocket_words(load: &WebSocketLoad, words: &mut Vec<String>) {
         }
     }
     for (flag, path) in [
-        ("--broadcast-stamp", &load.stamp),
+        ("--broadcast-stamp", &load.timestamp),
         ("--broadcast-seq", &load.sequence),
     ] {
         if let Some(path) = path {

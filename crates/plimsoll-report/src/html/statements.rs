@@ -32,15 +32,15 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
                         th scope="col" { "rows each" }
                         th.text scope="col" { "what stands out" }
                     } }
-                    tbody { @for seen in &uses { (row(seen)) } }
+                    tbody { @for use_of in &uses { (row(use_of)) } }
                 }
             }
             @let advice = statements::advice(&uses);
             @if !advice.is_empty() {
                 h3 { "What else could be done about them" }
                 ul {
-                    @for one in &advice {
-                        li { (printable(&one.reason)) ": " (printable(&one.remedy)) "." }
+                    @for index in &advice {
+                        li { (printable(&index.reason)) ": " (printable(&index.remedy)) "." }
                     }
                 }
             }
@@ -48,19 +48,19 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
     }
 }
 
-fn row(seen: &StatementUse) -> Markup {
+fn row(usage: &StatementUse) -> Markup {
     html! {
         tr {
-            th scope="row" { code { (printable(&seen.statement)) } small { (printable(&seen.at)) } }
-            td { (percent(seen.share)) }
-            td { (short(seen.calls)) }
-            td { @match seen.calls_per_request { Some(calls) => { (short(calls)) } None => { "–" } } }
-            td { (short(seen.each_ms)) }
-            td { (short(seen.rows)) }
+            th scope="row" { code { (printable(&usage.statement)) } small { (printable(&usage.at)) } }
+            td { (percent(usage.share)) }
+            td { (short(usage.calls)) }
+            td { @match usage.calls_per_request { Some(calls) => { (short(calls)) } None => { "–" } } }
+            td { (short(usage.each_ms)) }
+            td { (short(usage.rows)) }
             td.text {
-                @for remark in remarks(seen) { p { (printable(&remark)) } }
-                @if let Some(index) = &seen.index { p { "index it lacks: " code { (printable(index)) } } }
-                @if let Some((without, with)) = seen.with_index {
+                @for remark in remarks(usage) { p { (printable(&remark)) } }
+                @if let Some(index) = &usage.index { p { "index it lacks: " code { (printable(index)) } } }
+                @if let Some((without, with)) = usage.with_index {
                     p { "with it the planner estimates a cost of " (short(with)) " in place of " (short(without)) " (tried by HypoPG)" }
                 }
             }
@@ -69,7 +69,7 @@ fn row(seen: &StatementUse) -> Markup {
 }
 
 /// What stands out, in words.
-fn remarks(seen: &StatementUse) -> Vec<String> {
+fn remarks(usage: &StatementUse) -> Vec<String> {
     /// Times in one request from which a statement is repeated.
     const REPEATED: f64 = 10.0;
     /// Rows looked at for one that is answered, from which most were looked at for nothing.
@@ -78,34 +78,34 @@ fn remarks(seen: &StatementUse) -> Vec<String> {
     const SORTED: f64 = 1000.0;
     let above = |value: Option<f64>, bound: f64| value.filter(|&value| value > bound);
     let mut remarks = Vec::new();
-    if let Some(calls) = above(seen.calls_per_request, REPEATED) {
+    if let Some(calls) = above(usage.calls_per_request, REPEATED) {
         remarks.push(format!("repeated {} times in each request", short(calls)));
     }
-    if let Some(rows) = above(seen.examined_per_row, IN_VAIN) {
+    if let Some(rows) = above(usage.examined_per_row, IN_VAIN) {
         remarks.push(format!(
             "{} rows looked at for each row that it answers with",
             short(rows)
         ));
     }
-    if let Some(share) = above(seen.without_index, 0.0) {
+    if let Some(share) = above(usage.without_index, 0.0) {
         remarks.push(format!("{} of the calls without an index", percent(share)));
     }
-    if let Some(rows) = above(seen.sorted, SORTED) {
+    if let Some(rows) = above(usage.sorted, SORTED) {
         remarks.push(format!("{} rows sorted each time", short(rows)));
     }
-    if let Some(tables) = above(seen.on_disk, 0.0) {
+    if let Some(tables) = above(usage.on_disk, 0.0) {
         remarks.push(format!(
             "{} temporary tables on disk each time",
             short(tables)
         ));
     }
-    if let Some(bytes) = above(seen.spilt, 0.0) {
+    if let Some(bytes) = above(usage.spilt, 0.0) {
         remarks.push(format!(
             "{} MiB written to temporary files each time",
             short(bytes / 1_048_576.0)
         ));
     }
-    if let Some(plan) = &seen.plan {
+    if let Some(plan) = &usage.plan {
         remarks.push(format!("plan: {plan}"));
     }
     remarks

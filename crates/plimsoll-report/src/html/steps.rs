@@ -1,7 +1,7 @@
 //! Steps, journeys and groups: their table, their times over the run, thresholds, and some failures in full.
 
 use maud::{Markup, html};
-use plimsoll_analysis::summary::breakdown::{Breakdown, PartSummary};
+use plimsoll_analysis::summary::breakdown::{Breakdown, ScopeMetrics};
 use plimsoll_model::journey::Scenario;
 use plimsoll_model::window::FailureSample;
 
@@ -16,7 +16,7 @@ use crate::text::{printable, unbroken};
 const FAILURES_MAX: usize = 20;
 
 /// Lines of processes that are shown.
-const SAID_MAX: usize = 100;
+const PROCESS_LINES_MAX: usize = 100;
 
 /// Everything about steps; nothing without journeys.
 pub(super) fn section(report: &Report<'_>) -> Markup {
@@ -45,21 +45,40 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
 }
 
 /// A row: journey, label, mark, numbers.
-type Row<'a> = (&'a str, &'a str, &'static str, &'a PartSummary);
+type StepRow<'a> = (&'a str, &'a str, &'static str, &'a ScopeMetrics);
 
-fn step_rows(breakdown: &Breakdown) -> Vec<Row<'_>> {
+fn step_rows(breakdown: &Breakdown) -> Vec<StepRow<'_>> {
     let steps = breakdown.steps.iter().map(|step| {
         let mark = if step.once { "once" } else { "" };
-        (step.journey.as_str(), step.label.as_str(), mark, &step.part)
+        (
+            step.journey.as_str(),
+            step.label.as_str(),
+            mark,
+            &step.metrics,
+        )
     });
     steps.collect()
 }
 
-fn other_rows(breakdown: &Breakdown) -> Vec<Row<'_>> {
+fn other_rows(breakdown: &Breakdown) -> Vec<StepRow<'_>> {
     let journeys = breakdown.journeys.iter();
-    let journeys = journeys.map(|row| (row.name.as_str(), row.name.as_str(), "journey", &row.part));
+    let journeys = journeys.map(|row| {
+        (
+            row.name.as_str(),
+            row.name.as_str(),
+            "journey",
+            &row.metrics,
+        )
+    });
     let groups = breakdown.groups.iter();
-    let groups = groups.map(|row| (row.journey.as_str(), row.name.as_str(), "group", &row.part));
+    let groups = groups.map(|row| {
+        (
+            row.journey.as_str(),
+            row.name.as_str(),
+            "group",
+            &row.metrics,
+        )
+    });
     journeys.chain(groups).collect()
 }
 
@@ -69,7 +88,7 @@ const NAMES: [&str; 10] = [
 ];
 
 /// A table that the script lets sort; without it, rows are in the order of the plan.
-fn table(id: &str, caption: &str, rows: &[Row<'_>]) -> Markup {
+fn table(id: &str, caption: &str, rows: &[StepRow<'_>]) -> Markup {
     let several = rows.iter().any(|row| row.0 != rows[0].0);
     html! {
         div.scroll tabindex="0" role="region" aria-label=(caption) {
@@ -98,22 +117,22 @@ fn table(id: &str, caption: &str, rows: &[Row<'_>]) -> Markup {
 }
 
 /// Text and value of each cell; no value where nothing was measured.
-fn cells(part: &PartSummary) -> Vec<(String, Option<f64>)> {
-    let times = part.response_us.as_ref();
+fn cells(summary: &ScopeMetrics) -> Vec<(String, Option<f64>)> {
+    let times = summary.response_us.as_ref();
     let time = |us: Option<f64>| {
         let text = us.map_or_else(|| "–".to_owned(), |us| short(us / 1e3));
         (text, us)
     };
-    let mut cells = vec![(count(part.samples), Some(part.samples as f64))];
+    let mut cells = vec![(count(summary.samples), Some(summary.samples as f64))];
     cells.push(time(times.map(|times| times.mean)));
     let all = times.map(|times| [times.p50, times.p75, times.p90, times.p95, times.p99]);
     for index in 0..5 {
         cells.push(time(all.map(|all| all[index] as f64)));
     }
-    let errors = part.error_share();
+    let errors = summary.error_share();
     cells.push((percent(errors), Some(errors)));
-    cells.push((short(part.throughput), Some(part.throughput)));
-    cells.push((bytes(part.bytes), Some(part.bytes as f64)));
+    cells.push((short(summary.throughput), Some(summary.throughput)));
+    cells.push((bytes(summary.bytes), Some(summary.bytes as f64)));
     cells
 }
 
@@ -124,21 +143,21 @@ fn processes(report: &Report<'_>) -> Markup {
         return html! {};
     }
     let windows = report.run.windows.iter();
-    let said: Vec<&String> = windows
+    let lines: Vec<&String> = windows
         .flat_map(|window| window.processes.values())
-        .flat_map(|process| &process.said)
-        .take(SAID_MAX)
+        .flat_map(|process| &process.stderr)
+        .take(PROCESS_LINES_MAX)
         .collect();
     html! {
         section aria-labelledby="processes-heading" {
             h2 #processes-heading { "Processes" }
             p.lead { "Programs that say what users do. The time that users wait for them is no part of a response time." }
             ul { @for sentence in &sentences { li { (printable(sentence)) } } }
-            @if !said.is_empty() {
+            @if !lines.is_empty() {
                 details {
                     summary { "What they wrote to their standard error" }
                     pre tabindex="0" role="region" aria-label="Standard error of processes" {
-                        code { @for line in said { (printable(line)) "\n" } }
+                        code { @for line in lines { (printable(line)) "\n" } }
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! What requests spend their time on, as their spans tell.
 
 use maud::{Markup, html};
-use plimsoll_analysis::traces::{self, PartUse, RouteUse};
+use plimsoll_analysis::traces::{self, ComponentUse, RouteUse};
 
 use crate::number::{percent, short};
 use crate::report::Report;
@@ -20,12 +20,12 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
                 "Of the requests that were traced during the whole run. A moment in which several calls ran is divided among \
                  them, so that shares add up to the request's time; the time of a call is without what it called itself."
             }
-            @for route in &routes { (one(route)) }
+            @for route in &routes { (route_section(route)) }
         }
     }
 }
 
-fn one(route: &RouteUse) -> Markup {
+fn route_section(route: &RouteUse) -> Markup {
     let name = route_name(route);
     html! {
         h3 { (printable(&name)) }
@@ -43,7 +43,7 @@ fn one(route: &RouteUse) -> Markup {
                     th scope="col" { "failed" }
                     th.text scope="col" { "what stands out" }
                 } }
-                tbody { @for part in &route.parts { (row(part)) } }
+                tbody { @for part in &route.components { (row(part)) } }
             }
         }
         @for repeated in &route.repeated {
@@ -52,16 +52,16 @@ fn one(route: &RouteUse) -> Markup {
     }
 }
 
-fn row(part: &PartUse) -> Markup {
+fn row(component: &ComponentUse) -> Markup {
     html! {
         tr {
-            th scope="row" { (printable(part.name())) small { (part.kind) } }
-            td { (percent(part.share)) }
-            td { (short(part.calls)) }
-            td { (short(part.each_ms)) }
-            td { (percent(part.failed)) }
+            th scope="row" { (printable(component.name())) small { (component.kind) } }
+            td { (percent(component.share)) }
+            td { (short(component.calls)) }
+            td { (short(component.each_ms)) }
+            td { (percent(component.failed)) }
             td.text {
-                @for (status, share) in [("429", part.too_many), ("503", part.unavailable)] {
+                @for (status, share) in [("429", component.too_many), ("503", component.unavailable)] {
                     @if share > 0.0 { p { (percent(share)) " answered " (status) } }
                 }
             }

@@ -13,18 +13,18 @@ use crate::text::{printable, unbroken};
 const CHANNELS_MAX: usize = 100;
 
 pub(super) fn section(report: &Report<'_>) -> Markup {
-    let Some(seen) = &report.summary.websocket else {
+    let Some(websocket) = &report.summary.websocket else {
         return html! {};
     };
     let kind = heading(answer::websocket_kind(&report.run.header.plan.load));
     html! {
         section aria-labelledby="websockets-heading" {
             h2 #websockets-heading { (kind) }
-            p.lead { (unbroken(&answer::opened(seen))) "." }
-            @if let Some(asked) = answer::asked(seen) { p { "Messages: " (unbroken(&asked)) "." } }
-            @if let Some(heard) = answer::heard(seen) { p { "Received: " (unbroken(&heard)) "." } }
-            (times(seen, kind))
-            (channels(seen))
+            p.lead { (unbroken(&answer::opened(websocket))) "." }
+            @if let Some(asked) = answer::sent(websocket) { p { "Messages: " (unbroken(&asked)) "." } }
+            @if let Some(received) = answer::received(websocket) { p { "Received: " (unbroken(&received)) "." } }
+            (times(websocket, kind))
+            (channels(websocket))
         }
     }
 }
@@ -37,12 +37,12 @@ fn heading(kind: &'static str) -> &'static str {
     }
 }
 
-fn times(seen: &WebSocketSummary, kind: &str) -> Markup {
+fn times(websocket: &WebSocketSummary, kind: &str) -> Markup {
     let rows: Vec<(&str, &Percentiles)> = [
-        ("handshake", &seen.handshake_us),
-        ("request", &seen.request_us),
-        ("broadcast", &seen.broadcast_us),
-        ("reconnect", &seen.reconnect_us),
+        ("handshake", &websocket.handshake_us),
+        ("request", &websocket.request_us),
+        ("broadcast", &websocket.broadcast_us),
+        ("reconnect", &websocket.reconnect_us),
     ]
     .into_iter()
     .filter_map(|(name, times)| Some((name, times.as_ref()?)))
@@ -71,12 +71,12 @@ fn times(seen: &WebSocketSummary, kind: &str) -> Markup {
     }
 }
 
-fn channels(seen: &WebSocketSummary) -> Markup {
-    let heard = seen
+fn channels(websocket: &WebSocketSummary) -> Markup {
+    let active = websocket
         .channels
         .iter()
         .filter(|channel| channel.broadcasts.messages > 0);
-    let shown: Vec<_> = heard.take(CHANNELS_MAX).collect();
+    let shown: Vec<_> = active.take(CHANNELS_MAX).collect();
     html! {
         @if !shown.is_empty() {
             div.scroll tabindex="0" role="region" aria-label="Channels" {

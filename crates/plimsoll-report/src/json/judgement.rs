@@ -2,7 +2,7 @@
 
 use plimsoll_analysis::failures::Failures;
 use plimsoll_analysis::findings::{Forecast, Scaling};
-use plimsoll_model::finding::{Intervention, InterventionOutcome, Tally};
+use plimsoll_model::finding::{Intervention, InterventionOutcome, TrialTally};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -112,8 +112,8 @@ pub struct TallyObject {
     pub failed: u32,
 }
 
-impl From<Tally> for TallyObject {
-    fn from(tally: Tally) -> Self {
+impl From<TrialTally> for TallyObject {
+    fn from(tally: TrialTally) -> Self {
         Self {
             passed: tally.passed,
             failed: tally.failed,
@@ -138,7 +138,7 @@ impl ConfirmationObject {
             outcome: outcome_name(intervention.outcome).to_owned(),
             load: intervention.load,
             unit: intervention.unit.symbol().to_owned(),
-            relaxed: intervention.relaxed.into(),
+            relaxed: intervention.mitigated.into(),
             restored: intervention.restored.into(),
             sentence: intervention.sentence.clone(),
         }
@@ -162,7 +162,8 @@ pub struct ForecastObject {
     /// How full it was at `seen_at`, 0 to 1.
     pub used: f64,
     /// The highest load that passed, in `unit`.
-    pub seen_at: f64,
+    #[serde(rename = "seen_at")]
+    pub measured_at: f64,
     /// `suspected` or `possible`.
     pub certainty: String,
     /// All that in a sentence.
@@ -178,7 +179,7 @@ impl ForecastObject {
             high: forecast.high,
             unit: forecast.unit.symbol().to_owned(),
             used: forecast.used,
-            seen_at: forecast.seen_at,
+            measured_at: forecast.measured_at,
             certainty: certainty_name(forecast.certainty).to_owned(),
             sentence: forecast.sentence.clone(),
         }
@@ -224,12 +225,12 @@ pub struct SharesObject {
 impl ScalingObject {
     pub(super) fn of(scaling: &Scaling) -> Self {
         let [work, contention, coherency] = scaling.shares;
-        let is_told = scaling.coherency.0 > 0.0;
+        let is_significant = scaling.coherency.0 > 0.0;
         Self {
             gamma: scaling.law.alone,
             sigma: scaling.law.contention,
             sigma_interval: scaling.contention.into(),
-            kappa: is_told.then_some(scaling.law.coherency),
+            kappa: is_significant.then_some(scaling.law.coherency),
             kappa_interval: scaling.coherency.into(),
             trials: scaling.trials,
             in_flight: scaling.in_flight,
@@ -299,16 +300,16 @@ pub struct CommonObject {
 
 impl FailuresObject {
     pub(super) fn of(failures: &Failures) -> Self {
-        let common = failures.common.iter().map(|one| CommonObject {
-            thing: one.thing.clone(),
-            of_failures: one.of_failures,
-            of_good: one.of_good,
-            p: one.p,
+        let common = failures.common.iter().map(|factor| CommonObject {
+            thing: factor.thing.clone(),
+            of_failures: factor.of_failures,
+            of_good: factor.of_good,
+            p: factor.p,
         });
         Self {
             failed: failures.failed,
             requests: failures.requests,
-            looks: failures.looks as u64,
+            looks: failures.candidates as u64,
             common: common.collect(),
             phases: failures
                 .phases

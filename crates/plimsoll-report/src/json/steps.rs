@@ -1,6 +1,6 @@
 //! The objects of steps, journeys, groups, thresholds and users.
 
-use plimsoll_analysis::summary::breakdown::{Breakdown, Measured, PartSummary, ThresholdResult};
+use plimsoll_analysis::summary::breakdown::{Breakdown, Measured, ScopeMetrics, ThresholdResult};
 use plimsoll_analysis::summary::users::{Little, UsersSummary};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::number::millis;
 /// The numbers of a part of the load. Times are response times of good answers, ms; null when there was none.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Part")]
-pub struct PartObject {
+pub struct AggregateObject {
     /// Requests that ended; for a group, ways through it.
     pub samples: u64,
     /// Arithmetic mean.
@@ -49,7 +49,7 @@ pub struct StepObject {
     pub once: bool,
     /// The numbers.
     #[serde(flatten)]
-    pub part: PartObject,
+    pub aggregate: AggregateObject,
 }
 
 /// One kind of user. Steps of `once` are left out.
@@ -62,7 +62,7 @@ pub struct JourneyObject {
     pub iterations: Option<u64>,
     /// The numbers.
     #[serde(flatten)]
-    pub part: PartObject,
+    pub aggregate: AggregateObject,
 }
 
 /// A group of steps: the time from its first to its last, without thinking.
@@ -75,7 +75,7 @@ pub struct GroupObject {
     pub journey: String,
     /// The numbers.
     #[serde(flatten)]
-    pub part: PartObject,
+    pub aggregate: AggregateObject,
 }
 
 /// One bound of an objective of a part of the load.
@@ -148,21 +148,21 @@ pub struct LittleObject {
     pub ratio: Option<f64>,
 }
 
-impl PartObject {
-    fn of(part: &PartSummary) -> Self {
-        let times = part.response_us;
+impl AggregateObject {
+    fn of(summary: &ScopeMetrics) -> Self {
+        let times = summary.response_us;
         Self {
-            samples: part.samples,
+            samples: summary.samples,
             average: times.map(|us| us.mean / 1e3),
             p50: times.map(|us| millis(us.p50)),
             p75: times.map(|us| millis(us.p75)),
             p90: times.map(|us| millis(us.p90)),
             p95: times.map(|us| millis(us.p95)),
             p99: times.map(|us| millis(us.p99)),
-            error_share: part.error_share(),
-            throughput: part.throughput,
-            bytes: part.bytes,
-            outcomes: OutcomesObject::of(&part.outcomes),
+            error_share: summary.error_share(),
+            throughput: summary.throughput,
+            bytes: summary.bytes,
+            outcomes: OutcomesObject::of(&summary.outcomes),
         }
     }
 }
@@ -173,7 +173,7 @@ impl StepObject {
             label: step.label.clone(),
             journey: step.journey.clone(),
             once: step.once,
-            part: PartObject::of(&step.part),
+            aggregate: AggregateObject::of(&step.metrics),
         });
         steps.collect()
     }
@@ -184,7 +184,7 @@ impl JourneyObject {
         let journeys = breakdown.journeys.iter().map(|journey| Self {
             name: journey.name.clone(),
             iterations: journey.iterations,
-            part: PartObject::of(&journey.part),
+            aggregate: AggregateObject::of(&journey.metrics),
         });
         journeys.collect()
     }
@@ -195,7 +195,7 @@ impl GroupObject {
         let groups = breakdown.groups.iter().map(|group| Self {
             name: group.name.clone(),
             journey: group.journey.clone(),
-            part: PartObject::of(&group.part),
+            aggregate: AggregateObject::of(&group.metrics),
         });
         groups.collect()
     }
@@ -208,19 +208,19 @@ impl ThresholdObject {
     }
 
     fn of(threshold: &ThresholdResult) -> Vec<Self> {
-        let bounds = threshold.bounds().into_iter().map(|judged| {
-            let (measured, unit) = match judged.measured {
+        let bounds = threshold.bounds().into_iter().map(|bound| {
+            let (measured, unit) = match bound.measured {
                 Measured::TimeUs(us) => (us.map(millis), "ms"),
                 Measured::MeanUs(us) => (us.map(|us| us / 1e3), "ms"),
                 Measured::Share(share) | Measured::Reach(share) => (share, "1"),
             };
             Self {
                 scope: threshold.scope.clone(),
-                objective: judged.bound.to_string(),
+                objective: bound.bound.to_string(),
                 measured,
                 unit: unit.to_owned(),
                 samples: threshold.samples,
-                met: judged.met,
+                met: bound.met,
             }
         });
         bounds.collect()
@@ -235,7 +235,7 @@ impl ProcessObject {
             steps: process.steps,
             cpu_us_per_step: process.cpu_us_per_step,
             wait_ms: TimesObject::of(process.wait_us),
-            faults: process.faults,
+            faults: process.errors,
         });
         processes.collect()
     }

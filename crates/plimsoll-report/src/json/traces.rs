@@ -1,6 +1,6 @@
 //! Objects of what requests spend their time on.
 
-use plimsoll_analysis::traces::{PartUse, RouteUse, of};
+use plimsoll_analysis::traces::{ComponentUse, RouteUse, of};
 use plimsoll_model::run::Run;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -66,13 +66,13 @@ pub struct RepeatedObject {
 impl RouteObject {
     /// All routes of a run.
     pub(super) fn all(run: &Run) -> Vec<Self> {
-        of(run).into_iter().map(Self::one).collect()
+        of(run).into_iter().map(Self::from_route).collect()
     }
 
-    fn one(route: RouteUse) -> Self {
-        let repeated = route.repeated.into_iter().map(|one| RepeatedObject {
-            statement: one.statement,
-            calls: one.calls,
+    fn from_route(route: RouteUse) -> Self {
+        let repeated = route.repeated.into_iter().map(|repeat| RepeatedObject {
+            statement: repeat.statement,
+            calls: repeat.calls,
         });
         Self {
             service: route.service,
@@ -83,23 +83,23 @@ impl RouteObject {
             failed: route.failed,
             queries: route.queries,
             query_forms: route.query_forms,
-            components: route.parts.iter().map(ComponentObject::of).collect(),
+            components: route.components.iter().map(ComponentObject::of).collect(),
             repeated: repeated.collect(),
         }
     }
 }
 
 impl ComponentObject {
-    fn of(part: &PartUse) -> Self {
+    fn of(component: &ComponentUse) -> Self {
         Self {
-            kind: part.kind.clone(),
-            component: part.name().to_owned(),
-            share: part.share,
-            calls: part.calls,
-            each_ms: part.each_ms,
-            failed: part.failed,
-            too_many: part.too_many,
-            unavailable: part.unavailable,
+            kind: component.kind.clone(),
+            component: component.name().to_owned(),
+            share: component.share,
+            calls: component.calls,
+            each_ms: component.each_ms,
+            failed: component.failed,
+            too_many: component.too_many,
+            unavailable: component.unavailable,
         }
     }
 }

@@ -106,28 +106,28 @@ pub struct ChannelObject {
 }
 
 impl WebSocketObject {
-    pub(super) fn of(seen: &WebSocketSummary) -> Self {
+    pub(super) fn of(summary: &WebSocketSummary) -> Self {
         let BroadcastSummary {
             messages,
             reached,
             gaps,
             duplicates,
             reordered,
-        } = seen.broadcasts;
-        let codes = seen.close_codes.iter();
-        let channels = seen.channels.iter().take(CHANNELS_MAX);
+        } = summary.broadcasts;
+        let codes = summary.close_codes.iter();
+        let channels = summary.channels.iter().take(CHANNELS_MAX);
         Self {
-            connected: seen.connected,
-            failed: seen.failed(),
-            failures: seen.failures.clone(),
-            closed: seen.closed(),
+            connected: summary.connected,
+            failed: summary.failed(),
+            failures: summary.failures.clone(),
+            closed: summary.closed(),
             close_codes: codes
                 .map(|(code, &count)| (code.to_string(), count))
                 .collect(),
-            faults: seen.faults.clone(),
-            handshake_ms: TimesObject::of(seen.handshake_us),
-            request_ms: TimesObject::of(seen.request_us),
-            broadcast_ms: TimesObject::of(seen.broadcast_us),
+            faults: summary.protocol_errors.clone(),
+            handshake_ms: TimesObject::of(summary.handshake_us),
+            request_ms: TimesObject::of(summary.request_us),
+            broadcast_ms: TimesObject::of(summary.broadcast_us),
             reach: reached.ratio(),
             expected: reached.expected,
             received: reached.received,
@@ -136,18 +136,18 @@ impl WebSocketObject {
             gaps,
             duplicates,
             reordered,
-            messages_in: seen.messages_in,
-            messages_out: seen.messages_out,
-            bytes_in: seen.bytes_in,
-            bytes_out: seen.bytes_out,
-            answered: seen.answered,
-            unanswered: seen.unanswered,
-            ahead: seen.ahead,
-            ahead_ms_max: millis(seen.ahead_us_max),
-            reconnected: seen.reconnected,
-            reconnects_failed: seen.reconnects_failed,
-            reconnect_ms: TimesObject::of(seen.reconnect_us),
-            unsent: seen.unsent,
+            messages_in: summary.messages_in,
+            messages_out: summary.messages_out,
+            bytes_in: summary.bytes_in,
+            bytes_out: summary.bytes_out,
+            answered: summary.answered,
+            unanswered: summary.unanswered,
+            ahead: summary.ahead,
+            ahead_ms_max: millis(summary.ahead_us_max),
+            reconnected: summary.reconnected,
+            reconnects_failed: summary.reconnects_failed,
+            reconnect_ms: TimesObject::of(summary.reconnect_us),
+            unsent: summary.unsent,
             channels: channels.map(ChannelObject::of).collect(),
         }
     }

@@ -6,23 +6,25 @@ use plimsoll_model::trial::Percentiles;
 use plimsoll_model::websocket::WebSocketWindow;
 use plimsoll_model::window::Window;
 
-use super::{Pick, Table};
+use super::{ExportTable, Pick};
 
-pub(super) fn columns(table: &mut Table, rows: &[Window]) {
+pub(super) fn columns(table: &mut ExportTable, rows: &[Window]) {
     let counts: [Pick<WebSocketWindow, u64>; 12] = [
-        ("websockets_connected", |seen| seen.connected),
-        ("websockets_failed", |seen| seen.failed.values().sum()),
-        ("websockets_closed", |seen| seen.closed.values().sum()),
-        ("websockets_faults", |seen| seen.faults.values().sum()),
-        ("messages_in", |seen| seen.messages_in),
-        ("messages_out", |seen| seen.messages_out),
-        ("message_bytes_in", |seen| seen.bytes_in),
-        ("message_bytes_out", |seen| seen.bytes_out),
-        ("messages_unanswered", |seen| seen.unanswered),
-        ("messages_unsent", |seen| seen.unsent),
-        ("websockets_reconnected", |seen| seen.reconnected),
-        ("websockets_reconnects_failed", |seen| {
-            seen.reconnects_failed
+        ("websockets_connected", |window| window.connected),
+        ("websockets_failed", |window| window.failed.values().sum()),
+        ("websockets_closed", |window| window.closed.values().sum()),
+        ("websockets_faults", |window| {
+            window.protocol_errors.values().sum()
+        }),
+        ("messages_in", |window| window.messages_in),
+        ("messages_out", |window| window.messages_out),
+        ("message_bytes_in", |window| window.bytes_in),
+        ("message_bytes_out", |window| window.bytes_out),
+        ("messages_unanswered", |window| window.unanswered),
+        ("messages_unsent", |window| window.unsent),
+        ("websockets_reconnected", |window| window.reconnected),
+        ("websockets_reconnects_failed", |window| {
+            window.reconnects_failed
         }),
     ];
     for (name, pick) in counts {
@@ -32,19 +34,19 @@ pub(super) fn columns(table: &mut Table, rows: &[Window]) {
         table.counts(name, values);
     }
     let times = |pick: fn(&WebSocketWindow) -> Histogram| -> Vec<Option<Percentiles>> {
-        let seen = rows.iter().map(|row| row.websocket.as_deref());
-        seen.map(|seen| percentiles(&pick(seen?))).collect()
+        let windows = rows.iter().map(|row| row.websocket.as_deref());
+        windows.map(|window| percentiles(&pick(window?))).collect()
     };
-    table.percentiles("handshake_us", &times(|seen| seen.handshake.clone()));
-    table.percentiles("request_us", &times(|seen| seen.request.clone()));
+    table.percentiles("handshake_us", &times(|window| window.handshake.clone()));
+    table.percentiles("request_us", &times(|window| window.request.clone()));
     table.percentiles("broadcast_us", &times(broadcasts));
-    table.percentiles("reconnect_us", &times(|seen| seen.reconnect.clone()));
+    table.percentiles("reconnect_us", &times(|window| window.reconnect.clone()));
 }
 
-fn broadcasts(seen: &WebSocketWindow) -> Histogram {
+fn broadcasts(window: &WebSocketWindow) -> Histogram {
     let mut all = Histogram::new();
-    for heard in seen.channels.values() {
-        all.merge(&heard.latency);
+    for channel in window.channels.values() {
+        all.merge(&channel.latency);
     }
     all
 }

@@ -1,6 +1,6 @@
 //! The table of steps in the terminal, at most 100 columns.
 
-use plimsoll_analysis::summary::breakdown::{Breakdown, PartSummary};
+use plimsoll_analysis::summary::breakdown::{Breakdown, ScopeMetrics};
 
 use super::layout::{Style, printable};
 use crate::number::{bytes, count, percent, short};
@@ -19,7 +19,7 @@ const NAMES: [&str; 10] = [
 ];
 
 /// A row of the table.
-struct Row {
+struct StepTextRow {
     label: String,
     /// Stands behind the label and is never cut.
     mark: &'static str,
@@ -42,31 +42,36 @@ pub(super) fn table(report: &Report<'_>, style: Style) -> Vec<String> {
 }
 
 /// With several journeys each has a row of its own over those of its steps.
-fn rows(breakdown: &Breakdown) -> Vec<Row> {
+fn rows(breakdown: &Breakdown) -> Vec<StepTextRow> {
     let several = breakdown.journeys.len() > 1;
     let indent = if several { 2 } else { 0 };
     let mut rows = Vec::new();
     for journey in &breakdown.journeys {
         if several {
-            rows.push(Row::of(&journey.name, "", 0, &journey.part));
+            rows.push(StepTextRow::of(&journey.name, "", 0, &journey.metrics));
         }
         let steps = breakdown.steps.iter();
         for step in steps.filter(|step| step.journey == journey.name) {
             let mark = if step.once { " (once)" } else { "" };
-            rows.push(Row::of(&step.label, mark, indent, &step.part));
+            rows.push(StepTextRow::of(&step.label, mark, indent, &step.metrics));
         }
         let groups = breakdown.groups.iter();
         for group in groups.filter(|group| group.journey == journey.name) {
-            rows.push(Row::of(&group.name, " (group)", indent, &group.part));
+            rows.push(StepTextRow::of(
+                &group.name,
+                " (group)",
+                indent,
+                &group.metrics,
+            ));
         }
     }
     rows
 }
 
-impl Row {
-    fn of(label: &str, mark: &'static str, indent: usize, part: &PartSummary) -> Self {
+impl StepTextRow {
+    fn of(label: &str, mark: &'static str, indent: usize, summary: &ScopeMetrics) -> Self {
         let time = |us: Option<f64>| us.map_or_else(|| "–".to_owned(), |us| short(us / 1e3));
-        let times = part.response_us;
+        let times = summary.response_us;
         let at = |pick: fn(&plimsoll_model::trial::Percentiles) -> u64| {
             time(times.as_ref().map(|times| pick(times) as f64))
         };
@@ -75,16 +80,16 @@ impl Row {
             mark,
             indent,
             cells: [
-                count(part.samples),
+                count(summary.samples),
                 time(times.map(|times| times.mean)),
                 at(|times| times.p50),
                 at(|times| times.p75),
                 at(|times| times.p90),
                 at(|times| times.p95),
                 at(|times| times.p99),
-                percent(part.error_share()),
-                short(part.throughput),
-                bytes(part.bytes),
+                percent(summary.error_share()),
+                short(summary.throughput),
+                bytes(summary.bytes),
             ],
         }
     }
@@ -101,7 +106,7 @@ impl Row {
     }
 }
 
-fn draw(rows: &[Row], style: Style) -> Vec<String> {
+fn draw(rows: &[StepTextRow], style: Style) -> Vec<String> {
     let width = |index: usize| {
         let cells = rows.iter().map(|row| row.cells[index].chars().count());
         cells
@@ -118,7 +123,7 @@ fn draw(rows: &[Row], style: Style) -> Vec<String> {
         1
     };
     let numbers = numbers(gap);
-    let longest = rows.iter().map(Row::label_len).max().unwrap_or(0);
+    let longest = rows.iter().map(StepTextRow::label_len).max().unwrap_or(0);
     let room = COLUMNS.saturating_sub(numbers).max(LABEL_MIN);
     let label = longest.min(room);
     let line = |name: &str, cells: &[String]| {
@@ -164,7 +169,7 @@ mod tests {
 
     #[test]
     fn wide_numbers_leave_a_label_and_fit() {
-        let part = PartSummary {
+        let summary = ScopeMetrics {
             samples: 123_456_789,
             throughput: 98_765.0,
             bytes: 1023 << 30,
@@ -177,9 +182,9 @@ mod tests {
                 mean: 12_345_000.0,
                 ..Default::default()
             }),
-            ..PartSummary::default()
+            ..ScopeMetrics::default()
         };
-        let rows = [Row::of(&"x".repeat(300), " (once)", 2, &part)];
+        let rows = [StepTextRow::of(&"x".repeat(300), " (once)", 2, &summary)];
         for line in draw(&rows, Style { colour: false }) {
             assert!(line.chars().count() <= COLUMNS, "{line}");
         }

@@ -1,6 +1,6 @@
 //! What requests spend their time on, in the terminal, at most 100 columns.
 
-use plimsoll_analysis::traces::{self, PartUse, RouteUse};
+use plimsoll_analysis::traces::{self, ComponentUse, RouteUse};
 
 use super::layout::{Style, printable};
 use super::steps::cut;
@@ -9,7 +9,7 @@ use crate::report::Report;
 
 /// Routes, and rows of each; more stand in the report.
 const ROUTES_MAX: usize = 3;
-const PARTS_MAX: usize = 6;
+const COMPONENTS_MAX: usize = 6;
 /// Columns of a component's name.
 const NAME: usize = 52;
 /// Share of a route's time below which a part is left to the report.
@@ -44,8 +44,11 @@ fn of_route(route: &RouteUse, style: Style) -> Vec<String> {
         "", "share", "calls", "ms each", "failed"
     );
     let mut lines = vec![title, style.paint("2", &heading)];
-    let parts = route.parts.iter().filter(|part| part.share >= SHARE_MIN);
-    lines.extend(parts.take(PARTS_MAX).map(row));
+    let components = route
+        .components
+        .iter()
+        .filter(|component| component.share >= SHARE_MIN);
+    lines.extend(components.take(COMPONENTS_MAX).map(row));
     if let Some(most) = route.repeated.first() {
         let text = format!(
             "  repeated: {} times {}",
@@ -77,14 +80,14 @@ pub(crate) fn queries(route: &RouteUse) -> Option<String> {
     })
 }
 
-fn row(part: &PartUse) -> String {
+fn row(component: &ComponentUse) -> String {
     format!(
         "  {:<NAME$}{:>9}{:>9}{:>10}{:>9}",
-        cut(&printable(part.name()), NAME),
-        percent(part.share),
-        short(part.calls),
-        short(part.each_ms),
-        percent(part.failed)
+        cut(&printable(component.name()), NAME),
+        percent(component.share),
+        short(component.calls),
+        short(component.each_ms),
+        percent(component.failed)
     )
 }
 
@@ -94,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_route_fits_the_screen() {
-        let part = |component: &str, share: f64| PartUse {
+        let component_use = |component: &str, share: f64| ComponentUse {
             kind: "database".to_owned(),
             component: component.to_owned(),
             share,
@@ -116,10 +119,10 @@ mod tests {
             query_forms: 3.0,
             held_ms: 0.0,
             held_remote_ms: 0.0,
-            parts: vec![
-                part(&"p".repeat(90), 0.62),
-                part("", 0.38),
-                part("x", 0.001),
+            components: vec![
+                component_use(&"p".repeat(90), 0.62),
+                component_use("", 0.38),
+                component_use("x", 0.001),
             ],
             repeated: vec![traces::RepeatedUse {
                 statement: "SELECT ".repeat(30),

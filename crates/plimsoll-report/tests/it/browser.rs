@@ -11,13 +11,13 @@ use crate::html::every_run;
 use crate::runs;
 
 /// What the browser made of a page: its document after the scripts ran, its complaints, its net log.
-struct Visit {
+struct PageVisit {
     document: String,
     complaints: Vec<String>,
     requests: Vec<String>,
 }
 
-fn visit(name: &str, page: &str) -> Visit {
+fn visit(name: &str, page: &str) -> PageVisit {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join(format!("{}.html", name.replace(' ', "-")));
@@ -32,7 +32,7 @@ fn visit(name: &str, page: &str) -> Visit {
         .unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name}: {stderr}");
-    Visit {
+    PageVisit {
         document: String::from_utf8(output.stdout).unwrap(),
         complaints: browser::complaints(&stderr),
         requests: requests_of_the_page(&std::fs::read_to_string(net_log).unwrap()),

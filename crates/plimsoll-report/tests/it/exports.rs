@@ -129,7 +129,7 @@ fn every_journey_step_and_group_has_a_row() {
     assert_eq!(
         cell(&steps, 3, "response_us_p75").parse::<u64>().unwrap(),
         Report::of(&run).summary.breakdown.unwrap().steps[1]
-            .part
+            .metrics
             .response_us
             .unwrap()
             .p75
@@ -182,7 +182,7 @@ fn counts(run: &plimsoll_model::run::Run) -> (usize, usize, usize) {
         .find(|element| element.0 == "testsuite")
         .unwrap()
         .1;
-    let said = |name: &str| {
+    let attribute = |name: &str| {
         suite
             .iter()
             .find(|pair| pair.0 == name)
@@ -193,7 +193,11 @@ fn counts(run: &plimsoll_model::run::Run) -> (usize, usize, usize) {
     };
     assert_eq!(
         found,
-        (said("tests"), said("failures"), said("errors")),
+        (
+            attribute("tests"),
+            attribute("failures"),
+            attribute("errors")
+        ),
         "{xml}"
     );
     found

@@ -171,14 +171,14 @@ fn statements_that_cost_most_are_told_with_the_index_they_lack() {
     }
     run.readings = readings;
     let page = render(&run);
-    for says in [
+    for expected in [
         "The statements that cost most",
         "SELECT n FROM items WHERE id = ?",
         "repeated 12 times in each request",
         "plan: Seq Scan on items",
         "CREATE INDEX CONCURRENTLY ON items (id)",
     ] {
-        assert!(page.contains(says), "{says}");
+        assert!(page.contains(expected), "{expected}");
     }
     assert!(!page.contains("NaN"));
 }

@@ -157,7 +157,9 @@ fn users_have_the_promised_names() {
     assert_eq!(object["thresholds"][0]["objective"], json!("p95 < 250ms"));
     let met = |object: &Value| {
         let thresholds = object["thresholds"].as_array().unwrap().iter();
-        thresholds.filter(|one| one["met"] == json!(true)).count()
+        thresholds
+            .filter(|threshold| threshold["met"] == json!(true))
+            .count()
     };
     assert_eq!(met(&object), 5);
     assert!(met(&run_json(&runs::users_missed())) < 5);
@@ -243,8 +245,8 @@ fn a_search_that_names_nothing_says_what_was_at_rest() {
     run.findings.clear();
     let object = limit_json(&run);
     assert_valid("limit.schema.json", &object);
-    let said = object["not_known"].as_str().unwrap();
-    assert!(said.starts_with("not known: "), "{said}");
+    let text = object["not_known"].as_str().unwrap();
+    assert!(text.starts_with("not known: "), "{text}");
 }
 
 #[test]

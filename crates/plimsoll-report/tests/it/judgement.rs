@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_model::finding::{Certainty, Intervention, InterventionOutcome, Tally};
+use plimsoll_model::finding::{Certainty, Intervention, InterventionOutcome, TrialTally};
 use plimsoll_model::metric;
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::LoadUnit;
@@ -20,11 +20,11 @@ fn tried(outcome: InterventionOutcome) -> Intervention {
         outcome,
         load: 760.0,
         unit: LoadUnit::default(),
-        relaxed: Tally {
+        mitigated: TrialTally {
             passed: 3,
             failed: 0,
         },
-        restored: Tally {
+        restored: TrialTally {
             passed: 0,
             failed: 2,
         },
@@ -52,9 +52,9 @@ fn a_confirmed_limit_says_how_it_was_tried() {
     assert_eq!(confirmation["relaxed"], json!({ "passed": 3, "failed": 0 }));
     assert_eq!(confirmation["unit"], "req/s");
     assert!(object["findings"][1]["confirmation"].is_null());
-    let said = summary(&run);
-    assert!(said.contains("(confirmed, C2)"), "{said}");
-    assert!(said.contains("tried: three of three passed"), "{said}");
+    let text = summary(&run);
+    assert!(text.contains("(confirmed, C2)"), "{text}");
+    assert!(text.contains("tried: three of three passed"), "{text}");
     let page = html::render(&Report::of(&run));
     assert!(page.contains("badge confirmed"));
     assert!(page.contains("three of three passed &lt;with it&gt;"));
@@ -68,9 +68,9 @@ fn a_demoted_limit_sets_no_line() {
     run.findings[1].certainty = Certainty::Demoted;
     run.findings[1].intervention = Some(tried(InterventionOutcome::Demoted));
     assert_ne!(limit_json(&run)["next"], json!(run.findings[1].limit));
-    let said = summary(&run);
-    assert!(said.contains("set by     accept backlog"), "{said}");
-    assert!(said.contains("not        one thread of node"), "{said}");
+    let text = summary(&run);
+    assert!(text.contains("set by     accept backlog"), "{text}");
+    assert!(text.contains("not        one thread of node"), "{text}");
     run.findings.remove(0);
     let page = html::render(&Report::of(&run));
     assert!(page.contains("badge demoted"));
@@ -81,7 +81,7 @@ fn with_cpu() -> Run {
     let mut run = runs::search();
     let mut readings = SeriesTable::default();
     for trial in &run.trials {
-        for second in trial.judged.0..trial.judged.1 {
+        for second in trial.measured.0..trial.measured.1 {
             let busy = 0.02 + trial.spec.rate / 1200.0;
             readings.push(&Readings {
                 second,
@@ -105,10 +105,10 @@ fn what_is_full_next_is_told_with_its_load() {
     let load = object["forecast"]["load"].as_f64().unwrap();
     assert!((load - 1116.0).abs() < 20.0, "{load}");
     assert_eq!(object["next"], object["forecast"]["sentence"]);
-    let said = summary(&run);
+    let text = summary(&run);
     assert!(
-        said.contains("next       CPU of the machine at about 1100 req/s"),
-        "{said}"
+        text.contains("next       CPU of the machine at about 1100 req/s"),
+        "{text}"
     );
     let page = html::render(&Report::of(&run));
     assert!(page.contains("Next: "));

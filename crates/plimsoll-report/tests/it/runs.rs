@@ -9,8 +9,8 @@ use plimsoll_model::event::{FORMAT_MAJOR, FORMAT_MINOR, Header};
 use plimsoll_model::objective::{LatencyBound, Objective};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport};
-use plimsoll_model::run::{Ending, Run};
-use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::run::{Run, RunEnding};
+use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::verdict::{Verdict, VoidReason};
 use plimsoll_model::window::Window;
@@ -29,7 +29,7 @@ pub(crate) use users::{users, users_missed};
 pub(crate) use websockets::websockets;
 
 use readings::readings;
-use server::Server;
+use server::QueueServer;
 
 /// A run of which only the header was written.
 pub(crate) fn header_only(command: &str) -> Run {
@@ -108,7 +108,7 @@ fn plan() -> Plan {
 
 fn open(rate: f64, seconds: u64) -> Load {
     Load::Open {
-        phases: vec![Phase::constant(rate, Duration::from_secs(seconds))],
+        phases: vec![LoadPhase::constant(rate, Duration::from_secs(seconds))],
         spacing: Spacing::Poisson,
     }
 }
@@ -117,7 +117,7 @@ fn open(rate: f64, seconds: u64) -> Load {
 pub(crate) fn plain(rate: f64, seconds: u32) -> Run {
     let mut run = header_only("run");
     run.header.plan.load = open(rate, u64::from(seconds));
-    let mut server = Server::new(800.0, Seed(7));
+    let mut server = QueueServer::new(800.0, Seed(7));
     for second in 0..seconds {
         let window = server.second(second, rate);
         run.readings.push(&readings(&window, second, 800.0));
@@ -135,11 +135,11 @@ pub(crate) fn sweep() -> Run {
     run.header.plan.load = Load::Open {
         phases: rates
             .iter()
-            .map(|&rate| Phase::constant(rate, step))
+            .map(|&rate| LoadPhase::constant(rate, step))
             .collect(),
         spacing: Spacing::Poisson,
     };
-    let mut server = Server::new(800.0, Seed(11));
+    let mut server = QueueServer::new(800.0, Seed(11));
     for (second, &rate) in (0..40).zip(rates.iter().flat_map(|rate| [rate; 5])) {
         let window = server.second(second, rate);
         run.readings.push(&readings(&window, second, 800.0));
@@ -181,7 +181,7 @@ pub(crate) fn plain_void() -> Run {
         },
         VoidReason::GeneratorCpu { share: 0.97 },
     ];
-    run.ending = Some(Ending {
+    run.ending = Some(RunEnding {
         void,
         ..ending(Verdict::Void, &run)
     });
@@ -189,9 +189,9 @@ pub(crate) fn plain_void() -> Run {
 }
 
 /// How a run ended whose generator took 14 µs a request.
-fn ending(verdict: Verdict, run: &Run) -> Ending {
+fn ending(verdict: Verdict, run: &Run) -> RunEnding {
     let requests: u64 = run.windows.iter().map(Window::completed).sum();
-    Ending {
+    RunEnding {
         verdict,
         void: Vec::new(),
         process_cpu_us: requests * 14,

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use clap::Parser;
 use flate2::read::MultiGzDecoder;
-use plimsoll_testkit::corpus::{Planted, Scene, all};
+use plimsoll_testkit::corpus::{Planted, PlantedService, all};
 use serde_json::Value;
 
 /// Plants limits in real programs and has them named
@@ -29,7 +29,7 @@ struct Arguments {
 }
 
 /// What became of one planted limit.
-struct Outcome {
+struct PlantedOutcome {
     planted: &'static Planted,
     /// Place of the right finding, from 1; 0 where it is missing. Where everything is healthy 1 is silence.
     place: usize,
@@ -55,21 +55,21 @@ fn main() -> ExitCode {
     };
     let mut outcomes = Vec::new();
     for planted in all().into_iter().filter(is_wanted) {
-        let outcome = try_one(planted, &arguments);
-        say(&format!("{}\n", line(&outcome)));
+        let outcome = try_planted(planted, &arguments);
+        print(&format!("{}\n", line(&outcome)));
         outcomes.push(outcome);
     }
     let summary = summary(&outcomes);
-    say(&format!("{summary}\n"));
+    print(&format!("{summary}\n"));
     if let Some(path) = &arguments.table
         && let Err(error) = std::fs::write(path, table(&outcomes, &summary))
     {
-        say(&format!("cannot write {}: {error}\n", path.display()));
+        print(&format!("cannot write {}: {error}\n", path.display()));
         return ExitCode::FAILURE;
     }
     let disturbed = outcomes.iter().filter(|outcome| outcome.disturbed).count();
     if disturbed * 10 > outcomes.len() {
-        say(&format!(
+        print(&format!(
             "this machine was disturbed in {disturbed} of {} runs, more than a tenth: run them again on a quiet machine\n",
             outcomes.len()
         ));
@@ -86,17 +86,17 @@ fn now() -> Instant {
     Instant::now()
 }
 
-fn say(text: &str) {
+fn print(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-fn try_one(planted: &'static Planted, arguments: &Arguments) -> Outcome {
+fn try_planted(planted: &'static Planted, arguments: &Arguments) -> PlantedOutcome {
     let begin = now();
-    let scene = (planted.start)();
+    let service = (planted.start)();
     let folder = tempfile::tempdir().expect("there is room for a folder");
-    let (findings, disturbed) = findings(&scene, &arguments.plimsoll, folder.path());
-    drop(scene);
+    let (findings, disturbed) = findings(&service, &arguments.plimsoll, folder.path());
+    drop(service);
     if let Some(keep) = &arguments.keep {
         let kept = keep.join(format!("{}.run", planted.name.replace('/', "-")));
         std::fs::copy(run_file(folder.path()), kept).expect("there is room for a run file");
@@ -122,7 +122,7 @@ fn try_one(planted: &'static Planted, arguments: &Arguments) -> Outcome {
         let text = |field: &str| finding[field].as_str().unwrap_or_default().to_owned();
         format!("{}: {}", text("rule"), text("sentence"))
     });
-    Outcome {
+    PlantedOutcome {
         planted,
         place,
         named,
@@ -132,20 +132,20 @@ fn try_one(planted: &'static Planted, arguments: &Arguments) -> Outcome {
 }
 
 /// The findings of a run, and whether this machine was too busy for it to tell anything.
-fn findings(scene: &Scene, plimsoll: &Path, folder: &Path) -> (Vec<Value>, bool) {
-    std::fs::write(folder.join("watch.yaml"), &scene.watch).expect("there is room for a file");
+fn findings(service: &PlantedService, plimsoll: &Path, folder: &Path) -> (Vec<Value>, bool) {
+    std::fs::write(folder.join("watch.yaml"), &service.watch).expect("there is room for a file");
     let done = Command::new(plimsoll)
         .args([
             "run",
-            &scene.url,
+            &service.url,
             "--phase",
-            scene.loads[0],
+            service.loads[0],
             "--phase",
-            scene.loads[1],
+            service.loads[1],
         ])
         .args(["--watch", "watch.yaml", "--timeout", "2s", "--json"])
         .args(["--objective", "p95 < 500ms, errors < 1%"])
-        .args(&scene.more)
+        .args(&service.more)
         .current_dir(folder)
         .stdin(Stdio::null())
         .output()
@@ -179,7 +179,7 @@ fn run_file(folder: &Path) -> PathBuf {
     log.expect("the run left a log")
 }
 
-fn verdict(outcome: &Outcome) -> &'static str {
+fn verdict(outcome: &PlantedOutcome) -> &'static str {
     match (outcome.place, outcome.planted.rules.is_empty()) {
         (1, true) => "silent, right",
         (_, true) => "WRONG: not silent",
@@ -189,7 +189,7 @@ fn verdict(outcome: &Outcome) -> &'static str {
     }
 }
 
-fn line(outcome: &Outcome) -> String {
+fn line(outcome: &PlantedOutcome) -> String {
     let disturbed = if outcome.disturbed {
         " (this machine was disturbed)"
     } else {
@@ -209,7 +209,7 @@ fn line(outcome: &Outcome) -> String {
     )
 }
 
-fn summary(outcomes: &[Outcome]) -> String {
+fn summary(outcomes: &[PlantedOutcome]) -> String {
     let planted = outcomes
         .iter()
         .filter(|outcome| !outcome.planted.rules.is_empty());
@@ -242,7 +242,7 @@ fn is_exact(rules: &[&str], named: &str) -> bool {
     rule.is_some() && rule == rules.first().copied()
 }
 
-fn table(outcomes: &[Outcome], summary: &str) -> String {
+fn table(outcomes: &[PlantedOutcome], summary: &str) -> String {
     let mut text = format!(
         "# Planted limits\n\nMade by `cargo xtask bottlenecks`: each limit is planted in a real program, a run of two loads is \
          made, and what it names first is compared with what was planted. {summary}.\n\n\
@@ -293,7 +293,7 @@ mod tests {
             rules: &[],
             start: || panic!("nothing is started"),
         };
-        let outcome = |planted, place, named: &str| Outcome {
+        let outcome = |planted, place, named: &str| PlantedOutcome {
             planted,
             place,
             named: named.to_owned(),

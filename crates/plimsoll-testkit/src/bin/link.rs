@@ -3,7 +3,7 @@
 use std::io;
 
 use clap::Parser;
-use plimsoll_testkit::link::Link;
+use plimsoll_testkit::link::DelayedLink;
 use plimsoll_testkit::origin::raise_descriptor_limit;
 
 /// Forwards connections over links with a known round trip
@@ -11,8 +11,8 @@ use plimsoll_testkit::origin::raise_descriptor_limit;
 #[command(name = "plimsoll-link")]
 struct Arguments {
     /// LISTEN=TO@MILLISECONDS of a round trip, such as 127.0.0.1:7000=127.0.0.1:6379@77
-    #[arg(required = true, value_parser = Link::read)]
-    links: Vec<Link>,
+    #[arg(required = true, value_parser = DelayedLink::read)]
+    links: Vec<DelayedLink>,
 }
 
 fn main() -> io::Result<()> {

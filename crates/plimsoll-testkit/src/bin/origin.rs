@@ -18,8 +18,8 @@ use plimsoll_testkit::origin::raise_descriptor_limit;
 #[command(name = "plimsoll-origin")]
 struct Arguments {
     /// Distribution of the service time
-    #[arg(long, value_enum, default_value_t = Law::Exponential)]
-    law: Law,
+    #[arg(long, value_enum, default_value_t = ServiceLawArgument::Exponential)]
+    law: ServiceLawArgument,
     /// Number of servers behind the one queue
     #[arg(long, default_value_t = NonZeroU32::MIN)]
     servers: NonZeroU32,
@@ -50,7 +50,7 @@ struct Arguments {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Law {
+enum ServiceLawArgument {
     Deterministic,
     Exponential,
 }
@@ -62,8 +62,8 @@ fn main() -> io::Result<()> {
     let plan = KnownLawPlan {
         servers: arguments.servers,
         service: match arguments.law {
-            Law::Deterministic => Service::Deterministic(mean),
-            Law::Exponential => Service::Exponential(mean),
+            ServiceLawArgument::Deterministic => Service::Deterministic(mean),
+            ServiceLawArgument::Exponential => Service::Exponential(mean),
         },
         seed: Seed(arguments.seed),
         status: arguments.status,

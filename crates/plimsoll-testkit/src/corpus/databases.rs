@@ -1,6 +1,6 @@
 //! Limits of databases behind Puma.
 
-use super::{Planted, Scene};
+use super::{Planted, PlantedService};
 use crate::program::databases::{Mariadb, Postgres};
 use crate::program::runtimes::Puma;
 
@@ -69,7 +69,7 @@ const OF_CUSTOMER: &str = "SELECT count(*) FROM orders WHERE customer = RANDOM";
 
 pub(super) fn postgres(lines: &str, statements: &str) -> Postgres {
     let database = Postgres::start(lines);
-    database.say(statements);
+    database.execute(statements);
     database
 }
 
@@ -77,10 +77,10 @@ pub(super) fn before_postgres(
     database: Postgres,
     statement: &str,
     loads: [&'static str; 2],
-) -> Scene {
+) -> PlantedService {
     let puma = Puma::before_postgres(&database, 12, statement);
     let watch = format!("postgres: {}\n", database.url());
-    Scene::new(puma.url(), watch, loads)
+    PlantedService::new(puma.url(), watch, loads)
         .holding(puma)
         .holding(database)
 }
@@ -91,26 +91,26 @@ fn filled(rows: u32) -> String {
     )
 }
 
-fn postgres_index() -> Scene {
+fn postgres_index() -> PlantedService {
     let database = postgres("max_parallel_workers_per_gather = 0", &filled(300_000));
     before_postgres(database, OF_CUSTOMER, ["2/s:4s", "400/s:8s"])
 }
 
-fn postgres_row() -> Scene {
+fn postgres_row() -> PlantedService {
     let statement = "BEGIN; UPDATE stock SET n = n - 1 WHERE id = 1; SELECT pg_sleep(0.05); COMMIT";
     before_postgres(postgres("", STOCK), statement, ["3/s:4s", "60/s:8s"])
 }
 
-fn postgres_sessions() -> Scene {
+fn postgres_sessions() -> PlantedService {
     let database = postgres("max_connections = 10", "CREATE ROLE shop LOGIN");
     let puma = Puma::before_postgres_as(&database, "shop", 16, "SELECT pg_sleep(0.1)");
     let watch = format!("postgres: {}\n", database.url());
-    Scene::new(puma.url(), watch, ["1/s:4s", "150/s:8s"])
+    PlantedService::new(puma.url(), watch, ["1/s:4s", "150/s:8s"])
         .holding(puma)
         .holding(database)
 }
 
-fn postgres_idle() -> Scene {
+fn postgres_idle() -> PlantedService {
     let database = postgres("", STOCK);
     let forgotten = database.hold("BEGIN; UPDATE stock SET n = 0 WHERE id = 1;\n");
     before_postgres(
@@ -121,7 +121,7 @@ fn postgres_idle() -> Scene {
     .holding(forgotten)
 }
 
-fn postgres_sorts() -> Scene {
+fn postgres_sorts() -> PlantedService {
     let database = postgres(
         "work_mem = 64kB\nmax_parallel_workers_per_gather = 0",
         &filled(60_000),
@@ -133,7 +133,7 @@ fn postgres_sorts() -> Scene {
     )
 }
 
-fn postgres_deadlocks() -> Scene {
+fn postgres_deadlocks() -> PlantedService {
     let statement = "DO $$ DECLARE a int := 1 + (random() < 0.5)::int; BEGIN UPDATE stock SET n = 1 WHERE id = a; \
         PERFORM pg_sleep(0.02); UPDATE stock SET n = 2 WHERE id = 3 - a; END $$";
     before_postgres(
@@ -145,7 +145,7 @@ fn postgres_deadlocks() -> Scene {
 
 pub(super) fn mariadb(lines: &str, statements: &str) -> Mariadb {
     let database = Mariadb::start(lines);
-    database.say(&format!(
+    database.execute(&format!(
         "CREATE DATABASE test_shop; USE test_shop; {statements}"
     ));
     database
@@ -155,29 +155,29 @@ pub(super) fn before_mariadb(
     database: Mariadb,
     statement: &str,
     loads: [&'static str; 2],
-) -> Scene {
+) -> PlantedService {
     let puma = Puma::before_mariadb(&database, 12, statement);
     let watch = format!(
         "mariadb: {{ at: 'unix:{}', user: root }}\n",
         database.socket.display()
     );
-    Scene::new(puma.url(), watch, loads)
+    PlantedService::new(puma.url(), watch, loads)
         .holding(puma)
         .holding(database)
 }
 
-fn mariadb_index() -> Scene {
+fn mariadb_index() -> PlantedService {
     let fill =
         format!("{ORDERS}; INSERT INTO orders SELECT seq, seq, 'a note' FROM seq_1_to_300000");
     before_mariadb(mariadb("", &fill), OF_CUSTOMER, ["2/s:4s", "400/s:8s"])
 }
 
-fn mariadb_row() -> Scene {
+fn mariadb_row() -> PlantedService {
     let statement = "BEGIN; UPDATE stock SET n = n - 1 WHERE id = 1; SELECT SLEEP(0.05); COMMIT";
     before_mariadb(mariadb("", STOCK), statement, ["3/s:4s", "60/s:8s"])
 }
 
-fn mariadb_sessions() -> Scene {
+fn mariadb_sessions() -> PlantedService {
     before_mariadb(
         mariadb("max_connections = 10", STOCK),
         "SELECT SLEEP(0.1)",
@@ -185,7 +185,7 @@ fn mariadb_sessions() -> Scene {
     )
 }
 
-fn mariadb_pool() -> Scene {
+fn mariadb_pool() -> PlantedService {
     let fill = format!(
         "{ORDERS}; INSERT INTO orders SELECT seq, seq, REPEAT('x', 400) FROM seq_1_to_150000"
     );
@@ -197,7 +197,7 @@ fn mariadb_pool() -> Scene {
     )
 }
 
-fn healthy() -> Scene {
+fn healthy() -> PlantedService {
     let database = postgres(
         "",
         &format!(

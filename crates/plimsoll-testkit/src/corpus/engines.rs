@@ -1,6 +1,6 @@
 //! Limits of JVMs, programs in Go, uWSGI and Varnish.
 
-use super::{Planted, Scene};
+use super::{Planted, PlantedService};
 use crate::program::engines::{Go, Jvm, Uwsgi, Varnish};
 use crate::program::runtimes::{Puma, Script};
 
@@ -57,85 +57,85 @@ pub(super) const PLANTED: &[Planted] = &[
     },
 ];
 
-fn jvm(options: &[&str], threads: u32, work: &str, loads: [&'static str; 2]) -> Scene {
+fn jvm(options: &[&str], threads: u32, work: &str, loads: [&'static str; 2]) -> PlantedService {
     let jvm = Jvm::start(options, threads, work);
     let watch = format!("jvm: {}\n", jvm.counters().display());
-    Scene::new(jvm.url(), watch, loads).holding(jvm)
+    PlantedService::new(jvm.url(), watch, loads).holding(jvm)
 }
 
-fn jvm_collector() -> Scene {
+fn jvm_collector() -> PlantedService {
     let options = ["-Xmx64m", "-XX:+UseSerialGC"];
     jvm(&options, 6, "collect 1024", ["4/s:4s", "1200/s:8s"])
 }
 
-fn jvm_leak() -> Scene {
+fn jvm_leak() -> PlantedService {
     let options = ["-Xmx64m", "-XX:+UseSerialGC"];
     jvm(&options, 16, "keep 256", ["5/s:4s", "120/s:8s"])
 }
 
-fn jvm_pool() -> Scene {
+fn jvm_pool() -> PlantedService {
     jvm(&["-Xmx128m"], 2, "sleep 100", ["4/s:4s", "80/s:8s"])
 }
 
-fn healthy_jvm() -> Scene {
+fn healthy_jvm() -> PlantedService {
     jvm(&["-Xmx256m"], 16, "sleep 20", ["5/s:4s", "50/s:8s"])
 }
 
-fn uwsgi() -> Scene {
+fn uwsgi() -> PlantedService {
     let uwsgi = Uwsgi::start(1, "0.1");
     let watch = format!("uwsgi: {}\n", uwsgi.stats);
     let url = format!("http://{}/", uwsgi.address);
-    Scene::new(url, watch, ["3/s:4s", "60/s:8s"]).holding(uwsgi)
+    PlantedService::new(url, watch, ["3/s:4s", "60/s:8s"]).holding(uwsgi)
 }
 
-fn go_collector() -> Scene {
+fn go_collector() -> PlantedService {
     let go = Go::start("GOGC=2", "collect 256");
     let watch = format!("go: {}\n", go.url("/debug/vars"));
-    Scene::new(go.url("/"), watch, ["2/s:4s", "1200/s:8s"]).holding(go)
+    PlantedService::new(go.url("/"), watch, ["2/s:4s", "1200/s:8s"]).holding(go)
 }
 
-fn go_scheduler() -> Scene {
+fn go_scheduler() -> PlantedService {
     let go = Go::start("GOMAXPROCS=1", "compute 10");
     let watch = format!("go: {}\n", go.url("/metrics"));
-    Scene::new(go.url("/"), watch, ["5/s:4s", "200/s:8s"]).holding(go)
+    PlantedService::new(go.url("/"), watch, ["5/s:4s", "200/s:8s"]).holding(go)
 }
 
-fn varnish() -> Scene {
+fn varnish() -> PlantedService {
     let puma = Puma::sleeping(64, "0.2");
     let varnish = Varnish::start(10, puma.address);
     let watch = format!("varnish: {}\n", varnish.command());
     let url = format!("http://{}/", varnish.address);
-    Scene::new(url, watch, ["3/s:4s", "120/s:8s"])
+    PlantedService::new(url, watch, ["3/s:4s", "120/s:8s"])
         .holding(varnish)
         .holding(puma)
 }
 
 /// Answers 20 kB, one request after the other, each in 12 ms.
-const ONE_AFTER_ANOTHER: &str = "let turn = Promise.resolve(); require('http').createServer((q, a) => { turn = turn.then(() => new Promise(\n\
+const SERIAL_SCRIPT: &str = "let turn = Promise.resolve(); require('http').createServer((q, a) => { turn = turn.then(() => new Promise(\n\
     (next) => setTimeout(() => { a.setHeader('cache-control', 'max-age=600'); a.end('x'.repeat(20000)); next(); }, 12))); })\n\
     .listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
 
-fn varnish_memory() -> Scene {
-    let script = Script::start("node", ONE_AFTER_ANOTHER);
+fn varnish_memory() -> PlantedService {
+    let script = Script::start("node", SERIAL_SCRIPT);
     let varnish = Varnish::caching("2m", script.address);
     let urls: Vec<String> = (0..200).map(|page| format!("/pages/{page}")).collect();
     let path = script.program.path().join("urls");
     crate::program::write(&path, &urls.join("\n"));
     let watch = format!("varnish: {}\n", varnish.command());
     let url = format!("http://{}/", varnish.address);
-    let mut scene = Scene::new(url, watch, ["20/s:4s", "400/s:12s"])
+    let mut service = PlantedService::new(url, watch, ["20/s:4s", "400/s:12s"])
         .holding(varnish)
         .holding(script);
-    scene.more = vec!["--urls".to_owned(), path.display().to_string()];
-    scene
+    service.more = vec!["--urls".to_owned(), path.display().to_string()];
+    service
 }
 
-fn healthy() -> Scene {
+fn healthy() -> PlantedService {
     let uwsgi = Uwsgi::start(6, "0.01");
     let varnish = Varnish::start(200, uwsgi.address);
     let watch = format!("varnish: {}\nuwsgi: {}\n", varnish.command(), uwsgi.stats);
     let url = format!("http://{}/", varnish.address);
-    Scene::new(url, watch, ["5/s:4s", "30/s:8s"])
+    PlantedService::new(url, watch, ["5/s:4s", "30/s:8s"])
         .holding(varnish)
         .holding(uwsgi)
 }

@@ -1,7 +1,7 @@
 //! Limits of parts that nobody named: the eyes have to find them, and tell what they can from outside.
 
 use super::machine::NODE_LOOP;
-use super::{Planted, Scene};
+use super::{Planted, PlantedService};
 use crate::program::Nginx;
 use crate::program::runtimes::{PhpFpm, Script};
 
@@ -25,24 +25,24 @@ pub(super) const PLANTED: &[Planted] = &[
 
 const AUTO: &str = "auto: true\n";
 
-fn php(children: u32, loads: [&'static str; 2]) -> Scene {
+fn php(children: u32, loads: [&'static str; 2]) -> PlantedService {
     let fpm = PhpFpm::without_page(children, "usleep(100000); echo 'done';");
     let nginx = Nginx::start(1024, true, &fpm.location());
     let url = format!("http://{}/", nginx.address);
-    Scene::new(url, AUTO.to_owned(), loads)
+    PlantedService::new(url, AUTO.to_owned(), loads)
         .holding(fpm)
         .holding(nginx)
 }
 
-fn php_fpm() -> Scene {
+fn php_fpm() -> PlantedService {
     php(2, ["5/s:4s", "80/s:8s"])
 }
 
-fn healthy() -> Scene {
+fn healthy() -> PlantedService {
     php(32, ["5/s:4s", "60/s:8s"])
 }
 
-fn node() -> Scene {
+fn node() -> PlantedService {
     let script = Script::start("node", NODE_LOOP);
     let nginx = Nginx::start(
         1024,
@@ -50,7 +50,7 @@ fn node() -> Scene {
         &format!("location / {{ proxy_pass http://{}; }}", script.address),
     );
     let url = format!("http://{}/", nginx.address);
-    Scene::new(url, AUTO.to_owned(), ["5/s:4s", "120/s:8s"])
+    PlantedService::new(url, AUTO.to_owned(), ["5/s:4s", "120/s:8s"])
         .holding(script)
         .holding(nginx)
 }

@@ -3,8 +3,8 @@
 
 use super::databases::{before_postgres, postgres};
 use super::machine::{script, threads};
-use super::{Planted, Scene};
-use crate::machine::cgroup::{Cgroup, Disk};
+use super::{Planted, PlantedService};
+use crate::machine::cgroup::{BlockDevice, Cgroup};
 use crate::machine::mounted::Mounted;
 use crate::machine::namespace::Namespace;
 use crate::machine::swap::Swap;
@@ -77,17 +77,17 @@ pub(super) const PLANTED: &[Planted] = &[
 const ROOT: &str = "limits of a machine are set by root";
 
 /// A script in a cgroup. Memory that it took before it was moved in does not count there.
-fn inside(cgroup: Option<Cgroup>, text: &str, loads: [&'static str; 2]) -> Scene {
+fn inside(cgroup: Option<Cgroup>, text: &str, loads: [&'static str; 2]) -> PlantedService {
     let cgroup = cgroup.expect(ROOT);
     let script = Script::start("python3", text);
     cgroup.take(script.program.pid());
     let watch = format!("pid: {}\n", script.program.pid());
-    Scene::new(format!("http://{}/", script.address), watch, loads)
+    PlantedService::new(format!("http://{}/", script.address), watch, loads)
         .holding(script)
         .holding(cgroup)
 }
 
-fn quota() -> Scene {
+fn quota() -> PlantedService {
     let work = "sum(i * i for i in range(100000))";
     inside(
         Cgroup::fifth_of_a_cpu(),
@@ -100,18 +100,18 @@ fn quota() -> Scene {
 const REPLACED: &str = "import ctypes, os, select\nkept = []\nclass Replaced(http.server.ThreadingHTTPServer):\n    def serve_forever(self):\n        \
     select.select([self.socket], [], [])\n        while os.fork(): os.wait()\n        ctypes.CDLL(None).prctl(1, 9); super().serve_forever()\nhttp.server.ThreadingHTTPServer = Replaced";
 
-fn killed() -> Scene {
+fn killed() -> PlantedService {
     let work = "kept.append(b'x' * (1 << 20)); time.sleep(0.1)";
     let loads = ["2/s:4s", "60/s:8s"];
     inside(Cgroup::small_memory(), &threads(REPLACED, work), loads)
 }
 
-fn few_threads() -> Scene {
+fn few_threads() -> PlantedService {
     let text = threads("", "time.sleep(0.3)");
     inside(Cgroup::few_threads(), &text, ["10/s:4s", "200/s:8s"])
 }
 
-fn swapped() -> Scene {
+fn swapped() -> PlantedService {
     let begin = "import functools, random\n@functools.cache\ndef room(): return bytearray(b'x') * (160 << 20)";
     let work = "\n        for _ in range(150): room()[random.randrange(160 << 20)] ^= 1";
     let swap = Swap::of(512).expect(ROOT);
@@ -124,7 +124,7 @@ fn swapped() -> Scene {
     .holding(swap)
 }
 
-fn thrash() -> Scene {
+fn thrash() -> PlantedService {
     let begin = "import mmap, os, random, tempfile\nfile = tempfile.TemporaryFile()\n\
         for _ in range(256): file.write(os.urandom(1 << 20))\nfile.flush(); os.fsync(file.fileno())\n\
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)\n\
@@ -136,14 +136,14 @@ fn thrash() -> Scene {
 
 /// A cgroup that may write so many bytes a second to the disk of temporary files.
 fn slow_writes(bytes_per_second: u64) -> Option<Cgroup> {
-    let disk = Disk::of(&std::env::temp_dir());
+    let disk = BlockDevice::of(&std::env::temp_dir());
     Cgroup::slow_writes(
         disk.expect("temporary files lie on a disk"),
         bytes_per_second,
     )
 }
 
-fn slow_disk() -> Scene {
+fn slow_disk() -> PlantedService {
     let begin = "import os";
     let work = "file = open('part', 'wb'); file.write(b'x' * 65536); file.flush(); os.fsync(file.fileno()); file.close()";
     inside(
@@ -153,7 +153,7 @@ fn slow_disk() -> Scene {
     )
 }
 
-fn full_disk() -> Scene {
+fn full_disk() -> PlantedService {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let mounted = Mounted::small(folder.path()).expect(ROOT);
     let begin = format!(
@@ -166,7 +166,7 @@ fn full_disk() -> Scene {
         .holding(folder)
 }
 
-fn slow_commits() -> Scene {
+fn slow_commits() -> PlantedService {
     let cgroup = slow_writes(200_000).expect(ROOT);
     let database = postgres(
         "fsync = on",
@@ -177,14 +177,14 @@ fn slow_commits() -> Scene {
     before_postgres(database, statement, ["2/s:4s", "300/s:8s"]).holding(cgroup)
 }
 
-fn slow_log() -> Scene {
+fn slow_log() -> PlantedService {
     let cgroup = slow_writes(50_000).expect(ROOT);
     let redis = Redis::start("appendonly yes\nappendfsync always");
     cgroup.take(redis.program.pid());
     let webdis = Webdis::start(redis.address);
     let watch = format!("redis: {}\n", redis.address);
     let url = format!("http://{}/SET/page/{}", webdis.address, "v".repeat(2000));
-    Scene::new(url, watch, ["2/s:4s", "300/s:8s"])
+    PlantedService::new(url, watch, ["2/s:4s", "300/s:8s"])
         .holding(webdis)
         .holding(redis)
         .holding(cgroup)
@@ -198,14 +198,14 @@ fn late(milliseconds: u32, answer: &str) -> String {
     )
 }
 
-fn few_ports() -> Scene {
+fn few_ports() -> PlantedService {
     let network = Namespace::enter(40_000, 40_199).expect(ROOT);
     let script = Script::start("node", &late(400, "'done'"));
     let location = format!("location / {{ proxy_pass http://{}; }}", script.address);
     let nginx = Nginx::start(4096, true, &location);
     let watch = format!("nginx: {}\n", nginx.page());
     let url = format!("http://{}/", nginx.address);
-    Scene::new(url, watch, ["10/s:4s", "700/s:8s"])
+    PlantedService::new(url, watch, ["10/s:4s", "700/s:8s"])
         .holding(nginx)
         .holding(script)
         .holding(network)
@@ -216,18 +216,18 @@ fn behind(
     text: &str,
     loads: [&'static str; 2],
     bounded: impl FnOnce(Namespace, u16) -> Option<Namespace>,
-) -> Scene {
+) -> PlantedService {
     let network = Namespace::enter(32_768, 60_999).expect(ROOT);
-    let scene_script = Script::start("node", text);
-    let network = bounded(network, scene_script.address.port()).expect(ROOT);
-    let watch = format!("pid: {}\n", scene_script.program.pid());
-    Scene::new(format!("http://{}/", scene_script.address), watch, loads)
-        .holding(scene_script)
+    let script = Script::start("node", text);
+    let network = bounded(network, script.address.port()).expect(ROOT);
+    let watch = format!("pid: {}\n", script.program.pid());
+    PlantedService::new(format!("http://{}/", script.address), watch, loads)
+        .holding(script)
         .holding(network)
 }
 
-fn firewall() -> Scene {
-    let mut scene = behind(
+fn firewall() -> PlantedService {
+    let mut service = behind(
         &late(10, "'done'"),
         ["5/s:4s", "100/s:8s"],
         |network, port| {
@@ -236,11 +236,11 @@ fn firewall() -> Scene {
         ))
         },
     );
-    scene.more = vec!["--no-keepalive".to_owned()];
-    scene
+    service.more = vec!["--no-keepalive".to_owned()];
+    service
 }
 
-fn bandwidth() -> Scene {
+fn bandwidth() -> PlantedService {
     let text = late(0, "'x'.repeat(50000)");
     behind(&text, ["5/s:4s", "100/s:16s"], |network, _| {
         network.with_slow_loopback(20_000)

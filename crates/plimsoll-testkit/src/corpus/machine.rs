@@ -1,6 +1,6 @@
 //! Limits of the application itself and of the machine below it.
 
-use super::{Planted, Scene};
+use super::{Planted, PlantedService};
 use crate::program::runtimes::Script;
 
 pub(super) const PLANTED: &[Planted] = &[
@@ -97,37 +97,37 @@ print('ready', flush=True)
 server.serve_forever()
 ";
 
-pub(super) fn script(interpreter: &str, text: &str, loads: [&'static str; 2]) -> Scene {
+pub(super) fn script(interpreter: &str, text: &str, loads: [&'static str; 2]) -> PlantedService {
     let script = Script::start(interpreter, text);
     let watch = format!("pid: {}\n", script.program.pid());
-    Scene::new(format!("http://{}/", script.address), watch, loads).holding(script)
+    PlantedService::new(format!("http://{}/", script.address), watch, loads).holding(script)
 }
 
-fn node_loop() -> Scene {
+fn node_loop() -> PlantedService {
     script("node", NODE_LOOP, ["5/s:4s", "120/s:8s"])
 }
 
-fn node_hash() -> Scene {
+fn node_hash() -> PlantedService {
     script("node", NODE_HASH, ["5/s:4s", "400/s:8s"])
 }
 
-fn python_thread() -> Scene {
+fn python_thread() -> PlantedService {
     script("python3", PYTHON_THREAD, ["5/s:4s", "400/s:8s"])
 }
 
-fn python_threads() -> Scene {
+fn python_threads() -> PlantedService {
     let work = "sum(i * i for i in range(150000))";
     script("python3", &threads("", work), ["5/s:4s", "220/s:8s"])
 }
 
-fn copies() -> Scene {
+fn copies() -> PlantedService {
     let begin = "import ctypes, os\nroom = bytearray(1 << 26)\nclass Copies(http.server.ThreadingHTTPServer):\n    def serve_forever(self):\n        \
         first = os.getpid(); os.fork() and os.fork(); os.getpid() == first or ctypes.CDLL(None).prctl(1, 9); super().serve_forever()\nhttp.server.ThreadingHTTPServer = Copies";
     let work = "zero = open('/dev/zero', 'rb', 0); zero.readinto(room); zero.close()";
     script("python3", &threads(begin, work), ["5/s:4s", "400/s:8s"])
 }
 
-fn descriptors() -> Scene {
+fn descriptors() -> PlantedService {
     let begin = "resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))";
     script(
         "python3",
@@ -136,6 +136,6 @@ fn descriptors() -> Scene {
     )
 }
 
-fn backlog() -> Scene {
+fn backlog() -> PlantedService {
     script("python3", BACKLOG, ["3/s:4s", "100/s:8s"])
 }

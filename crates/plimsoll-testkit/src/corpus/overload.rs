@@ -1,6 +1,6 @@
 //! How a service as a whole fails: it tries again, fetches all at once, or begins cold.
 
-use super::{Planted, Scene};
+use super::{Planted, PlantedService};
 use crate::program::runtimes::{Puma, Script};
 use crate::program::{Haproxy, Memcached};
 
@@ -23,33 +23,33 @@ pub(super) const PLANTED: &[Planted] = &[
 ];
 
 /// Takes no connections for half a second when more than eight requests are there at once.
-const AWAY: &str = "const port = +process.argv[2]; let active = 0, away = false; const server = require('http').createServer((q, a) => {\n\
+const INTERMITTENT_SCRIPT: &str = "const port = +process.argv[2]; let active = 0, away = false; const server = require('http').createServer((q, a) => {\n\
     active++; setTimeout(() => { active--; a.end('done'); }, 100);\n\
     if (active > 8 && !away) { away = true; server.close();\n\
     setTimeout(() => server.listen(port, '127.0.0.1', 511, () => { away = false; }), 500); } });\n\
     server.listen(port, '127.0.0.1', 511, () => console.log('ready'));";
 
 /// That server behind HAProxy, which tries so often again.
-pub(super) fn away(retries: u32) -> Scene {
-    let script = Script::start("node", AWAY);
+pub(super) fn intermittent(retries: u32) -> PlantedService {
+    let script = Script::start("node", INTERMITTENT_SCRIPT);
     let server = format!("  retries {retries}\n  server s1 {}", script.address);
     let haproxy = Haproxy::start("option http-server-close", &server);
     let watch = format!("haproxy: {}\n", haproxy.socket.display());
     let url = format!("http://{}/", haproxy.address);
-    Scene::new(url, watch, ["5/s:4s", "150/s:8s"])
+    PlantedService::new(url, watch, ["5/s:4s", "150/s:8s"])
         .holding(script)
         .holding(haproxy)
 }
 
-fn retries() -> Scene {
-    away(3)
+fn retries() -> PlantedService {
+    intermittent(3)
 }
 
-fn stampede() -> Scene {
+fn stampede() -> PlantedService {
     let memcached = Memcached::start_with(64, 16);
     let puma = Puma::before_memcached_for(memcached.address, 24, 12);
     let watch = format!("memcached: {}\n", memcached.address);
-    Scene::new(puma.url(), watch, ["20/s:6s", "150/s:36s"])
+    PlantedService::new(puma.url(), watch, ["20/s:6s", "150/s:36s"])
         .holding(puma)
         .holding(memcached)
 }
@@ -59,7 +59,7 @@ const COLD: &str = "setTimeout(() => { const begin = Date.now(); require('http')
     setTimeout(() => a.end('done'), Date.now() - begin < 8000 ? 900 : 20); }).listen(+process.argv[2], '127.0.0.1', 511); }, 15000);\n\
     console.log('ready');";
 
-fn cold() -> Scene {
+fn cold() -> PlantedService {
     let puma = Puma::sleeping(32, "0.02");
     let script = Script::start("node", COLD);
     let servers = format!(
@@ -69,7 +69,7 @@ fn cold() -> Scene {
     let haproxy = Haproxy::start("", &servers);
     let watch = format!("haproxy: {}\n", haproxy.socket.display());
     let url = format!("http://{}/", haproxy.address);
-    Scene::new(url, watch, ["20/s:6s", "60/s:22s"])
+    PlantedService::new(url, watch, ["20/s:6s", "60/s:22s"])
         .holding(puma)
         .holding(script)
         .holding(haproxy)

@@ -1,6 +1,6 @@
 //! Limits of pools that a program holds, and of what stands behind it.
 
-use super::{Planted, Scene};
+use super::{Planted, PlantedService};
 use crate::program::Nginx;
 use crate::program::databases::Postgres;
 use crate::program::pool::Hikari;
@@ -50,19 +50,19 @@ pub(super) const PLANTED: &[Planted] = &[
 ];
 
 /// The module that `plimsoll watch --node-module` prints: the test kit depends on nothing that it tests.
-const MODULE: &str = include_str!("../../../plimsoll-probe/src/eyes/node.cjs");
+const MODULE: &str = include_str!("../../../plimsoll-probe/src/collectors/node.cjs");
 
-fn begun() -> Scene {
+fn begun() -> PlantedService {
     let database = Postgres::start("");
     let puma = Puma::beginning_sessions(&database, 8, "SELECT 1");
     let watch = format!("postgres: {}\n", database.url());
-    Scene::new(puma.url(), watch, ["5/s:4s", "600/s:8s"])
+    PlantedService::new(puma.url(), watch, ["5/s:4s", "600/s:8s"])
         .holding(puma)
         .holding(database)
 }
 
 /// Node with the module that shows it.
-fn node(variables: &str, application: &str, loads: [&'static str; 2]) -> Scene {
+fn node(variables: &str, application: &str, loads: [&'static str; 2]) -> PlantedService {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let [module, socket] = ["eye.cjs", "eye.sock"].map(|name| folder.path().join(name));
     crate::program::write(&module, MODULE);
@@ -74,59 +74,59 @@ fn node(variables: &str, application: &str, loads: [&'static str; 2]) -> Scene {
     let script = Script::start(&words, application);
     let watch = format!("node: unix:{}\n", socket.display());
     let url = format!("http://{}/", script.address);
-    Scene::new(url, watch, loads)
+    PlantedService::new(url, watch, loads)
         .holding(script)
         .holding(folder)
 }
 
-fn libuv() -> Scene {
+fn libuv() -> PlantedService {
     node("UV_THREADPOOL_SIZE=1", PASSWORDS, ["5/s:4s", "400/s:8s"])
 }
 
-fn agent() -> Scene {
+fn agent() -> PlantedService {
     node("", AGENT, ["5/s:4s", "120/s:8s"])
 }
 
-fn pool(connections: u32, statement: &str, loads: [&'static str; 2]) -> Scene {
+fn pool(connections: u32, statement: &str, loads: [&'static str; 2]) -> PlantedService {
     let database = Postgres::start("");
-    database.say(
+    database.execute(
         "CREATE TABLE counters (id int PRIMARY KEY, n int); INSERT INTO counters VALUES (1, 0)",
     );
     let shop = Hikari::start(&database, connections, statement);
     let watch = format!("jvm: {}\npostgres: {}\n", shop.jolokia(), database.url());
     let url = format!("http://{}/", shop.address);
-    Scene::new(url, watch, loads)
+    PlantedService::new(url, watch, loads)
         .holding(shop)
         .holding(database)
 }
 
-fn hikari() -> Scene {
+fn hikari() -> PlantedService {
     pool(2, "SELECT pg_sleep(0.05)", ["4/s:4s", "120/s:8s"])
 }
 
-fn hikari_lock() -> Scene {
+fn hikari_lock() -> PlantedService {
     let update = "UPDATE counters SET n = n + 1 WHERE id = 1; SELECT pg_sleep(0.05)";
     pool(8, update, ["4/s:4s", "120/s:8s"])
 }
 
-fn healthy_hikari() -> Scene {
+fn healthy_hikari() -> PlantedService {
     pool(10, "SELECT 1", ["5/s:4s", "60/s:8s"])
 }
 
-fn times() -> Scene {
+fn times() -> PlantedService {
     let puma = Puma::sleeping(4, "0.1");
     let locations = format!("location / {{ proxy_pass http://{}; }}", puma.address);
-    let nginx = Nginx::start_telling_times(&locations);
+    let nginx = Nginx::start_logging_times(&locations);
     let watch = format!("nginx-access-log: {}\n", nginx.access_log().display());
     let url = format!("http://{}/", nginx.address);
-    Scene::new(url, watch, ["8/s:4s", "120/s:8s"])
+    PlantedService::new(url, watch, ["8/s:4s", "120/s:8s"])
         .holding(puma)
         .holding(nginx)
 }
 
-fn healthy_logs() -> Scene {
+fn healthy_logs() -> PlantedService {
     let fpm = PhpFpm::start_logging(8, "usleep(20000); echo 'done';");
-    let nginx = Nginx::start_telling_times(&fpm.location());
+    let nginx = Nginx::start_logging_times(&fpm.location());
     let watch = format!(
         "php-fpm: {}/status\nphp-fpm-slowlog: {}\nnginx-access-log: {}\n",
         fpm.status,
@@ -134,7 +134,7 @@ fn healthy_logs() -> Scene {
         nginx.access_log().display()
     );
     let url = format!("http://{}/", nginx.address);
-    Scene::new(url, watch, ["5/s:4s", "40/s:8s"])
+    PlantedService::new(url, watch, ["5/s:4s", "40/s:8s"])
         .holding(fpm)
         .holding(nginx)
 }

@@ -1,6 +1,6 @@
 //! Limits of proxies, of what runs applications, and of caches.
 
-use super::{Planted, Scene};
+use super::{Planted, PlantedService};
 use crate::program::runtimes::{PhpFpm, Puma, TOKEN};
 use crate::program::{Haproxy, Memcached, Nginx, Redis, Webdis};
 
@@ -62,27 +62,27 @@ pub(super) const PLANTED: &[Planted] = &[
     },
 ];
 
-fn haproxy_server() -> Scene {
+fn haproxy_server() -> PlantedService {
     let puma = Puma::sleeping(64, "0.1");
     let haproxy = Haproxy::start("", &format!("  server s1 {} maxconn 4", puma.address));
     let watch = format!("haproxy: {}\n", haproxy.socket.display());
     let url = format!("http://{}/", haproxy.address);
-    Scene::new(url, watch, ["8/s:4s", "120/s:8s"])
+    PlantedService::new(url, watch, ["8/s:4s", "120/s:8s"])
         .holding(puma)
         .holding(haproxy)
 }
 
-fn haproxy_frontend() -> Scene {
+fn haproxy_frontend() -> PlantedService {
     let puma = Puma::sleeping(64, "0.2");
     let haproxy = Haproxy::start("maxconn 8", &format!("  server s1 {}", puma.address));
     let watch = format!("haproxy: {}\n", haproxy.socket.display());
     let url = format!("http://{}/", haproxy.address);
-    Scene::new(url, watch, ["8/s:4s", "120/s:8s"])
+    PlantedService::new(url, watch, ["8/s:4s", "120/s:8s"])
         .holding(puma)
         .holding(haproxy)
 }
 
-fn nginx_connections() -> Scene {
+fn nginx_connections() -> PlantedService {
     let puma = Puma::sleeping(64, "0.2");
     let nginx = Nginx::start(
         24,
@@ -95,20 +95,27 @@ fn nginx_connections() -> Scene {
         nginx.log().display()
     );
     let url = format!("http://{}/", nginx.address);
-    Scene::new(url, watch, ["8/s:4s", "200/s:8s"])
+    PlantedService::new(url, watch, ["8/s:4s", "200/s:8s"])
         .holding(puma)
         .holding(nginx)
 }
 
-fn php(children: u32, tells_apart: bool, script: &str, loads: [&'static str; 2]) -> Scene {
-    let fpm = PhpFpm::start(children, tells_apart, script);
+fn php(
+    children: u32,
+    has_status_listener: bool,
+    script: &str,
+    loads: [&'static str; 2],
+) -> PlantedService {
+    let fpm = PhpFpm::start(children, has_status_listener, script);
     let nginx = Nginx::start(1024, true, &fpm.location());
     let watch = format!("php-fpm: {}/status\nnginx: {}\n", fpm.status, nginx.page());
     let url = format!("http://{}/", nginx.address);
-    Scene::new(url, watch, loads).holding(fpm).holding(nginx)
+    PlantedService::new(url, watch, loads)
+        .holding(fpm)
+        .holding(nginx)
 }
 
-fn php_fpm() -> Scene {
+fn php_fpm() -> PlantedService {
     php(
         2,
         true,
@@ -117,7 +124,7 @@ fn php_fpm() -> Scene {
     )
 }
 
-fn php_fpm_silent() -> Scene {
+fn php_fpm_silent() -> PlantedService {
     php(
         2,
         false,
@@ -126,13 +133,13 @@ fn php_fpm_silent() -> Scene {
     )
 }
 
-fn puma() -> Scene {
+fn puma() -> PlantedService {
     let puma = Puma::sleeping(4, "0.1");
     let watch = format!("puma: {{ at: '{}', password: {TOKEN} }}\n", puma.control);
-    Scene::new(puma.url(), watch, ["8/s:4s", "120/s:8s"]).holding(puma)
+    PlantedService::new(puma.url(), watch, ["8/s:4s", "120/s:8s"]).holding(puma)
 }
 
-fn redis_memory() -> Scene {
+fn redis_memory() -> PlantedService {
     let redis = Redis::start("maxmemory 3mb\nmaxmemory-policy allkeys-lru");
     let webdis = Webdis::start(redis.address);
     let value = "v".repeat(2000);
@@ -143,25 +150,25 @@ fn redis_memory() -> Scene {
     super::super::program::write(&path, &urls.join("\n"));
     let watch = format!("redis: {}\n", redis.address);
     let url = format!("http://{}/", webdis.address);
-    let mut scene = Scene::new(url, watch, ["50/s:4s", "500/s:8s"])
+    let mut service = PlantedService::new(url, watch, ["50/s:4s", "500/s:8s"])
         .holding(redis)
         .holding(webdis);
-    scene.more = vec!["--urls".to_owned(), path.display().to_string()];
-    scene
+    service.more = vec!["--urls".to_owned(), path.display().to_string()];
+    service
 }
 
-fn redis_thread() -> Scene {
+fn redis_thread() -> PlantedService {
     let redis = Redis::start("enable-debug-command yes");
     let webdis = Webdis::start(redis.address);
-    redis.say("DEBUG POPULATE 120000");
+    redis.execute("DEBUG POPULATE 120000");
     let watch = format!("redis: {}\n", redis.address);
     let url = format!("http://{}/KEYS/nothing*", webdis.address);
-    Scene::new(url, watch, ["2/s:4s", "1000/s:8s"])
+    PlantedService::new(url, watch, ["2/s:4s", "1000/s:8s"])
         .holding(redis)
         .holding(webdis)
 }
 
-fn memcached_connections() -> Scene {
+fn memcached_connections() -> PlantedService {
     let memcached = Memcached::start(16);
     let location = format!(
         "location / {{ set $memcached_key $uri; memcached_pass {}; memcached_next_upstream off; error_page 404 = @made; }} \
@@ -171,19 +178,19 @@ fn memcached_connections() -> Scene {
     let nginx = Nginx::start(2048, true, &location);
     let watch = format!("memcached: {}\n", memcached.address);
     let url = format!("http://{}/", nginx.address);
-    Scene::new(url, watch, ["20/s:4s", "3000/s:8s"])
+    PlantedService::new(url, watch, ["20/s:4s", "3000/s:8s"])
         .holding(memcached)
         .holding(nginx)
 }
 
-fn healthy() -> Scene {
+fn healthy() -> PlantedService {
     let nginx = Nginx::start(1024, true, "location / { return 200 'fine'; }");
     let watch = format!("nginx: {}\n", nginx.page());
     let url = format!("http://{}/", nginx.address);
-    Scene::new(url, watch, ["20/s:4s", "100/s:8s"]).holding(nginx)
+    PlantedService::new(url, watch, ["20/s:4s", "100/s:8s"]).holding(nginx)
 }
 
-fn healthy_php() -> Scene {
+fn healthy_php() -> PlantedService {
     php(
         8,
         true,

@@ -1,6 +1,6 @@
 //! Limits of poolers and of servers that run applications, and statements that repeat.
 
-use super::{Planted, Scene};
+use super::{Planted, PlantedService};
 use crate::program::Memcached;
 use crate::program::databases::{Mariadb, Postgres};
 use crate::program::runtimes::Puma;
@@ -44,7 +44,7 @@ pub(super) const PLANTED: &[Planted] = &[
     },
 ];
 
-fn pool() -> Scene {
+fn pool() -> PlantedService {
     let database = Postgres::start("");
     let pooler = Pgbouncer::start(&database, 2);
     let puma = Puma::before(&pooler.url(), 16, "SELECT pg_sleep(0.1)");
@@ -53,32 +53,32 @@ fn pool() -> Scene {
         pooler.address,
         database.url()
     );
-    Scene::new(puma.url(), watch, ["4/s:4s", "100/s:8s"])
+    PlantedService::new(puma.url(), watch, ["4/s:4s", "100/s:8s"])
         .holding(puma)
         .holding(pooler)
         .holding(database)
 }
 
-fn apache() -> Scene {
+fn apache() -> PlantedService {
     let puma = Puma::sleeping(64, "0.1");
     let apache = Apache::start(4, puma.address);
     let watch = format!("apache: {}\n", apache.page());
     let url = format!("http://{}/", apache.address);
-    Scene::new(url, watch, ["4/s:4s", "120/s:8s"])
+    PlantedService::new(url, watch, ["4/s:4s", "120/s:8s"])
         .holding(puma)
         .holding(apache)
 }
 
-fn gunicorn() -> Scene {
+fn gunicorn() -> PlantedService {
     let gunicorn = Gunicorn::start(1, "0.1");
     let watch = format!("gunicorn: {}\n", gunicorn.address);
     let url = format!("http://{}/", gunicorn.address);
-    Scene::new(url, watch, ["3/s:4s", "60/s:8s"]).holding(gunicorn)
+    PlantedService::new(url, watch, ["3/s:4s", "60/s:8s"]).holding(gunicorn)
 }
 
-fn repeated() -> Scene {
+fn repeated() -> PlantedService {
     let database = Postgres::start("");
-    database.say(
+    database.execute(
         "CREATE TABLE items (id int PRIMARY KEY, n int); INSERT INTO items SELECT i, i FROM generate_series(0, 999) i; \
          ANALYZE items",
     );
@@ -88,14 +88,14 @@ fn repeated() -> Scene {
         "SELECT n FROM items WHERE id = RANDOM % 1000",
     );
     let watch = format!("postgres: {}\n", database.url());
-    Scene::new(puma.url(), watch, ["3/s:4s", "600/s:8s"])
+    PlantedService::new(puma.url(), watch, ["3/s:4s", "600/s:8s"])
         .holding(puma)
         .holding(database)
 }
 
-fn filesort() -> Scene {
+fn filesort() -> PlantedService {
     let database = Mariadb::start("sort_buffer_size = 32K");
-    database.say(
+    database.execute(
         "CREATE DATABASE test_shop; USE test_shop; CREATE TABLE sales (id INT PRIMARY KEY, shop INT, placed INT, note CHAR(40), \
          KEY by_shop (shop)); INSERT INTO sales SELECT seq, seq % 5, seq * 7919 % 100003, 'a note' FROM seq_1_to_100000",
     );
@@ -105,21 +105,21 @@ fn filesort() -> Scene {
         "mariadb: {{ at: 'unix:{}', user: root }}\n",
         database.socket.display()
     );
-    Scene::new(puma.url(), watch, ["1/s:4s", "400/s:8s"])
+    PlantedService::new(puma.url(), watch, ["1/s:4s", "400/s:8s"])
         .holding(puma)
         .holding(database)
 }
 
-fn memcached() -> Scene {
+fn memcached() -> PlantedService {
     let memcached = Memcached::start_with(64, 2);
     let puma = Puma::before_memcached(memcached.address, 12);
     let watch = format!("memcached: {}\n", memcached.address);
-    Scene::new(puma.url(), watch, ["20/s:4s", "500/s:8s"])
+    PlantedService::new(puma.url(), watch, ["20/s:4s", "500/s:8s"])
         .holding(puma)
         .holding(memcached)
 }
 
-fn healthy() -> Scene {
+fn healthy() -> PlantedService {
     let gunicorn = Gunicorn::start(6, "0.01");
     let apache = Apache::start(32, gunicorn.address);
     let watch = format!(
@@ -128,7 +128,7 @@ fn healthy() -> Scene {
         gunicorn.address
     );
     let url = format!("http://{}/", apache.address);
-    Scene::new(url, watch, ["5/s:4s", "30/s:8s"])
+    PlantedService::new(url, watch, ["5/s:4s", "30/s:8s"])
         .holding(gunicorn)
         .holding(apache)
 }

@@ -1,7 +1,7 @@
 //! Limits of a service as a whole: replicas that differ, turns at a lock, jobs in between, handshakes, CPUs of a database.
 
 use super::databases::{before_mariadb, before_postgres, mariadb, postgres};
-use super::{Planted, Scene, machine, overload};
+use super::{Planted, PlantedService, machine, overload};
 use crate::program::databases::carry_out;
 use crate::program::runtimes::{PhpFpm, Puma};
 use crate::program::{Haproxy, Nginx, Redis};
@@ -30,7 +30,7 @@ pub(super) const PLANTED: &[Planted] = &[
     Planted {
         name: "Python: one lock for all threads",
         rules: &["C5"],
-        start: turns,
+        start: global_lock,
     },
     Planted {
         name: "Redis: maxclients 8, one connection for each request",
@@ -59,7 +59,7 @@ pub(super) const PLANTED: &[Planted] = &[
     },
 ];
 
-fn replicas() -> Scene {
+fn replicas() -> PlantedService {
     let pumas = [24, 24, 2].map(|threads| Puma::sleeping(threads, "0.1"));
     let servers: Vec<String> = pumas
         .iter()
@@ -69,13 +69,13 @@ fn replicas() -> Scene {
     let haproxy = Haproxy::start("", &servers.join("\n"));
     let watch = format!("haproxy: {}\n", haproxy.socket.display());
     let url = format!("http://{}/", haproxy.address);
-    Scene::new(url, watch, ["9/s:4s", "100/s:8s"])
+    PlantedService::new(url, watch, ["9/s:4s", "100/s:8s"])
         .holding(pumas)
         .holding(haproxy)
 }
 
-fn refusing() -> Scene {
-    overload::away(0)
+fn refusing() -> PlantedService {
+    overload::intermittent(0)
 }
 
 /// HAProxy on one thread with a certificate of this kind, which a folder that is to be kept holds.
@@ -99,38 +99,38 @@ fn with_tls(key: &str, servers: &str) -> (Haproxy, tempfile::TempDir) {
         "-out",
         &certificate,
     ]);
-    let parts = [&certificate, &key_file]
+    let pems = [&certificate, &key_file]
         .map(|path| std::fs::read_to_string(path).expect("openssl wrote it"));
-    crate::program::write(std::path::Path::new(&pem), &parts.concat());
+    crate::program::write(std::path::Path::new(&pem), &pems.concat());
     (Haproxy::start_with_tls(&pem, servers), folder)
 }
 
-fn handshakes() -> Scene {
+fn handshakes() -> PlantedService {
     let puma = Puma::sleeping(32, "0.001");
     let (haproxy, folder) = with_tls("rsa:4096", &format!("  server s1 {}", puma.address));
     let watch = format!("haproxy: {}\n", haproxy.socket.display());
     let url = format!("https://{}/", haproxy.address);
-    let mut scene = Scene::new(url, watch, ["10/s:4s", "1200/s:8s"])
+    let mut service = PlantedService::new(url, watch, ["10/s:4s", "1200/s:8s"])
         .holding(puma)
         .holding(haproxy)
         .holding(folder);
-    scene.more = ["--insecure", "--no-keepalive"].map(str::to_owned).to_vec();
-    scene
+    service.more = ["--insecure", "--no-keepalive"].map(str::to_owned).to_vec();
+    service
 }
 
-fn healthy() -> Scene {
+fn healthy() -> PlantedService {
     let pumas = [Puma::sleeping(16, "0.01"), Puma::sleeping(16, "0.01")];
     let servers = pumas.each_ref().map(|puma| puma.address);
     let servers = format!("  server s1 {}\n  server s2 {}", servers[0], servers[1]);
     let (haproxy, folder) = with_tls("rsa:2048", &servers);
     let watch = format!("haproxy: {}\n", haproxy.socket.display());
     let url = format!("https://{}/", haproxy.address);
-    let mut scene = Scene::new(url, watch, ["5/s:4s", "40/s:8s"])
+    let mut service = PlantedService::new(url, watch, ["5/s:4s", "40/s:8s"])
         .holding(pumas)
         .holding(haproxy)
         .holding(folder);
-    scene.more = vec!["--insecure".to_owned()];
-    scene
+    service.more = vec!["--insecure".to_owned()];
+    service
 }
 
 /// What came in six seconds is added up at their end, 14 ms for each request.
@@ -138,19 +138,19 @@ const JOB: &str = "let came = 0; setInterval(() => { const end = Date.now() + ca
     require('http').createServer((q, a) => { came++; a.end('done'); })\n\
     .listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
 
-fn job() -> Scene {
+fn job() -> PlantedService {
     machine::script("node", JOB, ["2/s:8s", "20/s:30s"])
 }
 
 /// Each request works for 20 ms, and only one of them at a time may.
-fn turns() -> Scene {
+fn global_lock() -> PlantedService {
     let begin = "import threading\nlock = threading.Lock()";
     let work = "with lock: time.sleep(0.02)";
     let loads = ["34/s:6s", "120/s:8s"];
     machine::script("python3", &machine::threads(begin, work), loads)
 }
 
-fn redis_clients() -> Scene {
+fn redis_clients() -> PlantedService {
     let redis = Redis::start("maxclients 8");
     let script = format!(
         "$s = @stream_socket_client('tcp://{}'); fwrite($s, \"PING\\r\\n\"); $a = fgets($s); if (strpos($a, 'PONG') === false) \
@@ -161,24 +161,24 @@ fn redis_clients() -> Scene {
     let nginx = Nginx::start(1024, false, &fpm.location());
     let watch = format!("redis: {}\nphp-fpm: {}/status\n", redis.address, fpm.status);
     let url = format!("http://{}/", nginx.address);
-    Scene::new(url, watch, ["5/s:4s", "150/s:8s"])
+    PlantedService::new(url, watch, ["5/s:4s", "150/s:8s"])
         .holding(redis)
         .holding(fpm)
         .holding(nginx)
 }
 
-fn postgres_computes() -> Scene {
+fn postgres_computes() -> PlantedService {
     let statement = "SELECT sum(i * 7 % 13) FROM generate_series(1, 100000) i WHERE i <> RANDOM";
     let database = postgres("max_parallel_workers_per_gather = 0", "");
     before_postgres(database, statement, ["2/s:4s", "500/s:8s"])
 }
 
-fn mariadb_computes() -> Scene {
+fn mariadb_computes() -> PlantedService {
     let statement = "SELECT BENCHMARK(40000, MD5(RANDOM))";
     before_mariadb(mariadb("", ""), statement, ["2/s:4s", "500/s:8s"])
 }
 
-fn mariadb_tables() -> Scene {
+fn mariadb_tables() -> PlantedService {
     let fill = "CREATE TABLE notes (id int PRIMARY KEY, note varchar(400)); INSERT INTO notes SELECT seq, CONCAT(REPEAT('x', 300), seq) \
         FROM seq_1_to_4000";
     let lines = "tmp_table_size = 16384\nmax_heap_table_size = 16384";

@@ -1,6 +1,6 @@
 //! Limits that only spans show, of a shop before PostgreSQL and the service that it asks for rates.
 
-use super::{Planted, Scene};
+use super::{Planted, PlantedService};
 use crate::port;
 use crate::program::databases::Postgres;
 use crate::program::traced::Traced;
@@ -35,12 +35,12 @@ pub(super) const PLANTED: &[Planted] = &[
 
 /// The shop with so many sessions, asked in one way; the service it asks answers after so many milliseconds, so many at
 /// once, and so many each second.
-fn scene(way: &str, sessions: u32, rates: [u32; 3], loads: [&'static str; 2]) -> Scene {
+fn shop(way: &str, sessions: u32, rates: [u32; 3], loads: [&'static str; 2]) -> PlantedService {
     let (database, otlp) = (Postgres::start(""), port::unused());
     let [wait_ms, at_once, per_second] = rates;
     let rates = Traced::rates(otlp, wait_ms, at_once, per_second);
     let shop = Traced::shop(otlp, &database, sessions, rates.address);
-    Scene::new(shop.url(way), format!("otlp: {otlp}\n"), loads)
+    PlantedService::new(shop.url(way), format!("otlp: {otlp}\n"), loads)
         .holding(shop)
         .holding(rates)
         .holding(database)
@@ -49,22 +49,22 @@ fn scene(way: &str, sessions: u32, rates: [u32; 3], loads: [&'static str; 2]) ->
 /// Answers of the other service that no load here uses up.
 const PLENTY: u32 = 1_000_000;
 
-fn repeated() -> Scene {
-    scene("list", 8, [1, 1000, PLENTY], ["2/s:4s", "400/s:8s"])
+fn repeated() -> PlantedService {
+    shop("list", 8, [1, 1000, PLENTY], ["2/s:4s", "400/s:8s"])
 }
 
-fn dependency() -> Scene {
-    scene("prices", 8, [50, 4, PLENTY], ["20/s:4s", "160/s:8s"])
+fn dependency() -> PlantedService {
+    shop("prices", 8, [50, 4, PLENTY], ["20/s:4s", "160/s:8s"])
 }
 
-fn quota() -> Scene {
-    scene("prices", 8, [10, 1000, 40], ["20/s:4s", "120/s:8s"])
+fn quota() -> PlantedService {
+    shop("prices", 8, [10, 1000, 40], ["20/s:4s", "120/s:8s"])
 }
 
-fn held() -> Scene {
-    scene("held", 4, [100, 1000, PLENTY], ["5/s:4s", "80/s:8s"])
+fn held() -> PlantedService {
+    shop("held", 4, [100, 1000, PLENTY], ["5/s:4s", "80/s:8s"])
 }
 
-fn healthy() -> Scene {
-    scene("orders", 20, [10, 1000, PLENTY], ["5/s:4s", "10/s:8s"])
+fn healthy() -> PlantedService {
+    shop("orders", 20, [10, 1000, PLENTY], ["5/s:4s", "10/s:8s"])
 }

@@ -1,7 +1,7 @@
 //! Limits of what stores write.
 
 use super::databases::{before_mariadb, before_postgres, mariadb, postgres};
-use super::{Planted, Scene};
+use super::{Planted, PlantedService};
 
 pub(super) const PLANTED: &[Planted] = &[
     Planted {
@@ -21,7 +21,7 @@ pub(super) const PLANTED: &[Planted] = &[
     },
 ];
 
-fn commits() -> Scene {
+fn commits() -> PlantedService {
     let database = postgres(
         "fsync = on",
         "CREATE TABLE visits (id bigserial PRIMARY KEY, note text); CREATE PROCEDURE note_visits() LANGUAGE plpgsql AS $$ BEGIN \
@@ -32,14 +32,14 @@ fn commits() -> Scene {
 
 const PAGES: &str = "CREATE TABLE pages (id int PRIMARY KEY, note varchar(400))";
 
-fn log_buffer() -> Scene {
+fn log_buffer() -> PlantedService {
     let fill = "CREATE TABLE files (id int PRIMARY KEY, content longblob); INSERT INTO files SELECT seq, REPEAT('x', 400000) FROM seq_1_to_24";
     let database = mariadb("innodb_log_buffer_size = 2M", fill);
     let statement = "UPDATE files SET content = REPEAT(CHAR(65 + RANDOM % 26), 400000) WHERE id = 1 + RANDOM % 24";
     before_mariadb(database, statement, ["2/s:4s", "400/s:8s"])
 }
 
-fn dirty_pages() -> Scene {
+fn dirty_pages() -> PlantedService {
     let fill =
         format!("{PAGES}; INSERT INTO pages SELECT seq, REPEAT('x', 400) FROM seq_1_to_100000");
     let database = mariadb("innodb_buffer_pool_size = 6M", &fill);

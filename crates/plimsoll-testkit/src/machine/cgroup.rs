@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 /// A disk by its numbers.
 #[derive(Clone, Copy, Debug)]
-pub struct Disk {
+pub struct BlockDevice {
     major: u32,
     minor: u32,
 }
 
-impl Disk {
+impl BlockDevice {
     /// The one on which a file lies; `None` where that is not on a disk. The numbers of a partition stand for its disk
     /// where the kernel numbers them in steps of sixteen.
     #[must_use]
@@ -69,8 +69,8 @@ impl Cgroup {
     /// A cgroup that may write so many bytes a second to a disk; `None`, said loudly, where none can be made. Version 1
     /// holds back only who waits for what is written.
     #[must_use]
-    pub fn slow_writes(disk: Disk, bytes_per_second: u64) -> Option<Self> {
-        let Disk { major, minor } = disk;
+    pub fn slow_writes(disk: BlockDevice, bytes_per_second: u64) -> Option<Self> {
+        let BlockDevice { major, minor } = disk;
         Self::make(
             "blkio",
             &[(

@@ -23,10 +23,10 @@ impl Swap {
         let file = folder.path().join("swap");
         let path = file.display().to_string();
         let room = format!("{mebibytes}M");
-        let is_on = says_yes(&["fallocate", "-l", &room, &path])
-            && says_yes(&["chmod", "600", &path])
-            && says_yes(&["mkswap", &path])
-            && says_yes(&["swapon", &path]);
+        let is_on = succeeds(&["fallocate", "-l", &room, &path])
+            && succeeds(&["chmod", "600", &path])
+            && succeeds(&["mkswap", &path])
+            && succeeds(&["swapon", &path]);
         if !is_on {
             crate::not_tried::not_tried(
                 "no swap can be had here; needs root and a file system that allows it",
@@ -41,11 +41,11 @@ impl Swap {
 
 impl Drop for Swap {
     fn drop(&mut self) {
-        says_yes(&["swapoff", &self.file.display().to_string()]);
+        succeeds(&["swapoff", &self.file.display().to_string()]);
     }
 }
 
-fn says_yes(words: &[&str]) -> bool {
+fn succeeds(words: &[&str]) -> bool {
     Command::new(words[0])
         .args(&words[1..])
         .stdout(Stdio::null())

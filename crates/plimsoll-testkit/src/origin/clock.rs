@@ -7,11 +7,11 @@ pub(crate) type Nanos = u64;
 
 /// A monotonic clock that starts at zero.
 #[derive(Clone, Copy)]
-pub(crate) struct Clock {
+pub(crate) struct OriginClock {
     start: Instant,
 }
 
-impl Clock {
+impl OriginClock {
     #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
     pub(crate) fn start() -> Self {
         Self {

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use self::session::Session;
+use self::session::FaultSession;
 pub(super) use self::tls::Identity;
 
 /// Connections one fault origin serves at the same time.
@@ -31,7 +31,7 @@ const STACK_SIZE: usize = 256 * 1024;
 
 /// The one way in which an origin misbehaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum OriginFault {
     /// None: answers `200` with [`BODY_LEN`] bytes.
     None,
     /// The port is closed: connecting is refused.
@@ -73,8 +73,8 @@ pub enum Fault {
 }
 
 /// State the threads and the handle share.
-struct Shared {
-    fault: Fault,
+struct FaultOriginState {
+    fault: OriginFault,
     identity: Option<Identity>,
     stop: AtomicBool,
     accepted: AtomicU64,
@@ -86,10 +86,10 @@ struct Shared {
 }
 
 /// A running fault origin; stops when dropped.
-pub struct Handle {
+pub struct FaultOrigin {
     address: Option<SocketAddr>,
     listener: Arc<Socket>,
-    shared: Arc<Shared>,
+    shared: Arc<FaultOriginState>,
     thread: Option<JoinHandle<()>>,
     /// Connections that keep the backlog full.
     fillers: Vec<Socket>,
@@ -99,7 +99,7 @@ pub struct Handle {
 ///
 /// # Errors
 /// When a socket, certificate or thread cannot be had.
-pub fn start(fault: Fault) -> io::Result<Handle> {
+pub fn start(fault: OriginFault) -> io::Result<FaultOrigin> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     listen(fault, Domain::IPV4, &address.into())
 }
@@ -108,19 +108,19 @@ pub fn start(fault: Fault) -> io::Result<Handle> {
 ///
 /// # Errors
 /// When the path is taken or too long, or a socket, certificate or thread cannot be had.
-pub fn start_unix(fault: Fault, path: &Path) -> io::Result<Handle> {
+pub fn start_unix(fault: OriginFault, path: &Path) -> io::Result<FaultOrigin> {
     listen(fault, Domain::UNIX, &SockAddr::unix(path)?)
 }
 
-fn listen(fault: Fault, domain: Domain, address: &SockAddr) -> io::Result<Handle> {
+fn listen(fault: OriginFault, domain: Domain, address: &SockAddr) -> io::Result<FaultOrigin> {
     let identity = match &fault {
-        Fault::Tls(names) => Some(Identity::for_names(names)?),
+        OriginFault::Tls(names) => Some(Identity::for_names(names)?),
         _ => None,
     };
     let listener = Arc::new(Socket::new(domain, Type::STREAM, None)?);
     listener.bind(address)?;
     let bound = listener.local_addr()?;
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(FaultOriginState {
         fault,
         identity,
         stop: AtomicBool::new(false),
@@ -133,8 +133,8 @@ fn listen(fault: Fault, domain: Domain, address: &SockAddr) -> io::Result<Handle
     let mut thread = None;
     match shared.fault {
         // Bound but not listening: the port stays ours and refuses.
-        Fault::Refuses => {}
-        Fault::FullBacklog => {
+        OriginFault::Refuses => {}
+        OriginFault::FullBacklog => {
             listener.listen(0)?;
             fillers = fill_backlog(domain, &bound)?;
         }
@@ -148,7 +148,7 @@ fn listen(fault: Fault, domain: Domain, address: &SockAddr) -> io::Result<Handle
             );
         }
     }
-    Ok(Handle {
+    Ok(FaultOrigin {
         address: bound.as_socket(),
         listener,
         shared,
@@ -180,7 +180,7 @@ fn fill_backlog(domain: Domain, address: &SockAddr) -> io::Result<Vec<Socket>> {
     ))
 }
 
-fn accept(listener: &Socket, shared: &Arc<Shared>) {
+fn accept(listener: &Socket, shared: &Arc<FaultOriginState>) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     let mut id = 0;
     while !shared.stop.load(Ordering::Acquire) {
@@ -204,7 +204,7 @@ fn accept(listener: &Socket, shared: &Arc<Shared>) {
             }
             open.push((id, copy));
         }
-        let session = Session::new(socket, id, Arc::clone(shared));
+        let session = FaultSession::new(socket, id, Arc::clone(shared));
         let builder = std::thread::Builder::new().stack_size(STACK_SIZE);
         if let Ok(thread) = builder.spawn(move || session.run()) {
             threads.push(thread);
@@ -216,7 +216,7 @@ fn accept(listener: &Socket, shared: &Arc<Shared>) {
     }
 }
 
-impl Shared {
+impl FaultOriginState {
     /// Waits for `pause`, or less if the origin stops; true if it may go on.
     fn wait(&self, pause: Duration) -> bool {
         let guard = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -232,7 +232,7 @@ impl Shared {
     }
 }
 
-impl Handle {
+impl FaultOrigin {
     /// Where it listens.
     ///
     /// # Panics
@@ -273,7 +273,7 @@ impl Handle {
     }
 }
 
-impl Drop for Handle {
+impl Drop for FaultOrigin {
     fn drop(&mut self) {
         self.fillers.clear();
         {

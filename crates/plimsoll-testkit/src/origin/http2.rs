@@ -54,7 +54,7 @@ pub struct Setup {
 
 /// What was counted so far.
 #[derive(Debug, Default)]
-struct Counts {
+struct Http2Counters {
     accepted: AtomicU64,
     requests: AtomicU64,
     under_way: AtomicU64,
@@ -69,10 +69,10 @@ struct Counts {
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running server; stops when dropped.
-pub struct Handle {
+pub struct Http2Origin {
     address: SocketAddr,
     pem: Option<String>,
-    counts: Arc<Counts>,
+    counts: Arc<Http2Counters>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -81,7 +81,7 @@ pub struct Handle {
 ///
 /// # Errors
 /// When a socket, certificate or thread cannot be had.
-pub fn start(setup: Setup) -> io::Result<Handle> {
+pub fn start(setup: Setup) -> io::Result<Http2Origin> {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
@@ -94,7 +94,7 @@ pub fn start(setup: Setup) -> io::Result<Handle> {
         None
     };
     let pem = identity.as_ref().map(|identity| identity.pem.clone());
-    let counts = Arc::new(Counts::default());
+    let counts = Arc::new(Http2Counters::default());
     let (stop, stopped) = oneshot::channel();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -110,7 +110,7 @@ pub fn start(setup: Setup) -> io::Result<Handle> {
             // What is left when it stops is dropped with the runtime.
             let _ = runtime.block_on(local.run_until(stopped));
         })?;
-    Ok(Handle {
+    Ok(Http2Origin {
         address,
         pem,
         counts,
@@ -119,7 +119,7 @@ pub fn start(setup: Setup) -> io::Result<Handle> {
     })
 }
 
-impl Handle {
+impl Http2Origin {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -160,7 +160,7 @@ impl Handle {
     }
 }
 
-impl Drop for Handle {
+impl Drop for Http2Origin {
     fn drop(&mut self) {
         // A thread that has ended does not listen.
         let _ = self.stop.take().map(|stop| stop.send(()));
@@ -177,7 +177,7 @@ async fn accept(
     listener: std::net::TcpListener,
     tls: Option<TlsAcceptor>,
     setup: Setup,
-    counts: Arc<Counts>,
+    counts: Arc<Http2Counters>,
 ) {
     let listener = TcpListener::from_std(listener).expect("a listener that does not block");
     loop {
@@ -193,7 +193,12 @@ async fn accept(
 }
 
 /// A connection that breaks is its client's to notice.
-async fn secure(socket: TcpStream, tls: Option<TlsAcceptor>, setup: Setup, counts: Arc<Counts>) {
+async fn secure(
+    socket: TcpStream,
+    tls: Option<TlsAcceptor>,
+    setup: Setup,
+    counts: Arc<Http2Counters>,
+) {
     match tls {
         None => serve(socket, setup, counts).await,
         Some(tls) => {
@@ -204,7 +209,11 @@ async fn secure(socket: TcpStream, tls: Option<TlsAcceptor>, setup: Setup, count
     }
 }
 
-async fn serve<T: AsyncRead + AsyncWrite + Unpin>(socket: T, setup: Setup, counts: Arc<Counts>) {
+async fn serve<T: AsyncRead + AsyncWrite + Unpin>(
+    socket: T,
+    setup: Setup,
+    counts: Arc<Http2Counters>,
+) {
     let mut builder = h2::server::Builder::new();
     if let Some(max) = setup.streams_max {
         builder.max_concurrent_streams(max);
@@ -234,7 +243,7 @@ async fn serve<T: AsyncRead + AsyncWrite + Unpin>(socket: T, setup: Setup, count
 }
 
 /// Waits so long; not when the client resets the request before.
-async fn wait(respond: &mut SendResponse<Bytes>, time: Duration, counts: &Counts) -> bool {
+async fn wait(respond: &mut SendResponse<Bytes>, time: Duration, counts: &Http2Counters) -> bool {
     let reset = poll_fn(|context| respond.poll_reset(context));
     let goes_on = tokio::time::timeout(time, reset).await.is_err();
     if !goes_on {
@@ -250,7 +259,7 @@ async fn answer(
     request: Request<RecvStream>,
     respond: &mut SendResponse<Bytes>,
     number: u64,
-    counts: &Counts,
+    counts: &Http2Counters,
 ) -> Result<(), h2::Error> {
     let path = request.uri().path().to_owned();
     let (name, argument) = match path[1..].split_once('/') {
@@ -295,7 +304,7 @@ async fn answer(
         }
         _ => {}
     }
-    let (head, body) = said(request, name, argument).await?;
+    let (head, body) = build_response(request, name, argument).await?;
     send(respond, head, body)
 }
 
@@ -318,7 +327,7 @@ fn send(
 }
 
 /// Head and body of the answers that are complete.
-async fn said(
+async fn build_response(
     request: Request<RecvStream>,
     name: &str,
     argument: u64,
@@ -373,8 +382,8 @@ async fn said(
 async fn echo(request: Request<RecvStream>) -> Result<Vec<u8>, h2::Error> {
     let mut text = format!("{} {}\n", request.method(), request.uri()).into_bytes();
     for (name, value) in request.headers() {
-        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\n"] {
-            text.extend_from_slice(part);
+        for segment in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\n"] {
+            text.extend_from_slice(segment);
         }
     }
     text.push(b'\n');

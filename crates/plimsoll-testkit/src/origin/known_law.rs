@@ -23,7 +23,7 @@ use rustix::fd::OwnedFd;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use self::engine::Engine;
-use super::clock::{Clock, Nanos, nanos};
+use super::clock::{Nanos, OriginClock, nanos};
 
 /// Connections the kernel may hold for us before we accept them; it caps this at `somaxconn`.
 const BACKLOG: i32 = 4096;
@@ -67,7 +67,7 @@ impl Default for KnownLawPlan {
 
 /// What an origin has counted since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct KnownLawCounts {
     /// Connections accepted.
     pub accepted: u64,
     /// Connections open now.
@@ -86,7 +86,7 @@ pub struct Counts {
 
 /// State the loop and its handle share.
 #[derive(Default)]
-struct Shared {
+struct KnownLawState {
     stop: AtomicBool,
     accepted: AtomicU64,
     open: AtomicU64,
@@ -110,8 +110,8 @@ struct Stall {
 /// A running origin with a known law; stops when dropped.
 pub struct KnownLaw {
     address: Option<SocketAddr>,
-    clock: Clock,
-    shared: Arc<Shared>,
+    clock: OriginClock,
+    shared: Arc<KnownLawState>,
     wake: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
@@ -172,10 +172,10 @@ impl KnownLaw {
         listener.listen(BACKLOG)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?.as_socket();
-        let clock = Clock::start();
-        let shared = Arc::new(Shared {
+        let clock = OriginClock::start();
+        let shared = Arc::new(KnownLawState {
             arrivals: record.map(|count| Mutex::new(Vec::with_capacity(count))),
-            ..Shared::default()
+            ..KnownLawState::default()
         });
         let wake = Arc::new(rustix::event::eventfd(
             0,
@@ -238,9 +238,9 @@ impl KnownLaw {
     }
 
     /// What has been counted so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> KnownLawCounts {
         let shared = &self.shared;
-        Counts {
+        KnownLawCounts {
             accepted: shared.accepted.load(Ordering::Acquire),
             open: shared.open.load(Ordering::Acquire),
             arrived: shared.arrived.load(Ordering::Acquire),

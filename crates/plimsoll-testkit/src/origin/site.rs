@@ -37,18 +37,18 @@ const STACK_SIZE: usize = 256 * 1024;
 
 /// Somebody who has logged in, or is about to.
 #[derive(Debug, Default)]
-struct Session {
+struct SiteSession {
     name: Option<String>,
     token: String,
     saved: u64,
 }
 
 #[derive(Default)]
-struct Shared {
+struct SiteState {
     stop: AtomicBool,
     accepted: AtomicU64,
     next: AtomicU64,
-    sessions: Mutex<HashMap<String, Session>>,
+    sessions: Mutex<HashMap<String, SiteSession>>,
     /// Request lines, without the version.
     log: Mutex<Vec<String>>,
     /// Connections under way; each is shut down on stop, which ends its thread.
@@ -57,9 +57,9 @@ struct Shared {
 }
 
 /// A running site; stops when dropped.
-pub struct Site {
+pub struct TestSite {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<SiteState>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -67,22 +67,22 @@ pub struct Site {
 ///
 /// # Errors
 /// When a socket or thread cannot be had.
-pub fn start() -> io::Result<Site> {
+pub fn start() -> io::Result<TestSite> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(SiteState::default());
     let thread = std::thread::Builder::new().name("site".to_owned()).spawn({
         let shared = Arc::clone(&shared);
         move || accept(&listener, &shared)
     })?;
-    Ok(Site {
+    Ok(TestSite {
         address,
         shared,
         thread: Some(thread),
     })
 }
 
-impl Site {
+impl TestSite {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -105,7 +105,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for TestSite {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
         for socket in lock(&self.shared.open).iter() {
@@ -128,7 +128,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<SiteState>) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     while let Ok((socket, _)) = listener.accept() {
         if shared.stop.load(Ordering::Acquire) {
@@ -156,7 +156,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn serve(mut socket: TcpStream, shared: &Shared) -> io::Result<()> {
+fn serve(mut socket: TcpStream, shared: &SiteState) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let mut unread = Vec::new();
     let mut scratch = [0; 4096];
@@ -182,7 +182,7 @@ fn serve(mut socket: TcpStream, shared: &Shared) -> io::Result<()> {
 }
 
 /// A request as the pages see it.
-struct Asked<'a> {
+struct SiteRequest<'a> {
     method: &'a str,
     path: &'a str,
     query: &'a str,
@@ -193,7 +193,7 @@ struct Asked<'a> {
     if_none_match: Option<String>,
 }
 
-fn answer(bytes: &[u8], shared: &Shared) -> Vec<u8> {
+fn answer(bytes: &[u8], shared: &SiteState) -> Vec<u8> {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut request = httparse::Request::new(&mut headers);
     let Ok(httparse::Status::Complete(head_len)) = request.parse(bytes) else {
@@ -212,7 +212,7 @@ fn answer(bytes: &[u8], shared: &Shared) -> Vec<u8> {
     let sid = cookies
         .split("; ")
         .find_map(|pair| pair.strip_prefix("sid=").map(str::to_owned));
-    let asked = Asked {
+    let asked = SiteRequest {
         method,
         path,
         query,
@@ -224,7 +224,7 @@ fn answer(bytes: &[u8], shared: &Shared) -> Vec<u8> {
     pages::answer(&asked, shared)
 }
 
-impl Shared {
+impl SiteState {
     /// Waits for `pause`, or less if the site stops.
     fn wait(&self, pause: Duration) {
         let guard = lock(&self.open);

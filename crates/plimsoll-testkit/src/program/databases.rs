@@ -45,8 +45,8 @@ pub(crate) fn carry_out(words: &[&str]) -> String {
         .stdin(Stdio::null())
         .output()
         .unwrap_or_else(|error| panic!("{} starts: {error}", words[0]));
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(done.status.success(), "{words:?}:\n{said}");
+    let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{words:?}:\n{stderr}");
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
@@ -109,7 +109,7 @@ impl Postgres {
         // It would wait for its clients else.
         program.end = Signal::INT;
         let server = Self { program, address };
-        server.say("CREATE EXTENSION pg_stat_statements");
+        server.execute("CREATE EXTENSION pg_stat_statements");
         server
     }
 
@@ -136,7 +136,7 @@ impl Postgres {
     ///
     /// # Panics
     /// When one of them fails.
-    pub fn say(&self, statements: &str) -> String {
+    pub fn execute(&self, statements: &str) -> String {
         carry_out(&[
             "psql",
             &self.url(),
@@ -153,8 +153,8 @@ impl Postgres {
     /// # Panics
     /// When it cannot be begun.
     #[must_use]
-    pub fn hold(&self, statements: &str) -> Held {
-        Held::begin(&["psql", &self.url(), "-qX"], statements)
+    pub fn hold(&self, statements: &str) -> HeldSession {
+        HeldSession::begin(&["psql", &self.url(), "-qX"], statements)
     }
 }
 
@@ -173,11 +173,11 @@ fn binaries() -> PathBuf {
 
 /// A session that stays as it is until it is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldSession {
     client: Child,
 }
 
-impl Held {
+impl HeldSession {
     pub(super) fn begin(client: &[&str], statements: &str) -> Self {
         let mut client = Command::new("setpriv")
             .args(["--pdeathsig", "TERM", "--"])
@@ -192,7 +192,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldSession {
     fn drop(&mut self) {
         let _ = self.client.kill();
         let _ = self.client.wait();
@@ -262,7 +262,7 @@ impl Mariadb {
     ///
     /// # Panics
     /// When one of them fails.
-    pub fn say(&self, statements: &str) -> String {
+    pub fn execute(&self, statements: &str) -> String {
         let client = self.client();
         carry_out(&words(
             &client,
@@ -275,7 +275,7 @@ impl Mariadb {
     /// # Panics
     /// When it cannot be begun.
     #[must_use]
-    pub fn hold(&self, statements: &str) -> Held {
-        Held::begin(&words(&self.client(), &[]), statements)
+    pub fn hold(&self, statements: &str) -> HeldSession {
+        HeldSession::begin(&words(&self.client(), &[]), statements)
     }
 }

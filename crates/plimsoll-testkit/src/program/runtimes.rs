@@ -166,7 +166,7 @@ impl Puma {
 
 /// Where PHP-FPM tells of itself.
 #[derive(Clone, Copy, Debug)]
-enum Page {
+enum StatusEndpoint {
     /// At a listener of its own.
     Apart,
     /// Where requests go, so that it is silent when all processes are used.
@@ -191,11 +191,11 @@ pub struct PhpFpm {
 impl PhpFpm {
     /// Starts it with so many processes. With `tells_apart`, its page has a listener of its own.
     #[must_use]
-    pub fn start(children: u32, tells_apart: bool, script: &str) -> Self {
-        let page = if tells_apart {
-            Page::Apart
+    pub fn start(children: u32, has_status_listener: bool, script: &str) -> Self {
+        let page = if has_status_listener {
+            StatusEndpoint::Apart
         } else {
-            Page::AmongRequests
+            StatusEndpoint::AmongRequests
         };
         Self::start_with(children, page, script, "")
     }
@@ -203,14 +203,14 @@ impl PhpFpm {
     /// The same with no page, as Debian has it.
     #[must_use]
     pub fn without_page(children: u32, script: &str) -> Self {
-        Self::start_with(children, Page::None, script, "")
+        Self::start_with(children, StatusEndpoint::None, script, "")
     }
 
     /// The same with a log of requests that take longer than a second, the least that it knows.
     #[must_use]
     pub fn start_logging(children: u32, script: &str) -> Self {
         let log = "request_slowlog_timeout = 1s\nslowlog = $prefix/slow.log\n";
-        Self::start_with(children, Page::Apart, script, log)
+        Self::start_with(children, StatusEndpoint::Apart, script, log)
     }
 
     /// Its log of slow requests.
@@ -219,7 +219,7 @@ impl PhpFpm {
         self.program.path().join("slow.log")
     }
 
-    fn start_with(children: u32, page: Page, script: &str, more: &str) -> Self {
+    fn start_with(children: u32, page: StatusEndpoint, script: &str, more: &str) -> Self {
         let (folder, address, apart) = (folder(), port::unused(), port::unused());
         write(&folder.path().join("index.php"), &format!("<?php {script}"));
         let is_root = rustix::process::geteuid().is_root();
@@ -228,17 +228,17 @@ impl PhpFpm {
         } else {
             ""
         };
-        let (told, status) = match page {
-            Page::Apart => (
+        let (status_lines, status) = match page {
+            StatusEndpoint::Apart => (
                 format!("pm.status_path = /status\npm.status_listen = {apart}\n"),
                 apart,
             ),
-            Page::AmongRequests => ("pm.status_path = /status\n".to_owned(), address),
-            Page::None => (String::new(), address),
+            StatusEndpoint::AmongRequests => ("pm.status_path = /status\n".to_owned(), address),
+            StatusEndpoint::None => (String::new(), address),
         };
         let text = format!(
             "[global]\ndaemonize = no\nerror_log = /dev/stderr\n[www]\nlisten = {address}\n{user}pm = static\n\
-             pm.max_children = {children}\n{told}{more}",
+             pm.max_children = {children}\n{status_lines}{more}",
             more = more.replace("$prefix", &folder.path().display().to_string())
         );
         let configuration = folder.path().join("php-fpm.conf");

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::databases::{Held, Postgres, become_account, words};
+use super::databases::{HeldSession, Postgres, become_account, words};
 use super::{Program, folder, write};
 use crate::port;
 
@@ -53,8 +53,8 @@ impl Pgbouncer {
 impl Pgbouncer {
     /// Carries out statements in a session that stays as they leave it.
     #[must_use]
-    pub fn hold(&self, statements: &str) -> Held {
-        Held::begin(&["psql", &self.url(), "-qX"], statements)
+    pub fn hold(&self, statements: &str) -> HeldSession {
+        HeldSession::begin(&["psql", &self.url(), "-qX"], statements)
     }
 }
 

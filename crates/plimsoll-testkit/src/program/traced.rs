@@ -68,7 +68,7 @@ impl Traced {
     /// today's names of databases.
     #[must_use]
     pub fn shop(otlp: SocketAddr, database: &Postgres, sessions: u32, rates: SocketAddr) -> Self {
-        database.say(TABLES);
+        database.execute(TABLES);
         let words = [
             format!("DATABASE={}", database.url()),
             format!("SESSIONS={sessions}"),

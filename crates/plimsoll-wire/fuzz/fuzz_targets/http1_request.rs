@@ -3,18 +3,18 @@
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_wire::framing::BodyReader;
-use plimsoll_wire::head::Length;
-use plimsoll_wire::request_head::{find_end, header_room, parse, skip_empty_lines};
+use plimsoll_wire::head::BodyLength;
+use plimsoll_wire::request_head::{find_end, header_buffer, parse, skip_empty_lines};
 
 /// How many heads were accepted, the content of their bodies, and whether all was.
-type Reading = (u32, Vec<u8>, bool);
+type ReadOutcome = (u32, Vec<u8>, bool);
 
-fn read(bytes: &[u8], piece: usize) -> Reading {
+fn read(bytes: &[u8], piece: usize) -> ReadOutcome {
     let mut held = Vec::new();
     let mut body: Option<BodyReader> = None;
     let mut reading = (0, Vec::new(), true);
     for input in bytes.chunks(piece) {
-        let mut seen = held.len();
+        let mut scanned = held.len();
         held.extend_from_slice(input);
         loop {
             if let Some(mut reader) = body.take() {
@@ -29,22 +29,22 @@ fn read(bytes: &[u8], piece: usize) -> Reading {
                 }
             }
             let end = skip_empty_lines(&held).and_then(|skip| {
-                let end = find_end(&held[skip..], seen.saturating_sub(skip), 4096)?;
+                let end = find_end(&held[skip..], scanned.saturating_sub(skip), 4096)?;
                 Ok(end.map(|end| (skip, skip + end)))
             });
-            seen = 0;
+            scanned = 0;
             match end {
                 Ok(None) => break,
                 Ok(Some((skip, end))) => {
                     let bytes: Vec<u8> = held.drain(..end).collect();
-                    let mut room = header_room();
-                    let Ok(head) = parse(&bytes[skip..], &mut room) else {
+                    let mut buffer = header_buffer();
+                    let Ok(head) = parse(&bytes[skip..], &mut buffer) else {
                         return (reading.0, reading.1, false);
                     };
                     reading.0 += 1;
                     body = Some(BodyReader::new(
                         match head.length {
-                            Length::Unsaid => Length::Sized(0),
+                            BodyLength::Unspecified => BodyLength::Sized(0),
                             length => length,
                         },
                         1000,

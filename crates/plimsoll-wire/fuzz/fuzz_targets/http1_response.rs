@@ -2,11 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_wire::fault::Fault;
+use plimsoll_wire::error::Http1Error;
 use plimsoll_wire::head::HeadMemo;
 use plimsoll_wire::response::{Expected, Progress, ResponseReader};
 
-fn read(bytes: &[u8], piece: usize, expected: Expected) -> Result<Option<usize>, Fault> {
+fn read(bytes: &[u8], piece: usize, expected: Expected) -> Result<Option<usize>, Http1Error> {
     let mut reader = ResponseReader::default();
     let mut memo = HeadMemo::default();
     reader.begin();

@@ -3,17 +3,17 @@
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_wire::websocket::deflate::Inflater;
-use plimsoll_wire::websocket::{Event, Fault, Limits, Reader, Role};
+use plimsoll_wire::websocket::{Event, WebSocketError, WebSocketLimits, WebSocketReader, Role};
 
-const LIMITS: Limits = Limits {
+const LIMITS: WebSocketLimits = WebSocketLimits {
     message_len_max: 4096,
     fragments_max: 16,
 };
 
 /// Events, inflated if they can be, and how it ended.
-fn read(role: Role, bytes: &[u8], piece: usize) -> (Vec<Event<'static>>, Option<Fault>) {
+fn read(role: Role, bytes: &[u8], piece: usize) -> (Vec<Event<'static>>, Option<WebSocketError>) {
     let mut bytes = bytes.to_vec();
-    let mut reader = Reader::new(role, true);
+    let mut reader = WebSocketReader::new(role, true);
     let mut inflater = Inflater::new(true);
     let mut events = Vec::new();
     let mut out = Vec::new();
@@ -23,14 +23,14 @@ fn read(role: Role, bytes: &[u8], piece: usize) -> (Vec<Event<'static>>, Option<
             let len = piece.len() - at;
             let (taken, event) = match reader.next(&mut piece[at..], &LIMITS) {
                 Ok(next) => next,
-                Err(fault) => return (events, Some(fault)),
+                Err(error) => return (events, Some(error)),
             };
             assert!(taken <= len && (event.is_some() || taken == len));
             at += taken;
             if let Some(Event::Deflated(deflated)) = &event {
                 match deflated.inflate(&mut inflater, LIMITS.message_len_max, &mut out) {
                     Ok(content) => events.push(Event::Binary(content.bytes().to_vec().into())),
-                    Err(fault) => return (events, Some(fault)),
+                    Err(error) => return (events, Some(error)),
                 }
                 assert!(out.len() <= LIMITS.message_len_max);
             }

@@ -16,7 +16,7 @@ const HASH_LEN: usize = 32;
 
 /// An exchange that has begun.
 #[derive(Debug)]
-pub struct Exchange {
+pub struct ScramExchange {
     /// The first message, without its header.
     bare: String,
     nonce: String,
@@ -31,7 +31,7 @@ pub struct Proof {
     pub expected: String,
 }
 
-impl Exchange {
+impl ScramExchange {
     /// Begins; `None` when the system has no random numbers.
     pub fn begin() -> Option<Self> {
         Self::begin_as("")
@@ -83,12 +83,12 @@ impl Exchange {
         let client_key = sign(&salted, b"Client Key");
         let stored_key = digest::digest(&digest::SHA256, client_key.as_ref());
         let without_proof = format!("c=biws,r={nonce}");
-        let said = format!("{},{challenge},{without_proof}", self.bare);
-        let signature = sign(stored_key.as_ref(), said.as_bytes());
+        let auth_message = format!("{},{challenge},{without_proof}", self.bare);
+        let signature = sign(stored_key.as_ref(), auth_message.as_bytes());
         let pairs = client_key.as_ref().iter().zip(signature.as_ref());
         let proof: Vec<u8> = pairs.map(|(key, signature)| key ^ signature).collect();
         let server_key = sign(&salted, b"Server Key");
-        let expected = sign(server_key.as_ref(), said.as_bytes());
+        let expected = sign(server_key.as_ref(), auth_message.as_bytes());
         Some(Proof {
             text: format!("{without_proof},p={}", STANDARD.encode(proof)),
             expected: format!("v={}", STANDARD.encode(expected)),
@@ -107,7 +107,7 @@ mod tests {
     /// RFC 7677, section 3.
     #[test]
     fn the_example_of_the_standard() {
-        let exchange = Exchange::with("user", "rOprNGfwEbeRWgbNEkqO".to_owned());
+        let exchange = ScramExchange::with("user", "rOprNGfwEbeRWgbNEkqO".to_owned());
         assert_eq!(exchange.first(), "n,,n=user,r=rOprNGfwEbeRWgbNEkqO");
         let nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0";
         let challenge = format!("r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096");

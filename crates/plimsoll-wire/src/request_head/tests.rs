@@ -1,29 +1,32 @@
 use super::*;
 
-fn read<T>(head: &str, look: impl FnOnce(&RequestHead<'_, '_>) -> T) -> Result<T, RequestFault> {
+fn read<T>(head: &str, inspect: impl FnOnce(&RequestHead<'_, '_>) -> T) -> Result<T, RequestError> {
     let bytes = head.as_bytes();
     let end = find_end(bytes, 0, 4096)?.expect("the head is complete");
     assert_eq!(end, bytes.len());
-    let mut room = header_room();
-    parse(bytes, &mut room).map(|head| look(&head))
+    let mut room = header_buffer();
+    parse(bytes, &mut room).map(|head| inspect(&head))
 }
 
-fn with<T>(headers: &str, look: impl FnOnce(&RequestHead<'_, '_>) -> T) -> Result<T, RequestFault> {
+fn with<T>(
+    headers: &str,
+    inspect: impl FnOnce(&RequestHead<'_, '_>) -> T,
+) -> Result<T, RequestError> {
     read(
         &format!("GET / HTTP/1.1\r\nHost: a.example\r\n{headers}\r\n"),
-        look,
+        inspect,
     )
 }
 
 #[track_caller]
-fn refused(headers: &str, fault: RequestFault) {
-    assert_eq!(with(headers, |_| ()), Err(fault), "{headers:?}");
+fn refused(headers: &str, error: RequestError) {
+    assert_eq!(with(headers, |_| ()), Err(error), "{headers:?}");
 }
 
 #[track_caller]
-fn refused_line(line: &str, fault: RequestFault) {
+fn refused_line(line: &str, error: RequestError) {
     let head = format!("{line}\r\nHost: a.example\r\n\r\n");
-    assert_eq!(read(&head, |_| ()), Err(fault), "{line:?}");
+    assert_eq!(read(&head, |_| ()), Err(error), "{line:?}");
 }
 
 #[test]
@@ -34,7 +37,7 @@ fn a_usual_head_is_understood() {
             (head.method, head.target, head.host),
             ("POST", "/a/b?c=d", Some("a.example:8080"))
         );
-        assert_eq!(head.length, Length::Sized(5));
+        assert_eq!(head.length, BodyLength::Sized(5));
         assert!(head.is_1_1 && head.keep_alive && !head.upgrade && !head.expects_continue);
         assert_eq!(head.headers.len(), 3);
     })
@@ -43,7 +46,7 @@ fn a_usual_head_is_understood() {
 
 #[test]
 fn what_could_be_framed_in_two_ways_is_refused() {
-    use RequestFault as F;
+    use RequestError as F;
     refused(
         "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
         F::TwoFramings,
@@ -90,11 +93,11 @@ fn a_lax_grammar_is_refused() {
         "no colon\r\n",
     ] {
         assert!(
-            matches!(with(headers, |_| ()), Err(RequestFault::Head(_))),
+            matches!(with(headers, |_| ()), Err(RequestError::Head(_))),
             "{headers:?}"
         );
     }
-    assert_eq!(with("A: b\n", |_| ()), Err(RequestFault::BareLineFeed));
+    assert_eq!(with("A: b\n", |_| ()), Err(RequestError::BareLineFeed));
     for line in [
         "GET  / HTTP/1.1",
         "GET / HTTP/1.1 ",
@@ -106,11 +109,11 @@ fn a_lax_grammar_is_refused() {
     }
     assert_eq!(
         find_end(b"\x16\x03\x01", 0, 4096),
-        Err(RequestFault::NotHttp)
+        Err(RequestError::NotHttp)
     );
     assert_eq!(
         find_end(b"GET / HTTP/1.1\n", 0, 4096),
-        Err(RequestFault::BareLineFeed)
+        Err(RequestError::BareLineFeed)
     );
 }
 
@@ -131,17 +134,17 @@ fn targets_are_taken_in_the_forms_of_a_server() {
         Ok((String::new(), Some("A.example".to_owned())))
     );
     assert_eq!(target("OPTIONS * HTTP/1.1"), Ok(("*".to_owned(), host)));
-    refused_line("GET http://b.example/ HTTP/1.1", RequestFault::HostsDiffer);
-    refused_line("GET http://u@a.example/ HTTP/1.1", RequestFault::Target);
-    refused_line("GET ftp://a.example/ HTTP/1.1", RequestFault::Target);
-    refused_line("GET * HTTP/1.1", RequestFault::Target);
-    refused_line("GET a.example HTTP/1.1", RequestFault::Target);
-    refused_line("GET /a#b HTTP/1.1", RequestFault::Target);
-    refused_line("GET /a\\b HTTP/1.1", RequestFault::Target);
-    refused_line("GET http://a.example?x HTTP/1.1", RequestFault::Target);
-    refused_line("CONNECT a.example:443 HTTP/1.1", RequestFault::Method);
-    refused_line("TRACE / HTTP/1.1", RequestFault::Method);
-    refused_line("GET / HTTP/2.0", RequestFault::Version);
+    refused_line("GET http://b.example/ HTTP/1.1", RequestError::HostsDiffer);
+    refused_line("GET http://u@a.example/ HTTP/1.1", RequestError::Target);
+    refused_line("GET ftp://a.example/ HTTP/1.1", RequestError::Target);
+    refused_line("GET * HTTP/1.1", RequestError::Target);
+    refused_line("GET a.example HTTP/1.1", RequestError::Target);
+    refused_line("GET /a#b HTTP/1.1", RequestError::Target);
+    refused_line("GET /a\\b HTTP/1.1", RequestError::Target);
+    refused_line("GET http://a.example?x HTTP/1.1", RequestError::Target);
+    refused_line("CONNECT a.example:443 HTTP/1.1", RequestError::Method);
+    refused_line("TRACE / HTTP/1.1", RequestError::Method);
+    refused_line("GET / HTTP/2.0", RequestError::Version);
 }
 
 #[test]
@@ -163,12 +166,12 @@ fn there_is_one_valid_host() {
     for wrong in [
         "", "a b", "a/b", "u@a", "a:80:80", "a:x", "[::g]", "[::1]x", "a,b c", "a\"b",
     ] {
-        assert_eq!(host(wrong), Err(RequestFault::Host), "{wrong:?}");
+        assert_eq!(host(wrong), Err(RequestError::Host), "{wrong:?}");
     }
-    refused("Host: a.example\r\n", RequestFault::Host);
+    refused("Host: a.example\r\n", RequestError::Host);
     assert_eq!(
         read("GET / HTTP/1.1\r\n\r\n", |_| ()),
-        Err(RequestFault::Host)
+        Err(RequestError::Host)
     );
     assert_eq!(
         read("GET / HTTP/1.0\r\n\r\n", |head| head.host.is_none()),
@@ -204,19 +207,22 @@ fn the_connection_is_kept_as_version_and_header_say() {
         with("Expect: 100-continue\r\n", |head| head.expects_continue),
         Ok(true)
     );
-    refused("Expect: miracles\r\n", RequestFault::Expectation);
+    refused("Expect: miracles\r\n", RequestError::Expectation);
 }
 
 #[test]
 fn what_is_not_http_is_told_from_what_is_of_another_version() {
-    let fault = |line: &str| read(&format!("{line}\r\nHost: a\r\n\r\n"), |_| ()).unwrap_err();
-    assert_eq!(fault("GET / HTTP/3.0"), RequestFault::Version);
+    let error_of = |line: &str| read(&format!("{line}\r\nHost: a\r\n\r\n"), |_| ()).unwrap_err();
+    assert_eq!(error_of("GET / HTTP/3.0"), RequestError::Version);
     assert_eq!(
-        fault("GET / HTTP/1.10"),
-        RequestFault::Head(httparse::Error::NewLine)
+        error_of("GET / HTTP/1.10"),
+        RequestError::Head(httparse::Error::NewLine)
     );
-    assert_eq!(fault("INVALID CONNECTION PREFACE"), RequestFault::Foreign);
-    assert_eq!(fault("GET / SIP/2.0"), RequestFault::Foreign);
+    assert_eq!(
+        error_of("INVALID CONNECTION PREFACE"),
+        RequestError::Foreign
+    );
+    assert_eq!(error_of("GET / SIP/2.0"), RequestError::Foreign);
 }
 
 #[test]
@@ -224,21 +230,21 @@ fn heads_have_limits() {
     let line = format!("GET /{} HTTP/1.1\r\n", "x".repeat(LINE_LEN_MAX));
     assert_eq!(
         find_end(line.as_bytes(), 0, 64 * 1024),
-        Err(RequestFault::LineTooLong)
+        Err(RequestError::LineTooLong)
     );
     let long = format!("GET / HTTP/1.1\r\nA: {}", "x".repeat(5000));
     assert_eq!(
         find_end(long.as_bytes(), 0, 4096),
-        Err(RequestFault::HeadTooLong)
+        Err(RequestError::HeadTooLong)
     );
     refused(
         &"A: b\r\n".repeat(HEADERS_MAX),
-        RequestFault::TooManyHeaders,
+        RequestError::TooManyHeaders,
     );
     assert_eq!(skip_empty_lines(b"\r\n\r\nGET"), Ok(4));
     assert_eq!(
         skip_empty_lines(&b"\r\n".repeat(9)),
-        Err(RequestFault::NotHttp)
+        Err(RequestError::NotHttp)
     );
 }
 
@@ -247,7 +253,7 @@ proptest::proptest! {
     fn any_bytes_are_read_or_refused(bytes: Vec<u8>, tail in "[ -~\r\n]{0,80}") {
         for input in [bytes, format!("GET /{tail}\r\n\r\n").into_bytes()] {
             if let Ok(Some(end)) = find_end(&input, 0, 4096) {
-                let mut room = header_room();
+                let mut room = header_buffer();
                 let _ = parse(&input[..end], &mut room);
             }
         }

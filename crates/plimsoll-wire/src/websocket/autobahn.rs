@@ -1,10 +1,10 @@
 //! The cases of the Autobahn test suite that matter for frames and closing, for both sides and however they are split.
 
-use super::event::{Content, Event};
+use super::event::{Event, MessageContent};
 use super::frame::{FrameHead, HEAD_LEN_MAX};
-use super::{Fault, Limits, Reader, Role, mask};
+use super::{Role, WebSocketError, WebSocketLimits, WebSocketReader, mask};
 
-const LIMITS: Limits = Limits {
+const LIMITS: WebSocketLimits = WebSocketLimits {
     message_len_max: 70_000,
     fragments_max: 20,
 };
@@ -60,7 +60,7 @@ fn bytes(role: Role, frames: &[Sent]) -> Vec<u8> {
 }
 
 /// What a reader says, in words: `text:…`, `ping:…`, `close:1000:…`.
-fn said(event: &Event<'_>) -> String {
+fn describe(event: &Event<'_>) -> String {
     let show = |bytes: &[u8]| {
         if bytes.len() > 200 {
             format!("{} bytes", bytes.len())
@@ -83,8 +83,8 @@ fn read(
     mut input: Vec<u8>,
     piece: usize,
     deflate: bool,
-) -> (Vec<String>, Option<Fault>) {
-    let mut reader = Reader::new(role, deflate);
+) -> (Vec<String>, Option<WebSocketError>) {
+    let mut reader = WebSocketReader::new(role, deflate);
     let mut events = Vec::new();
     for piece in input.chunks_mut(piece) {
         let mut at = 0;
@@ -92,9 +92,9 @@ fn read(
             match reader.next(&mut piece[at..], &LIMITS) {
                 Ok((taken, event)) => {
                     at += taken;
-                    events.extend(event.iter().map(said));
+                    events.extend(event.iter().map(describe));
                 }
-                Err(fault) => return (events, Some(fault)),
+                Err(error) => return (events, Some(error)),
             }
         }
     }
@@ -102,22 +102,22 @@ fn read(
 }
 
 #[track_caller]
-fn check_with(deflate: bool, frames: &[Sent], expected: &[&str], fault: Option<Fault>) {
+fn check_with(deflate: bool, frames: &[Sent], expected: &[&str], error: Option<WebSocketError>) {
     for role in [Role::Client, Role::Server] {
         let bytes = bytes(role, frames);
         let longest = bytes.len().max(1);
         let pieces = (1..=longest.min(300)).chain([longest.div_ceil(2), longest]);
         for piece in pieces {
             let (events, found) = read(role, bytes.clone(), piece, deflate);
-            assert_eq!(found, fault, "{role:?} in pieces of {piece}");
+            assert_eq!(found, error, "{role:?} in pieces of {piece}");
             assert_eq!(events, expected, "{role:?} in pieces of {piece}");
         }
     }
 }
 
 #[track_caller]
-fn check(frames: &[Sent], expected: &[&str], fault: Option<Fault>) {
-    check_with(false, frames, expected, fault);
+fn check(frames: &[Sent], expected: &[&str], error: Option<WebSocketError>) {
+    check_with(false, frames, expected, error);
 }
 
 #[test]
@@ -149,7 +149,11 @@ fn section_2_pings() {
         &[&format!("ping:{}", "x".repeat(125))],
         None,
     );
-    check(&[sent(PING, [b'x'; 126])], &[], Some(Fault::ControlTooLong));
+    check(
+        &[sent(PING, [b'x'; 126])],
+        &[],
+        Some(WebSocketError::ControlTooLong),
+    );
     check(
         &[sent(PONG, "unasked"), sent(PING, "p")],
         &["pong:unasked", "ping:p"],
@@ -173,10 +177,14 @@ fn section_3_reserved_bits() {
         check(
             &[sent(TEXT, "Hi"), sent(TEXT | bits, "Hello"), sent(PING, "")],
             &["text:Hi"],
-            Some(Fault::ReservedBit),
+            Some(WebSocketError::ReservedBit),
         );
         for control in [PING, CLOSE] {
-            check(&[sent(control | bits, "")], &[], Some(Fault::ReservedBit));
+            check(
+                &[sent(control | bits, "")],
+                &[],
+                Some(WebSocketError::ReservedBit),
+            );
         }
     }
 }
@@ -187,7 +195,7 @@ fn section_4_reserved_opcodes() {
         check(
             &[sent(TEXT, "Hi"), sent(0x80 | opcode, "x"), sent(PING, "")],
             &["text:Hi"],
-            Some(Fault::ReservedOpcode(opcode)),
+            Some(WebSocketError::ReservedOpcode(opcode)),
         );
     }
 }
@@ -197,12 +205,12 @@ fn section_5_fragments() {
     check(
         &[sent(PING & 0x7f, "fragment1"), sent(LAST, "fragment2")],
         &[],
-        Some(Fault::ControlFragmented),
+        Some(WebSocketError::ControlFragmented),
     );
     check(
         &[sent(PONG & 0x7f, "fragment1"), sent(LAST, "fragment2")],
         &[],
-        Some(Fault::ControlFragmented),
+        Some(WebSocketError::ControlFragmented),
     );
     check(
         &[sent(FIRST, "fragment1"), sent(LAST, "fragment2")],
@@ -223,18 +231,18 @@ fn section_5_fragments() {
         check(
             &[sent(alone, "x"), sent(TEXT, "Hi")],
             &[],
-            Some(Fault::NothingToContinue),
+            Some(WebSocketError::NothingToContinue),
         );
     }
     check(
         &[sent(FIRST, "a"), sent(TEXT, "b")],
         &[],
-        Some(Fault::Interleaved),
+        Some(WebSocketError::Interleaved),
     );
     check(
         &[sent(FIRST, "a"), sent(LAST, "b"), sent(LAST, "c")],
         &["text:ab"],
-        Some(Fault::NothingToContinue),
+        Some(WebSocketError::NothingToContinue),
     );
     check(
         &[
@@ -261,7 +269,7 @@ fn section_5_fragments() {
     );
     let mut endless = vec![sent(FIRST, "")];
     endless.extend(std::iter::repeat_n(sent(MIDDLE, ""), 30));
-    check(&endless, &[], Some(Fault::TooManyFragments(20)));
+    check(&endless, &[], Some(WebSocketError::TooManyFragments(20)));
 }
 
 #[test]
@@ -317,21 +325,21 @@ fn section_6_text() {
         check(
             &[sent(TEXT, bad), sent(TEXT, "next")],
             &[],
-            Some(Fault::Utf8),
+            Some(WebSocketError::Utf8),
         );
         for cut in 0..=bad.len() {
             let (first, last) = bad.split_at(cut);
             check(
                 &[sent(FIRST, first), sent(LAST, last), sent(TEXT, "next")],
                 &[],
-                Some(Fault::Utf8),
+                Some(WebSocketError::Utf8),
             );
         }
     }
     // Text that is wrong is refused as soon as it is, even if it never ends.
     let mut never_ends = sent(FIRST, vec![b'a'; 1000]);
     never_ends.payload[10] = 0xff;
-    check(&[never_ends], &[], Some(Fault::Utf8));
+    check(&[never_ends], &[], Some(WebSocketError::Utf8));
     check(
         &[sent(BINARY, b"\xff\xfe")],
         &["binary:\u{fffd}\u{fffd}"],
@@ -353,7 +361,7 @@ fn section_7_closing() {
         &["close:Some(1001):bye"],
         None,
     );
-    check(&[sent(CLOSE, "a")], &[], Some(Fault::CloseLength));
+    check(&[sent(CLOSE, "a")], &[], Some(WebSocketError::CloseLength));
     let reason = "r".repeat(123);
     check(
         &[close(1000, reason.as_bytes())],
@@ -363,17 +371,21 @@ fn section_7_closing() {
     check(
         &[close(1000, &[b'r'; 124])],
         &[],
-        Some(Fault::ControlTooLong),
+        Some(WebSocketError::ControlTooLong),
     );
     check(
         &[close(1000, b"\xce\xba\xed\xa0\x80")],
         &[],
-        Some(Fault::Utf8),
+        Some(WebSocketError::Utf8),
     );
     for code in [
         0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65_535,
     ] {
-        check(&[close(code, b"x")], &[], Some(Fault::CloseCode(code)));
+        check(
+            &[close(code, b"x")],
+            &[],
+            Some(WebSocketError::CloseCode(code)),
+        );
     }
     for code in [
         1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 3000, 3999, 4000, 4999,
@@ -393,7 +405,7 @@ fn section_9_limits() {
         &["binary:70000 bytes"],
         None,
     );
-    let too_long = Some(Fault::TooLong(70_000));
+    let too_long = Some(WebSocketError::TooLong(70_000));
     check(&[sent(BINARY, vec![0; 70_001])], &[], too_long);
     let half = vec![b'x'; 40_000];
     check(
@@ -401,7 +413,7 @@ fn section_9_limits() {
         &["ping:"],
         too_long,
     );
-    assert_eq!(too_long.map(Fault::close_code), Some(1009));
+    assert_eq!(too_long.map(WebSocketError::close_code), Some(1009));
 }
 
 #[test]
@@ -427,34 +439,34 @@ fn section_12_compressed() {
         true,
         &[sent(FIRST | RSV1, "a"), sent(LAST | RSV1, "b")],
         &[],
-        Some(Fault::ReservedBit),
+        Some(WebSocketError::ReservedBit),
     );
     check_with(
         true,
         &[sent(PING | RSV1, "")],
         &[],
-        Some(Fault::ReservedBit),
+        Some(WebSocketError::ReservedBit),
     );
     check_with(
         true,
         &[sent(TEXT | 0x20, "")],
         &[],
-        Some(Fault::ReservedBit),
+        Some(WebSocketError::ReservedBit),
     );
 }
 
 #[test]
 fn a_mask_is_the_clients_and_only_the_clients() {
-    for (role, other, fault) in [
-        (Role::Client, Role::Server, Fault::Masked),
-        (Role::Server, Role::Client, Fault::Unmasked),
+    for (role, other, error) in [
+        (Role::Client, Role::Server, WebSocketError::Masked),
+        (Role::Server, Role::Client, WebSocketError::Unmasked),
     ] {
         for frame in [sent(TEXT, "x"), sent(PING, ""), sent(TEXT, vec![b'x'; 300])] {
             let wrong = bytes(other, &[frame]);
             for piece in [1, wrong.len()] {
                 assert_eq!(
                     read(role, wrong.clone(), piece, false),
-                    (vec![], Some(fault))
+                    (vec![], Some(error))
                 );
             }
         }
@@ -464,7 +476,7 @@ fn a_mask_is_the_clients_and_only_the_clients() {
 #[test]
 fn contents_are_what_they_say() {
     let text = Event::Text("ä".into());
-    assert_eq!(text.content(), Some(Content::Text("ä")));
+    assert_eq!(text.content(), Some(MessageContent::Text("ä")));
     assert_eq!(text.content().map(|content| content.bytes().len()), Some(2));
     assert_eq!(Event::Ping(b"x"[..].into()).content(), None);
     let deflated = text.into_owned();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Role;
-use super::fault::Fault;
+use super::error::WebSocketError;
 use super::frame::CONTROL_LEN_MAX;
 
 /// Close codes that are of use here (RFC 6455, 7.4.1, and IANA's register).
@@ -53,17 +53,17 @@ impl<'a> Close<'a> {
     ///
     /// # Errors
     /// When it is half a code, one that may not be sent, or the reason is not UTF-8.
-    pub fn read(payload: Cow<'a, [u8]>) -> Result<Self, Fault> {
+    pub fn read(payload: Cow<'a, [u8]>) -> Result<Self, WebSocketError> {
         let Some((&code, _)) = payload.split_first_chunk::<2>() else {
             return if payload.is_empty() {
                 Ok(Self::default())
             } else {
-                Err(Fault::CloseLength)
+                Err(WebSocketError::CloseLength)
             };
         };
         let code = u16::from_be_bytes(code);
         if !may_be_sent(code) {
-            return Err(Fault::CloseCode(code));
+            return Err(WebSocketError::CloseCode(code));
         }
         let reason = match payload {
             Cow::Borrowed(bytes) => std::str::from_utf8(&bytes[2..]).map(Cow::Borrowed),
@@ -73,7 +73,7 @@ impl<'a> Close<'a> {
         };
         Ok(Self {
             code: Some(code),
-            reason: reason.map_err(|_| Fault::Utf8)?,
+            reason: reason.map_err(|_| WebSocketError::Utf8)?,
         })
     }
 
@@ -175,8 +175,8 @@ mod tests {
         let mut asked = Closing::default();
         assert!(asked.may_send() && asked.receive() && !asked.may_send());
         assert!(asked.is_complete() && !asked.send());
-        let mut asking = Closing::default();
-        assert!(asking.send() && !asking.is_complete() && !asking.receive());
-        assert!(asking.closes_socket(Role::Server) && !asking.closes_socket(Role::Client));
+        let mut initiator = Closing::default();
+        assert!(initiator.send() && !initiator.is_complete() && !initiator.receive());
+        assert!(initiator.closes_socket(Role::Server) && !initiator.closes_socket(Role::Client));
     }
 }

@@ -7,7 +7,7 @@ mod agreement;
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
-use super::fault::Fault;
+use super::error::WebSocketError;
 
 pub use agreement::{Agreement, Offer, agree};
 
@@ -85,7 +85,7 @@ impl Inflater {
         compressed: &[u8],
         len_max: usize,
         out: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), WebSocketError> {
         out.clear();
         let mut last_blocks = 0;
         let result = self
@@ -103,7 +103,7 @@ impl Inflater {
         len_max: usize,
         out: &mut Vec<u8>,
         last_blocks: &mut u32,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), WebSocketError> {
         loop {
             // One more than may be, to know that it would be.
             let room = (len_max - out.len()).saturating_add(1);
@@ -113,9 +113,9 @@ impl Inflater {
             let status = self
                 .coder
                 .decompress_vec(input, out, FlushDecompress::Sync)
-                .map_err(|_| Fault::Deflate)?;
+                .map_err(|_| WebSocketError::Deflate)?;
             if out.len() > len_max {
-                return Err(Fault::TooLong(len_max));
+                return Err(WebSocketError::TooLong(len_max));
             }
             let taken = usize::try_from(self.coder.total_in() - read).unwrap_or(usize::MAX);
             input = &input[taken..];
@@ -123,13 +123,13 @@ impl Inflater {
                 // A block may say that it is the last one (RFC 7692, 7.2.3.5): what follows begins anew.
                 *last_blocks += 1;
                 if *last_blocks > LAST_BLOCKS_MAX {
-                    return Err(Fault::Deflate);
+                    return Err(WebSocketError::Deflate);
                 }
                 self.coder.reset(false);
             } else if input.is_empty() && out.len() < out.capacity() {
                 return Ok(());
             } else if taken == 0 && out.len() == before && out.len() < out.capacity() {
-                return Err(Fault::Deflate);
+                return Err(WebSocketError::Deflate);
             }
             if input.is_empty() && status == Status::StreamEnd {
                 return Ok(());
@@ -146,7 +146,7 @@ mod tests {
 
     const LEN_MAX: usize = 100_000;
 
-    fn inflated(inflater: &mut Inflater, compressed: &[u8]) -> Result<Vec<u8>, Fault> {
+    fn inflated(inflater: &mut Inflater, compressed: &[u8]) -> Result<Vec<u8>, WebSocketError> {
         let mut out = Vec::new();
         inflater.inflate(compressed, LEN_MAX, &mut out)?;
         Ok(out)
@@ -198,7 +198,7 @@ mod tests {
         let mut inflater = Inflater::new(false);
         assert_eq!(inflated(&mut inflater, &LAST.repeat(16)).unwrap(), b"");
         let many = inflated(&mut inflater, &LAST.repeat(17));
-        assert_eq!(many, Err(Fault::Deflate));
+        assert_eq!(many, Err(WebSocketError::Deflate));
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
         let mut inflater = Inflater::new(false);
         assert_eq!(
             inflater.inflate(&bomb, LEN_MAX, &mut out),
-            Err(Fault::TooLong(LEN_MAX))
+            Err(WebSocketError::TooLong(LEN_MAX))
         );
         assert!(out.capacity() <= 4 * LEN_MAX, "{}", out.capacity());
         // What is exactly as long as may be passes.
@@ -228,7 +228,7 @@ mod tests {
         let mut inflater = Inflater::new(true);
         assert_eq!(
             inflated(&mut inflater, b"\xff\xff\xff"),
-            Err(Fault::Deflate)
+            Err(WebSocketError::Deflate)
         );
     }
 

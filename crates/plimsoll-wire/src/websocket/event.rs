@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::closing::Close;
 use super::deflate::Inflater;
-use super::fault::Fault;
+use super::error::WebSocketError;
 
 /// Something whole that came. What came in one piece is borrowed from it, what was put together is owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Deflated<'a> {
 
 /// A message's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content<'a> {
+pub enum MessageContent<'a> {
     /// Text.
     Text(&'a str),
     /// Bytes.
@@ -55,22 +55,22 @@ impl Deflated<'_> {
         inflater: &mut Inflater,
         len_max: usize,
         out: &'o mut Vec<u8>,
-    ) -> Result<Content<'o>, Fault> {
+    ) -> Result<MessageContent<'o>, WebSocketError> {
         inflater.inflate(&self.bytes, len_max, out)?;
         Ok(if self.is_text {
-            Content::Text(std::str::from_utf8(out).map_err(|_| Fault::Utf8)?)
+            MessageContent::Text(std::str::from_utf8(out).map_err(|_| WebSocketError::Utf8)?)
         } else {
-            Content::Binary(out)
+            MessageContent::Binary(out)
         })
     }
 }
 
 impl Event<'_> {
     /// The content of a message that is not compressed.
-    pub fn content(&self) -> Option<Content<'_>> {
+    pub fn content(&self) -> Option<MessageContent<'_>> {
         match self {
-            Self::Text(text) => Some(Content::Text(text)),
-            Self::Binary(bytes) => Some(Content::Binary(bytes)),
+            Self::Text(text) => Some(MessageContent::Text(text)),
+            Self::Binary(bytes) => Some(MessageContent::Binary(bytes)),
             _ => None,
         }
     }
@@ -94,7 +94,7 @@ impl Event<'_> {
     }
 }
 
-impl Content<'_> {
+impl MessageContent<'_> {
     /// Its bytes, whatever they are.
     pub fn bytes(&self) -> &[u8] {
         match self {

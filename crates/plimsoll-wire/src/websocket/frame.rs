@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use super::{Fault, mask};
+use super::{WebSocketError, mask};
 
 /// Longest head of a frame, bytes.
 pub const HEAD_LEN_MAX: usize = 14;
@@ -34,7 +34,7 @@ pub enum Opcode {
 }
 
 impl Opcode {
-    fn read(bits: u8) -> Result<Self, Fault> {
+    fn read(bits: u8) -> Result<Self, WebSocketError> {
         Ok(match bits {
             0 => Self::Continuation,
             1 => Self::Text,
@@ -42,7 +42,7 @@ impl Opcode {
             8 => Self::Close,
             9 => Self::Ping,
             10 => Self::Pong,
-            other => return Err(Fault::ReservedOpcode(other)),
+            other => return Err(WebSocketError::ReservedOpcode(other)),
         })
     }
 
@@ -85,7 +85,7 @@ impl FrameHead {
     /// # Errors
     /// When it breaks the grammar, whoever sent it.
     #[inline]
-    pub fn read(bytes: &[u8]) -> Result<Option<(usize, Self)>, Fault> {
+    pub fn read(bytes: &[u8]) -> Result<Option<(usize, Self)>, WebSocketError> {
         let Some((&[first, second], _)) = bytes.split_first_chunk::<2>() else {
             return Ok(None);
         };
@@ -94,26 +94,26 @@ impl FrameHead {
             return Ok(None);
         };
         if first & RESERVED_2_3 != 0 {
-            return Err(Fault::ReservedBit);
+            return Err(WebSocketError::ReservedBit);
         }
         let opcode = Opcode::read(first & 0xf)?;
         let is_last = first & FIN != 0;
         let (len, key) = match second & !MASK {
             127 => {
-                let (length, key) = head.split_first_chunk().ok_or(Fault::Length)?;
+                let (length, key) = head.split_first_chunk().ok_or(WebSocketError::Length)?;
                 (u64::from_be_bytes(*length), key)
             }
             126 => {
-                let (length, key) = head.split_first_chunk().ok_or(Fault::Length)?;
+                let (length, key) = head.split_first_chunk().ok_or(WebSocketError::Length)?;
                 (u64::from(u16::from_be_bytes(*length)), key)
             }
             short => (u64::from(short), head),
         };
         if opcode.is_control() && !is_last {
-            return Err(Fault::ControlFragmented);
+            return Err(WebSocketError::ControlFragmented);
         }
         if opcode.is_control() && second & !MASK > 125 {
-            return Err(Fault::ControlTooLong);
+            return Err(WebSocketError::ControlTooLong);
         }
         let least = match second & !MASK {
             127 => 1 << 16,
@@ -121,7 +121,7 @@ impl FrameHead {
             _ => 0,
         };
         if len < least || len >> 63 != 0 {
-            return Err(Fault::Length);
+            return Err(WebSocketError::Length);
         }
         let head = Self {
             is_last,
@@ -274,7 +274,7 @@ mod tests {
             b"\x82\x7f\x00\x00\x00\x00\x00\x00\xff\xff",
             b"\x82\x7f\x80\x00\x00\x00\x00\x00\x00\x00",
         ] {
-            assert_eq!(FrameHead::read(bytes), Err(Fault::Length));
+            assert_eq!(FrameHead::read(bytes), Err(WebSocketError::Length));
         }
     }
 }

@@ -51,10 +51,10 @@ pub fn request_headers(key: &str, protocols: &str, offer: Option<Offer>) -> Vec<
 
 /// Why an answer opens no WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum AnswerFault {
+pub enum HandshakeError {
     /// The answer is none of HTTP's.
     #[error("the handshake's answer is not valid: {0}")]
-    Http(#[from] crate::fault::Fault),
+    Http(#[from] crate::error::Http1Error),
     /// Another status than 101.
     #[error("the handshake was answered with status {0}")]
     Status(u16),
@@ -71,7 +71,7 @@ pub enum AnswerFault {
 
 /// What a client asked for, to hold the answer against.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct ClientHandshake<'a> {
     /// The key.
     pub key: &'a str,
     /// The subprotocols offered, with commas between them; or empty.
@@ -82,7 +82,7 @@ pub struct Asked<'a> {
 
 /// What a server agreed to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Opened {
+pub struct AcceptedHandshake {
     /// Length of the answer, bytes; frames follow it.
     pub head_len: usize,
     /// The subprotocol chosen.
@@ -99,38 +99,41 @@ pub struct Opened {
 pub fn read_answer(
     bytes: &[u8],
     scanned: usize,
-    asked: &Asked<'_>,
-) -> Result<Option<Opened>, AnswerFault> {
+    asked: &ClientHandshake<'_>,
+) -> Result<Option<AcceptedHandshake>, HandshakeError> {
     let Some(head_len) = head::find_end(bytes, scanned)? else {
         return Ok(None);
     };
     head::parse_with(&bytes[..head_len], |head, headers| {
         if head.status != 101 {
-            return Err(AnswerFault::Status(head.status));
+            return Err(HandshakeError::Status(head.status));
         }
         if !names(headers, "upgrade", "websocket") || !names(headers, "connection", "upgrade") {
-            return Err(AnswerFault::NotSwitched);
+            return Err(HandshakeError::NotSwitched);
         }
         let expected = accept(asked.key);
-        if only(headers, "sec-websocket-accept") != Value::One(&expected) {
-            return Err(AnswerFault::Accept);
+        if only(headers, "sec-websocket-accept") != SingleValue::Present(&expected) {
+            return Err(HandshakeError::Accept);
         }
         let protocol = match only(headers, "sec-websocket-protocol") {
-            Value::Missing => None,
-            Value::One(chosen) if tokens(asked.protocols).any(|offered| offered == chosen) => {
+            SingleValue::Missing => None,
+            SingleValue::Present(chosen)
+                if tokens(asked.protocols).any(|offered| offered == chosen) =>
+            {
                 Some(chosen.to_owned())
             }
-            _ => return Err(AnswerFault::Unasked),
+            _ => return Err(HandshakeError::Unasked),
         };
-        let extensions = joined(headers, "sec-websocket-extensions").ok_or(AnswerFault::Unasked)?;
+        let extensions =
+            join_values(headers, "sec-websocket-extensions").ok_or(HandshakeError::Unasked)?;
         let deflate = match asked.offer {
             Some(offer) => offer
                 .accept(&extensions)
-                .map_err(|_| AnswerFault::Unasked)?,
+                .map_err(|_| HandshakeError::Unasked)?,
             None if extensions.is_empty() => None,
-            None => return Err(AnswerFault::Unasked),
+            None => return Err(HandshakeError::Unasked),
         };
-        Ok(Some(Opened {
+        Ok(Some(AcceptedHandshake {
             head_len,
             protocol,
             deflate,
@@ -140,10 +143,10 @@ pub fn read_answer(
 
 /// Why a request opens no WebSocket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum RequestFault {
+pub enum UpgradeError {
     /// It asks for none: another method, version of HTTP, or no `Upgrade: websocket`.
     #[error("the request asks for no WebSocket")]
-    NotAsked,
+    NoUpgrade,
     /// `Sec-WebSocket-Version` is not 13.
     #[error("only version 13 of WebSocket is spoken")]
     Version,
@@ -158,11 +161,11 @@ pub enum RequestFault {
     Origin,
 }
 
-impl RequestFault {
+impl UpgradeError {
     /// The status that answers it.
     pub fn status(self) -> u16 {
         match self {
-            Self::NotAsked | Self::Version => 426,
+            Self::NoUpgrade | Self::Version => 426,
             Self::Key | Self::NotText => 400,
             Self::Origin => 403,
         }
@@ -171,7 +174,7 @@ impl RequestFault {
 
 /// A client's wish for a WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct UpgradeRequest {
     /// What its key must be answered with.
     pub accept: String,
     /// Subprotocols in the order of preference, with commas between them; or empty.
@@ -184,28 +187,29 @@ pub struct Wish {
 ///
 /// # Errors
 /// When it asks for none, or not as it must.
-pub fn read_request(request: &RequestHead<'_, '_>) -> Result<Wish, RequestFault> {
+pub fn read_request(request: &RequestHead<'_, '_>) -> Result<UpgradeRequest, UpgradeError> {
     let headers = request.headers;
     if request.method != "GET"
         || !request.upgrade
         || !names(headers, "upgrade", "websocket")
         || !names(headers, "connection", "upgrade")
     {
-        return Err(RequestFault::NotAsked);
+        return Err(UpgradeError::NoUpgrade);
     }
-    if only(headers, "sec-websocket-version") != Value::One(VERSION) {
-        return Err(RequestFault::Version);
+    if only(headers, "sec-websocket-version") != SingleValue::Present(VERSION) {
+        return Err(UpgradeError::Version);
     }
-    let Value::One(key) = only(headers, "sec-websocket-key") else {
-        return Err(RequestFault::Key);
+    let SingleValue::Present(key) = only(headers, "sec-websocket-key") else {
+        return Err(UpgradeError::Key);
     };
     if !STANDARD.decode(key).is_ok_and(|nonce| nonce.len() == 16) {
-        return Err(RequestFault::Key);
+        return Err(UpgradeError::Key);
     }
-    let extensions = joined(headers, "sec-websocket-extensions").ok_or(RequestFault::NotText)?;
-    Ok(Wish {
+    let extensions =
+        join_values(headers, "sec-websocket-extensions").ok_or(UpgradeError::NotText)?;
+    Ok(UpgradeRequest {
         accept: accept(key),
-        protocols: joined(headers, "sec-websocket-protocol").ok_or(RequestFault::NotText)?,
+        protocols: join_values(headers, "sec-websocket-protocol").ok_or(UpgradeError::NotText)?,
         deflate: agree(&extensions),
     })
 }
@@ -215,24 +219,28 @@ pub fn read_request(request: &RequestHead<'_, '_>) -> Result<Wish, RequestFault>
 ///
 /// # Errors
 /// When an `Origin` is there and its host and port are not those of `Host`, written the same way.
-pub fn check_origin(request: &RequestHead<'_, '_>) -> Result<(), RequestFault> {
+pub fn check_origin(request: &RequestHead<'_, '_>) -> Result<(), UpgradeError> {
     let origin = match only(request.headers, "origin") {
-        Value::Missing => return Ok(()),
-        Value::One(origin) => origin.split_once("://").map(|(_, host)| host),
-        Value::Wrong => None,
+        SingleValue::Missing => return Ok(()),
+        SingleValue::Present(origin) => origin.split_once("://").map(|(_, host)| host),
+        SingleValue::Wrong => None,
     };
     match (origin, request.host) {
         (Some(origin), Some(host)) if origin.eq_ignore_ascii_case(host) => Ok(()),
-        _ => Err(RequestFault::Origin),
+        _ => Err(UpgradeError::Origin),
     }
 }
 
 /// The answer that opens a WebSocket.
-pub fn answer(wish: &Wish, protocol: Option<&str>, deflate: Option<Agreement>) -> Vec<u8> {
+pub fn answer(
+    upgrade: &UpgradeRequest,
+    protocol: Option<&str>,
+    deflate: Option<Agreement>,
+) -> Vec<u8> {
     let mut answer = format!(
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
          Sec-WebSocket-Accept: {}\r\n",
-        wish.accept
+        upgrade.accept
     );
     for (name, value) in [
         ("Protocol", protocol.map(str::to_owned)),
@@ -258,24 +266,26 @@ fn all<'h, 'b: 'h>(
 
 /// What a header says that may stand once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Value<'b> {
+enum SingleValue<'b> {
     Missing,
-    One(&'b str),
+    Present(&'b str),
     /// It stands twice, or is not text.
     Wrong,
 }
 
-fn only<'b>(headers: &[Header<'b>], name: &str) -> Value<'b> {
+fn only<'b>(headers: &[Header<'b>], name: &str) -> SingleValue<'b> {
     let mut values = all(headers, name);
     match (values.next(), values.next()) {
-        (None, _) => Value::Missing,
-        (Some(value), None) => std::str::from_utf8(value).map_or(Value::Wrong, Value::One),
-        (Some(_), Some(_)) => Value::Wrong,
+        (None, _) => SingleValue::Missing,
+        (Some(value), None) => {
+            std::str::from_utf8(value).map_or(SingleValue::Wrong, SingleValue::Present)
+        }
+        (Some(_), Some(_)) => SingleValue::Wrong,
     }
 }
 
 /// All values of a header that is a list; `None` if one is not text.
-fn joined(headers: &[Header<'_>], name: &str) -> Option<String> {
+fn join_values(headers: &[Header<'_>], name: &str) -> Option<String> {
     let values: Result<Vec<_>, _> = all(headers, name).map(std::str::from_utf8).collect();
     values.ok().map(|values| values.join(", "))
 }

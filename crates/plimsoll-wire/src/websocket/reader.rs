@@ -4,21 +4,21 @@ use std::borrow::Cow;
 use std::mem::take;
 
 use super::closing::Close;
+use super::error::WebSocketError;
 use super::event::{Deflated, Event};
-use super::fault::Fault;
 use super::frame::{CONTROL_LEN_MAX, FrameHead, HEAD_LEN_MAX, Opcode, head_len};
 use super::{Role, mask};
 
 /// How much is taken from the other side. Without memory for each connection: handed in with each read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct WebSocketLimits {
     /// Longest message, as it comes and again when inflated, bytes. What is held of one is at most twice as much.
     pub message_len_max: usize,
     /// Most fragments of one message.
     pub fragments_max: u32,
 }
 
-impl Default for Limits {
+impl Default for WebSocketLimits {
     /// 1 MiB in 4,096 fragments.
     fn default() -> Self {
         Self {
@@ -32,9 +32,9 @@ impl Default for Limits {
 ///
 /// While nothing is under way it is all the memory that the direction takes.
 #[derive(Debug)]
-pub struct Reader {
+pub struct WebSocketReader {
     /// What came of a message or control frame that is not whole.
-    held: Option<Box<Held>>,
+    held: Option<Box<PartialMessage>>,
     /// Bytes of the current payload still to come; at most [`Limits::message_len_max`].
     left: usize,
     /// The key for the next byte of the payload.
@@ -45,13 +45,13 @@ pub struct Reader {
     opcode: Opcode,
     is_last: bool,
     is_deflated: bool,
-    stage: Stage,
+    stage: FrameStage,
     role: Role,
     takes_deflated: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum FrameStage {
     Head,
     Payload,
     /// A close frame came, or a fault: what follows is not looked at.
@@ -59,9 +59,9 @@ enum Stage {
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct PartialMessage {
     /// The message whose last fragment has not come.
-    message: Option<Kind>,
+    message: Option<MessageKind>,
     bytes: Vec<u8>,
     /// How many of the bytes are known to be whole characters.
     text_len: usize,
@@ -71,12 +71,12 @@ struct Held {
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Kind {
+struct MessageKind {
     is_text: bool,
     is_deflated: bool,
 }
 
-impl Reader {
+impl WebSocketReader {
     /// Reads what is sent to this role; compressed messages are taken if that was agreed on.
     pub fn new(role: Role, takes_deflated: bool) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Reader {
             opcode: Opcode::Continuation,
             is_last: false,
             is_deflated: false,
-            stage: Stage::Head,
+            stage: FrameStage::Head,
             role,
             takes_deflated,
         }
@@ -96,13 +96,13 @@ impl Reader {
 
     /// Whether a message is under way: a connection that ends now loses it.
     pub fn is_within_message(&self) -> bool {
-        self.stage == Stage::Payload || self.head_len > 0 || self.held.is_some()
+        self.stage == FrameStage::Payload || self.head_len > 0 || self.held.is_some()
     }
 
     /// Bytes that it holds of what is not whole.
     pub fn memory(&self) -> usize {
         self.held.as_ref().map_or(0, |held| {
-            size_of::<Held>() + held.bytes.capacity() + held.control.capacity()
+            size_of::<PartialMessage>() + held.bytes.capacity() + held.control.capacity()
         })
     }
 
@@ -115,11 +115,11 @@ impl Reader {
     pub fn next<'a>(
         &mut self,
         input: &'a mut [u8],
-        limits: &Limits,
-    ) -> Result<(usize, Option<Event<'a>>), Fault> {
+        limits: &WebSocketLimits,
+    ) -> Result<(usize, Option<Event<'a>>), WebSocketError> {
         let result = self.step(input, limits);
         if result.is_err() {
-            self.stage = Stage::Over;
+            self.stage = FrameStage::Over;
             self.held = None;
         }
         result
@@ -128,14 +128,14 @@ impl Reader {
     fn step<'a>(
         &mut self,
         input: &'a mut [u8],
-        limits: &Limits,
-    ) -> Result<(usize, Option<Event<'a>>), Fault> {
+        limits: &WebSocketLimits,
+    ) -> Result<(usize, Option<Event<'a>>), WebSocketError> {
         let len = input.len();
         let mut rest = input;
         loop {
             match self.stage {
-                Stage::Over => return Ok((len, None)),
-                Stage::Head => {
+                FrameStage::Over => return Ok((len, None)),
+                FrameStage::Head => {
                     let (taken, head) = self.take_head(rest)?;
                     rest = &mut rest[taken..];
                     let Some(head) = head else {
@@ -143,8 +143,8 @@ impl Reader {
                     };
                     self.begin(&head, limits)?;
                 }
-                Stage::Payload if rest.is_empty() && self.left > 0 => return Ok((len, None)),
-                Stage::Payload => {
+                FrameStage::Payload if rest.is_empty() && self.left > 0 => return Ok((len, None)),
+                FrameStage::Payload => {
                     let taken = self.left.min(rest.len());
                     let (piece, after) = take(&mut rest).split_at_mut(taken);
                     rest = after;
@@ -158,7 +158,7 @@ impl Reader {
 
     /// Takes bytes of a head, which may have begun before, and says how many.
     #[inline]
-    fn take_head(&mut self, input: &[u8]) -> Result<(usize, Option<FrameHead>), Fault> {
+    fn take_head(&mut self, input: &[u8]) -> Result<(usize, Option<FrameHead>), WebSocketError> {
         let have = usize::from(self.head_len);
         if have == 0
             && let Some((taken, head)) = FrameHead::read(input)?
@@ -194,23 +194,23 @@ impl Reader {
 
     /// A frame's head came: may it stand here?
     #[inline]
-    fn begin(&mut self, head: &FrameHead, limits: &Limits) -> Result<(), Fault> {
+    fn begin(&mut self, head: &FrameHead, limits: &WebSocketLimits) -> Result<(), WebSocketError> {
         match (self.role, head.mask) {
-            (Role::Server, None) => return Err(Fault::Unmasked),
-            (Role::Client, Some(_)) => return Err(Fault::Masked),
+            (Role::Server, None) => return Err(WebSocketError::Unmasked),
+            (Role::Client, Some(_)) => return Err(WebSocketError::Masked),
             (Role::Server, Some(key)) => self.mask = key,
             (Role::Client, None) => {}
         }
         let begins = matches!(head.opcode, Opcode::Text | Opcode::Binary);
         if head.is_deflated && !(begins && self.takes_deflated) {
-            return Err(Fault::ReservedBit);
+            return Err(WebSocketError::ReservedBit);
         }
-        let too_long = Fault::TooLong(limits.message_len_max);
+        let too_long = WebSocketError::TooLong(limits.message_len_max);
         self.left = usize::try_from(head.len).map_err(|_| too_long)?;
         self.opcode = head.opcode;
         self.is_last = head.is_last;
         self.is_deflated = head.is_deflated;
-        self.stage = Stage::Payload;
+        self.stage = FrameStage::Payload;
         if head.opcode.is_control() {
             debug_assert!(self.left <= CONTROL_LEN_MAX);
             return Ok(());
@@ -221,12 +221,12 @@ impl Reader {
             .as_deref_mut()
             .filter(|partial| partial.message.is_some());
         let before = match (under_way, begins) {
-            (Some(_), true) => return Err(Fault::Interleaved),
-            (None, false) => return Err(Fault::NothingToContinue),
+            (Some(_), true) => return Err(WebSocketError::Interleaved),
+            (None, false) => return Err(WebSocketError::NothingToContinue),
             (Some(partial), false) => {
                 partial.fragments += 1;
                 if partial.fragments > limits.fragments_max {
-                    return Err(Fault::TooManyFragments(limits.fragments_max));
+                    return Err(WebSocketError::TooManyFragments(limits.fragments_max));
                 }
                 partial.bytes.len()
             }
@@ -248,14 +248,17 @@ impl Reader {
 
     /// Takes a piece of the payload: all that is left of it, or all there is.
     #[inline]
-    fn take_payload<'a>(&mut self, piece: &'a mut [u8]) -> Result<Option<Event<'a>>, Fault> {
+    fn take_payload<'a>(
+        &mut self,
+        piece: &'a mut [u8],
+    ) -> Result<Option<Event<'a>>, WebSocketError> {
         if self.role == Role::Server {
             mask::apply(piece, self.mask);
             self.mask = mask::after(self.mask, piece.len());
         }
         self.left -= piece.len();
         if self.left == 0 {
-            self.stage = Stage::Head;
+            self.stage = FrameStage::Head;
         }
         if self.opcode.is_control() {
             return self.take_control(piece);
@@ -267,15 +270,15 @@ impl Reader {
     }
 
     /// The kind of message that the current frame begins.
-    fn kind(&self) -> Kind {
-        Kind {
+    fn kind(&self) -> MessageKind {
+        MessageKind {
             is_text: self.opcode == Opcode::Text,
             is_deflated: self.is_deflated,
         }
     }
 
     /// Takes a piece of a message that did not come in one.
-    fn hold<'a>(&mut self, piece: &'a mut [u8]) -> Result<Option<Event<'a>>, Fault> {
+    fn hold<'a>(&mut self, piece: &'a mut [u8]) -> Result<Option<Event<'a>>, WebSocketError> {
         let begun = self.kind();
         let held = self.held.get_or_insert_default();
         let kind = *held.message.get_or_insert(begun);
@@ -301,7 +304,10 @@ impl Reader {
         finish(kind, Cow::Owned(bytes)).map(Some)
     }
 
-    fn take_control<'a>(&mut self, piece: &'a mut [u8]) -> Result<Option<Event<'a>>, Fault> {
+    fn take_control<'a>(
+        &mut self,
+        piece: &'a mut [u8],
+    ) -> Result<Option<Event<'a>>, WebSocketError> {
         let is_begun = self
             .held
             .as_ref()
@@ -324,7 +330,7 @@ impl Reader {
             Opcode::Ping => Event::Ping(payload),
             Opcode::Pong => Event::Pong(payload),
             _ => {
-                self.stage = Stage::Over;
+                self.stage = FrameStage::Over;
                 self.held = None;
                 Event::Close(Close::read(payload)?)
             }
@@ -337,28 +343,28 @@ const RESERVED_LEN_MAX: usize = 16 * 1024;
 
 /// The event of a message that is whole.
 #[inline]
-fn finish(kind: Kind, bytes: Cow<'_, [u8]>) -> Result<Event<'_>, Fault> {
+fn finish(kind: MessageKind, bytes: Cow<'_, [u8]>) -> Result<Event<'_>, WebSocketError> {
     let is_text = kind.is_text;
     Ok(match bytes {
         bytes if kind.is_deflated => Event::Deflated(Deflated { is_text, bytes }),
         bytes if !is_text => Event::Binary(bytes),
         Cow::Borrowed(bytes) => {
-            let text = std::str::from_utf8(bytes).map_err(|_| Fault::Utf8)?;
+            let text = std::str::from_utf8(bytes).map_err(|_| WebSocketError::Utf8)?;
             Event::Text(Cow::Borrowed(text))
         }
         Cow::Owned(bytes) => {
-            let text = String::from_utf8(bytes).map_err(|_| Fault::Utf8)?;
+            let text = String::from_utf8(bytes).map_err(|_| WebSocketError::Utf8)?;
             Event::Text(Cow::Owned(text))
         }
     })
 }
 
 /// How many of `bytes` are whole characters, knowing that the first `known` are; a last one may be incomplete.
-fn text_len(bytes: &[u8], known: usize) -> Result<usize, Fault> {
+fn text_len(bytes: &[u8], known: usize) -> Result<usize, WebSocketError> {
     match std::str::from_utf8(&bytes[known..]) {
         Ok(_) => Ok(bytes.len()),
         Err(error) if error.error_len().is_none() => Ok(known + error.valid_up_to()),
-        Err(_) => Err(Fault::Utf8),
+        Err(_) => Err(WebSocketError::Utf8),
     }
 }
 
@@ -368,13 +374,17 @@ mod tests {
 
     #[test]
     fn a_connection_that_waits_is_small() {
-        assert!(size_of::<Reader>() <= 48, "{}", size_of::<Reader>());
+        assert!(
+            size_of::<WebSocketReader>() <= 48,
+            "{}",
+            size_of::<WebSocketReader>()
+        );
     }
 
     #[test]
     fn memory_is_let_go_with_the_message() {
-        let mut reader = Reader::new(Role::Client, false);
-        let limits = Limits::default();
+        let mut reader = WebSocketReader::new(Role::Client, false);
+        let limits = WebSocketLimits::default();
         let mut bytes = *b"\x01\x02He\x89\x01x\x80\x03llo";
         let (taken, event) = reader.next(&mut bytes[..6], &limits).unwrap();
         assert_eq!((taken, event), (6, None));
@@ -388,8 +398,8 @@ mod tests {
 
     #[test]
     fn a_head_alone_does_not_make_a_reader_grow() {
-        let mut reader = Reader::new(Role::Client, false);
-        let limits = Limits {
+        let mut reader = WebSocketReader::new(Role::Client, false);
+        let limits = WebSocketLimits {
             message_len_max: usize::MAX,
             fragments_max: 1,
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use plimsoll_config::edge::{
-    CACHE_LENS, CacheDisk, CacheQuery, Ceiling, DISK_LEN, DISK_LENS, Hub, is_cookie,
+    CACHE_LENS, CacheDisk, CacheQuery, Ceiling, DISK_LEN, DISK_LENS, HubConfig, is_cookie,
 };
 use plimsoll_config::units;
 
@@ -101,7 +101,7 @@ pub(crate) struct EdgeArguments {
     pub(crate) cache_query: Option<CacheQuery>,
     /// Path where browsers subscribe to channels, by WebSocket or Server-Sent Events: everybody may read every channel
     #[arg(long, value_name = "PATH", value_parser = hub, help_heading = "Hub")]
-    pub(crate) hub: Option<Hub>,
+    pub(crate) hub: Option<HubConfig>,
     /// A file that holds the token for `POST /publish` at the admin address
     #[arg(long, value_name = "FILE", help_heading = "Hub")]
     pub(crate) hub_publish_token_file: Option<PathBuf>,
@@ -222,8 +222,8 @@ fn cache_disk(text: &str) -> Result<CacheDisk, String> {
     })
 }
 
-fn hub(text: &str) -> Result<Hub, String> {
-    Hub::at(text).ok_or_else(|| format!("valid: {}", Hub::PATH_VALID))
+fn hub(text: &str) -> Result<HubConfig, String> {
+    HubConfig::at(text).ok_or_else(|| format!("valid: {}", HubConfig::PATH_VALID))
 }
 
 fn cookie(text: &str) -> Result<String, String> {

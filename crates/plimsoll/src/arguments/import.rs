@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use plimsoll_import::log::Format;
+use plimsoll_import::log::LogFileFormat;
 
 /// From what a plan is made.
 #[derive(Debug, Subcommand)]
@@ -72,7 +72,7 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-impl From<LogFormat> for Format {
+impl From<LogFormat> for LogFileFormat {
     fn from(format: LogFormat) -> Self {
         match format {
             LogFormat::Nginx => Self::Nginx,

@@ -6,7 +6,7 @@ use plimsoll_config::load::RateRange;
 use plimsoll_config::{Problem, load, objective as objectives, status, units};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::GoodStatus;
-use plimsoll_model::schedule::Phase;
+use plimsoll_model::schedule::LoadPhase;
 
 /// Bounds of the answer classes, ms.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub(crate) fn rate_range(text: &str) -> Result<RateRange, Problem> {
     load::rate_range(text)
 }
 
-pub(crate) fn phase(text: &str) -> Result<Phase, Problem> {
+pub(crate) fn phase(text: &str) -> Result<LoadPhase, Problem> {
     load::phase(text)
 }
 
@@ -55,8 +55,8 @@ pub(crate) fn classes(text: &str) -> Result<Classes, Problem> {
         )
     };
     let (fast, slow) = text.split_once(',').ok_or_else(whole)?;
-    let millis = |part: &str| -> Result<u64, Problem> {
-        let lasting = units::duration_above_zero(part.trim()).map_err(|_| whole())?;
+    let millis = |bound: &str| -> Result<u64, Problem> {
+        let lasting = units::duration_above_zero(bound.trim()).map_err(|_| whole())?;
         u64::try_from(lasting.as_millis()).map_err(|_| whole())
     };
     let bounds = [millis(fast)?, millis(slow)?];
@@ -97,7 +97,7 @@ pub(crate) struct CommandWords(pub(crate) Vec<String>);
 pub(crate) fn command_words(text: &str) -> Result<CommandWords, Problem> {
     const VALID: &str = "a program and its arguments, such as 'redis-cli CONFIG SET maxclients 500'; spaces within '…' or \"…\" belong to \
          one argument, and \\ takes the next character as it is";
-    let fault = |what: &str| Err(Problem::new(text, 0..text.len(), what, VALID));
+    let problem = |what: &str| Err(Problem::new(text, 0..text.len(), what, VALID));
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -107,7 +107,7 @@ pub(crate) fn command_words(text: &str) -> Result<CommandWords, Problem> {
             (c, Some(open)) if c == open => quote = None,
             ('\\', None | Some('"')) => match characters.next() {
                 Some(next) => word.get_or_insert_default().push(next),
-                None => return fault("a `\\` stands before nothing"),
+                None => return problem("a `\\` stands before nothing"),
             },
             ('\'' | '"', None) => {
                 quote = Some(c);
@@ -118,11 +118,11 @@ pub(crate) fn command_words(text: &str) -> Result<CommandWords, Problem> {
         }
     }
     if quote.is_some() {
-        return fault("a quote is opened and not closed");
+        return problem("a quote is opened and not closed");
     }
     words.extend(word);
     if words.first().is_none_or(String::is_empty) {
-        return fault("no program is named");
+        return problem("no program is named");
     }
     Ok(CommandWords(words))
 }

@@ -4,12 +4,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use plimsoll_config::edge::{
-    AccessLog, Admin, Authorities, Caching, Certificate, Edge, Fallback, LogFormat, Pool, Server,
+    AccessLog, Admin, Authorities, Caching, Certificate, EdgeConfig, Fallback, LogFormat,
+    PoolConfig, ServerConfig,
 };
 
 use crate::arguments::{CacheArgument, EdgeArguments, LogFormatArgument};
 use crate::exit::Exit;
-use crate::explain::Fault;
+use crate::explain::CliError;
 
 /// Longest fallback, bytes.
 const FALLBACK_LEN_MAX: u64 = 16 << 20;
@@ -23,10 +24,10 @@ const ADMIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHO
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
 /// The configuration that the arguments describe.
-pub(super) fn configuration(arguments: &EdgeArguments) -> Result<Edge, Fault> {
+pub(super) fn configuration(arguments: &EdgeArguments) -> Result<EdgeConfig, CliError> {
     let mut edge = match &arguments.config {
         Some(file) => super::orders::read(file)?,
-        None => one_pool(arguments)?,
+        None => single_pool(arguments)?,
     };
     if let Some(address) = arguments.listen
         && let [only] = edge.listen.as_mut_slice()
@@ -71,7 +72,7 @@ pub(super) fn configuration(arguments: &EdgeArguments) -> Result<Edge, Fault> {
     }
     if edge.cache.is_none() && edge.cache_disk.is_some() {
         return Err(
-            Fault::usage("copies are to be kept on disk, and the cache is off")
+            CliError::usage("copies are to be kept on disk, and the cache is off")
                 .remedy("give it memory with --cache 64MiB, or leave the disk out"),
         );
     }
@@ -80,17 +81,19 @@ pub(super) fn configuration(arguments: &EdgeArguments) -> Result<Edge, Fault> {
 }
 
 /// What the flags say of the hub, beside what the file does.
-fn follow_hub(arguments: &EdgeArguments, edge: &mut Edge) -> Result<(), Fault> {
-    if let Some(said) = &arguments.hub {
-        let hub = edge.hub.get_or_insert_with(|| said.clone());
-        hub.path.clone_from(&said.path);
+fn follow_hub(arguments: &EdgeArguments, edge: &mut EdgeConfig) -> Result<(), CliError> {
+    if let Some(configured) = &arguments.hub {
+        let hub = edge.hub.get_or_insert_with(|| configured.clone());
+        hub.path.clone_from(&configured.path);
     }
     let Some(file) = &arguments.hub_publish_token_file else {
         return Ok(());
     };
     let Some(hub) = &mut edge.hub else {
-        return Err(Fault::usage("there is a token for publishing, and no hub")
-            .remedy("say where clients open the hub, with --hub /live"));
+        return Err(
+            CliError::usage("there is a token for publishing, and no hub")
+                .remedy("say where clients open the hub, with --hub /live"),
+        );
     };
     hub.publish_token = Some(token(file)?);
     Ok(())
@@ -111,11 +114,11 @@ fn caching(arguments: &EdgeArguments) -> Caching {
     }
 }
 
-fn one_pool(arguments: &EdgeArguments) -> Result<Edge, Fault> {
+fn single_pool(arguments: &EdgeArguments) -> Result<EdgeConfig, CliError> {
     let address = arguments.listen.unwrap_or(LISTEN);
     let mut edge = match &arguments.hub {
-        Some(hub) if arguments.to.is_empty() => Edge::only_hub(address, hub.clone()),
-        _ => Edge::one_pool(address, pool(arguments)?),
+        Some(hub) if arguments.to.is_empty() => EdgeConfig::only_hub(address, hub.clone()),
+        _ => EdgeConfig::single_pool(address, pool(arguments)?),
     };
     if let Some(route) = edge.routes.first_mut() {
         route.cache = Some(caching(arguments));
@@ -131,15 +134,15 @@ fn one_pool(arguments: &EdgeArguments) -> Result<Edge, Fault> {
 }
 
 /// The servers that requests go to.
-fn pool(arguments: &EdgeArguments) -> Result<Pool, Fault> {
+fn pool(arguments: &EdgeArguments) -> Result<PoolConfig, CliError> {
     if arguments.to.is_empty() {
-        return Err(Fault::usage("it is not said where requests go")
+        return Err(CliError::usage("it is not said where requests go")
             .remedy(
                 "plimsoll edge --to http://127.0.0.1:3000, --config edge.yaml, or --hub /live for a hub alone",
             ));
     }
     let servers = arguments.to.iter().map(|url| server(url));
-    let mut pool = Pool::new("app", servers.collect::<Result<_, _>>()?);
+    let mut pool = PoolConfig::new("app", servers.collect::<Result<_, _>>()?);
     pool.ceiling = arguments.max_in_flight.unwrap_or(pool.ceiling);
     pool.queue = arguments.queue;
     pool.tls.insecure = arguments.to_insecure;
@@ -153,12 +156,12 @@ fn pool(arguments: &EdgeArguments) -> Result<Pool, Fault> {
 }
 
 /// A server as a URL names it, looked up.
-fn server(text: &str) -> Result<Server, Fault> {
-    let mut server =
-        Server::parse(text).map_err(|fault| Fault::usage(fault.fault).remedy(fault.valid))?;
+fn server(text: &str) -> Result<ServerConfig, CliError> {
+    let mut server = ServerConfig::parse(text)
+        .map_err(|error| CliError::usage(error.message).remedy(error.valid))?;
     if server.is_named() {
-        server.addresses = plimsoll_edge::look_up(&server, &[]).map_err(|why| {
-            Fault::new(Exit::Unreachable, why)
+        server.addresses = plimsoll_edge::resolve_server(&server, &[]).map_err(|why| {
+            CliError::new(Exit::Unreachable, why)
                 .remedy("check the spelling, or give its address: http://127.0.0.1:3000")
         })?;
     }
@@ -170,7 +173,7 @@ fn server(text: &str) -> Result<Server, Fault> {
     clippy::disallowed_methods,
     reason = "the door is where the environment is read"
 )]
-pub(super) fn state_folder(said: Option<&Path>) -> Result<PathBuf, Fault> {
+pub(super) fn state_folder(configured: Option<&Path>) -> Result<PathBuf, CliError> {
     let variable = |name: &str| {
         std::env::var(name)
             .ok()
@@ -178,7 +181,8 @@ pub(super) fn state_folder(said: Option<&Path>) -> Result<PathBuf, Fault> {
     };
     let below =
         |name: &str, rest: &str| variable(name).map(|folder| PathBuf::from(folder).join(rest));
-    said.map(Path::to_owned)
+    configured
+        .map(Path::to_owned)
         // Several are separated by colons; the first is ours.
         .or_else(|| {
             variable("STATE_DIRECTORY")?
@@ -189,12 +193,12 @@ pub(super) fn state_folder(said: Option<&Path>) -> Result<PathBuf, Fault> {
         .or_else(|| below("XDG_STATE_HOME", "plimsoll"))
         .or_else(|| below("HOME", ".local/state/plimsoll"))
         .ok_or_else(|| {
-            Fault::usage("it is not said where certificates are kept")
+            CliError::usage("it is not said where certificates are kept")
                 .remedy("give a folder that outlives restarts with --state")
         })
 }
 
-fn authorities(path: &Path) -> Result<Authorities, Fault> {
+fn authorities(path: &Path) -> Result<Authorities, CliError> {
     Ok(Authorities {
         name: path.display().to_string(),
         pem: bounded(path, "authorities", AUTHORITIES_LEN_MAX)?,
@@ -214,28 +218,30 @@ fn access_log(text: &str, format: LogFormatArgument) -> Option<AccessLog> {
     Some(AccessLog { path, format })
 }
 
-fn fallback(path: &Path) -> Result<Fallback, Fault> {
+fn fallback(path: &Path) -> Result<Fallback, CliError> {
     let content = bounded(path, "fallback", FALLBACK_LEN_MAX)?;
     let name = path.display().to_string();
     Ok(Fallback::new(&name, content))
 }
 
 /// The token in a file, without the line end that editors leave.
-pub(super) fn token(path: &Path) -> Result<String, Fault> {
+pub(super) fn token(path: &Path) -> Result<String, CliError> {
     let content = bounded(path, "token", TOKEN_LEN_MAX)?;
     let token = String::from_utf8_lossy(&content).trim().to_owned();
     let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
     if token.len() < 8 || !is_plain {
-        return Err(Fault::usage(format!("{} holds no token", path.display()))
-            .remedy("write at least 8 visible ASCII characters into it"));
+        return Err(
+            CliError::usage(format!("{} holds no token", path.display()))
+                .remedy("write at least 8 visible ASCII characters into it"),
+        );
     }
     Ok(token)
 }
 
-fn bounded(path: &Path, what: &str, len_max: u64) -> Result<Vec<u8>, Fault> {
-    crate::plan_file::bounded(path, len_max).map_err(|fault| {
-        Fault::usage(format!(
-            "cannot read the {what} {}: {fault}",
+fn bounded(path: &Path, what: &str, len_max: u64) -> Result<Vec<u8>, CliError> {
+    crate::plan_file::bounded(path, len_max).map_err(|error| {
+        CliError::usage(format!(
+            "cannot read the {what} {}: {error}",
             path.display()
         ))
         .remedy(format!("a file of at most {} KiB", len_max >> 10))

@@ -6,16 +6,16 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use plimsoll_config::edge::Edge;
+use plimsoll_config::edge::EdgeConfig;
 
 use serde_json::{Value, json};
 
 use super::flags;
 use crate::arguments::{AdminArguments, PurgeArguments};
 use crate::exit::Exit;
-use crate::explain::Fault;
+use crate::explain::CliError;
 use crate::plan_file;
-use crate::screen::{print, tell};
+use crate::screen::{eprint, print};
 
 /// Time for a running edge to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -23,30 +23,30 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const ANSWER_LEN_MAX: u64 = 1 << 20;
 
 /// Reads a configuration file; every problem becomes a line.
-pub(crate) fn read(path: &Path) -> Result<Edge, Fault> {
-    plan_file::read_edge(path, &plimsoll_edge::look_up)
+pub(crate) fn read(path: &Path) -> Result<EdgeConfig, CliError> {
+    plan_file::read_edge(path, &plimsoll_edge::resolve_server)
 }
 
 /// `plimsoll edge check FILE`.
-pub(super) fn check(path: &Path) -> Result<Exit, Fault> {
+pub(super) fn check(path: &Path) -> Result<Exit, CliError> {
     let mut edge = read(path)?;
     if edge.acme.is_some() {
         edge.keep_state_in(&flags::state_folder(None)?);
     }
     let examined = plimsoll_edge::examine(&edge);
     for warning in &examined.warnings {
-        tell(warning);
+        eprint(warning);
     }
-    if !examined.faults.is_empty() {
+    if !examined.errors.is_empty() {
         let file = path.display();
-        let faults = examined
-            .faults
+        let errors = examined
+            .errors
             .iter()
-            .map(plimsoll_edge::TlsFault::in_words);
-        let count = examined.faults.len();
+            .map(plimsoll_edge::TlsError::in_words);
+        let count = examined.errors.len();
         let problems = if count == 1 { "problem" } else { "problems" };
-        return Err(Fault::usage(format!("{file} has {count} {problems}"))
-            .details(faults.map(|fault| format!("{file}: {fault}")).collect()));
+        return Err(CliError::usage(format!("{file} has {count} {problems}"))
+            .details(errors.map(|error| format!("{file}: {error}")).collect()));
     }
     let counted =
         |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
@@ -63,13 +63,13 @@ pub(super) fn check(path: &Path) -> Result<Exit, Fault> {
 }
 
 /// `plimsoll edge reload`.
-pub(super) fn reload(admin: &AdminArguments) -> Result<Exit, Fault> {
-    match ask(admin, "POST", "/reload", "{}")? {
-        Ok(said) => {
-            tell(said["done"].as_str().unwrap_or("done"));
+pub(super) fn reload(admin: &AdminArguments) -> Result<Exit, CliError> {
+    match send_request(admin, "POST", "/reload", "{}")? {
+        Ok(reply) => {
+            eprint(reply["done"].as_str().unwrap_or("done"));
             Ok(Exit::Met)
         }
-        Err(why) => Err(Fault::usage(format!(
+        Err(why) => Err(CliError::usage(format!(
             "the old configuration stays in use: {why}"
         ))),
     }
@@ -80,7 +80,7 @@ pub(super) fn purge(
     what: &PurgeArguments,
     hard: bool,
     admin: &AdminArguments,
-) -> Result<Exit, Fault> {
+) -> Result<Exit, CliError> {
     let mut order = match (&what.url, &what.prefix, &what.tag) {
         (Some(url), _, _) => json!({ "url": url }),
         (_, Some(prefix), _) => json!({ "prefix": prefix }),
@@ -88,25 +88,25 @@ pub(super) fn purge(
         _ => json!({ "all": what.all }),
     };
     order["hard"] = hard.into();
-    match ask(admin, "POST", "/purge", &order.to_string())? {
-        Ok(said) => {
-            tell(said["done"].as_str().unwrap_or("done"));
+    match send_request(admin, "POST", "/purge", &order.to_string())? {
+        Ok(reply) => {
+            eprint(reply["done"].as_str().unwrap_or("done"));
             Ok(Exit::Met)
         }
-        Err(why) => Err(Fault::usage(format!("nothing was purged: {why}"))),
+        Err(why) => Err(CliError::usage(format!("nothing was purged: {why}"))),
     }
 }
 
 /// `plimsoll edge why`.
-pub(super) fn why(url: &str, admin: &AdminArguments) -> Result<Exit, Fault> {
+pub(super) fn why(url: &str, admin: &AdminArguments) -> Result<Exit, CliError> {
     let order = json!({ "url": url }).to_string();
-    let said = ask(admin, "POST", "/why", &order)?.map_err(Fault::usage)?;
+    let reply = send_request(admin, "POST", "/why", &order)?.map_err(CliError::usage)?;
     let mut text = String::new();
-    for key in said["keys"].as_array().into_iter().flatten() {
+    for key in reply["keys"].as_array().into_iter().flatten() {
         line(&mut text, "key", key);
     }
-    line(&mut text, "verdict", &said["verdict"]);
-    for copy in said["copies"].as_array().into_iter().flatten() {
+    line(&mut text, "verdict", &reply["verdict"]);
+    for copy in reply["copies"].as_array().into_iter().flatten() {
         line(&mut text, "copy of", &copy["key"]);
         for word in [
             "state",
@@ -128,7 +128,7 @@ pub(super) fn why(url: &str, admin: &AdminArguments) -> Result<Exit, Fault> {
             line(&mut text, "  fragment", fragment);
         }
     }
-    for refused in said["refused"].as_array().into_iter().flatten() {
+    for refused in reply["refused"].as_array().into_iter().flatten() {
         line(&mut text, "not kept", &refused["key"]);
         line(&mut text, "  rule", &refused["rule"]);
         line(&mut text, "  header", &refused["header"]);
@@ -139,8 +139,8 @@ pub(super) fn why(url: &str, admin: &AdminArguments) -> Result<Exit, Fault> {
 }
 
 /// `plimsoll edge cache`.
-pub(super) fn cache(admin: &AdminArguments) -> Result<Exit, Fault> {
-    let said = ask(admin, "GET", "/cache", "")?.map_err(Fault::usage)?;
+pub(super) fn cache(admin: &AdminArguments) -> Result<Exit, CliError> {
+    let reply = send_request(admin, "GET", "/cache", "")?.map_err(CliError::usage)?;
     let mut text = String::new();
     for word in [
         "hits",
@@ -156,19 +156,19 @@ pub(super) fn cache(admin: &AdminArguments) -> Result<Exit, Fault> {
         "fetches",
         "purges",
     ] {
-        line(&mut text, word, &said[word]);
+        line(&mut text, word, &reply[word]);
     }
     for word in [
         "objects", "bytes", "size", "hits", "written", "skipped", "evicted", "dropped", "errors",
     ] {
-        line(&mut text, &format!("on disk: {word}"), &said["disk"][word]);
+        line(&mut text, &format!("on disk: {word}"), &reply["disk"][word]);
     }
-    for route in said["routes"].as_array().into_iter().flatten() {
+    for route in reply["routes"].as_array().into_iter().flatten() {
         line(&mut text, "route", &route["name"]);
         line(&mut text, "  hits", &route["hits"]);
         line(&mut text, "  misses", &route["misses"]);
     }
-    for copy in said["most_asked"].as_array().into_iter().flatten() {
+    for copy in reply["most_asked"].as_array().into_iter().flatten() {
         line(&mut text, "most asked", &copy["key"]);
         for word in ["hits", "state", "age", "ttl", "bytes"] {
             line(&mut text, &format!("  {word}"), &copy[word]);
@@ -191,12 +191,12 @@ fn line(text: &mut String, name: &str, value: &Value) {
 }
 
 /// Asks an edge that runs; what it says, or why it does not.
-fn ask(
+fn send_request(
     admin: &AdminArguments,
     method: &str,
     path: &str,
     body: &str,
-) -> Result<Result<Value, String>, Fault> {
+) -> Result<Result<Value, String>, CliError> {
     let address = admin.admin;
     let token = admin
         .admin_token_file
@@ -204,7 +204,7 @@ fn ask(
         .map(flags::token)
         .transpose()?;
     let unreachable = |error: std::io::Error| {
-        Fault::new(
+        CliError::new(
             Exit::Unreachable,
             format!("no edge answers at {address}: {error}"),
         )
@@ -230,10 +230,10 @@ fn ask(
         .map_err(unreachable)?;
     let answer = String::from_utf8_lossy(&answer);
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let said = serde_json::from_str::<Value>(body).unwrap_or_default();
+    let reply = serde_json::from_str::<Value>(body).unwrap_or_default();
     if head.starts_with("HTTP/1.1 200 ") {
-        return Ok(Ok(said));
+        return Ok(Ok(reply));
     }
-    let why = said["fault"].as_str().unwrap_or(body.trim()).to_owned();
+    let why = reply["fault"].as_str().unwrap_or(body.trim()).to_owned();
     Ok(Err(why))
 }

@@ -1,11 +1,11 @@
 //! What a service manager hands over and is told, by the protocols of systemd. Without one nothing happens.
 
 use listenfd::ListenFd;
-use plimsoll_edge::{Handed, Phase};
+use plimsoll_edge::{EdgePhase, Handed};
 use sd_notify::NotifyState;
 
-use crate::explain::Fault;
-use crate::screen::tell;
+use crate::explain::CliError;
+use crate::screen::eprint;
 
 /// Most sockets that are taken over.
 const SOCKETS_MAX: usize = 64;
@@ -16,14 +16,14 @@ const SOCKETS_MAX: usize = 64;
     clippy::disallowed_methods,
     reason = "the door is where the environment is read"
 )]
-pub(super) fn handed() -> Result<Vec<Handed>, Fault> {
+pub(super) fn handed() -> Result<Vec<Handed>, CliError> {
     let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
     let mut names = names.split(':');
     let mut sockets = ListenFd::from_env();
     let count = sockets.len();
     let remedy = "let the unit have `ListenStream=` with a port or an address, at most 64";
     if count > SOCKETS_MAX {
-        return Err(Fault::usage(format!("{count} sockets were handed over")).remedy(remedy));
+        return Err(CliError::usage(format!("{count} sockets were handed over")).remedy(remedy));
     }
     let mut handed = Vec::new();
     for place in 0..count {
@@ -35,7 +35,7 @@ pub(super) fn handed() -> Result<Vec<Handed>, Fault> {
             Err(error) => {
                 let what =
                     format!("the socket `{name}` that was handed over cannot be used: {error}");
-                return Err(Fault::usage(what).remedy(remedy));
+                return Err(CliError::usage(what).remedy(remedy));
             }
         }
     }
@@ -43,14 +43,14 @@ pub(super) fn handed() -> Result<Vec<Handed>, Fault> {
 }
 
 /// Tells how far the edge is (`NOTIFY_SOCKET`).
-pub(super) fn notify(phase: Phase) {
-    let told = match phase {
-        Phase::Ready => sd_notify::notify(&[NotifyState::Ready]),
-        Phase::Reloading => NotifyState::monotonic_usec_now()
+pub(super) fn notify(phase: EdgePhase) {
+    let result = match phase {
+        EdgePhase::Ready => sd_notify::notify(&[NotifyState::Ready]),
+        EdgePhase::Reloading => NotifyState::monotonic_usec_now()
             .and_then(|now| sd_notify::notify(&[NotifyState::Reloading, now])),
-        Phase::Stopping => sd_notify::notify(&[NotifyState::Stopping]),
+        EdgePhase::Stopping => sd_notify::notify(&[NotifyState::Stopping]),
     };
-    if let Err(error) = told {
-        tell(&format!("the service manager cannot be told: {error}"));
+    if let Err(error) = result {
+        eprint(&format!("the service manager cannot be told: {error}"));
     }
 }

@@ -6,10 +6,10 @@ use plimsoll_config::load as config_load;
 use plimsoll_config::plan::{LoadPlan, PlanFile};
 use plimsoll_model::journey::UserPhase;
 use plimsoll_model::plan::Load;
-use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::schedule::{LoadPhase, Spacing};
 
 use crate::arguments::{RunArguments, SpacingArgument};
-use crate::explain::Fault;
+use crate::explain::CliError;
 
 /// Length of a run that does not say.
 const LASTING_DEFAULT: Duration = Duration::from_secs(10);
@@ -49,9 +49,9 @@ pub(super) fn is_given(arguments: &RunArguments) -> bool {
 }
 
 /// The load of a URL.
-pub(super) fn of_flags(arguments: &RunArguments) -> Result<Load, Fault> {
+pub(super) fn of_flags(arguments: &RunArguments) -> Result<Load, CliError> {
     if arguments.users.is_some() {
-        return Err(Fault::usage(
+        return Err(CliError::usage(
             "--users go through the journeys of a plan file, and this is a URL",
         )
         .remedy("use --connections N, or name a plan file"));
@@ -71,7 +71,7 @@ pub(super) fn of_flags(arguments: &RunArguments) -> Result<Load, Fault> {
 }
 
 /// Phases of `--rate` or `--phase`.
-fn phases(arguments: &RunArguments, lasting: Duration) -> Result<Option<Vec<Phase>>, Fault> {
+fn phases(arguments: &RunArguments, lasting: Duration) -> Result<Option<Vec<LoadPhase>>, CliError> {
     if !arguments.phase.is_empty() {
         return Ok(Some(arguments.phase.clone()));
     }
@@ -82,15 +82,15 @@ fn phases(arguments: &RunArguments, lasting: Duration) -> Result<Option<Vec<Phas
         (Some(step), Some(every)) => {
             let text = format!("{}/s..{}/s", range.from, range.to);
             config_load::steps(&text, range, step, every)
-                .map_err(|problem| Fault::usage(problem.to_string()))?
+                .map_err(|problem| CliError::usage(problem.to_string()))?
         }
-        _ => vec![Phase::ramp(range.from, range.to, lasting)],
+        _ => vec![LoadPhase::ramp(range.from, range.to, lasting)],
     };
     Ok(Some(phases))
 }
 
 /// The load of a plan file: the flags', else its own, cut short by `--for`.
-pub(super) fn of_file(arguments: &RunArguments, plan: &PlanFile) -> Result<Load, Fault> {
+pub(super) fn of_file(arguments: &RunArguments, plan: &PlanFile) -> Result<Load, CliError> {
     let own = match &plan.load {
         Some(LoadPlan::Fixed(load)) => Some(load.clone()),
         Some(LoadPlan::Find(search)) => Some(search.load.clone()),
@@ -104,8 +104,11 @@ pub(super) fn of_file(arguments: &RunArguments, plan: &PlanFile) -> Result<Load,
         return given(arguments, plan, lasting.unwrap_or(LASTING_DEFAULT));
     }
     let Some(mut load) = own else {
-        return Err(Fault::usage(format!("the plan {} says no load", plan.name))
-            .remedy("add `load: { users: 10, hold: 1m }`, or give --users or --rate, and --for"));
+        return Err(
+            CliError::usage(format!("the plan {} says no load", plan.name)).remedy(
+                "add `load: { users: 10, hold: 1m }`, or give --users or --rate, and --for",
+            ),
+        );
     };
     spread(&mut load, arguments.spacing);
     if let Some(lasting) = arguments.lasting {
@@ -114,12 +117,12 @@ pub(super) fn of_file(arguments: &RunArguments, plan: &PlanFile) -> Result<Load,
     Ok(load)
 }
 
-fn given(arguments: &RunArguments, plan: &PlanFile, lasting: Duration) -> Result<Load, Fault> {
+fn given(arguments: &RunArguments, plan: &PlanFile, lasting: Duration) -> Result<Load, CliError> {
     let has_steps = plan.scenario.is_some();
     if let Some(users) = arguments.users.map(f64::from) {
         if !has_steps {
             return Err(
-                Fault::usage("--users go through steps, and this plan has none")
+                CliError::usage("--users go through steps, and this plan has none")
                     .remedy("use --connections N, or add journeys to the plan"),
             );
         }
@@ -140,7 +143,7 @@ fn given(arguments: &RunArguments, plan: &PlanFile, lasting: Duration) -> Result
             spacing: spacing(arguments.spacing),
             mixes: Vec::new(),
         }),
-        None if has_steps => Err(Fault::usage(
+        None if has_steps => Err(CliError::usage(
             "--connections ask for one URL, and the plan has journeys",
         )
         .remedy("use --users N or --rate R")),
@@ -211,8 +214,8 @@ mod tests {
         let second = Duration::from_secs(1);
         let mut load = Load::Open {
             phases: vec![
-                Phase::constant(5.0, second),
-                Phase::ramp(0.0, 10.0, 2 * second),
+                LoadPhase::constant(5.0, second),
+                LoadPhase::ramp(0.0, 10.0, 2 * second),
             ],
             spacing: Spacing::Even,
         };
@@ -220,7 +223,7 @@ mod tests {
         let Load::Open { phases, .. } = &load else {
             panic!("{load:?}");
         };
-        assert_eq!(phases[1], Phase::ramp(0.0, 5.0, second));
+        assert_eq!(phases[1], LoadPhase::ramp(0.0, 5.0, second));
         assert_eq!(load.lasting(), 2 * second);
         cut(&mut load, 60 * second);
         assert_eq!(load.lasting(), 2 * second, "it is never prolonged");

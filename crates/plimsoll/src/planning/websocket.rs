@@ -7,12 +7,12 @@ use plimsoll_model::journey::bounded_json_path;
 use plimsoll_model::journey::{Reconnect, Scenario};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::{Load, LoadUnit, Plan};
-use plimsoll_model::websocket::{Message, WebSocketLoad};
+use plimsoll_model::websocket::{WebSocketLoad, WebSocketMessage};
 use serde_json_path::JsonPath;
 
 use super::load::CONNECTIONS_DEFAULT;
 use crate::arguments::RunArguments;
-use crate::explain::Fault;
+use crate::explain::CliError;
 
 /// Handshakes per second of a load that does not say.
 const RATE_DEFAULT: f64 = 1000.0;
@@ -41,69 +41,70 @@ const OWN_HEADERS: [&str; 5] = [
 ];
 
 /// The WebSockets that flags ask for, if they do.
-pub(super) fn of_flags(arguments: &RunArguments) -> Result<Option<Load>, Fault> {
-    let said = &arguments.websocket;
+pub(super) fn of_flags(arguments: &RunArguments) -> Result<Option<Load>, CliError> {
+    let flags = &arguments.websocket;
     let is_ws_url = ["ws://", "wss://"]
         .iter()
         .any(|scheme| arguments.transport.url.starts_with(scheme));
-    if !said.ws && !said.sse {
+    if !flags.ws && !flags.sse {
         return if is_ws_url {
             Err(
-                Fault::usage(format!("{} is a WebSocket's URL", arguments.transport.url))
+                CliError::usage(format!("{} is a WebSocket's URL", arguments.transport.url))
                     .remedy("add --ws, or use http:// or https://"),
             )
         } else {
             Ok(None)
         };
     }
-    let rate = said.connect_rate.unwrap_or(RATE_DEFAULT);
+    let rate = flags.connect_rate.unwrap_or(RATE_DEFAULT);
     if !RATES.contains(&rate) {
-        return Err(Fault::usage(format!("--connect-rate is {rate}/s"))
+        return Err(CliError::usage(format!("--connect-rate is {rate}/s"))
             .remedy("give one from 0.001/s to 1000000/s"));
     }
-    let message = match &said.send {
+    let message = match &flags.send {
         None => None,
         Some(text) if text.len() > TEXT_LEN_MAX => {
-            return Err(
-                Fault::usage(format!("the text of --send is {} bytes long", text.len()))
-                    .remedy("send at most 1 MiB"),
-            );
+            return Err(CliError::usage(format!(
+                "the text of --send is {} bytes long",
+                text.len()
+            ))
+            .remedy("send at most 1 MiB"));
         }
-        Some(text) => Some(Message {
+        Some(text) => Some(WebSocketMessage {
             text: text.clone(),
             every: arguments.every,
         }),
     };
     for (flag, path) in [
-        ("--broadcast-stamp", &said.broadcast_stamp),
-        ("--broadcast-seq", &said.broadcast_seq),
+        ("--broadcast-stamp", &flags.broadcast_stamp),
+        ("--broadcast-seq", &flags.broadcast_seq),
     ] {
         check_path(flag, path.as_deref())?;
     }
     Ok(Some(Load::WebSockets(WebSocketLoad {
         connections: arguments.connections.unwrap_or(CONNECTIONS_DEFAULT),
         per_second: rate,
-        hold: said.hold.unwrap_or(HOLD_DEFAULT),
+        hold: flags.hold.unwrap_or(HOLD_DEFAULT),
         message,
-        stamp: said.broadcast_stamp.clone(),
-        sequence: said.broadcast_seq.clone(),
-        compress: said.ws_compress,
-        is_stream: said.sse,
-        reconnect: said.ws_reconnect.then_some(Reconnect::DEFAULT),
+        timestamp: flags.broadcast_stamp.clone(),
+        sequence: flags.broadcast_seq.clone(),
+        compress: flags.ws_compress,
+        is_stream: flags.sse,
+        reconnect: flags.ws_reconnect.then_some(Reconnect::DEFAULT),
     })))
 }
 
-fn check_path(flag: &str, path: Option<&str>) -> Result<(), Fault> {
-    let fault = |path| {
+fn check_path(flag: &str, path: Option<&str>) -> Result<(), CliError> {
+    let path_error = |path| {
         let bounded = bounded_json_path(path);
         bounded
             .err()
             .or_else(|| JsonPath::parse(path).err().map(|error| error.to_string()))
     };
-    let Some(error) = path.and_then(fault) else {
+    let Some(error) = path.and_then(path_error) else {
         return Ok(());
     };
-    Err(Fault::usage(format!(
+    Err(CliError::usage(format!(
         "{flag} {} is no JSON path (RFC 9535): {error}",
         path.unwrap_or_default()
     ))
@@ -111,13 +112,13 @@ fn check_path(flag: &str, path: Option<&str>) -> Result<(), Fault> {
 }
 
 /// A plan file says what is done, and so do the flags.
-pub(super) fn needs_url() -> Fault {
-    Fault::usage("--ws opens WebSockets at a URL, and this is a plan file")
+pub(super) fn needs_url() -> CliError {
+    CliError::usage("--ws opens WebSockets at a URL, and this is a plan file")
         .remedy("name the URL, such as ws://host:port/live")
 }
 
 /// What else follows for the plan.
-pub(super) fn fit(plan: &mut Plan, arguments: &RunArguments) -> Result<(), Fault> {
+pub(super) fn fit(plan: &mut Plan, arguments: &RunArguments) -> Result<(), CliError> {
     fit_users(plan)?;
     if plan.load.websockets().is_none() {
         return Ok(());
@@ -125,7 +126,7 @@ pub(super) fn fit(plan: &mut Plan, arguments: &RunArguments) -> Result<(), Fault
     let is_own = |name: &str| OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own));
     if let Some((name, _)) = plan.request.headers.iter().find(|(name, _)| is_own(name)) {
         return Err(
-            Fault::usage(format!("the header `{name}` belongs to the handshake"))
+            CliError::usage(format!("the header `{name}` belongs to the handshake"))
                 .remedy("leave it out; Sec-WebSocket-Protocol, Origin and Cookie may be given"),
         );
     }
@@ -139,14 +140,14 @@ pub(super) fn fit(plan: &mut Plan, arguments: &RunArguments) -> Result<(), Fault
 }
 
 /// The same for a plan whose steps open WebSockets: one for each user, beside the connection that its requests go on.
-pub(super) fn fit_users(plan: &mut Plan) -> Result<(), Fault> {
-    let asks = plan
+pub(super) fn fit_users(plan: &mut Plan) -> Result<(), CliError> {
+    let bounds_broadcasts = plan
         .objective
         .as_ref()
-        .is_some_and(Objective::asks_for_broadcasts);
-    if asks && !plan.opens_websockets() {
+        .is_some_and(Objective::has_broadcast_bounds);
+    if bounds_broadcasts && !plan.opens_websockets() {
         return Err(
-            Fault::usage("broadcasts are bounded, and nothing opens a WebSocket").remedy(
+            CliError::usage("broadcasts are bounded, and nothing opens a WebSocket").remedy(
                 "add a step `ws: URL` to the plan or use --ws, or bound requests: p95 < 500ms",
             ),
         );
@@ -156,7 +157,7 @@ pub(super) fn fit_users(plan: &mut Plan) -> Result<(), Fault> {
     }
     let users = most_users(plan);
     if users.is_some_and(|users| users > plan.transport.connections_max) {
-        return Err(Fault::usage(format!(
+        return Err(CliError::usage(format!(
             "{} users hold a WebSocket each, and at most {} connections may be open",
             users.unwrap_or_default(),
             plan.transport.connections_max
@@ -194,7 +195,7 @@ fn ports_of(text: &str) -> Option<u64> {
 }
 
 /// More connections than one address has ports come from several of this machine's own.
-fn spread_sources(plan: &mut Plan, connections: u32, ports: u64) -> Result<(), Fault> {
+fn spread_sources(plan: &mut Plan, connections: u32, ports: u64) -> Result<(), CliError> {
     let addresses = &plan.target.addresses;
     if plan.target.unix_socket.is_some() || !plan.transport.sources.is_empty() {
         return Ok(());
@@ -215,7 +216,7 @@ fn spread_sources(plan: &mut Plan, connections: u32, ports: u64) -> Result<(), F
         plan.transport.sources = sources.collect();
         return Ok(());
     }
-    Err(Fault::usage(format!(
+    Err(CliError::usage(format!(
         "{connections} connections need the ports of {needed} local addresses: one has {ports}, and {} of this machine \
          reach the target",
         own.len()
@@ -240,10 +241,13 @@ fn sources_of(addresses: &[SocketAddr]) -> Vec<IpAddr> {
     }
     let mut each = addresses
         .iter()
-        .map(|&one| plimsoll_load::sources_toward(one));
+        .map(|&address| plimsoll_load::sources_toward(address));
     let first = each.next().unwrap_or_default();
     each.fold(first, |found, next| {
-        found.into_iter().filter(|one| next.contains(one)).collect()
+        found
+            .into_iter()
+            .filter(|source| next.contains(source))
+            .collect()
     })
 }
 
@@ -285,10 +289,10 @@ mod tests {
         assert_eq!(sources, ["127.0.0.1", "127.0.0.2"]);
         plan.transport.sources.clear();
         plan.target.addresses = vec!["10.0.0.1:80".parse().unwrap()];
-        let fault = spread_sources(&mut plan, 40_000, 2)
+        let error = spread_sources(&mut plan, 40_000, 2)
             .unwrap_err()
             .to_string();
-        assert!(fault.contains("--source"), "{fault}");
-        assert!(fault.contains("ip address add"), "{fault}");
+        assert!(error.contains("--source"), "{error}");
+        assert!(error.contains("ip address add"), "{error}");
     }
 }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use url::Url;
 
-use crate::explain::Fault;
+use crate::explain::CliError;
 
 /// Names under which Chromium and its kin are installed.
 const NAMES: [&str; 6] = [
@@ -21,7 +21,7 @@ const NAMES: [&str; 6] = [
 ];
 
 /// A running browser.
-pub(super) struct Browser {
+pub(super) struct BrowserProcess {
     child: Child,
     _profile: TempDir,
 }
@@ -31,7 +31,7 @@ pub(super) struct Browser {
     clippy::disallowed_methods,
     reason = "the door is where the environment is read"
 )]
-pub(super) fn find(named: Option<PathBuf>) -> Result<PathBuf, Fault> {
+pub(super) fn find(named: Option<PathBuf>) -> Result<PathBuf, CliError> {
     if let Some(named) = named {
         return Ok(named);
     }
@@ -40,18 +40,18 @@ pub(super) fn find(named: Option<PathBuf>) -> Result<PathBuf, Fault> {
         .flat_map(|folder| NAMES.map(|name| folder.join(name)))
         .find(|program| program.is_file())
         .ok_or_else(|| {
-            Fault::usage("no Chromium is found on this machine")
+            CliError::usage("no Chromium is found on this machine")
                 .remedy("name one with --browser=PROGRAM, or use your own browser through --proxy 127.0.0.1:8899")
         })
 }
 
-impl Browser {
+impl BrowserProcess {
     pub(super) fn start(
         program: &Path,
         proxy: SocketAddr,
         fingerprint: &str,
         url: &Url,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, CliError> {
         let profile = tempfile::tempdir()?;
         let mut command = Command::new(program);
         command
@@ -85,7 +85,7 @@ impl Browser {
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| {
-                Fault::usage(format!("cannot start {}: {error}", program.display()))
+                CliError::usage(format!("cannot start {}: {error}", program.display()))
                     .remedy("name a Chromium with --browser=PROGRAM")
             })?;
         Ok(Self {

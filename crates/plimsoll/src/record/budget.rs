@@ -27,18 +27,18 @@ pub(super) enum BodyError {
 
 /// What may be held.
 #[derive(Clone)]
-pub(super) struct Budget(Arc<Semaphore>);
+pub(super) struct BodyBudget(Arc<Semaphore>);
 
 /// Bytes handed on at once: what a slow reader has not taken is still held, and counts.
 const FRAME_LEN_MAX: usize = 64 << 10;
 
 /// A whole body, and its share of the budget until it is handed on.
-pub(super) struct Held {
+pub(super) struct BufferedBody {
     pub(super) bytes: Bytes,
     _share: Option<OwnedSemaphorePermit>,
 }
 
-impl Body for Held {
+impl Body for BufferedBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -62,7 +62,7 @@ impl Body for Held {
     }
 }
 
-impl Budget {
+impl BodyBudget {
     pub(super) fn new() -> Self {
         Self(Arc::new(Semaphore::new(HELD_MIB_MAX)))
     }
@@ -71,7 +71,7 @@ impl Budget {
     pub(super) async fn collect(
         &self,
         mut body: impl Body<Data = Bytes, Error = hyper::Error> + Unpin,
-    ) -> Result<Held, BodyError> {
+    ) -> Result<BufferedBody, BodyError> {
         if body.size_hint().lower() > BODY_LEN_MAX as u64 {
             return Err(BodyError::TooLong);
         }
@@ -97,7 +97,7 @@ impl Budget {
             }
             bytes.extend_from_slice(&data);
         }
-        Ok(Held {
+        Ok(BufferedBody {
             bytes: bytes.into(),
             _share: share,
         })

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 /// Milliseconds since the recording began.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock(Instant);
+pub(super) struct RecordingClock(Instant);
 
-impl Clock {
+impl RecordingClock {
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the module that reads the clock"

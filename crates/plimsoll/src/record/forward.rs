@@ -11,28 +11,28 @@ use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use plimsoll_import::har::form_fields;
-use plimsoll_import::recording::{Exchange, Payload, kind_of, media_type_of};
+use plimsoll_import::recording::{Payload, RecordedExchange, kind_of, media_type_of};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use url::Url;
 
-use super::proxy::{Answer, Proxy, plain, whole};
+use super::proxy::{Proxy, ResponseBody, plain, whole};
 use super::reach::DialError;
 
 /// Time for the site to answer a request.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(2);
 /// Longest body that is kept, bytes.
-const KEPT_LEN_MAX: usize = 8 << 20;
+const RECORDED_LEN_MAX: usize = 8 << 20;
 
 /// Where a request goes.
-pub(super) struct Site {
+pub(super) struct ForwardTarget {
     /// Host and port.
     pub(super) authority: String,
     pub(super) is_tls: bool,
     /// Whether it is noted.
-    pub(super) is_kept: bool,
+    pub(super) is_recorded: bool,
 }
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -41,8 +41,8 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 pub(super) async fn forward(
     proxy: &Proxy,
     request: Request<Incoming>,
-    site: &Site,
-) -> Response<Answer> {
+    site: &ForwardTarget,
+) -> Response<ResponseBody> {
     match exchange(proxy, request, site).await {
         Ok(answer) => answer,
         Err(error) if error.downcast_ref::<DialError>().is_some_and(is_refused) => plain(
@@ -63,8 +63,8 @@ fn is_refused(error: &DialError) -> bool {
 async fn exchange(
     proxy: &Proxy,
     mut request: Request<Incoming>,
-    site: &Site,
-) -> Result<Response<Answer>, Error> {
+    site: &ForwardTarget,
+) -> Result<Response<ResponseBody>, Error> {
     let started_ms = proxy.log.now_ms();
     let path = request
         .uri()
@@ -84,7 +84,7 @@ async fn exchange(
     parts.headers.insert(header::HOST, host_of(&url)?);
     let held = proxy.budget.collect(body).await?;
     let sent = held.bytes.clone();
-    let mut exchange = asked(started_ms, url, &parts, &sent);
+    let mut exchange = begin_exchange(started_ms, url, &parts, &sent);
     let mut sender = connect(proxy, site).await?;
     let request = Request::from_parts(parts, Full::new(sent));
     let mut answer = timeout(ANSWER_TIMEOUT, sender.send_request(request))
@@ -102,7 +102,7 @@ async fn exchange(
     }
     drop_hop_headers(answer.headers_mut(), false);
     if exchange.media_type == "text/event-stream" {
-        exchange.kind = plimsoll_import::recording::Kind::Other;
+        exchange.kind = plimsoll_import::recording::ResourceKind::Other;
         note(proxy, site, exchange);
         return Ok(answer.map(http_body_util::BodyExt::boxed));
     }
@@ -115,8 +115,8 @@ async fn exchange(
 }
 
 /// What was asked, before it is answered.
-fn asked(started_ms: f64, url: Url, parts: &Parts, sent: &Bytes) -> Exchange {
-    Exchange {
+fn begin_exchange(started_ms: f64, url: Url, parts: &Parts, sent: &Bytes) -> RecordedExchange {
+    RecordedExchange {
         started_ms: Some(started_ms),
         lasted_ms: None,
         method: parts.method.to_string(),
@@ -128,13 +128,13 @@ fn asked(started_ms: f64, url: Url, parts: &Parts, sent: &Bytes) -> Exchange {
         media_type: String::new(),
         content: None,
         page: None,
-        kind: plimsoll_import::recording::Kind::Other,
+        kind: plimsoll_import::recording::ResourceKind::Other,
         from_cache: false,
     }
 }
 
 /// What was answered, but for its body.
-fn put_answer(exchange: &mut Exchange, answer: &Response<Incoming>) {
+fn put_answer(exchange: &mut RecordedExchange, answer: &Response<Incoming>) {
     exchange.status = answer.status().as_u16();
     exchange.answer_headers = pairs(answer.headers());
     let media_type = answer
@@ -161,14 +161,14 @@ fn host_of(url: &Url) -> Result<HeaderValue, Error> {
     Ok(HeaderValue::try_from(text)?)
 }
 
-fn note(proxy: &Proxy, site: &Site, exchange: Exchange) {
-    if site.is_kept {
+fn note(proxy: &Proxy, site: &ForwardTarget, exchange: RecordedExchange) {
+    if site.is_recorded {
         proxy.log.add(exchange);
     }
 }
 
 /// A new connection for each request: a person's visit needs no more.
-async fn connect(proxy: &Proxy, site: &Site) -> Result<SendRequest<Full<Bytes>>, Error> {
+async fn connect(proxy: &Proxy, site: &ForwardTarget) -> Result<SendRequest<Full<Bytes>>, Error> {
     let stream = proxy.reach.dial(&site.authority).await?;
     if !site.is_tls {
         return handshake(stream).await;
@@ -233,7 +233,7 @@ fn pairs(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 fn payload(headers: &HeaderMap, sent: &Bytes) -> Option<Payload> {
-    if sent.is_empty() || sent.len() > KEPT_LEN_MAX {
+    if sent.is_empty() || sent.len() > RECORDED_LEN_MAX {
         return None;
     }
     let media_type = headers
@@ -250,7 +250,7 @@ fn payload(headers: &HeaderMap, sent: &Bytes) -> Option<Payload> {
 
 fn text(media_type: &str, received: &Bytes) -> Option<String> {
     let (group, _) = media_type.split_once('/').unwrap_or((media_type, ""));
-    if received.len() > KEPT_LEN_MAX || matches!(group, "image" | "font" | "video" | "audio") {
+    if received.len() > RECORDED_LEN_MAX || matches!(group, "image" | "font" | "video" | "audio") {
         return None;
     }
     String::from_utf8(received.to_vec()).ok()

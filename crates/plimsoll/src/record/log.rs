@@ -3,28 +3,28 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use plimsoll_import::recording::{Exchange, Recording};
+use plimsoll_import::recording::{RecordedExchange, Recording};
 
-use super::clock::Clock;
+use super::clock::RecordingClock;
 
 /// Most requests that are kept of a visit.
 const EXCHANGES_MAX: usize = 20_000;
 /// Most bytes of bodies that are kept of a visit.
 const BODIES_LEN_MAX: usize = 512 << 20;
 /// Most refused hosts that are named.
-const REFUSED_TOLD_MAX: usize = 50;
+const REFUSED_NAMED_MAX: usize = 50;
 /// Most foreign hosts that are counted.
 const HOSTS_MAX: usize = 5_000;
 
 /// Requests and answers, and when they were.
 #[derive(Debug)]
-pub(super) struct Log {
-    clock: Clock,
-    seen: Mutex<Seen>,
+pub(super) struct ExchangeLog {
+    clock: RecordingClock,
+    state: Mutex<LogState>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct LogState {
     recording: Recording,
     bodies_len: usize,
     beyond: usize,
@@ -32,11 +32,11 @@ struct Seen {
     refused: BTreeSet<String>,
 }
 
-impl Log {
+impl ExchangeLog {
     pub(super) fn new() -> Self {
         Self {
-            clock: Clock::start(),
-            seen: Mutex::default(),
+            clock: RecordingClock::start(),
+            state: Mutex::default(),
         }
     }
 
@@ -45,44 +45,44 @@ impl Log {
         self.clock.ms()
     }
 
-    pub(super) fn add(&self, mut exchange: Exchange) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.recording.exchanges.len() >= EXCHANGES_MAX {
-            seen.beyond += 1;
+    pub(super) fn add(&self, mut exchange: RecordedExchange) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.recording.exchanges.len() >= EXCHANGES_MAX {
+            state.beyond += 1;
             return;
         }
-        seen.bodies_len += exchange.content.as_ref().map_or(0, String::len);
-        if seen.bodies_len > BODIES_LEN_MAX {
+        state.bodies_len += exchange.content.as_ref().map_or(0, String::len);
+        if state.bodies_len > BODIES_LEN_MAX {
             exchange.content = None;
         }
-        seen.recording.exchanges.push(exchange);
+        state.recording.exchanges.push(exchange);
     }
 
     /// Counts a connection or request that was not looked into.
     pub(super) fn pass(&self, host: &str) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.recording.unseen_hosts.len() < HOSTS_MAX {
-            seen.recording.unseen_hosts.push(host.to_owned());
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.recording.unrecorded_hosts.len() < HOSTS_MAX {
+            state.recording.unrecorded_hosts.push(host.to_owned());
         }
     }
 
     /// Counts what was refused; whether its host is one that was not refused before.
     pub(super) fn refuse(&self, host: &str) -> bool {
         self.pass(host);
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.refused.len() < REFUSED_TOLD_MAX && seen.refused.insert(host.to_owned())
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.refused.len() < REFUSED_NAMED_MAX && state.refused.insert(host.to_owned())
     }
 
     /// The recording, in the order in which requests began.
     pub(super) fn recording(&self) -> Recording {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut recording = std::mem::take(&mut seen.recording);
-        if seen.beyond > 0 {
-            let fault = format!(
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recording = std::mem::take(&mut state.recording);
+        if state.beyond > 0 {
+            let problem = format!(
                 "{} requests beyond the first {EXCHANGES_MAX} left out",
-                seen.beyond
+                state.beyond
             );
-            recording.faults.push(fault);
+            recording.problems.push(problem);
         }
         recording.recorder = format!("plimsoll {}", env!("CARGO_PKG_VERSION"));
         recording.exchanges.sort_by(|a, b| {

@@ -22,13 +22,13 @@ use tokio::time::timeout;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 use url::Url;
 
-use super::budget::Budget;
+use super::budget::BodyBudget;
 use super::certificate::Authority;
-use super::forward::{self, Site};
-use super::log::Log;
-use super::reach::{Reach, Refusal};
-use crate::explain::Fault;
-use crate::screen::tell;
+use super::forward::{self, ForwardTarget};
+use super::log::ExchangeLog;
+use super::reach::{DialRefusal, RestrictedDialer};
+use crate::explain::CliError;
+use crate::screen::eprint;
 
 /// Connections at once, tunnels included: a browser opens six for each host.
 const CONNECTIONS_MAX: usize = 256;
@@ -40,7 +40,7 @@ const HEAD_LEN_MAX: usize = 64 << 10;
 const SHOWN_MAX: usize = 100;
 
 /// Body of an answer to the browser.
-pub(super) type Answer = BoxBody<Bytes, hyper::Error>;
+pub(super) type ResponseBody = BoxBody<Bytes, hyper::Error>;
 
 /// What all connections share.
 #[derive(Clone)]
@@ -52,9 +52,9 @@ pub(super) struct Proxy {
     hosts: Arc<[String]>,
     acceptor: TlsAcceptor,
     pub(super) connector: TlsConnector,
-    pub(super) log: Arc<Log>,
-    pub(super) reach: Arc<Reach>,
-    pub(super) budget: Budget,
+    pub(super) log: Arc<ExchangeLog>,
+    pub(super) reach: Arc<RestrictedDialer>,
+    pub(super) budget: BodyBudget,
     /// Places for what both sides say after an upgrade.
     pub(super) upgrades: Arc<Semaphore>,
 }
@@ -65,9 +65,9 @@ impl Proxy {
         authority: &Authority,
         ca_file: Option<&Path>,
         hosts: &[String],
-        reach: Reach,
-        log: Arc<Log>,
-    ) -> Result<Self, Fault> {
+        reach: RestrictedDialer,
+        log: Arc<ExchangeLog>,
+    ) -> Result<Self, CliError> {
         let config: Arc<ServerConfig> = authority.config();
         Ok(Self {
             authority: host_and_port(url).into(),
@@ -77,7 +77,7 @@ impl Proxy {
             connector: TlsConnector::from(Arc::new(client_config(ca_file)?)),
             log,
             reach: Arc::new(reach),
-            budget: Budget::new(),
+            budget: BodyBudget::new(),
             upgrades: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
         })
     }
@@ -109,7 +109,7 @@ impl Proxy {
         self,
         mut request: Request<Incoming>,
         place: Arc<OwnedSemaphorePermit>,
-    ) -> Response<Answer> {
+    ) -> Response<ResponseBody> {
         if request.method() == Method::CONNECT {
             let Some(authority) = request
                 .uri()
@@ -144,21 +144,21 @@ impl Proxy {
         if !is_kept {
             self.log.pass(url.host_str().unwrap_or_default());
         }
-        let site = Site {
+        let site = ForwardTarget {
             authority,
             is_tls: false,
-            is_kept,
+            is_recorded: is_kept,
         };
         forward::forward(&self, request, &site).await
     }
 
     /// Says why a host is not asked: to whoever asked, and, once for each host, to the user.
-    fn refused(&self, authority: &str, refusal: Refusal) -> Response<Answer> {
+    fn refused(&self, authority: &str, refusal: DialRefusal) -> Response<ResponseBody> {
         let host = authority
             .rsplit_once(':')
             .map_or(authority, |(host, _)| host);
         if self.log.refuse(host) {
-            tell(&format!(
+            eprint(&format!(
                 "note: {} was not asked: {refusal}",
                 shown(authority)
             ));
@@ -196,10 +196,10 @@ impl Proxy {
         };
         let service = service_fn(move |request| {
             let proxy = self.clone();
-            let site = Site {
+            let site = ForwardTarget {
                 authority: proxy.authority.to_string(),
                 is_tls: true,
-                is_kept: true,
+                is_recorded: true,
             };
             async move { Ok::<_, Infallible>(forward::forward(&proxy, request, &site).await) }
         });
@@ -211,11 +211,11 @@ async fn serve_http<S, F>(stream: impl AsyncRead + AsyncWrite + Send + Unpin + '
 where
     S: hyper::service::Service<
             Request<Incoming>,
-            Response = Response<Answer>,
+            Response = Response<ResponseBody>,
             Error = Infallible,
             Future = F,
         > + Send,
-    F: Future<Output = Result<Response<Answer>, Infallible>> + Send,
+    F: Future<Output = Result<Response<ResponseBody>, Infallible>> + Send,
 {
     // A connection that breaks is the browser's affair.
     let _ = hyper::server::conn::http1::Builder::new()
@@ -229,13 +229,13 @@ where
 }
 
 /// An answer of the proxy itself.
-pub(super) fn plain(status: StatusCode, text: &str) -> Response<Answer> {
+pub(super) fn plain(status: StatusCode, text: &str) -> Response<ResponseBody> {
     let mut answer = Response::new(whole(Bytes::copy_from_slice(text.as_bytes())));
     *answer.status_mut() = status;
     answer
 }
 
-pub(super) fn whole(bytes: Bytes) -> Answer {
+pub(super) fn whole(bytes: Bytes) -> ResponseBody {
     Full::new(bytes).map_err(|never| match never {}).boxed()
 }
 
@@ -253,22 +253,22 @@ pub(super) fn host_and_port(url: &Url) -> String {
     )
 }
 
-fn client_config(ca_file: Option<&Path>) -> Result<ClientConfig, Fault> {
+fn client_config(ca_file: Option<&Path>) -> Result<ClientConfig, CliError> {
     let mut roots = RootCertStore::empty();
     if let Some(path) = ca_file {
-        let fault = |error: String| {
-            Fault::usage(format!(
+        let ca_error = |error: String| {
+            CliError::usage(format!(
                 "cannot read certificates of {}: {error}",
                 path.display()
             ))
         };
         for certificate in
-            CertificateDer::pem_file_iter(path).map_err(|error| fault(error.to_string()))?
+            CertificateDer::pem_file_iter(path).map_err(|error| ca_error(error.to_string()))?
         {
-            let certificate = certificate.map_err(|error| fault(error.to_string()))?;
+            let certificate = certificate.map_err(|error| ca_error(error.to_string()))?;
             roots
                 .add(certificate)
-                .map_err(|error| fault(error.to_string()))?;
+                .map_err(|error| ca_error(error.to_string()))?;
         }
     } else {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -276,7 +276,7 @@ fn client_config(ca_file: Option<&Path>) -> Result<ClientConfig, Fault> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| Fault::usage(error.to_string()))?
+        .map_err(|error| CliError::usage(error.to_string()))?
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];

@@ -26,7 +26,7 @@ const EVERY: &str = "*";
 
 /// Why a host is not asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
+pub(super) enum DialRefusal {
     #[error("it is not named; valid: the site, and hosts given with --host or --pass")]
     NotNamed,
     #[error("it is named for other ports; name it with this one, as in --pass HOST:PORT")]
@@ -43,7 +43,7 @@ pub(super) enum Refusal {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DialError {
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] DialRefusal),
     #[error("{0}")]
     Failed(#[from] io::Error),
     #[error("it did not answer within {} s", CONNECT_TIMEOUT.as_secs())]
@@ -52,13 +52,13 @@ pub(super) enum DialError {
 
 /// How a host is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Named {
+enum HostMatch {
     ByName,
     /// By `*` only.
     AsAny,
 }
 
-pub(super) struct Reach {
+pub(super) struct RestrictedDialer {
     /// Host and port of the site.
     site: String,
     /// `HOST` or `HOST:PORT`.
@@ -67,7 +67,7 @@ pub(super) struct Reach {
     known: Mutex<HashMap<String, Vec<SocketAddr>>>,
 }
 
-impl Reach {
+impl RestrictedDialer {
     pub(super) fn new<'a>(
         site: &str,
         hosts: impl IntoIterator<Item = &'a String>,
@@ -83,30 +83,30 @@ impl Reach {
     }
 
     /// Whether a host and port may be asked.
-    pub(super) fn allows(&self, authority: &str) -> Result<(), Refusal> {
+    pub(super) fn allows(&self, authority: &str) -> Result<(), DialRefusal> {
         self.named(authority).map(|_| ())
     }
 
-    fn named(&self, authority: &str) -> Result<Named, Refusal> {
+    fn named(&self, authority: &str) -> Result<HostMatch, DialRefusal> {
         let authority = authority.to_ascii_lowercase();
         if authority == self.site || self.hosts.contains(&authority) {
-            return Ok(Named::ByName);
+            return Ok(HostMatch::ByName);
         }
-        let (host, port) = split(&authority).ok_or(Refusal::NotNamed)?;
+        let (host, port) = split(&authority).ok_or(DialRefusal::NotNamed)?;
         let is_named = self.hosts.iter().any(|named| named == host);
         let is_site = split(&self.site).is_some_and(|(site, _)| site == host);
         let of_site = split(&self.site).map(|(_, port)| port);
         let is_of_web = WEB_PORTS.contains(&port) || of_site == Some(port);
         if is_named && is_of_web {
-            return Ok(Named::ByName);
+            return Ok(HostMatch::ByName);
         }
         if self.hosts.iter().any(|named| named == EVERY) && is_of_web {
-            return Ok(Named::AsAny);
+            return Ok(HostMatch::AsAny);
         }
         Err(if is_named || is_site {
-            Refusal::OtherPort
+            DialRefusal::OtherPort
         } else {
-            Refusal::NotNamed
+            DialRefusal::NotNamed
         })
     }
 
@@ -114,23 +114,25 @@ impl Reach {
     pub(super) async fn dial(&self, authority: &str) -> Result<TcpStream, DialError> {
         let named = self.named(authority)?;
         let addresses = self.addresses(authority).await?;
-        let mut fault = DialError::Failed(io::ErrorKind::NotFound.into());
+        let mut last_error = DialError::Failed(io::ErrorKind::NotFound.into());
         for address in addresses {
-            if named == Named::AsAny && !is_public(address.ip()) {
-                fault = Refusal::Inside.into();
+            if named == HostMatch::AsAny && !is_public(address.ip()) {
+                last_error = DialRefusal::Inside.into();
                 continue;
             }
             if self.is_own(address) {
-                return Err(Refusal::Itself.into());
+                return Err(DialRefusal::Itself.into());
             }
             match timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
-                Ok(Ok(stream)) if self.is_reached(&stream) => return Err(Refusal::Itself.into()),
+                Ok(Ok(stream)) if self.is_reached(&stream) => {
+                    return Err(DialRefusal::Itself.into());
+                }
                 Ok(Ok(stream)) => return Ok(stream),
-                Ok(Err(error)) => fault = error.into(),
-                Err(_) => fault = DialError::Late,
+                Ok(Err(error)) => last_error = error.into(),
+                Err(_) => last_error = DialError::Late,
             }
         }
-        Err(fault)
+        Err(last_error)
     }
 
     /// The addresses that a name had when it was first asked for.
@@ -146,7 +148,7 @@ impl Reach {
             // Another request may have been first.
             return Ok(known.entry(authority.to_owned()).or_insert(found).clone());
         }
-        Err(Refusal::NotNamed.into())
+        Err(DialRefusal::NotNamed.into())
     }
 
     fn is_own(&self, address: SocketAddr) -> bool {
@@ -182,7 +184,7 @@ mod tests {
     fn hosts_are_named_or_refused() {
         let own = SocketAddr::from(([127, 0, 0, 1], 8899));
         let hosts = ["cdn.example".to_owned(), "Api.Example:8443".to_owned()];
-        let reach = Reach::new("shop.example:8080", &hosts, own);
+        let reach = RestrictedDialer::new("shop.example:8080", &hosts, own);
         for authority in [
             "shop.example:8080",
             "SHOP.example:8080",
@@ -194,20 +196,20 @@ mod tests {
             assert_eq!(reach.allows(authority), Ok(()), "{authority}");
         }
         for (authority, refusal) in [
-            ("shop.example:22", Refusal::OtherPort),
-            ("cdn.example:25", Refusal::OtherPort),
-            ("api.example:443", Refusal::NotNamed),
-            ("evil.example:443", Refusal::NotNamed),
-            ("shop.example.evil.example:8080", Refusal::NotNamed),
-            ("127.0.0.1:8080", Refusal::NotNamed),
-            ("shop.example", Refusal::NotNamed),
-            ("", Refusal::NotNamed),
+            ("shop.example:22", DialRefusal::OtherPort),
+            ("cdn.example:25", DialRefusal::OtherPort),
+            ("api.example:443", DialRefusal::NotNamed),
+            ("evil.example:443", DialRefusal::NotNamed),
+            ("shop.example.evil.example:8080", DialRefusal::NotNamed),
+            ("127.0.0.1:8080", DialRefusal::NotNamed),
+            ("shop.example", DialRefusal::NotNamed),
+            ("", DialRefusal::NotNamed),
         ] {
             assert_eq!(reach.allows(authority), Err(refusal), "{authority}");
         }
-        let every = Reach::new("shop.example:8080", &["*".to_owned()], own);
+        let every = RestrictedDialer::new("shop.example:8080", &["*".to_owned()], own);
         assert_eq!(every.allows("evil.example:443"), Ok(()));
-        assert_eq!(every.allows("evil.example:25"), Err(Refusal::NotNamed));
+        assert_eq!(every.allows("evil.example:25"), Err(DialRefusal::NotNamed));
     }
 
     #[test]
@@ -228,7 +230,7 @@ mod tests {
             itself.clone(),
             format!("0.0.0.0:{}", own.port()),
         ];
-        let reach = Reach::new(&authority, &hosts, own);
+        let reach = RestrictedDialer::new(&authority, &hosts, own);
         runtime.block_on(async {
             let kept = vec![site.local_addr().unwrap()];
             reach
@@ -241,7 +243,7 @@ mod tests {
             for itself in &hosts[1..] {
                 let refused = reach.dial(itself).await.unwrap_err();
                 assert!(
-                    matches!(refused, DialError::Refused(Refusal::Itself)),
+                    matches!(refused, DialError::Refused(DialRefusal::Itself)),
                     "{refused}"
                 );
             }
@@ -250,7 +252,7 @@ mod tests {
             reach.known.lock().unwrap().insert(rebound.clone(), kept);
             let refused = reach.dial(&rebound).await.unwrap_err();
             assert!(
-                matches!(refused, DialError::Refused(Refusal::Inside)),
+                matches!(refused, DialError::Refused(DialRefusal::Inside)),
                 "{refused}"
             );
         });

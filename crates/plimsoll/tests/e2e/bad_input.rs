@@ -2,19 +2,19 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use plimsoll_testkit::origin::fault::{self, Fault};
+use plimsoll_testkit::origin::fault::{self, OriginFault};
 use plimsoll_testkit::port;
 
-use crate::support::{Place, count};
+use crate::support::{Sandbox, count};
 
 /// Runs and checks exit code and words of the message.
 fn check(arguments: &[&str], code: i32, words: &[&str]) {
-    let said = Place::new().run(arguments);
-    assert_eq!(said.code, code, "{arguments:?}: {said:?}");
+    let output = Sandbox::new().run(arguments);
+    assert_eq!(output.code, code, "{arguments:?}: {output:?}");
     for word in words {
         assert!(
-            said.stderr.contains(word) || said.stdout.contains(word),
-            "no `{word}` in {said:?}"
+            output.stderr.contains(word) || output.stdout.contains(word),
+            "no `{word}` in {output:?}"
         );
     }
 }
@@ -63,13 +63,13 @@ fn what_was_typed_is_named() {
 
 #[test]
 fn faulty_lines_of_a_url_file_are_named() {
-    let place = Place::new();
+    let place = Sandbox::new();
     std::fs::write(place.path().join("urls"), "/ok\nhttp://elsewhere/x\n/a b\n").unwrap();
-    let said = place.run(&["run", "http://127.0.0.1:1/", "--urls", "urls"]);
-    assert_eq!(said.code, 2, "{said:?}");
+    let output = place.run(&["run", "http://127.0.0.1:1/", "--urls", "urls"]);
+    assert_eq!(output.code, 2, "{output:?}");
     assert!(
-        said.stderr.contains("line 2") && said.stderr.contains("line 3"),
-        "{said:?}"
+        output.stderr.contains("line 2") && output.stderr.contains("line 3"),
+        "{output:?}"
     );
 }
 
@@ -99,8 +99,8 @@ fn public_addresses_need_a_yes() {
 
 #[test]
 fn a_certificate_that_does_not_fit() {
-    let origin = fault::start(Fault::Tls(vec!["localhost".to_owned()])).unwrap();
-    let place = Place::new();
+    let origin = fault::start(OriginFault::Tls(vec!["localhost".to_owned()])).unwrap();
+    let place = Sandbox::new();
     let refused = place.run(&[
         "run",
         &origin.url(),
@@ -153,8 +153,8 @@ fn a_certificate_that_does_not_fit() {
 
 #[test]
 fn a_redirect_loop_ends() {
-    let origin = fault::start(Fault::RedirectLoop).unwrap();
-    let said = Place::new().run(&[
+    let origin = fault::start(OriginFault::RedirectLoop).unwrap();
+    let output = Sandbox::new().run(&[
         "run",
         &origin.url(),
         "--rate",
@@ -164,18 +164,18 @@ fn a_redirect_loop_ends() {
         "-L",
         "--json",
     ]);
-    let json = said.json();
+    let json = output.json();
     assert_eq!(
         count(&json, "outcomes.wrong_status"),
         count(&json, "requests"),
-        "{said:?}"
+        "{output:?}"
     );
 }
 
 #[test]
 fn a_target_that_closes_at_once() {
-    let origin = fault::start(Fault::ClosesAtOnce).unwrap();
-    let json = Place::new()
+    let origin = fault::start(OriginFault::ClosesAtOnce).unwrap();
+    let json = Sandbox::new()
         .run(&[
             "run",
             &origin.url(),
@@ -195,16 +195,16 @@ fn a_target_that_closes_at_once() {
 
 #[test]
 fn folders_that_cannot_be_written() {
-    let place = Place::new();
+    let place = Sandbox::new();
     std::fs::write(place.path().join("plimsoll"), "a file").unwrap();
-    let said = place.run(&["run", "http://127.0.0.1:1/", "--for", "1s"]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.stderr.contains("--out"), "{said:?}");
+    let output = place.run(&["run", "http://127.0.0.1:1/", "--for", "1s"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("--out"), "{output:?}");
     let folder = place.path().join("locked");
     std::fs::create_dir(&folder).unwrap();
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o500)).unwrap();
     if std::fs::write(folder.join("probe"), "").is_err() {
-        let said = place.run(&[
+        let output = place.run(&[
             "run",
             "http://127.0.0.1:1/",
             "--for",
@@ -212,14 +212,14 @@ fn folders_that_cannot_be_written() {
             "--out",
             "locked",
         ]);
-        assert_eq!(said.code, 2, "{said:?}");
+        assert_eq!(output.code, 2, "{output:?}");
     } else {
         println!(
             "the user may write anywhere (root); the read-only file system stands for the folder"
         );
     }
     // /proc takes no files from anybody, root included.
-    let said = place.run(&[
+    let output = place.run(&[
         "run",
         "http://127.0.0.1:1/",
         "--for",
@@ -227,16 +227,16 @@ fn folders_that_cannot_be_written() {
         "--out",
         "/proc/plimsoll",
     ]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.stderr.contains("--out"), "{said:?}");
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("--out"), "{output:?}");
 }
 
 #[test]
 fn files_that_are_no_runs() {
-    let place = Place::new();
+    let place = Sandbox::new();
     std::fs::write(place.path().join("x.run"), "hello").unwrap();
-    let said = place.run(&["report", "x.run"]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.stderr.contains("not a run log"), "{said:?}");
+    let output = place.run(&["report", "x.run"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("not a run log"), "{output:?}");
     assert_eq!(place.run(&["report", "missing.run"]).code, 2);
 }

@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::support::{Place, alone};
+use crate::support::{Sandbox, alone};
 
 /// Address space of each command, KiB: a program that takes more is ended by its allocator.
 const MEMORY_KIB: u64 = 1 << 20;
 
 /// Runs in bounded memory; exit code and what it says.
-fn run(place: &Place, arguments: &[&str]) -> (i32, String) {
+fn run(place: &Sandbox, arguments: &[&str]) -> (i32, String) {
     let mut command = Command::new("sh");
     command
         .args(["-c", &format!("ulimit -v {MEMORY_KIB}; exec \"$@\""), "sh"])
@@ -24,22 +24,22 @@ fn run(place: &Place, arguments: &[&str]) -> (i32, String) {
         .stdin(Stdio::null())
         .stdout(Stdio::null());
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.code().unwrap_or(-1), said)
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code().unwrap_or(-1), stderr)
 }
 
 /// What is written into a file is refused with exit code 2 and these words.
 fn refused(name: &str, content: &[u8], command: &[&str], words: &str) {
-    let place = Place::new();
+    let place = Sandbox::new();
     std::fs::write(place.path().join(name), content).unwrap();
-    let (code, said) = run(&place, &[command, &[name]].concat());
-    let start: String = said.chars().take(600).collect();
+    let (code, output) = run(&place, &[command, &[name]].concat());
+    let start: String = output.chars().take(600).collect();
     assert_eq!(code, 2, "{command:?} of {name}: {start}");
-    assert!(said.contains(words), "`{words}` is not in: {start}");
+    assert!(output.contains(words), "`{words}` is not in: {start}");
     assert!(
-        said.len() < 64 << 10,
+        output.len() < 64 << 10,
         "{} bytes are said: {start}",
-        said.len()
+        output.len()
     );
     let left: Vec<_> = std::fs::read_dir(place.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "nothing is made: {left:?}");
@@ -136,7 +136,7 @@ fn what_is_read_within_a_plan_has_an_end() {
 
 #[test]
 fn a_device_or_a_pipe_as_a_file_ends_at_once() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let made = Command::new("mkfifo")
         .arg(place.path().join("pipe.yaml"))
         .status();
@@ -152,16 +152,16 @@ fn a_device_or_a_pipe_as_a_file_ends_at_once() {
         &["run", "http://127.0.0.1:1/", "--data", "@/dev/zero"],
         &["watch", "--watch", "/dev/zero"],
     ] {
-        let (code, said) = run(&place, arguments);
+        let (code, output) = run(&place, arguments);
         assert!(
-            code == 2 && said.contains("it is a device"),
-            "{arguments:?}: {code} {said}"
+            code == 2 && output.contains("it is a device"),
+            "{arguments:?}: {code} {output}"
         );
     }
-    let (code, said) = run(&place, &["check", "pipe.yaml"]);
+    let (code, output) = run(&place, &["check", "pipe.yaml"]);
     assert!(
-        code == 2 && said.contains("nothing came through this pipe for 5 s"),
-        "{code} {said}"
+        code == 2 && output.contains("nothing came through this pipe for 5 s"),
+        "{code} {output}"
     );
 }
 
@@ -198,10 +198,10 @@ fn recordings_and_logs_are_never_more_than_they_look() {
     );
 }
 
-fn packed(parts: &[&[u8]]) -> Vec<u8> {
+fn packed(chunks: &[&[u8]]) -> Vec<u8> {
     let mut file = GzEncoder::new(Vec::new(), Compression::best());
-    for part in parts {
-        file.write_all(part).unwrap();
+    for chunk in chunks {
+        file.write_all(chunk).unwrap();
     }
     file.finish().unwrap()
 }
@@ -249,14 +249,14 @@ fn a_run_file_is_never_more_than_it_looks() {
 #[test]
 fn a_run_file_of_endless_events_is_cut_off() {
     let _alone = alone();
-    let place = Place::new();
+    let place = Sandbox::new();
     let origin = plimsoll_testkit::port::unused();
     let url = format!("http://{origin}/");
-    let said = place.run(&["run", &url, "--rate", "5/s", "--for", "1s"]);
+    let output = place.run(&["run", &url, "--rate", "5/s", "--for", "1s"]);
     let file = place
         .run_files()
         .pop()
-        .unwrap_or_else(|| panic!("{said:?}"));
+        .unwrap_or_else(|| panic!("{output:?}"));
     let mut bytes = std::fs::read(&file).unwrap();
     let note = format!(
         "{{\"event\":\"note_made\",\"data\":{{\"second\":1,\"text\":\"{}\"}}}}\n",
@@ -267,7 +267,7 @@ fn a_run_file_of_endless_events_is_cut_off() {
     assert!(notes.len() < 2 << 20, "{} bytes hold 400 MB", notes.len());
     bytes.extend(notes);
     std::fs::write(&file, &bytes).unwrap();
-    let (code, said) = run(&place, &["report", &file.display().to_string()]);
-    assert!((0..=6).contains(&code), "{code} {said}");
-    assert!(said.contains("made to fill the memory"), "{said}");
+    let (code, output) = run(&place, &["report", &file.display().to_string()]);
+    assert!((0..=6).contains(&code), "{code} {output}");
+    assert!(output.contains("made to fill the memory"), "{output}");
 }

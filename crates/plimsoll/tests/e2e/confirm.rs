@@ -5,13 +5,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use plimsoll_testkit::program::Redis;
 use serde_json::json;
 
-use crate::support::Place;
+use crate::support::Sandbox;
 
 #[test]
 fn what_may_be_changed_is_checked_before_anything_starts() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let load = ["limit", "http://127.0.0.1:1/", "--quick"];
-    for (more, says) in [
+    for (more, expected) in [
         (&["--confirm-with", "true", "--confirm"][..], "--undo-with"),
         (
             &["--confirm-with", "true", "--undo-with", "true"],
@@ -23,9 +23,12 @@ fn what_may_be_changed_is_checked_before_anything_starts() {
             "a quote is opened and not closed",
         ),
     ] {
-        let said = place.run(&[&load[..], more].concat());
-        assert_eq!(said.code, 2, "{said:?}");
-        assert!(said.stderr.contains(says), "`{says}` is not in {said:?}");
+        let output = place.run(&[&load[..], more].concat());
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(
+            output.stderr.contains(expected),
+            "`{expected}` is not in {output:?}"
+        );
     }
     assert!(place.run_files().is_empty());
 }
@@ -33,49 +36,49 @@ fn what_may_be_changed_is_checked_before_anything_starts() {
 #[test]
 fn what_a_killed_run_left_changed_is_put_back() {
     let redis = Redis::start("maxclients 400");
-    let place = Place::new();
+    let place = Sandbox::new();
     let folder = place.path().join("plimsoll");
     std::fs::create_dir(&folder).unwrap();
     let left = folder.join("earlier.undo");
     let leave = |setting: &str| {
         let at = json!({ "host": redis.address.ip().to_string(), "port": redis.address.port() });
-        let lever =
+        let tunable =
             json!({ "kind": "redis", "place": { "tcp": at }, "setting": setting, "of": "" });
-        let change = json!({ "kind": "setting", "lever": lever, "from": "100", "to": "400" });
+        let change = json!({ "kind": "setting", "lever": tunable, "from": "100", "to": "400" });
         let text = json!({ "format": 1, "change": change }).to_string();
         std::fs::write(&left, text).unwrap();
         std::fs::set_permissions(&left, std::fs::Permissions::from_mode(0o600)).unwrap();
     };
     let load = ["run", "http://127.0.0.1:1/", "--rate", "1/s", "--for", "1s"];
     leave("maxclients");
-    let said = place.run(&load);
-    assert!(said.stderr.contains("that is put back now"), "{said:?}");
+    let output = place.run(&load);
+    assert!(output.stderr.contains("that is put back now"), "{output:?}");
     assert!(!left.exists());
     // A file that wants more than was ever changed is told, and nothing is measured.
     leave("dir");
     let runs = place.run_files().len();
-    let said = place.run(&load);
-    assert_eq!(said.code, 2, "{said:?}");
+    let output = place.run(&load);
+    assert_eq!(output.code, 2, "{output:?}");
     assert!(
-        said.stderr.contains("`dir` of Redis is not changed")
-            && said.stderr.contains("then delete"),
-        "{said:?}"
+        output.stderr.contains("`dir` of Redis is not changed")
+            && output.stderr.contains("then delete"),
+        "{output:?}"
     );
     assert_eq!(place.run_files().len(), runs);
 }
 
 /// A folder with a journal that somebody else may have written.
-struct Left {
-    place: Place,
+struct LeftoverJournal {
+    place: Sandbox,
     folder: std::path::PathBuf,
     journal: std::path::PathBuf,
     /// What a command of a journal would make.
     started: std::path::PathBuf,
 }
 
-impl Left {
+impl LeftoverJournal {
     fn new() -> Self {
-        let place = Place::new();
+        let place = Sandbox::new();
         let folder = place.path().join("plimsoll");
         std::fs::create_dir(&folder).unwrap();
         Self {
@@ -94,18 +97,18 @@ impl Left {
     }
 
     /// A run says so, measures nothing, starts nothing, and leaves the file for a person to look at.
-    fn refused(&self, says: &str) {
-        let said = self
-            .place
-            .run(&["run", "http://127.0.0.1:1/", "--rate", "1/s", "--for", "1s"]);
-        assert_eq!(said.code, 2, "{said:?}");
+    fn refused(&self, expected: &str) {
+        let output =
+            self.place
+                .run(&["run", "http://127.0.0.1:1/", "--rate", "1/s", "--for", "1s"]);
+        assert_eq!(output.code, 2, "{output:?}");
         assert!(
-            said.stderr.contains(says) && said.stderr.contains("earlier.undo"),
-            "`{says}` is not in {said:?}"
+            output.stderr.contains(expected) && output.stderr.contains("earlier.undo"),
+            "`{expected}` is not in {output:?}"
         );
         assert!(
             self.place.run_files().is_empty() && !self.started.exists(),
-            "{said:?}"
+            "{output:?}"
         );
         assert!(
             std::fs::symlink_metadata(&self.journal).is_ok(),
@@ -122,11 +125,11 @@ fn mode(path: &std::path::Path, mode: u32) {
 #[test]
 fn journals_of_somebody_else_are_told_and_nothing_is_changed() {
     let redis = Redis::start("maxclients 400");
-    let left = Left::new();
+    let left = LeftoverJournal::new();
     let at = json!({ "host": redis.address.ip().to_string(), "port": redis.address.port() });
-    let lever =
+    let tunable =
         json!({ "kind": "redis", "place": { "tcp": at }, "setting": "maxclients", "of": "" });
-    let setting = json!({ "kind": "setting", "lever": lever, "from": "100", "to": "400" });
+    let setting = json!({ "kind": "setting", "lever": tunable, "from": "100", "to": "400" });
     left.put(&setting);
     mode(&left.journal, 0o666);
     left.refused("others may write it");
@@ -164,7 +167,7 @@ fn journals_of_somebody_else_are_told_and_nothing_is_changed() {
 /// A journal that is ours names what no version of this program ever changed.
 #[test]
 fn a_journal_starts_no_command_and_changes_no_other_setting() {
-    let left = Left::new();
+    let left = LeftoverJournal::new();
     let touch = ["touch", &left.started.display().to_string()];
     left.put(&json!({ "kind": "commands", "relax": ["true"], "undo": touch }));
     left.refused("a command is not started because a file names it");
@@ -174,10 +177,10 @@ fn a_journal_starts_no_command_and_changes_no_other_setting() {
 
 #[test]
 fn no_journal_is_kept_where_everybody_may_write() {
-    let left = Left::new();
+    let left = LeftoverJournal::new();
     mode(&left.folder, 0o777);
     let change = plimsoll_lab::intervention::Change::Commands {
-        relax: vec!["true".to_owned()],
+        apply: vec!["true".to_owned()],
         undo: vec!["true".to_owned()],
     };
     let refused = plimsoll_lab::intervention::journal::Journal::write(&left.journal, &change);

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use plimsoll_testkit::origin::fault::{self, Fault};
+use plimsoll_testkit::origin::fault::{self, OriginFault};
 
-use crate::support::{Place, count};
+use crate::support::{Sandbox, count};
 
 /// A file system of its own, so small that a run log does not fit.
 struct SmallDisk(PathBuf);
@@ -31,10 +31,10 @@ impl Drop for SmallDisk {
 
 #[test]
 fn a_full_disk_costs_nothing_measured() {
-    let origin = fault::start(Fault::None).unwrap();
-    let place = Place::new();
+    let origin = fault::start(OriginFault::None).unwrap();
+    let place = Sandbox::new();
     let disk = SmallDisk::mount(&place.path().join("small"), "12k");
-    let said = place.run(&[
+    let output = place.run(&[
         "run",
         &origin.url(),
         "--connections",
@@ -45,25 +45,25 @@ fn a_full_disk_costs_nothing_measured() {
         "small",
         "--json",
     ]);
-    assert_eq!(said.code, 2, "{said:?}");
+    assert_eq!(output.code, 2, "{output:?}");
     assert!(
-        said.stderr.contains("incomplete") && said.stderr.contains("--out"),
-        "{said:?}"
+        output.stderr.contains("incomplete") && output.stderr.contains("--out"),
+        "{output:?}"
     );
-    let json = said.json();
+    let json = output.json();
     assert!(count(&json, "outcomes.ok") > 0, "{json:#}");
     drop(disk);
 }
 
 #[test]
 fn a_disk_full_from_the_start_sends_nothing() {
-    let origin = fault::start(Fault::None).unwrap();
-    let place = Place::new();
+    let origin = fault::start(OriginFault::None).unwrap();
+    let place = Sandbox::new();
     let disk = SmallDisk::mount(&place.path().join("full"), "4k");
     std::fs::write(place.path().join("full/filler"), [0_u8; 4096]).unwrap();
-    let said = place.run(&["run", &origin.url(), "--for", "1s", "--out", "full"]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.stderr.contains("--out"), "{said:?}");
+    let output = place.run(&["run", &origin.url(), "--for", "1s", "--out", "full"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("--out"), "{output:?}");
     assert_eq!(origin.requests(), 0);
     drop(disk);
 }

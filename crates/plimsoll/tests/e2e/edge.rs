@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use plimsoll_testkit::folder_watch::FolderWatch;
 
-use crate::support::Place;
+use crate::support::Sandbox;
 
 /// Requests after which what is awaited will not come.
-const LOOKS: u32 = 10_000;
+const POLLS_MAX: u32 = 10_000;
 
 /// Answers every request on every connection with `ok`.
 pub(crate) fn origin() -> SocketAddr {
@@ -35,28 +35,28 @@ pub(crate) fn origin() -> SocketAddr {
 }
 
 /// An edge, and where it says that it is.
-pub(crate) struct Edge {
+pub(crate) struct RunningEdge {
     process: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
     pub(crate) address: SocketAddr,
     pub(crate) admin: SocketAddr,
 }
 
-impl Drop for Edge {
+impl Drop for RunningEdge {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-impl Edge {
-    pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
+impl RunningEdge {
+    pub(crate) fn start(place: &Sandbox, arguments: &[&str]) -> Self {
         Self::start_with(place, arguments, |_| ())
     }
 
     /// With more about the command, such as its environment.
     pub(crate) fn start_with(
-        place: &Place,
+        place: &Sandbox,
         arguments: &[&str],
         about: impl FnOnce(&mut Command),
     ) -> Self {
@@ -74,7 +74,7 @@ impl Edge {
         about(&mut command);
         let mut process = command.spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
-        let mut told = |start: &str| -> SocketAddr {
+        let mut address_after = |start: &str| -> SocketAddr {
             let line = lines
                 .by_ref()
                 .map_while(Result::ok)
@@ -89,8 +89,8 @@ impl Edge {
             });
             rest[..end].trim().parse().unwrap()
         };
-        let address = told("edge at http://");
-        let admin = told("admin at http://");
+        let address = address_after("edge at http://");
+        let admin = address_after("admin at http://");
         Self {
             process,
             lines,
@@ -110,7 +110,7 @@ impl Edge {
         );
     }
 
-    pub(crate) fn told(&mut self, words: &str) -> String {
+    pub(crate) fn wait_for_line(&mut self, words: &str) -> String {
         let found = self
             .lines
             .by_ref()
@@ -139,10 +139,10 @@ pub(crate) fn get(address: SocketAddr, path: &str) -> String {
 
 #[test]
 fn one_line_is_enough() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let to = format!("http://{}", origin());
     let log = place.path().join("access.log");
-    let edge = Edge::start(
+    let edge = RunningEdge::start(
         &place,
         &[
             "--to",
@@ -166,7 +166,7 @@ fn one_line_is_enough() {
 
 #[test]
 fn a_file_is_checked_followed_and_followed_again() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let write = |mark: &str| {
         let to = origin();
         let text = format!(
@@ -182,12 +182,12 @@ fn a_file_is_checked_followed_and_followed_again() {
         checked.stdout,
         "edge.yaml is a valid configuration: 1 listener, 1 pool, 1 server, 1 route\n"
     );
-    let mut edge = Edge::start(&place, &["--config", "edge.yaml"]);
+    let mut edge = RunningEdge::start(&place, &["--config", "edge.yaml"]);
     assert!(get(edge.address, "/").contains("X-Mark: one\r\n"));
     write("two");
     let admin = edge.admin.to_string();
-    let told = place.run(&["edge", "reload", "--admin", &admin]);
-    assert_eq!(told.code, 0, "{told:?}");
+    let output = place.run(&["edge", "reload", "--admin", &admin]);
+    assert_eq!(output.code, 0, "{output:?}");
     while !get(edge.address, "/").contains("X-Mark: two\r\n") {}
     std::fs::write(
         place.path().join("edge.yaml"),
@@ -198,7 +198,7 @@ fn a_file_is_checked_followed_and_followed_again() {
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.stderr.contains("servrs") && refused.stderr.contains("old configuration"));
     edge.signal("HUP");
-    edge.told("the old configuration stays in use");
+    edge.wait_for_line("the old configuration stays in use");
     assert!(get(edge.address, "/").contains("X-Mark: two\r\n"));
     let checked = place.run(&["edge", "check", "edge.yaml"]);
     assert_eq!(checked.code, 2);
@@ -213,7 +213,7 @@ fn a_file_is_checked_followed_and_followed_again() {
 
 #[test]
 fn logs_are_rotated_and_lists_read_again_as_people_are_used_to() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let file = |name: &str| place.path().join(name);
     let text = format!(
         "pools: {{ app: {{ servers: [\"http://{}\"] }} }}\naccess_log: {{ file: {}, format: combined }}\n\
@@ -223,7 +223,7 @@ fn logs_are_rotated_and_lists_read_again_as_people_are_used_to() {
     );
     std::fs::write(file("edge.yaml"), text).unwrap();
     std::fs::write(file("blocked.txt"), "# nobody yet\n").unwrap();
-    let mut edge = Edge::start(&place, &["--config", "edge.yaml"]);
+    let mut edge = RunningEdge::start(&place, &["--config", "edge.yaml"]);
     let watch = FolderWatch::new(place.path());
     let holds = |name: &str, words: &str| {
         std::fs::read_to_string(file(name)).is_ok_and(|text| text.contains(words))
@@ -235,16 +235,17 @@ fn logs_are_rotated_and_lists_read_again_as_people_are_used_to() {
     watch.wait_until("a new log", || file("access.log").exists());
     std::fs::write(file("blocked.txt"), "127.0.0.0/8\n").unwrap();
     edge.signal("HUP");
-    edge.told("the new configuration is in use");
+    edge.wait_for_line("the new configuration is in use");
     // A loop takes it up between two requests: each answer tells whether it has.
-    let is_used = (0..LOOKS).any(|_| get(edge.address, "/two").contains("X-Plimsoll: blocked\r\n"));
+    let is_used =
+        (0..POLLS_MAX).any(|_| get(edge.address, "/two").contains("X-Plimsoll: blocked\r\n"));
     assert!(is_used, "the list is in use");
     watch.wait_until("the second line", || holds("access.log", "reason=blocked"));
     assert!(!holds("access.log.1", "/two") && !holds("access.log", "/one"));
     // A list with a fault leaves the old one in use, and says where the fault is.
     std::fs::write(file("blocked.txt"), "\nnobody\n").unwrap();
     edge.signal("HUP");
-    let why = edge.told("the old configuration stays in use");
+    let why = edge.wait_for_line("the old configuration stays in use");
     assert!(why.contains("line 2 of `blocked.txt`"), "{why}");
     assert!(get(edge.address, "/two").contains("X-Plimsoll: blocked\r\n"));
     assert_eq!(edge.end().code(), Some(0));
@@ -252,17 +253,17 @@ fn logs_are_rotated_and_lists_read_again_as_people_are_used_to() {
 
 #[test]
 fn what_cannot_start_says_why() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let said = |arguments: &[&str]| {
-        let said = place.run(arguments);
-        assert_eq!(said.code, 2, "{said:?}");
-        said.stderr
+    let stderr_of = |arguments: &[&str]| {
+        let output = place.run(arguments);
+        assert_eq!(output.code, 2, "{output:?}");
+        output.stderr
     };
     let to = "http://127.0.0.1:1";
-    assert!(said(&["edge"]).contains("--to"));
-    let in_use = said(&["edge", "--to", to, "--listen", &address]);
+    assert!(stderr_of(&["edge"]).contains("--to"));
+    let in_use = stderr_of(&["edge", "--to", to, "--listen", &address]);
     assert!(
         in_use.contains(&address) && in_use.contains("--listen"),
         "{in_use}"
@@ -270,11 +271,11 @@ fn what_cannot_start_says_why() {
     let nobody = place.run(&["edge", "--to", "http://nobody.invalid"]);
     assert_eq!(nobody.code, 5, "{nobody:?}");
     assert!(nobody.stderr.contains("`nobody.invalid` cannot be found"));
-    assert!(said(&["edge", "--to", "http://127.0.0.1/path"]).contains("more than a server"));
-    assert!(said(&["edge", "--to", to, "--fallback", "gone.html"]).contains("gone.html"));
-    assert!(said(&["edge", "--to", to, "--max-in-flight", "0"]).contains("adaptive"));
+    assert!(stderr_of(&["edge", "--to", "http://127.0.0.1/path"]).contains("more than a server"));
+    assert!(stderr_of(&["edge", "--to", to, "--fallback", "gone.html"]).contains("gone.html"));
+    assert!(stderr_of(&["edge", "--to", to, "--max-in-flight", "0"]).contains("adaptive"));
     assert!(
-        said(&[
+        stderr_of(&[
             "edge",
             "--to",
             to,
@@ -286,7 +287,7 @@ fn what_cannot_start_says_why() {
         .contains("--admin")
     );
     assert!(
-        said(&[
+        stderr_of(&[
             "edge",
             "--to",
             to,
@@ -301,7 +302,7 @@ fn what_cannot_start_says_why() {
 
 #[test]
 fn all_faults_of_certificates_are_checked_at_once() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let put = |name: &str, until: i32| {
         let mut params = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap();
         params.not_before = rcgen::date_time_ymd(2000, 1, 1);
@@ -331,14 +332,17 @@ fn all_faults_of_certificates_are_checked_at_once() {
         "ca: good.key",
     );
     assert_eq!(bad.code, 2, "{bad:?}");
-    for fault in [
+    for expected in [
         "old.pem has expired on Mon, 01 Jan 2001",
         "old.key does not belong to the certificate good.pem",
         "cannot read gone.pem",
         "the authorities in good.key cannot be used: it holds no certificate",
         "edge.yaml has 4 problems",
     ] {
-        assert!(bad.stderr.contains(fault), "{fault} is not in {bad:?}");
+        assert!(
+            bad.stderr.contains(expected),
+            "{expected} is not in {bad:?}"
+        );
     }
     let good = write("{ cert: good.pem, key: good.key }", "insecure: true");
     assert_eq!(good.code, 0, "{good:?}");

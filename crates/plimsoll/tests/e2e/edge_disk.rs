@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::edge::Edge;
-use crate::support::Place;
+use crate::edge::RunningEdge;
+use crate::support::Sandbox;
 
-/// Looks, 2 ms apart, after which what is awaited will not come.
-const LOOKS: u32 = 10_000;
+/// Requests after which what is awaited will not come.
+const POLLS_MAX: u32 = 10_000;
 /// Longest time that anything is waited for.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -55,22 +55,21 @@ fn get_of(address: SocketAddr, host: &str, path: &str) -> String {
 }
 
 /// Waits until so many copies are on disk.
-fn wait_for_copies(edge: &Edge, count: u32) {
+fn wait_for_copies(edge: &RunningEdge, count: u32) {
     let line = format!("plimsoll_edge_cache_disk_objects {count}\n");
-    let is_seen = (0..LOOKS).any(|_| {
-        std::thread::park_timeout(Duration::from_millis(2));
+    let is_observed = (0..POLLS_MAX).any(|_| {
         // The admin address answers to no other host.
         get_of(edge.admin, &edge.admin.to_string(), "/metrics").contains(&line)
     });
-    assert!(is_seen, "not in time: {line}");
+    assert!(is_observed, "not in time: {line}");
 }
 
 #[test]
 fn copies_outlive_an_end_and_a_kill() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let (to, asked) = origin();
     let arguments = ["--to", &to, "--cache-disk", "copies:16MiB"];
-    let edge = Edge::start(&place, &arguments);
+    let edge = RunningEdge::start(&place, &arguments);
     for path in ["/a", "/b"] {
         get(edge.address, path);
     }
@@ -78,7 +77,7 @@ fn copies_outlive_an_end_and_a_kill() {
     assert_eq!(edge.end().code(), Some(0));
     // Killed, it has no time to write anything.
     for _ in 0..2 {
-        let edge = Edge::start(&place, &arguments);
+        let edge = RunningEdge::start(&place, &arguments);
         wait_for_copies(&edge, 2);
         assert!(get(edge.address, "/a").ends_with("\r\n\r\npage 0"));
         assert!(get(edge.address, "/b").ends_with("\r\n\r\npage 1"));
@@ -87,13 +86,13 @@ fn copies_outlive_an_end_and_a_kill() {
     }
     assert_eq!(asked.load(Ordering::SeqCst), 2);
     // A purge is on the disk before it answers.
-    let edge = Edge::start(&place, &arguments);
+    let edge = RunningEdge::start(&place, &arguments);
     wait_for_copies(&edge, 2);
     let admin = edge.admin.to_string();
     let purged = place.run(&["edge", "purge", "--tag", "all", "--hard", "--admin", &admin]);
     assert_eq!(purged.code, 0, "{purged:?}");
     drop(edge);
-    let edge = Edge::start(&place, &arguments);
+    let edge = RunningEdge::start(&place, &arguments);
     assert!(get(edge.address, "/a").ends_with("\r\n\r\npage 2"));
     let held = place.run(&["edge", "cache", "--admin", &edge.admin.to_string()]);
     assert!(held.stdout.contains("on disk: objects"), "{held:?}");
@@ -101,30 +100,27 @@ fn copies_outlive_an_end_and_a_kill() {
 
 #[test]
 fn a_new_edge_takes_the_folder_over_when_the_one_before_ends() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let (to, asked) = origin();
     let arguments = ["--to", &to, "--cache-disk", "copies:16MiB"];
-    let old = Edge::start(&place, &arguments);
+    let old = RunningEdge::start(&place, &arguments);
     get(old.address, "/a");
     wait_for_copies(&old, 1);
     // As at a restart: the new one takes requests while the old one still has the folder.
-    let mut new = Edge::start(&place, &arguments);
+    let mut new = RunningEdge::start(&place, &arguments);
     assert!(get(new.address, "/a").ends_with("\r\n\r\npage 1"));
     assert_eq!(old.end().code(), Some(0));
-    new.told("from now on: nobody else uses it any more");
+    new.wait_for_line("from now on: nobody else uses it any more");
     wait_for_copies(&new, 1);
     // A loop follows in its own time; until then it has its own copy.
-    let is_of_the_disk = (0..LOOKS).any(|_| {
-        std::thread::park_timeout(Duration::from_millis(2));
-        get(new.address, "/a").ends_with("\r\n\r\npage 0")
-    });
+    let is_of_the_disk = (0..POLLS_MAX).any(|_| get(new.address, "/a").ends_with("\r\n\r\npage 0"));
     assert!(is_of_the_disk, "what the old one had is not found");
     assert_eq!(asked.load(Ordering::SeqCst), 2);
     // From now on it is the new one's: killed, it loses nothing.
     get(new.address, "/b");
     wait_for_copies(&new, 2);
     drop(new);
-    let last = Edge::start(&place, &arguments);
+    let last = RunningEdge::start(&place, &arguments);
     wait_for_copies(&last, 2);
     assert!(get(last.address, "/b").ends_with("\r\n\r\npage 2"));
     assert_eq!(asked.load(Ordering::SeqCst), 3);
@@ -132,11 +128,11 @@ fn a_new_edge_takes_the_folder_over_when_the_one_before_ends() {
 
 #[test]
 fn the_folder_belongs_to_whom_the_edge_becomes() {
-    let place = Place::new();
+    let place = Sandbox::new();
     std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let (to, _) = origin();
     let arguments = ["--to", &to, "--cache-disk", "copies", "--user", "nobody"];
-    let edge = Edge::start(&place, &arguments);
+    let edge = RunningEdge::start(&place, &arguments);
     get(edge.address, "/a");
     wait_for_copies(&edge, 1);
     let root = std::fs::metadata(format!("/proc/{}", std::process::id())).unwrap();
@@ -155,12 +151,12 @@ fn the_folder_belongs_to_whom_the_edge_becomes() {
 
 #[test]
 fn what_is_said_of_the_disk_must_be_possible() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let to = "http://127.0.0.1:9";
-    let said = place.run(&["edge", "--to", to, "--cache-disk", "copies:1KiB"]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.stderr.contains("1MiB to 64TiB"), "{said:?}");
-    let said = place.run(&[
+    let output = place.run(&["edge", "--to", to, "--cache-disk", "copies:1KiB"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("1MiB to 64TiB"), "{output:?}");
+    let output = place.run(&[
         "edge",
         "--to",
         to,
@@ -169,20 +165,20 @@ fn what_is_said_of_the_disk_must_be_possible() {
         "--cache-disk",
         "copies",
     ]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.stderr.contains("--cache 64MiB"), "{said:?}");
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("--cache 64MiB"), "{output:?}");
     let file = place.path().join("edge.yaml");
     let pools = "pools: { app: { servers: [http://127.0.0.1:9] } }\n";
     let wrong = "cache:\n  disk: { size: 1KiB, folder: x }\n";
     std::fs::write(&file, format!("{pools}{wrong}")).unwrap();
-    let said = place.run(&["edge", "check", "edge.yaml"]);
-    assert_eq!(said.code, 2, "{said:?}");
+    let output = place.run(&["edge", "check", "edge.yaml"]);
+    assert_eq!(output.code, 2, "{output:?}");
     for words in [
         "edge.yaml:3:",
         "out of range",
         "`path` is missing",
         "folder",
     ] {
-        assert!(said.stderr.contains(words), "{words}: {said:?}");
+        assert!(output.stderr.contains(words), "{words}: {output:?}");
     }
 }

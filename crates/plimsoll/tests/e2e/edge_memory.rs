@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::support::Place;
+use crate::support::Sandbox;
 
 /// Longest time a test waits for anything.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -26,22 +26,22 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// An edge by its file, and where it listens.
-struct Edge {
+struct MeasuredEdge {
     process: Child,
     address: SocketAddr,
     admin: SocketAddr,
 }
 
-impl Drop for Edge {
+impl Drop for MeasuredEdge {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-impl Edge {
+impl MeasuredEdge {
     /// Starts it with at most so many bytes of memory of its own, if they are said.
-    fn start(place: &Place, configuration: &str, memory_max: Option<u64>) -> Self {
+    fn start(place: &Sandbox, configuration: &str, memory_max: Option<u64>) -> Self {
         std::fs::write(place.path().join("edge.yaml"), configuration).unwrap();
         let limit = memory_max.map_or("unlimited".to_owned(), |bytes| bytes.to_string());
         let mut process = Command::new("prlimit")
@@ -57,7 +57,7 @@ impl Edge {
             .spawn()
             .expect("prlimit is installed: apt-get install util-linux");
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
-        let mut told = |words: &str| -> SocketAddr {
+        let mut address_after = |words: &str| -> SocketAddr {
             let line = lines
                 .by_ref()
                 .map_while(Result::ok)
@@ -66,8 +66,8 @@ impl Edge {
             let address = line[words.len()..].split([',', ' ']).next().unwrap();
             address.trim_end_matches(':').parse().unwrap()
         };
-        let address = told("edge at http://");
-        let admin = told("admin at http://");
+        let address = address_after("edge at http://");
+        let admin = address_after("admin at http://");
         // What it says is read, or it would wait for a reader.
         std::thread::spawn(move || lines.for_each(drop));
         Self {
@@ -178,7 +178,7 @@ fn configuration(origin: SocketAddr, limits: &str) -> String {
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 /// Asks for the small page and reads all of it.
-fn ask(stream: &mut TcpStream) {
+fn fetch(stream: &mut TcpStream) {
     stream.write_all(GET).unwrap();
     let mut answer = Vec::new();
     let mut piece = [0; 512];
@@ -193,28 +193,28 @@ fn ask(stream: &mut TcpStream) {
 fn an_idle_client_costs_two_kibibytes_at_most() {
     const CLIENTS: usize = 10_000;
     let _alone = alone();
-    let place = Place::new();
-    let edge = Edge::start(
+    let place = Sandbox::new();
+    let edge = MeasuredEdge::start(
         &place,
         &configuration(origin(2), "{ idle_timeout: 10m, head_timeout: 10m }"),
         None,
     );
     // Some come and go first: what is kept for later is not what idle clients cost.
     let mut first: Vec<TcpStream> = (0..100).map(|_| edge.connect()).collect();
-    first.iter_mut().for_each(ask);
+    first.iter_mut().for_each(fetch);
     drop(first);
-    ask(&mut edge.connect());
+    fetch(&mut edge.connect());
     let before = edge.memory();
     let mut clients: Vec<TcpStream> = (0..CLIENTS).map(|_| edge.connect()).collect();
     // They are accepted one after the other: when the last is served, all are there.
-    ask(clients.last_mut().unwrap());
+    fetch(clients.last_mut().unwrap());
     let each = |now: u64| now.saturating_sub(before) / CLIENTS as u64;
     let fresh = each(edge.memory());
     assert!(
         fresh <= 2048,
         "{fresh} bytes for each that has said nothing"
     );
-    clients.iter_mut().for_each(ask);
+    clients.iter_mut().for_each(fetch);
     let used = each(edge.memory());
     assert!(
         used <= 2048,
@@ -246,8 +246,8 @@ fn subscribe(stream: &mut TcpStream) {
 fn a_client_of_the_hub_costs_one_and_a_half_kibibytes_at_most() {
     const CLIENTS: usize = 10_000;
     let _alone = alone();
-    let place = Place::new();
-    let edge = Edge::start(
+    let place = Sandbox::new();
+    let edge = MeasuredEdge::start(
         &place,
         "listen: 127.0.0.1:0\ncores: 1\nadmin: 127.0.0.1:0\naccess_log: off\nhub: { path: /live, ping: 10m }\n\
          limits: { head_timeout: 10m }\n",
@@ -270,8 +270,8 @@ fn a_client_of_the_hub_costs_one_and_a_half_kibibytes_at_most() {
 #[test]
 fn the_data_path_lives_within_its_memory() {
     let _alone = alone();
-    let place = Place::new();
-    let edge = Edge::start(
+    let place = Sandbox::new();
+    let edge = MeasuredEdge::start(
         &place,
         &configuration(
             origin(1 << 20),
@@ -281,13 +281,13 @@ fn the_data_path_lives_within_its_memory() {
     );
     let mut friend = edge.connect();
     let mut held = Vec::new();
-    let mut open = |count: usize, say: &[&[u8]]| {
+    let mut open = |count: usize, chunks: &[&[u8]]| {
         for _ in 0..count {
             let mut stream = edge.connect();
             stream
                 .set_write_timeout(Some(Duration::from_millis(1)))
                 .unwrap();
-            for bytes in say {
+            for bytes in chunks {
                 // More than is taken is not waited for.
                 let _ = stream.write_all(bytes);
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_testkit::port;
 
-use crate::support::Place;
+use crate::support::Sandbox;
 
 /// Longest time that anything is waited for.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -95,7 +95,7 @@ fn address_in(line: &str) -> SocketAddr {
 }
 
 /// A process that gets a socket named `web` as a service manager hands it over.
-fn activated(place: &Place, address: SocketAddr, arguments: &[&str]) -> Alive {
+fn activated(place: &Sandbox, address: SocketAddr, arguments: &[&str]) -> Alive {
     let process = Command::new("systemd-socket-activate")
         .args(["--listen", &address.to_string(), "--fdname=web"])
         .arg(env!("CARGO_BIN_EXE_plimsoll"))
@@ -110,7 +110,7 @@ fn activated(place: &Place, address: SocketAddr, arguments: &[&str]) -> Alive {
 
 #[test]
 fn sockets_that_systemd_hands_over_are_used() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let (address, to) = (port::unused(), format!("http://{}", origin()));
     let listen = address.to_string();
     let arguments = [
@@ -138,7 +138,7 @@ fn sockets_that_systemd_hands_over_are_used() {
 
 #[test]
 fn a_socket_that_nobody_wants_is_named() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let address = port::unused();
     let arguments = [
         "edge",
@@ -151,19 +151,19 @@ fn a_socket_that_nobody_wants_is_named() {
     let mut lines = process.lines();
     until(&mut lines, "Listening on");
     let _waits = TcpStream::connect(address).unwrap();
-    let said = until(&mut lines, "handed over");
-    assert!(said.contains(&format!("`web` at {address}")), "{said}");
+    let output = until(&mut lines, "handed over");
+    assert!(output.contains(&format!("`web` at {address}")), "{output}");
     assert!(until(&mut lines, "help:").contains(".socket"));
     assert_eq!(process.0.wait().unwrap().code(), Some(2));
 }
 
 #[test]
 fn the_service_manager_is_told_how_far_it_is() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let path = place.path().join("notify");
     let manager = UnixDatagram::bind(&path).unwrap();
     manager.set_read_timeout(Some(PATIENCE)).unwrap();
-    let told = || {
+    let next_message = || {
         let mut message = [0; 1024];
         let len = manager.recv(&mut message).unwrap();
         String::from_utf8(message[..len].to_vec()).unwrap()
@@ -181,21 +181,21 @@ fn the_service_manager_is_told_how_far_it_is() {
     ];
     let mut command = place.command(&arguments);
     let mut process = Alive(command.env("NOTIFY_SOCKET", &path).spawn().unwrap());
-    assert_eq!(told(), "READY=1\n");
+    assert_eq!(next_message(), "READY=1\n");
     for broken in [false, true] {
         if broken {
             std::fs::write(place.path().join("edge.yaml"), "pools: 3").unwrap();
         }
         process.signal("HUP");
-        let reloading = told();
+        let reloading = next_message();
         assert!(
             reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="),
             "{reloading}"
         );
-        assert_eq!(told(), "READY=1\n");
+        assert_eq!(next_message(), "READY=1\n");
     }
     process.signal("TERM");
-    assert_eq!(told(), "STOPPING=1\n");
+    assert_eq!(next_message(), "STOPPING=1\n");
     assert!(process.0.wait().unwrap().success());
 }
 
@@ -221,7 +221,7 @@ fn rights_are_dropped_once_everything_is_bound() {
         plimsoll_testkit::not_tried::not_tried("rights can be dropped by root only");
         return;
     }
-    let place = Place::new();
+    let place = Sandbox::new();
     // The other user must find its configuration again.
     std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let text = format!(
@@ -257,23 +257,25 @@ fn rights_are_dropped_once_everything_is_bound() {
     let threads = of_threads(pid, "Uid:");
     assert!(threads.len() >= 4, "{threads:?}");
     assert!(
-        threads.iter().all(|one| *one == [uid; 4].join(" ")),
+        threads.iter().all(|value| *value == [uid; 4].join(" ")),
         "{threads:?}"
     );
     assert!(
         of_threads(pid, "Gid:")
             .iter()
-            .all(|one| *one == [gid; 4].join(" "))
+            .all(|value| *value == [gid; 4].join(" "))
     );
     assert!(
-        of_threads(pid, "Groups:").iter().all(|one| one == gid),
+        of_threads(pid, "Groups:")
+            .iter()
+            .all(|groups| groups == gid),
         "{:?}",
         of_threads(pid, "Groups:")
     );
     assert!(
         of_threads(pid, "CapEff:")
             .iter()
-            .all(|one| one == "0000000000000000")
+            .all(|capabilities| capabilities == "0000000000000000")
     );
     assert!(get(address).ends_with("\r\n\r\nok"));
     process.signal("HUP");

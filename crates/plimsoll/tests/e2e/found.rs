@@ -7,12 +7,12 @@ use flate2::read::MultiGzDecoder;
 use plimsoll_testkit::program::runtimes::Script;
 use serde_json::Value;
 
-use crate::support::Place;
+use crate::support::Sandbox;
 
 /// The findings of a run of two loads on a service that takes little CPU: one that is carried, one that is not. `None`,
 /// said loudly, when this machine had no time for it.
 pub(crate) fn found(
-    place: &Place,
+    place: &Sandbox,
     url: &str,
     watch: &str,
     load: [&str; 2],
@@ -23,7 +23,7 @@ pub(crate) fn found(
 
 /// The same of a service that computes.
 pub(crate) fn found_computing(
-    place: &Place,
+    place: &Sandbox,
     url: &str,
     watch: &str,
     load: [&str; 2],
@@ -33,7 +33,7 @@ pub(crate) fn found_computing(
 
 fn found_of(
     cpu: Cpu,
-    place: &Place,
+    place: &Sandbox,
     url: &str,
     watch: &str,
     load: [&str; 2],
@@ -55,9 +55,9 @@ fn found_of(
         "2s",
         "--json",
     ];
-    let said = place.run(&[&words[..], more].concat());
-    said.measured()?;
-    assert_eq!(said.code, 3, "{said:?}");
+    let output = place.run(&[&words[..], more].concat());
+    output.measured()?;
+    assert_eq!(output.code, 3, "{output:?}");
     let log = place.run_files().pop().unwrap();
     let mut text = String::new();
     let file = std::fs::File::open(log).unwrap();
@@ -134,7 +134,7 @@ pub(crate) fn best(findings: &[Value], rule: &str) -> Value {
 }
 
 #[track_caller]
-pub(crate) fn says(finding: &Value, field: &str, words: &[&str]) {
+pub(crate) fn assert_field_contains(finding: &Value, field: &str, words: &[&str]) {
     let text = finding[field].as_str().unwrap_or_default();
     for word in words {
         assert!(
@@ -151,7 +151,7 @@ pub(crate) fn of<'a>(found: &'a [Value], rule: &str) -> &'a Value {
 }
 
 /// Node with the module loaded before the application, and what is watched of it.
-pub(crate) fn node(place: &Place, variables: &str, application: &str) -> (Script, String) {
+pub(crate) fn node(place: &Sandbox, variables: &str, application: &str) -> (Script, String) {
     let module = place.run(&["watch", "--node-module"]);
     assert_eq!(module.code, 0, "{module:?}");
     let path = place.path().join("plimsoll-node.cjs");

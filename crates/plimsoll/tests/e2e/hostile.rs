@@ -1,7 +1,7 @@
 //! What a hostile host does to those who look at it: processes that name what must not be opened or asked. Each of these
 //! held the program for ever, or led it where its user had not sent it.
 
-mod scene;
+mod fixtures;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::symlink;
@@ -10,16 +10,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plimsoll_lab::run_log;
-use plimsoll_testkit::origin::fault::{self, Fault};
+use plimsoll_testkit::origin::fault::{self, OriginFault};
 
-use crate::support::{Place, alone};
-use scene::{Hostile, drips, ended, ends, fifo, of_other_users, page, says, silent, write};
+use crate::support::{Sandbox, alone};
+use fixtures::{
+    Hostile, assert_stderr_contains, drips, ended, ends, fifo, of_other_users, page, silent, write,
+};
 
 /// Everything that once was opened: none of it is, each is told of, and what is there to be read is read.
 #[test]
 fn files_that_must_not_be_opened_hold_up_nobody() {
     let _alone = alone();
-    let place = Place::new();
+    let place = Sandbox::new();
     let fifo = fifo(&place);
     let link = place.path().join("zero.conf");
     symlink("/dev/zero", &link).unwrap();
@@ -64,9 +66,9 @@ fn files_that_must_not_be_opened_hold_up_nobody() {
         &["check", "--for", "3000-users", "--json"],
     ];
     for (index, words) in commands.into_iter().enumerate() {
-        let said = ends(&place, words);
-        assert_eq!(said.code, 0, "{said:?}");
-        said.json();
+        let output = ends(&place, words);
+        assert_eq!(output.code, 0, "{output:?}");
+        output.json();
         if index == 1 {
             // It reads nothing that others name.
             continue;
@@ -77,12 +79,12 @@ fn files_that_must_not_be_opened_hold_up_nobody() {
             (&link, "it is a device"),
             (&sparse, "it is longer than 8 MiB"),
         ] {
-            let pid = said.stderr.lines().any(|line| {
+            let pid = output.stderr.lines().any(|line| {
                 line.contains(&format!("{}, which pid ", path.display())) && line.contains(why)
             });
-            assert!(pid, "{}: `{why}` is not in {said:?}", path.display());
+            assert!(pid, "{}: `{why}` is not in {output:?}", path.display());
         }
-        says(&said, "stands for 400 files: the first 256 are read");
+        assert_stderr_contains(&output, "stands for 400 files: the first 256 are read");
     }
 }
 
@@ -108,7 +110,7 @@ fn links_of_a_root_do_not_lead_to_the_files_of_the_host() {
         let variables = [("ROOT", root), ("TCP", port)];
         Hostile::start(&place, "nginx", &["-c", path], &variables)
     };
-    let _one = start("/etc/nginx/nginx.conf", &port);
+    let _first = start("/etc/nginx/nginx.conf", &port);
     let _other = start("/etc/nginx/up.conf", &inner_port);
     let absent = Hostile::start(
         &place,
@@ -116,12 +118,12 @@ fn links_of_a_root_do_not_lead_to_the_files_of_the_host() {
         &["-c", "/etc/passwd-of-the-host"],
         &[("ROOT", root)],
     );
-    let said = ends(
+    let output = ends(
         &place,
         &["watch", "--for", "1s", "--watch", "auto", "--json"],
     );
-    assert_eq!(said.code, 0, "{said:?}");
-    let notes = said.json()["notes"].to_string();
+    assert_eq!(output.code, 0, "{output:?}");
+    let notes = output.json()["notes"].to_string();
     assert!(!notes.contains(&format!("127.0.0.1:{port}/s")), "{notes}");
     let page = format!("found and watched: nginx at http://127.0.0.1:{inner_port}/s");
     assert!(notes.contains(&page), "`{page}` is not in {notes}");
@@ -133,11 +135,11 @@ fn links_of_a_root_do_not_lead_to_the_files_of_the_host() {
 #[test]
 fn signals_end_it_and_what_was_measured_is_kept() {
     let _alone = alone();
-    let place = Place::new();
+    let place = Sandbox::new();
     let fifo = fifo(&place);
     let _pipe = Hostile::nginx(&place, &fifo);
     let (_silent, _drips) = (silent(&place), drips(&place));
-    let origin = fault::start(Fault::None).unwrap();
+    let origin = fault::start(OriginFault::None).unwrap();
     let url = origin.url();
     let watch = ["watch", "--for", "10m", "--watch", "auto", "--json"];
     let limit = ["limit", &url, "--watch", "auto", "--json"];
@@ -154,10 +156,10 @@ fn signals_end_it_and_what_was_measured_is_kept() {
         let pid = child.id().to_string();
         let sent = Command::new("kill").args([signal, &pid]).status().unwrap();
         assert!(sent.success());
-        let said = ended(child, signal);
+        let result = ended(child, signal);
         rest.join().unwrap().unwrap();
-        assert_eq!(said.code, 130, "{said:?}");
-        let json = said.json();
+        assert_eq!(result.code, 130, "{result:?}");
+        let json = result.json();
         if words == watch {
             assert!(!json["readings"].as_array().unwrap().is_empty(), "{json:#}");
         }
@@ -170,17 +172,17 @@ fn signals_end_it_and_what_was_measured_is_kept() {
 #[test]
 fn a_run_ends_whatever_it_watches() {
     let _alone = alone();
-    let place = Place::new();
-    let origin = fault::start(Fault::None).unwrap();
+    let place = Sandbox::new();
+    let origin = fault::start(OriginFault::None).unwrap();
     let _pipe = Hostile::nginx(&place, &fifo(&place));
     let (_silent, _drips) = (silent(&place), drips(&place));
     let url = origin.url();
     let words = [
         "run", &url, "--rate", "20/s", "--for", "3s", "--watch", "auto", "--json",
     ];
-    let said = ends(&place, &words);
-    assert!([0, 6].contains(&said.code), "{said:?}");
-    said.json();
+    let output = ends(&place, &words);
+    assert!([0, 6].contains(&output.code), "{output:?}");
+    output.json();
     let log = run_log::read(&place.run_files().pop().unwrap()).unwrap();
     let notes: Vec<String> = log.run.notes.into_iter().map(|(_, text)| text).collect();
     let notes = notes.join("\n");
@@ -213,22 +215,22 @@ fn nobody_is_asked_for_a_process_that_does_not_listen_there() {
     let address = format!("127.0.0.1:{port}");
     let _names_port = Hostile::start(&place, "redis-server", &[&address], &nobody);
     let _far = Hostile::start(&place, "redis-server", &["192.0.2.7:6379"], &nobody);
-    let said = ends(&place, &["watch", "--for", "1s", "--watch", "auto"]);
-    assert_eq!(said.code, 0, "{said:?}");
-    says(
-        &said,
+    let output = ends(&place, &["watch", "--for", "1s", "--watch", "auto"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_stderr_contains(
+        &output,
         "is another user's; to have it asked, name it under `watch:`",
     );
-    says(
-        &said,
+    assert_stderr_contains(
+        &output,
         &format!("does not listen at port {port} of this network"),
     );
-    says(&said, "192.0.2.7 is not an address of this machine");
+    assert_stderr_contains(&output, "192.0.2.7 is not an address of this machine");
     // Who listens saw a connection that was closed at once, if any, and no question.
-    let told = asked.end();
+    let received = asked.end();
     assert!(
-        told.lines().all(|line| line.ends_with(": 0 bytes")),
-        "{told}"
+        received.lines().all(|line| line.ends_with(": 0 bytes")),
+        "{received}"
     );
     assert_eq!(asked_by_port.end(), "");
 }
@@ -239,7 +241,7 @@ fn parts_that_the_target_does_not_use_are_not_asked() {
     let Some((_alone, place)) = of_other_users() else {
         return;
     };
-    let origin = fault::start(Fault::None).unwrap();
+    let origin = fault::start(OriginFault::None).unwrap();
     let (port, _) = page();
     let address = format!("127.0.0.1:{port}");
     let variables = [
@@ -253,10 +255,10 @@ fn parts_that_the_target_does_not_use_are_not_asked() {
     let words = [
         "run", &url, "--rate", "20/s", "--for", "2s", "--watch", "auto", "--json",
     ];
-    let said = ends(&place, &words);
-    assert!([0, 6].contains(&said.code), "{said:?}");
-    says(
-        &said,
+    let output = ends(&place, &words);
+    assert!([0, 6].contains(&output.code), "{output:?}");
+    assert_stderr_contains(
+        &output,
         "watched once the target is seen to use it: Redis at 127.0.0.1:",
     );
     assert_eq!(stranger.end(), "", "it was asked");
@@ -277,14 +279,14 @@ fn root_asks_as_the_user_of_the_part() {
         ("USER_ID", "65534"),
     ];
     let words = ["-f", file.to_str().unwrap()];
-    let part = Hostile::start(&place, "haproxy", &words, &variables);
-    let said = ends(&place, &["watch", "--for", "1s", "--watch", "auto"]);
-    assert_eq!(said.code, 0, "{said:?}");
+    let component = Hostile::start(&place, "haproxy", &words, &variables);
+    let output = ends(&place, &["watch", "--for", "1s", "--watch", "auto"]);
+    assert_eq!(output.code, 0, "{output:?}");
     let question = "show info;show stat\n".len();
-    let told = part.end();
+    let received = component.end();
     let asked = format!("asked by 65534: {question} bytes");
-    assert!(told.contains(&asked), "`{asked}` is not in {told}");
-    assert!(!told.contains("asked by 0"), "{told}");
+    assert!(received.contains(&asked), "`{asked}` is not in {received}");
+    assert!(!received.contains("asked by 0"), "{received}");
 }
 
 /// A part of another user is asked from the second on in which the target has connected to it.
@@ -319,29 +321,29 @@ fn parts_that_the_target_begins_to_use_are_asked() {
     assert_eq!(ended(child, "watch").code, 130);
     drop(target);
     // The target's own connection sends nothing, and is taken first.
-    let told = used.end();
+    let received = used.end();
     let asked = format!("asked by 0: {} bytes", "stats\r\n".len());
-    assert!(told.contains(&asked), "`{asked}` is not in {told}");
+    assert!(received.contains(&asked), "`{asked}` is not in {received}");
 }
 
 /// What whoever runs it names is a file, too, or is not read.
 #[test]
 fn a_log_that_is_a_pipe_is_not_opened() {
     let _alone = alone();
-    let place = Place::new();
+    let place = Sandbox::new();
     let path = fifo(&place);
     let watch = format!("nginx-log: {}\n", path.display());
     write(&place, "watch.yaml", &watch);
-    let said = ends(&place, &["watch", "--for", "1s", "--watch", "watch.yaml"]);
-    assert_eq!(said.code, 0, "{said:?}");
-    says(&said, "it is a FIFO; only regular files are read");
+    let output = ends(&place, &["watch", "--for", "1s", "--watch", "watch.yaml"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_stderr_contains(&output, "it is a FIFO; only regular files are read");
 }
 
 /// A unix socket whose queue is full lets nobody in, and nobody waits for it.
 #[test]
 fn a_full_queue_holds_up_nobody() {
     let _alone = alone();
-    let place = Place::new();
+    let place = Sandbox::new();
     let path = place.path().join("full.sock");
     let listener = UnixListener::bind(&path).unwrap();
     rustix::net::listen(&listener, 0).unwrap();
@@ -352,7 +354,7 @@ fn a_full_queue_holds_up_nobody() {
         "watch.yaml",
         &format!("haproxy: unix:{}\n", path.display()),
     );
-    let said = ends(&place, &["watch", "--for", "2s", "--watch", "watch.yaml"]);
-    assert_eq!(said.code, 0, "{said:?}");
-    says(&said, "it does not answer in time");
+    let output = ends(&place, &["watch", "--for", "2s", "--watch", "watch.yaml"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_stderr_contains(&output, "it does not answer in time");
 }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use crate::nginx::Nginx;
-use crate::support::{Place, Said, count};
+use crate::nginx::NginxProcess;
+use crate::support::{CommandOutput, Sandbox, count};
 use plimsoll_testkit::origin::site;
 
 const ANY: &str = "location / { default_type text/html; return 200 \"$request_id$request_id\"; }";
 
 /// An nginx with TLS for localhost, and a folder in which its certificate is `ca.pem`.
-fn secure(words: &str, locations: &str) -> (Nginx, Place) {
-    let place = Place::new();
+fn secure(words: &str, locations: &str) -> (NginxProcess, Sandbox) {
+    let place = Sandbox::new();
     let folder = tempfile::tempdir().unwrap();
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let pem = certified.cert.pem();
@@ -23,22 +23,22 @@ fn secure(words: &str, locations: &str) -> (Nginx, Place) {
         certificate.display(),
         key.display()
     );
-    let nginx = Nginx::listening(&format!("ssl {words}"), &locations, folder);
+    let nginx = NginxProcess::listening(&format!("ssl {words}"), &locations, folder);
     (nginx, place)
 }
 
-fn url(nginx: &Nginx) -> String {
+fn url(nginx: &NginxProcess) -> String {
     format!("https://localhost:{}/", nginx.port())
 }
 
 /// Runs with the certificate trusted.
-fn run(place: &Place, arguments: &[&str]) -> Said {
+fn run(place: &Sandbox, arguments: &[&str]) -> CommandOutput {
     let trusting = ["--cacert", "ca.pem", "--json"];
     place.run(&[arguments, &trusting[..]].concat())
 }
 
 /// Connections on which requests came, all by this protocol.
-fn connections(nginx: &Nginx, protocol: &str) -> usize {
+fn connections(nginx: &NginxProcess, protocol: &str) -> usize {
     let log = nginx.log();
     assert!(!log.is_empty());
     let other = log.iter().find(|line| line[0] != protocol);
@@ -63,16 +63,16 @@ fn it_is_chosen_within_tls_and_told() {
         "--spacing",
         "even",
     ];
-    let said = run(&place, &[&load[..], &["--http2"]].concat());
+    let output = run(&place, &[&load[..], &["--http2"]].concat());
     // A late generator voids the figures, not what was spoken.
-    assert!([0, 6].contains(&said.code), "{said:?}");
-    let json = said.json();
+    assert!([0, 6].contains(&output.code), "{output:?}");
+    let json = output.json();
     assert_eq!(count(&json, "outcomes.ok"), 1000, "{json:#}");
     assert_eq!(json["protocol"]["h2"].as_u64(), Some(1000));
     assert!(json["protocol"]["http/1.1"].is_null());
     connections(&nginx, "HTTP/2.0");
-    let said = run(&place, &load);
-    assert_eq!(said.json()["protocol"]["http/1.1"].as_u64(), Some(1000));
+    let output = run(&place, &load);
+    assert_eq!(output.json()["protocol"]["http/1.1"].as_u64(), Some(1000));
 }
 
 #[test]
@@ -101,8 +101,8 @@ fn a_server_that_does_not_offer_it_is_spoken_to_by_http1() {
 
 #[test]
 fn it_is_spoken_in_the_clear_to_who_is_known_to() {
-    let nginx = Nginx::listening("http2", ANY, tempfile::tempdir().unwrap());
-    let place = Place::new();
+    let nginx = NginxProcess::listening("http2", ANY, tempfile::tempdir().unwrap());
+    let place = Sandbox::new();
     let url = nginx.url();
     let load = ["run", &url, "--connections", "2", "--for", "1s", "--json"];
     let flags = ["--http2-prior-knowledge", "--streams", "8"];
@@ -112,9 +112,12 @@ fn it_is_spoken_in_the_clear_to_who_is_known_to() {
     assert_eq!(answered, count(&json, "requests"));
     assert_eq!(json["protocol"]["h2"].as_u64(), Some(answered));
     assert_eq!(connections(&nginx, "HTTP/2.0"), 2);
-    let said = place.run(&[&load[..], &["--http2"]].concat());
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.stderr.contains("--http2-prior-knowledge"), "{said:?}");
+    let output = place.run(&[&load[..], &["--http2"]].concat());
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(
+        output.stderr.contains("--http2-prior-knowledge"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -147,13 +150,13 @@ fn a_server_that_closes_its_connections_again_and_again_loses_nothing() {
 fn the_search_speaks_it_too() {
     let (nginx, place) = secure("http2", ANY);
     let url = url(&nginx);
-    let said = run(
+    let output = run(
         &place,
         &["limit", &url, "--http2", "--at-least", "200/s", "--quick"],
     );
-    let json = said.json();
+    let json = output.json();
     // A late generator voids the figures, not what was done.
-    assert!([0, 6].contains(&said.code), "{json:#}");
+    assert!([0, 6].contains(&output.code), "{json:#}");
     assert!(json["protocol"]["h2"].as_u64() > Some(500), "{json:#}");
     assert!(json["protocol"]["http/1.1"].is_null());
 }
@@ -181,10 +184,10 @@ fn people_log_in_and_load_pages_on_one_connection_each() {
         url(&nginx)
     );
     std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
-    let said = place.run(&["run", "plan.yaml", "--json"]);
+    let output = place.run(&["run", "plan.yaml", "--json"]);
     // A late generator voids the figures, not what was done.
-    assert!([0, 6].contains(&said.code), "{said:?}");
-    let json = said.json();
+    assert!([0, 6].contains(&output.code), "{output:?}");
+    let json = output.json();
     let ok = count(&json, "outcomes.ok");
     assert!(ok > 30 && ok == count(&json, "requests"), "{json:#}");
     assert_eq!(json["protocol"]["h2"].as_u64(), Some(ok));

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::edge::Edge;
-use crate::support::Place;
+use crate::edge::RunningEdge;
+use crate::support::Sandbox;
 
 /// For what never comes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -130,8 +130,8 @@ pub(crate) fn site(page: &str) -> (SocketAddr, Receiver<(String, Value)>) {
                     reader.read_exact(&mut body).unwrap();
                     if let Some((_, rest)) = first.split_once("/report?") {
                         let what = rest.split(' ').next().unwrap().to_owned();
-                        let said = serde_json::from_slice(&body).unwrap();
-                        let _ = sender.send((what, said));
+                        let payload = serde_json::from_slice(&body).unwrap();
+                        let _ = sender.send((what, payload));
                     }
                     let (kind, page) = if first.starts_with("POST /messages ") {
                         // As an application behind the hub would say.
@@ -215,26 +215,26 @@ pub(crate) fn wait_for(
     reports: &Receiver<(String, Value)>,
     awaited: &[&str],
 ) -> Vec<(String, Value)> {
-    let mut heard: Vec<(String, Value)> = Vec::new();
+    let mut events: Vec<(String, Value)> = Vec::new();
     while !awaited
         .iter()
-        .all(|what| heard.iter().any(|(heard, _)| heard == what))
+        .all(|what| events.iter().any(|(event, _)| event == what))
     {
         let report = reports.recv_timeout(PATIENCE);
-        heard.push(report.unwrap_or_else(|error| panic!("{awaited:?}: {error} after {heard:?}")));
+        events.push(report.unwrap_or_else(|error| panic!("{awaited:?}: {error} after {events:?}")));
     }
-    heard
+    events
 }
 
 #[test]
 fn a_browser_subscribes_by_websocket_and_by_events() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let (site, reports) = site(PAGE);
     let token = place.path().join("token");
     std::fs::write(&token, "publish-secret\n").unwrap();
     let to = format!("http://{site}");
     let token = token.to_str().unwrap();
-    let edge = Edge::start(
+    let edge = RunningEdge::start(
         &place,
         &[
             "--to",
@@ -246,10 +246,10 @@ fn a_browser_subscribes_by_websocket_and_by_events() {
         ],
     );
     let _browser = browse(&format!("http://{}/", edge.address));
-    let heard = wait_for(&reports, &["socket", "open"]);
-    let (_, told) = heard.iter().find(|(what, _)| what == "socket").unwrap();
+    let events = wait_for(&reports, &["socket", "open"]);
+    let (_, reply) = events.iter().find(|(what, _)| what == "socket").unwrap();
     assert_eq!(
-        (&told["id"], &told["subscribed"]),
+        (&reply["id"], &reply["subscribed"]),
         (&json!(1), &json!("game-1"))
     );
     let message = json!({ "channel": "game-1", "data": { "odds": [1.5, "ä"] } });
@@ -257,45 +257,45 @@ fn a_browser_subscribes_by_websocket_and_by_events() {
     assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
     let answer = publish(edge.admin, "publish-secret", &message);
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    let heard = wait_for(&reports, &["socket", "events"]);
-    for (what, said) in &heard {
+    let events = wait_for(&reports, &["socket", "events"]);
+    for (what, event) in &events {
         assert_eq!(
-            (&said["channel"], &said["offset"], &said["data"]),
+            (&event["channel"], &event["offset"], &event["data"]),
             (&json!("game-1"), &json!(1), &message["data"]),
             "{what}"
         );
-        assert!(said["epoch"].as_u64().unwrap() < 1 << 53);
+        assert!(event["epoch"].as_u64().unwrap() < 1 << 53);
     }
     // The browser is told that the edge ends.
     edge.signal("TERM");
-    let heard = wait_for(&reports, &["close"]);
+    let events = wait_for(&reports, &["close"]);
     assert!(
-        heard.contains(&("close".to_owned(), json!({ "code": 1001 }))),
-        "{heard:?}"
+        events.contains(&("close".to_owned(), json!({ "code": 1001 }))),
+        "{events:?}"
     );
 }
 
 #[test]
 fn the_client_of_the_edge_finds_its_way_back() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let (site, reports) = site(CLIENT_PAGE);
     let text = format!(
         "pools: {{ site: {{ servers: [\"http://{site}\"] }} }}\nhub:\n  path: /live\n  \
          hooks: {{ messages: \"http://{site}/messages\" }}\n  channels:\n  - {{ match: chat, publish: true }}\n"
     );
     std::fs::write(place.path().join("edge.yaml"), text).unwrap();
-    let edge = Edge::start(&place, &["--config", "edge.yaml"]);
+    let edge = RunningEdge::start(&place, &["--config", "edge.yaml"]);
     let cable = Cable::to(edge.address);
     let _browser = browse(&format!("http://{}/", cable.address));
     wait_for(&reports, &["state-open"]);
-    let say = |channel: &str, data: Value| {
+    let publish_data = |channel: &str, data: Value| {
         let message = json!({ "channel": channel, "data": data });
         let answer = publish(edge.admin, "", &message);
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     };
     // It has subscribed when it hears of it.
     loop {
-        say("chat", json!("begin"));
+        publish_data("chat", json!("begin"));
         if let Ok((what, _)) = reports.recv_timeout(Duration::from_millis(50)) {
             // How it came to be open may be told late.
             assert!(what == "chat" || what.starts_with("state-"), "{what}");
@@ -304,59 +304,59 @@ fn the_client_of_the_edge_finds_its_way_back() {
             }
         }
     }
-    say("game-1", json!(1));
-    say("short", json!(1));
-    let heard = wait_for(&reports, &["message", "short"]);
-    let (_, first) = heard.iter().find(|(what, _)| what == "message").unwrap();
+    publish_data("game-1", json!(1));
+    publish_data("short", json!(1));
+    let events = wait_for(&reports, &["message", "short"]);
+    let (_, first) = events.iter().find(|(what, _)| what == "message").unwrap();
     assert_eq!((&first["data"], &first["offset"]), (&json!(1), &json!(1)));
     cable.cut();
     wait_for(&reports, &["state-waiting"]);
     for number in 2..=4 {
-        say("game-1", json!(number));
+        publish_data("game-1", json!(number));
     }
     cable.mend();
-    let mut heard = wait_for(&reports, &["state-open"]);
-    let numbers = |heard: &[(String, Value)]| -> Vec<u64> {
-        let messages = heard.iter().filter(|(what, _)| what == "message");
+    let mut events = wait_for(&reports, &["state-open"]);
+    let numbers = |events: &[(String, Value)]| -> Vec<u64> {
+        let messages = events.iter().filter(|(what, _)| what == "message");
         messages
-            .filter_map(|(_, said)| said["data"].as_u64())
+            .filter_map(|(_, event)| event["data"].as_u64())
             .collect()
     };
-    while numbers(&heard).len() < 3 {
-        heard.extend(wait_for(&reports, &["message"]));
+    while numbers(&events).len() < 3 {
+        events.extend(wait_for(&reports, &["message"]));
     }
     // Reports overtake each other.
-    let mut missed = numbers(&heard);
+    let mut missed = numbers(&events);
     missed.sort_unstable();
     assert_eq!(missed, [2, 3, 4]);
-    say("chat", json!("go"));
-    let heard = wait_for(&reports, &["published", "refused", "answer"]);
-    let (_, why) = heard.iter().find(|(what, _)| what == "refused").unwrap();
+    publish_data("chat", json!("go"));
+    let events = wait_for(&reports, &["published", "refused", "answer"]);
+    let (_, why) = events.iter().find(|(what, _)| what == "refused").unwrap();
     assert_eq!(why, "clients may not publish to this channel");
     assert!(
-        heard.contains(&("answer".to_owned(), json!({ "balance": 95 }))),
-        "{heard:?}"
+        events.contains(&("answer".to_owned(), json!({ "balance": 95 }))),
+        "{events:?}"
     );
-    say("short", json!(2));
+    publish_data("short", json!(2));
     // More than is remembered.
     cable.cut();
     wait_for(&reports, &["state-waiting"]);
     for number in 0..150 {
-        say("game-1", json!(number));
+        publish_data("game-1", json!(number));
     }
     cable.mend();
-    let heard = wait_for(&reports, &["loss"]);
-    let all = heard.iter().map(|(what, _)| what.as_str());
+    let events = wait_for(&reports, &["loss"]);
+    let all = events.iter().map(|(what, _)| what.as_str());
     assert!(
         all.clone().all(|what| what != "short" && what != "error"),
-        "{heard:?}"
+        "{events:?}"
     );
 }
 
 #[test]
 fn a_hub_needs_nothing_behind_it() {
-    let place = Place::new();
-    let mut edge = Edge::start(&place, &["--hub", "/live"]);
+    let place = Sandbox::new();
+    let mut edge = RunningEdge::start(&place, &["--hub", "/live"]);
     let mut stream = TcpStream::connect(edge.address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let request = format!(
@@ -371,7 +371,7 @@ fn a_hub_needs_nothing_behind_it() {
         assert!(reader.read_line(&mut line).unwrap() > 0);
     }
     edge.signal("HUP");
-    edge.told("the new configuration is in use");
+    edge.wait_for_line("the new configuration is in use");
     let answer = publish(edge.admin, "", &json!({ "channel": "a", "data": 1 }));
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     line.clear();

@@ -12,45 +12,45 @@ use plimsoll_testkit::port;
 use plimsoll_testkit::program::{Nats, Redis};
 use serde_json::{Value, json};
 
-use crate::edge::Edge;
-use crate::support::Place;
+use crate::edge::RunningEdge;
+use crate::support::Sandbox;
 
 const PATIENCE: Duration = Duration::from_mins(1);
 /// Looks after which what is awaited will not come.
-const LOOKS: u32 = 20_000;
+const POLLS_MAX: u32 = 20_000;
 const CHANNELS: usize = 4;
 const CLIENTS: usize = 200;
 /// How long a client may be away whose edge is killed.
-const AWAY_MAX: Duration = Duration::from_secs(5);
+const DISCONNECTED_MAX: Duration = Duration::from_secs(5);
 /// Messages before one edge is killed, and after.
 const MESSAGES: usize = 600;
 
 /// A reader of one channel by Server-Sent Events, which goes to the next edge when its own is gone.
-struct Reader {
+struct SseReader {
     edges: Vec<SocketAddr>,
     channel: String,
     /// The last id that it was told.
     id: Option<String>,
-    heard: Vec<Value>,
+    received: Vec<Value>,
     returned: usize,
     /// When its edge was gone, until it is answered again, and the longest such time.
     gone: Option<Instant>,
-    away: Duration,
+    disconnected: Duration,
 }
 
-impl Reader {
+impl SseReader {
     /// Reads until the message `end`; `first` is told when the first has come.
     fn run(mut self, first: &SyncSender<()>) -> Self {
-        let mut turn = 0;
+        let mut attempt = 0;
         loop {
-            let edge = self.edges[turn % self.edges.len()];
+            let edge = self.edges[attempt % self.edges.len()];
             if self.read(edge, first) {
                 return self;
             }
-            turn += 1;
+            attempt += 1;
             self.returned += 1;
             self.gone = self.gone.or_else(|| Some(now()));
-            assert!(turn < 100, "there is no edge any more");
+            assert!(attempt < 100, "there is no edge any more");
         }
     }
 
@@ -75,7 +75,7 @@ impl Reader {
                 return false;
             };
             if let Some(gone) = self.gone.take() {
-                self.away = self.away.max(gone.elapsed());
+                self.disconnected = self.disconnected.max(gone.elapsed());
             }
             if let Some(rest) = line.strip_prefix("id: ") {
                 id = Some(rest.to_owned());
@@ -84,11 +84,11 @@ impl Reader {
                 let Ok(event) = serde_json::from_str::<Value>(rest) else {
                     return false;
                 };
-                if self.heard.is_empty() {
+                if self.received.is_empty() {
                     first.send(()).unwrap();
                 }
                 let is_end = event["data"] == "end";
-                self.heard.push(event);
+                self.received.push(event);
                 self.id = id.take().or(self.id.take());
                 if is_end {
                     return true;
@@ -127,20 +127,20 @@ fn channel(number: usize) -> String {
 }
 
 /// Clients of both edges, who all hear what is published.
-fn begin_reading(killed: &Edge, left: &Edge) -> Vec<JoinHandle<Reader>> {
+fn begin_reading(killed: &RunningEdge, left: &RunningEdge) -> Vec<JoinHandle<SseReader>> {
     let (sender, begun) = sync_channel(CLIENTS);
     let readers: Vec<_> = (0..CLIENTS)
         .map(|number| {
             let mut edges = vec![killed.address, left.address];
             edges.rotate_left(number / CHANNELS % 2);
-            let reader = Reader {
+            let reader = SseReader {
                 edges,
                 channel: channel(number),
                 id: None,
-                heard: Vec::new(),
+                received: Vec::new(),
                 returned: 0,
                 gone: None,
-                away: Duration::ZERO,
+                disconnected: Duration::ZERO,
             };
             let sender = sender.clone();
             std::thread::spawn(move || reader.run(&sender))
@@ -152,8 +152,8 @@ fn begin_reading(killed: &Edge, left: &Edge) -> Vec<JoinHandle<Reader>> {
         for number in 0..CHANNELS {
             assert!(publish(left.admin, &channel(number), &json!("begin")));
         }
-        let heard = begun.recv_timeout(Duration::from_millis(20));
-        waiting -= usize::from(heard.is_ok()) + begun.try_iter().count();
+        let signal = begun.recv_timeout(Duration::from_millis(20));
+        waiting -= usize::from(signal.is_ok()) + begun.try_iter().count();
     }
     readers
 }
@@ -161,46 +161,46 @@ fn begin_reading(killed: &Edge, left: &Edge) -> Vec<JoinHandle<Reader>> {
 #[test]
 fn nothing_is_lost_or_doubled_when_an_edge_is_killed() {
     let redis = Redis::start("appendonly no");
-    kill_one(&format!("'{}'", redis.address));
+    kill_edge(&format!("'{}'", redis.address));
 }
 
 #[test]
 fn nothing_is_lost_or_doubled_with_nats() {
     let nats = Nats::streaming_at(port::unused(), "");
-    kill_one(&format!("{{ nats: '{}' }}", nats.address));
+    kill_edge(&format!("{{ nats: '{}' }}", nats.address));
 }
 
 /// Two edges share; one is killed.
-fn kill_one(shared: &str) {
-    let place = Place::new();
+fn kill_edge(shared: &str) {
+    let place = Sandbox::new();
     let text = format!(
         "hub:\n  path: /live\n  shared: {shared}\n  waiting: 10000\n  \
          waiting_size: 16MiB\n  channels:\n  - {{ match: '*', history: 10000, history_size: 16MiB }}\n"
     );
     std::fs::write(place.path().join("edge.yaml"), text).unwrap();
     let start = || {
-        let edge = Edge::start(&place, &["--config", "edge.yaml"]);
-        let is_there = (0..LOOKS).any(|_| publish(edge.admin, "warm", &json!(0)));
+        let edge = RunningEdge::start(&place, &["--config", "edge.yaml"]);
+        let is_there = (0..POLLS_MAX).any(|_| publish(edge.admin, "warm", &json!(0)));
         assert!(is_there, "it does not find what is shared");
         edge
     };
     let (killed, left) = (start(), start());
     let readers = begin_reading(&killed, &left);
-    let (told, done) = sync_channel(CLIENTS);
+    let (confirmed, done) = sync_channel(CLIENTS);
     let is_over = Arc::new(AtomicBool::new(false));
     let doomed = killed.admin;
     let publishers: Vec<_> = [doomed, left.admin]
         .into_iter()
         .enumerate()
         .map(|(which, admin)| {
-            let (told, is_over) = (told.clone(), Arc::clone(&is_over));
+            let (confirmed, is_over) = (confirmed.clone(), Arc::clone(&is_over));
             std::thread::spawn(move || {
                 for number in (which..).step_by(2) {
                     if is_over.load(Ordering::Relaxed) {
                         return;
                     }
                     if publish(admin, &channel(number / 2), &json!(number)) {
-                        told.send(number).unwrap();
+                        confirmed.send(number).unwrap();
                     } else if admin == doomed {
                         return;
                     }
@@ -208,7 +208,7 @@ fn kill_one(shared: &str) {
             })
         })
         .collect();
-    drop(told);
+    drop(confirmed);
     let mut certain = Vec::new();
     while certain.len() < 2 * MESSAGES {
         certain.push(done.recv_timeout(PATIENCE).unwrap());
@@ -224,30 +224,33 @@ fn kill_one(shared: &str) {
     for number in 0..CHANNELS {
         assert!(publish(left.admin, &channel(number), &json!("end")));
     }
-    let readers: Vec<Reader> = readers.into_iter().map(|one| one.join().unwrap()).collect();
+    let readers: Vec<SseReader> = readers
+        .into_iter()
+        .map(|handle| handle.join().unwrap())
+        .collect();
     check(&readers, &certain);
     let returned = readers.iter().filter(|reader| reader.returned > 0);
     assert!(returned.clone().count() >= CLIENTS / 2);
-    let away = returned.map(|reader| reader.away).max();
-    assert!(away < Some(AWAY_MAX), "back after {away:?}");
+    let longest = returned.map(|reader| reader.disconnected).max();
+    assert!(longest < Some(DISCONNECTED_MAX), "back after {longest:?}");
 }
 
 /// Everybody heard the same of a channel, in order, once, and all that is certain.
-fn check(readers: &[Reader], certain: &[usize]) {
+fn check(readers: &[SseReader], certain: &[usize]) {
     for number in 0..CHANNELS {
         let name = channel(number);
         let mut all = readers.iter().filter(|reader| reader.channel == name);
-        let numbers = |reader: &Reader| -> Vec<u64> {
-            for event in &reader.heard {
+        let numbers = |reader: &SseReader| -> Vec<u64> {
+            for event in &reader.received {
                 assert_ne!(event["recovered"], false, "{event}");
             }
-            let offsets = reader.heard.iter().map(|event| event["offset"].as_u64());
+            let offsets = reader.received.iter().map(|event| event["offset"].as_u64());
             assert!(
-                offsets.is_sorted_by(|one, next| one < next),
+                offsets.is_sorted_by(|offset, next| offset < next),
                 "in order, once"
             );
             let data = reader
-                .heard
+                .received
                 .iter()
                 .filter_map(|event| event["data"].as_u64());
             data.collect()
@@ -261,8 +264,8 @@ fn check(readers: &[Reader], certain: &[usize]) {
                 reader.returned
             );
         }
-        for &one in certain.iter().filter(|&&one| channel(one / 2) == name) {
-            assert!(first.contains(&(one as u64)), "{one} of {name} is lost");
+        for &sent in certain.iter().filter(|&&sent| channel(sent / 2) == name) {
+            assert!(first.contains(&(sent as u64)), "{sent} of {name} is lost");
         }
     }
 }

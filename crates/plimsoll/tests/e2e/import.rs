@@ -10,7 +10,7 @@ use plimsoll_testkit::port;
 use plimsoll_testkit::program::Program;
 use tempfile::TempDir;
 
-use crate::support::Place;
+use crate::support::Sandbox;
 
 /// Where a server is started; what it writes goes where its configuration says.
 fn folder_of_its_own() -> TempDir {
@@ -22,7 +22,7 @@ fn free_port() -> u16 {
 }
 
 /// Asks for `path`, as `agent`, on a connection of its own.
-fn ask(port: u16, path: &str, agent: &str) -> String {
+fn fetch(port: u16, path: &str, agent: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_mins(1)))
@@ -41,33 +41,36 @@ fn visit(port: u16) {
         "/style.css",
         "/missing",
     ] {
-        ask(port, path, "Mozilla/5.0 (test)");
+        fetch(port, path, "Mozilla/5.0 (test)");
     }
 }
 
-fn imported(place: &Place, log: &Path, more: &[&str]) -> String {
+fn imported(place: &Sandbox, log: &Path, more: &[&str]) -> String {
     let mut arguments = vec!["import", "log", log.to_str().unwrap()];
     arguments.extend(more);
-    let said = place.run(&arguments);
-    assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.stderr.contains("0 unreadable lines"), "{said:?}");
+    let output = place.run(&arguments);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stderr.contains("0 unreadable lines"), "{output:?}");
     assert!(
-        said.stdout.lines().any(|line| line.starts_with("target: ")),
-        "{said:?}"
+        output
+            .stdout
+            .lines()
+            .any(|line| line.starts_with("target: ")),
+        "{output:?}"
     );
     assert!(
-        said.stdout.contains("/article/{{ article.value }}"),
-        "{said:?}"
+        output.stdout.contains("/article/{{ article.value }}"),
+        "{output:?}"
     );
     assert!(
-        said.stdout.contains("get: /about") && !said.stdout.contains("get: /missing"),
-        "{said:?}"
+        output.stdout.contains("get: /about") && !output.stdout.contains("get: /missing"),
+        "{output:?}"
     );
-    said.stdout
+    output.stdout
 }
 
 /// nginx from a private folder, with a log of this format.
-fn nginx(place: &Place, format: &str) -> (Program, u16, PathBuf) {
+fn nginx(place: &Sandbox, format: &str) -> (Program, u16, PathBuf) {
     let port = free_port();
     let folder = place.path().display();
     let log = place.path().join("nginx.log");
@@ -98,13 +101,13 @@ fn logs_of_nginx() {
             "json",
         ),
     ] {
-        let place = Place::new();
+        let place = Sandbox::new();
         let (server, port, log) = nginx(&place, format);
         visit(port);
         drop(server);
         let found = imported(&place, &log, &[]);
-        let told = imported(&place, &log, &["--format", more]);
-        assert_eq!(found, told);
+        let explicit = imported(&place, &log, &["--format", more]);
+        assert_eq!(found, explicit);
         assert_eq!(
             found.contains("target: https://shop.example"),
             more == "json",
@@ -115,7 +118,7 @@ fn logs_of_nginx() {
 
 #[test]
 fn logs_of_apache() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let port = free_port();
     let folder = place.path().display();
     let modules = "/usr/lib/apache2/modules";
@@ -160,7 +163,7 @@ fn logs_of_apache() {
 
 #[test]
 fn logs_of_haproxy() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let (_nginx, origin, _) = nginx(&place, "log_format chosen '$status';");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket
@@ -198,33 +201,33 @@ fn logs_of_haproxy() {
 
 #[test]
 fn lines_that_cannot_be_read_are_shown() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let log = place.path().join("access.log");
     let good = r#"10.0.0.1 - - [22/Nov/2026:01:43:45 +0000] "GET / HTTP/1.1" 200 10 "-" "M""#;
     let text = format!("{good}\nx\n{good}\n\u{1}\n{good}\ny\nz\n");
     std::fs::write(&log, text).unwrap();
-    let said = place.run(&["import", "log", log.to_str().unwrap()]);
-    assert_eq!(said.code, 0, "{said:?}");
-    for part in [
+    let output = place.run(&["import", "log", log.to_str().unwrap()]);
+    assert_eq!(output.code, 0, "{output:?}");
+    for expected in [
         "4 unreadable lines",
         "line 2: no moment",
         "line 4: ",
         "line 6: ",
     ] {
-        assert!(said.stderr.contains(part), "{part}: {said:?}");
+        assert!(output.stderr.contains(expected), "{expected}: {output:?}");
     }
-    assert!(!said.stderr.contains("line 7"), "{said:?}");
+    assert!(!output.stderr.contains("line 7"), "{output:?}");
     std::fs::write(&log, "x\n").unwrap();
-    let said = place.run(&["import", "log", "access.log"]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.stderr.contains("--format"), "{said:?}");
+    let output = place.run(&["import", "log", "access.log"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("--format"), "{output:?}");
 }
 
 #[test]
 fn a_recording_that_is_cut_off() {
-    let place = Place::new();
+    let place = Sandbox::new();
     std::fs::write(place.path().join("cut.har"), "{\"log\":").unwrap();
-    let said = place.run(&["import", "har", "cut.har"]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.stderr.contains("cut.har: line 1"), "{said:?}");
+    let output = place.run(&["import", "har", "cut.har"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("cut.har: line 1"), "{output:?}");
 }

@@ -3,10 +3,10 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use plimsoll_lab::run_log::{self, Reading};
-use plimsoll_testkit::origin::fault::{self, Fault};
+use plimsoll_lab::run_log::{self, LoadedRunLog};
+use plimsoll_testkit::origin::fault::{self, OriginFault};
 
-use crate::support::Place;
+use crate::support::Sandbox;
 
 /// Returns when so much time has passed: waits for a message that nobody sends.
 pub(crate) fn after(time: Duration) {
@@ -15,17 +15,17 @@ pub(crate) fn after(time: Duration) {
 }
 
 /// What stands in the file of a run by now; `None` before its header is whole.
-pub(crate) fn so_far(place: &Place) -> Option<Reading> {
+pub(crate) fn so_far(place: &Sandbox) -> Option<LoadedRunLog> {
     run_log::read(&place.run_files().pop()?).ok()
 }
 
 /// Twenty runs at once, each killed at its own moment of the first three seconds or later.
 #[test]
 fn a_killed_run_is_readable_up_to_its_last_second() {
-    let origin = fault::start(Fault::None).unwrap();
+    let origin = fault::start(OriginFault::None).unwrap();
     let runs: Vec<_> = (0..20)
         .map(|_| {
-            let place = Place::new();
+            let place = Sandbox::new();
             let child = place.start(&[
                 "run",
                 &origin.url(),
@@ -61,7 +61,7 @@ fn a_killed_run_is_readable_up_to_its_last_second() {
 }
 
 /// Whether a killed run left a header; if so, all that follows must be whole, and the report must be made.
-fn is_readable(place: &Place) -> bool {
+fn is_readable(place: &Sandbox) -> bool {
     let Some(reading) = so_far(place) else {
         // Killed before its header was written: nothing had been sent.
         return false;
@@ -76,7 +76,7 @@ fn is_readable(place: &Place) -> bool {
     let expected: Vec<u32> = (0..u32::try_from(seconds.len()).unwrap()).collect();
     assert_eq!(seconds, expected);
     assert!(reading.run.ending.is_none());
-    let said = place.run(&["report", file.to_str().unwrap()]);
-    assert_eq!(said.code, 0, "{said:?}");
+    let output = place.run(&["report", file.to_str().unwrap()]);
+    assert_eq!(output.code, 0, "{output:?}");
     true
 }

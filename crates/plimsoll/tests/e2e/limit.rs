@@ -4,12 +4,12 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use plimsoll_analysis::stats::queueing::deterministic_load_line;
-use plimsoll_testkit::origin::fault::{self, Fault};
+use plimsoll_testkit::origin::fault::{self, OriginFault};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
 use serde_json::Value;
 
-use crate::support::{Place, Said, assert_near, number};
+use crate::support::{CommandOutput, Sandbox, assert_near, number};
 
 /// M/D/1 with a service of 5 ms: the law says at which rate the 95th percentile of the response reaches 30 ms.
 #[test]
@@ -22,7 +22,7 @@ fn the_line_of_a_queue_lies_in_the_interval() {
     .unwrap();
     let law = deterministic_load_line(1, 0.005, 0.95, 0.030).unwrap();
     let objective = "p95 < 30ms, errors < 1%";
-    let said = Place::new().run(&[
+    let output = Sandbox::new().run(&[
         "limit",
         &origin.url(),
         "--objective",
@@ -30,8 +30,10 @@ fn the_line_of_a_queue_lies_in_the_interval() {
         "--quick",
         "--json",
     ]);
-    let Some(json) = judged(&said) else { return };
-    assert_eq!(said.code, 0, "{said:?}");
+    let Some(json) = valid_result(&output) else {
+        return;
+    };
+    assert_eq!(output.code, 0, "{output:?}");
     let (low, high) = (
         number(&json, "load_line.low"),
         number(&json, "load_line.high"),
@@ -46,10 +48,10 @@ fn the_line_of_a_queue_lies_in_the_interval() {
 }
 
 /// What was found out; `None` when this machine was disturbed and said so (void or undecided): that proves nothing.
-fn judged(said: &Said) -> Option<Value> {
-    let json = said.json();
+fn valid_result(output: &CommandOutput) -> Option<Value> {
+    let json = output.json();
     let is_robbed = json["remarks"].to_string().contains("the hypervisor took");
-    if ![4, 6].contains(&said.code) && !is_robbed {
+    if ![4, 6].contains(&output.code) && !is_robbed {
         return Some(json);
     }
     assert!(json["load_line"].is_null() || is_robbed, "{json:#}");
@@ -65,7 +67,7 @@ fn an_objective_that_even_one_user_misses() {
         ..KnownLawPlan::default()
     })
     .unwrap();
-    let said = Place::new().run(&[
+    let output = Sandbox::new().run(&[
         "limit",
         &origin.url(),
         "--objective",
@@ -73,8 +75,10 @@ fn an_objective_that_even_one_user_misses() {
         "--quick",
         "--json",
     ]);
-    let Some(json) = judged(&said) else { return };
-    assert_eq!(said.code, 3, "{said:?}");
+    let Some(json) = valid_result(&output) else {
+        return;
+    };
+    assert_eq!(output.code, 3, "{output:?}");
     assert!(
         json["load_line"].is_null() && json["reason"].as_str().unwrap().contains("one client"),
         "{json:#}"
@@ -83,12 +87,12 @@ fn an_objective_that_even_one_user_misses() {
 
 #[test]
 fn a_site_that_answers_404_everywhere() {
-    let origin = fault::start(Fault::Status(404)).unwrap();
-    let said = Place::new().run(&["limit", &origin.url(), "--quick", "--json"]);
-    if judged(&said).is_none() {
+    let origin = fault::start(OriginFault::Status(404)).unwrap();
+    let output = Sandbox::new().run(&["limit", &origin.url(), "--quick", "--json"]);
+    if valid_result(&output).is_none() {
         return;
     }
-    assert_eq!(said.code, 3, "{said:?}");
+    assert_eq!(output.code, 3, "{output:?}");
 }
 
 #[test]
@@ -99,7 +103,7 @@ fn a_gate_rejects_what_the_service_does_not_carry() {
         ..KnownLawPlan::default()
     })
     .unwrap();
-    let said = Place::new().run(&[
+    let output = Sandbox::new().run(&[
         "limit",
         &origin.url(),
         "--objective",
@@ -109,7 +113,9 @@ fn a_gate_rejects_what_the_service_does_not_carry() {
         "150/s",
         "--json",
     ]);
-    let Some(json) = judged(&said) else { return };
-    assert_eq!(said.code, 3, "{said:?}");
+    let Some(json) = valid_result(&output) else {
+        return;
+    };
+    assert_eq!(output.code, 3, "{output:?}");
     assert_eq!(json["gate"]["accepted"], false);
 }

@@ -8,9 +8,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::edge::Edge;
+use crate::edge::RunningEdge;
 use crate::hub::{Cable, browse, site, wait_for};
-use crate::support::Place;
+use crate::support::Sandbox;
 
 /// For what never comes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -40,22 +40,24 @@ const PAGE: &str = r#"<!doctype html><title>mercure</title><script>
 /// A token with these claims for Mercure, signed (HS256).
 fn token(claims: &Value) -> String {
     let claims = json!({ "exp": 4_000_000_000_u64, "mercure": claims });
-    let parts = [json!({ "alg": "HS256", "typ": "JWT" }), claims];
-    let said = parts.map(|part| BASE64.encode(part.to_string())).join(".");
+    let sections = [json!({ "alg": "HS256", "typ": "JWT" }), claims];
+    let signing_input = sections
+        .map(|section| BASE64.encode(section.to_string()))
+        .join(".");
     let pad = |with: u8| SECRET.map(|byte| byte ^ with);
     let inner = Sha256::new()
         .chain_update(pad(0x36))
-        .chain_update(&said)
+        .chain_update(&signing_input)
         .finalize();
     let tag = Sha256::new()
         .chain_update(pad(0x5c))
         .chain_update(inner)
         .finalize();
-    format!("{said}.{}", BASE64.encode(tag))
+    format!("{signing_input}.{}", BASE64.encode(tag))
 }
 
 /// Publishes as applications do; the id.
-fn publish(edge: &Edge, token: &str, topic: &str, data: &str) -> String {
+fn publish(edge: &RunningEdge, token: &str, topic: &str, data: &str) -> String {
     let done = Command::new("curl")
         .args(["-sS", "--fail-with-body", "--max-time", "60"])
         .args(["-H", &format!("Authorization: Bearer {token}")])
@@ -64,18 +66,18 @@ fn publish(edge: &Edge, token: &str, topic: &str, data: &str) -> String {
         .arg(format!("http://{}/.well-known/mercure", edge.address))
         .output()
         .expect("curl is installed: apt-get install curl");
-    let said = String::from_utf8(done.stdout).unwrap();
-    assert!(done.status.success(), "{said}");
-    said
+    let output = String::from_utf8(done.stdout).unwrap();
+    assert!(done.status.success(), "{output}");
+    output
 }
 
 /// What was updated, in order.
-fn updates(heard: &[(String, Value)]) -> Vec<(String, String)> {
+fn updates(events: &[(String, Value)]) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let mut all: Vec<_> = heard
+    let mut all: Vec<_> = events
         .iter()
         .filter(|(what, _)| what == "update")
-        .map(|(_, said)| (text(&said["id"]), text(&said["data"])))
+        .map(|(_, event)| (text(&event["id"]), text(&event["data"])))
         .collect();
     // Reports overtake each other.
     all.sort_by_key(|(id, _)| id.rsplit_once(':').unwrap().1.parse::<u64>().unwrap());
@@ -84,7 +86,7 @@ fn updates(heard: &[(String, Value)]) -> Vec<(String, String)> {
 
 #[test]
 fn a_browser_speaks_mercure() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let reader = token(&json!({
         "subscribe": ["https://a.example/users/{id}"], "publish": ["https://a.example/users/7"],
     }));
@@ -95,12 +97,12 @@ fn a_browser_speaks_mercure() {
         std::str::from_utf8(SECRET).unwrap()
     );
     std::fs::write(place.path().join("edge.yaml"), text).unwrap();
-    let edge = Edge::start(&place, &["--config", "edge.yaml"]);
+    let edge = RunningEdge::start(&place, &["--config", "edge.yaml"]);
     let cable = Cable::to(edge.address);
     let _browser = browse(&format!("http://{}/", cable.address));
     wait_for(&reports, &["open"]);
     let publisher = token(&json!({ "publish": ["*"] }));
-    let say = |topic: &str, data: &str| {
+    let send_update = |topic: &str, data: &str| {
         let id = publish(
             &edge,
             &publisher,
@@ -109,28 +111,29 @@ fn a_browser_speaks_mercure() {
         );
         (id, data.to_owned())
     };
-    let mut said = vec![say("books/1", "first")];
-    let mut heard = wait_for(&reports, &["update"]);
+    let mut sent = vec![send_update("books/1", "first")];
+    let mut events = wait_for(&reports, &["update"]);
     cable.cut();
     wait_for(&reports, &["error"]);
     for number in 0..6 {
         let topic = ["books/1", "users/5", "users/6"][number % 3];
-        said.push(say(topic, &format!("missed\n{number}")));
+        sent.push(send_update(topic, &format!("missed\n{number}")));
     }
     // Not what it asked for.
-    say("books/2", "another");
+    send_update("books/2", "another");
     cable.mend();
-    while updates(&heard).len() < said.len() {
-        heard.extend(wait_for(&reports, &["update"]));
+    while updates(&events).len() < sent.len() {
+        events.extend(wait_for(&reports, &["update"]));
     }
-    assert_eq!(updates(&heard), said);
-    said.push(say("users/5", "go"));
-    while updates(&heard).len() < said.len() + 1 || heard.iter().all(|(what, _)| what != "posted") {
-        heard.push(reports.recv_timeout(PATIENCE).unwrap());
+    assert_eq!(updates(&events), sent);
+    sent.push(send_update("users/5", "go"));
+    while updates(&events).len() < sent.len() + 1 || events.iter().all(|(what, _)| what != "posted")
+    {
+        events.push(reports.recv_timeout(PATIENCE).unwrap());
     }
-    let (_, posted) = heard.iter().find(|(what, _)| what == "posted").unwrap();
+    let (_, posted) = events.iter().find(|(what, _)| what == "posted").unwrap();
     assert_eq!(posted["status"], 200, "{posted}");
     let id = posted["id"].as_str().unwrap().to_owned();
-    said.push((id, "from the browser".to_owned()));
-    assert_eq!(updates(&heard), said);
+    sent.push((id, "from the browser".to_owned()));
+    assert_eq!(updates(&events), sent);
 }

@@ -8,15 +8,15 @@ use std::time::Duration;
 use plimsoll_testkit::port;
 use tempfile::TempDir;
 
-use crate::support::{Place, assert_near, count, number};
+use crate::support::{Sandbox, assert_near, count, number};
 
-pub(crate) struct Nginx {
+pub(crate) struct NginxProcess {
     process: Child,
     address: SocketAddr,
     folder: TempDir,
 }
 
-impl Nginx {
+impl NginxProcess {
     /// Starts nginx with `locations` inside its one server.
     pub(crate) fn start(locations: &str) -> Self {
         Self::listening("", locations, tempfile::tempdir().unwrap())
@@ -82,7 +82,7 @@ fn wait_until_started(process: &mut Child) {
     std::thread::spawn(move || lines.for_each(drop));
 }
 
-impl Drop for Nginx {
+impl Drop for NginxProcess {
     fn drop(&mut self) {
         // SIGQUIT would wait for connections; the test is over.
         let _ = Command::new("kill")
@@ -97,8 +97,8 @@ const ONE_KILOBYTE: &str =
 
 #[test]
 fn an_even_rate_is_kept_and_counted() {
-    let nginx = Nginx::start(ONE_KILOBYTE);
-    let said = Place::new().run(&[
+    let nginx = NginxProcess::start(ONE_KILOBYTE);
+    let output = Sandbox::new().run(&[
         "run",
         &nginx.url(),
         "--rate",
@@ -109,22 +109,24 @@ fn an_even_rate_is_kept_and_counted() {
         "even",
         "--json",
     ]);
-    let json = said.json();
+    let json = output.json();
     assert_near(number(&json, "offered"), 500.0, 0.01, "offered");
     assert_eq!(count(&json, "requests"), 1500);
     assert_eq!(count(&json, "outcomes.ok"), 1500);
     assert_eq!(count(&json, "status.200"), 1500);
-    let Some(json) = said.measured() else { return };
-    assert_eq!(said.code, 0, "{said:?}");
+    let Some(json) = output.measured() else {
+        return;
+    };
+    assert_eq!(output.code, 0, "{output:?}");
     assert_near(number(&json, "completed"), 500.0, 0.02, "completed");
 }
 
 #[test]
 fn statuses_and_good_answers_are_told_apart() {
-    let nginx = Nginx::start(
+    let nginx = NginxProcess::start(
         "location / { return 404; } location /moved { return 302 /there; } location /there { return 204; }",
     );
-    let place = Place::new();
+    let place = Sandbox::new();
     let missing = place
         .run(&[
             "run",
@@ -180,10 +182,10 @@ fn statuses_and_good_answers_are_told_apart() {
 
 #[test]
 fn a_file_of_urls_is_asked_for_in_turn() {
-    let nginx = Nginx::start(
+    let nginx = NginxProcess::start(
         "location = /a { return 200 a; } location = /b { return 201 b; } location = /c { return 202 c; }",
     );
-    let place = Place::new();
+    let place = Sandbox::new();
     std::fs::write(place.path().join("urls"), "# articles\n/a\n\n/b\n/c\n").unwrap();
     let json = place
         .run(&[
@@ -207,8 +209,8 @@ fn a_file_of_urls_is_asked_for_in_turn() {
 
 #[test]
 fn a_new_connection_for_each_request() {
-    let nginx = Nginx::start(ONE_KILOBYTE);
-    let place = Place::new();
+    let nginx = NginxProcess::start(ONE_KILOBYTE);
+    let place = Sandbox::new();
     let json = place
         .run(&[
             "run",
@@ -230,10 +232,10 @@ fn a_new_connection_for_each_request() {
 
 #[test]
 fn a_file_of_urls_is_asked_for_at_random() {
-    let nginx = Nginx::start(
+    let nginx = NginxProcess::start(
         "location = /a { return 200 a; } location = /b { return 201 b; } location = /c { return 202 c; }",
     );
-    let place = Place::new();
+    let place = Sandbox::new();
     std::fs::write(place.path().join("urls"), "/a\n/b\n/c\n").unwrap();
     let asked = |seed: &str| {
         let url = nginx.url();
@@ -252,8 +254,8 @@ fn a_file_of_urls_is_asked_for_at_random() {
 
 #[test]
 fn a_head_request_waits_for_no_body() {
-    let nginx = Nginx::start(ONE_KILOBYTE);
-    let place = Place::new();
+    let nginx = NginxProcess::start(ONE_KILOBYTE);
+    let place = Sandbox::new();
     let url = nginx.url();
     let json = place
         .run(&[

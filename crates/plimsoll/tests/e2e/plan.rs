@@ -1,6 +1,6 @@
 //! Plan files at the door: checked without load, overridden by flags, every problem with its place.
 
-use crate::support::{Place, Said};
+use crate::support::{CommandOutput, Sandbox};
 
 const EXAM: &str = "target: http://127.0.0.1:1\n\
 objective: [p95 < 800ms, errors < 1%]\n\
@@ -16,26 +16,26 @@ data:\n\
 \x20 candidate: { csv: data/candidates.csv, pick: unique }\n\
 load: { users: 5, hold: 60m }\n";
 
-fn write(place: &Place, name: &str, text: &str) {
+fn write(place: &Sandbox, name: &str, text: &str) {
     let path = place.path().join(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
 }
 
-fn exam() -> Place {
-    let place = Place::new();
+fn exam() -> Sandbox {
+    let place = Sandbox::new();
     write(&place, "plans/exam.yaml", EXAM);
     write(&place, "plans/data/candidates.csv", "name\nada\ngrace\n");
     place
 }
 
 #[track_caller]
-fn told(said: &Said, code: i32, words: &[&str]) {
-    assert_eq!(said.code, code, "{said:?}");
+fn assert_output(output: &CommandOutput, code: i32, words: &[&str]) {
+    assert_eq!(output.code, code, "{output:?}");
     for word in words {
         assert!(
-            said.stderr.contains(word) || said.stdout.contains(word),
-            "no `{word}` in {said:?}"
+            output.stderr.contains(word) || output.stdout.contains(word),
+            "no `{word}` in {output:?}"
         );
     }
 }
@@ -43,9 +43,9 @@ fn told(said: &Said, code: i32, words: &[&str]) {
 #[test]
 fn a_plan_is_checked_without_load() {
     let place = exam();
-    let said = place.run(&["check", "plans/exam.yaml"]);
-    told(
-        &said,
+    let output = place.run(&["check", "plans/exam.yaml"]);
+    assert_output(
+        &output,
         0,
         &["valid plan", "1 journey, 2 steps, 2 rows of candidate"],
     );
@@ -62,9 +62,9 @@ fn every_problem_begins_with_its_place() {
         .replace("candidate.name", "candidate.nme");
     write(&place, "plans/exam.yaml", &wrong);
     for command in ["check", "run", "limit"] {
-        let said = place.run(&[command, "plans/exam.yaml"]);
-        told(
-            &said,
+        let output = place.run(&[command, "plans/exam.yaml"]);
+        assert_output(
+            &output,
             2,
             &[
                 "did you mean `think`",
@@ -72,38 +72,38 @@ fn every_problem_begins_with_its_place() {
                 "has 2 problems",
             ],
         );
-        let starts: Vec<&str> = said
+        let starts: Vec<&str> = output
             .stderr
             .lines()
             .take(2)
             .map(|line| &line[..20])
             .collect();
-        assert!(starts[0].starts_with("plans/exam.yaml:7:"), "{said:?}");
-        assert!(starts[1].starts_with("plans/exam.yaml:10:"), "{said:?}");
+        assert!(starts[0].starts_with("plans/exam.yaml:7:"), "{output:?}");
+        assert!(starts[1].starts_with("plans/exam.yaml:10:"), "{output:?}");
     }
 }
 
 #[test]
 fn what_is_no_plan_is_told() {
     let place = exam();
-    told(
+    assert_output(
         &place.run(&["check", "missing.yaml"]),
         2,
         &["missing.yaml", "cannot read"],
     );
     write(&place, "empty.yaml", "");
-    told(
+    assert_output(
         &place.run(&["check", "empty.yaml"]),
         2,
         &["empty.yaml:1:1:", "empty"],
     );
     std::fs::write(place.path().join("bytes.yaml"), b"target: \xff\n").unwrap();
-    told(
+    assert_output(
         &place.run(&["check", "bytes.yaml"]),
         2,
         &["bytes.yaml:1:9:", "UTF-8"],
     );
-    told(
+    assert_output(
         &place.run(&["check", "http://127.0.0.1:1/", "--target", "http://x"]),
         2,
         &["--target"],
@@ -114,17 +114,17 @@ fn what_is_no_plan_is_told() {
 fn flags_that_a_plan_contradicts_are_refused() {
     let place = exam();
     let plan = "plans/exam.yaml";
-    told(
+    assert_output(
         &place.run(&["run", plan, "--data", "x"]),
         2,
         &["--data", "plan"],
     );
-    told(
+    assert_output(
         &place.run(&["run", plan, "--connections", "5"]),
         2,
         &["--users"],
     );
-    told(
+    assert_output(
         &place.run(&["run", "http://127.0.0.1:1/", "--users", "5"]),
         2,
         &["plan file"],
@@ -134,12 +134,12 @@ fn flags_that_a_plan_contradicts_are_refused() {
         "plans/none.yaml",
         &EXAM.replace("load: { users: 5, hold: 60m }\n", ""),
     );
-    told(
+    assert_output(
         &place.run(&["run", "plans/none.yaml"]),
         2,
         &["says no load", "--users"],
     );
-    told(
+    assert_output(
         &place.run(&["run", plan, "--target", "ftp://x"]),
         2,
         &["ftp"],
@@ -148,7 +148,7 @@ fn flags_that_a_plan_contradicts_are_refused() {
 
 #[test]
 fn the_schema_is_printed() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let schema = place.run(&["generate", "schema", "plan"]).json();
     assert_eq!(
         schema["properties"]["target"]["description"]
@@ -156,7 +156,7 @@ fn the_schema_is_printed() {
             .map(str::is_empty),
         Some(false)
     );
-    told(
+    assert_output(
         &place.run(&["generate", "schema", "x"]),
         2,
         &["plan, run or limit"],
@@ -165,14 +165,14 @@ fn the_schema_is_printed() {
 
 #[test]
 fn the_plans_of_the_case_studies_and_the_docs_are_valid() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut checked = 0;
     for folder in ["cases/tutor", "docs/examples/processes"] {
         for entry in std::fs::read_dir(root.join(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|ending| ending == "yaml") {
-                told(
+                assert_output(
                     &place.run(&["check", path.to_str().unwrap()]),
                     0,
                     &["valid plan"],
@@ -189,14 +189,14 @@ fn what_cannot_be_watched_is_said() {
     let place = exam();
     let watched = format!("{EXAM}watch: {{ host: local, process: nginx, envoy: db }}\n");
     write(&place, "plans/exam.yaml", &watched);
-    let said = place.run(&["check", "plans/exam.yaml"]);
-    told(&said, 0, &["note: watch: envoy cannot be looked at yet"]);
+    let output = place.run(&["check", "plans/exam.yaml"]);
+    assert_output(&output, 0, &["note: watch: envoy cannot be looked at yet"]);
 }
 
 #[test]
 fn a_replay_sends_what_a_log_held() {
     let site = plimsoll_testkit::origin::site::start().unwrap();
-    let place = Place::new();
+    let place = Sandbox::new();
     let line = |second: u32, path: &str| {
         format!(
             "10.0.0.1 - - [22/Nov/2026:01:43:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 10 \"-\" \"M\"\n"
@@ -226,7 +226,7 @@ fn a_replay_sends_what_a_log_held() {
         "rows.csv",
     ];
     let imported = place.run(&arguments);
-    told(&imported, 0, &["replay: rows.csv", "speed: \"3x\""]);
+    assert_output(&imported, 0, &["replay: rows.csv", "speed: \"3x\""]);
     write(&place, "replay.yaml", &imported.stdout);
     let json = place.run(&["run", "replay.yaml", "--json"]).json();
     assert_eq!(crate::support::count(&json, "outcomes.ok"), 4, "{json:#}");

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use plimsoll_testkit::origin::site::{self, Site};
+use plimsoll_testkit::origin::site::{self, TestSite};
 use serde_json::Value;
 
-use crate::support::{Place, Said, count, number};
+use crate::support::{CommandOutput, Sandbox, count, number};
 
 /// The files of the docs, in a folder of their own.
-fn examples() -> Place {
-    let place = Place::new();
+fn examples() -> Sandbox {
+    let place = Sandbox::new();
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/processes");
     for file in std::fs::read_dir(docs).unwrap() {
         let file = file.unwrap();
@@ -18,7 +18,7 @@ fn examples() -> Place {
     place
 }
 
-fn run(place: &Place, site: &Site, plan: &str, more: &[&str]) -> Said {
+fn run(place: &Sandbox, site: &TestSite, plan: &str, more: &[&str]) -> CommandOutput {
     let url = format!("http://{}", site.address());
     let arguments = [&["run", plan, "--target", &url][..], more].concat();
     place.run(&arguments)
@@ -34,15 +34,15 @@ fn step<'a>(json: &'a Value, label: &str) -> &'a Value {
 fn example_works(plan: &str) {
     let site = site::start().unwrap();
     let place = examples();
-    let said = run(
+    let output = run(
         &place,
         &site,
         plan,
         &["--users", "5", "--for", "3s", "--json", "--report"],
     );
     // A late generator voids the figures, not what was done.
-    assert!([0, 6].contains(&said.code), "{said:?}");
-    let json = said.json();
+    assert!([0, 6].contains(&output.code), "{output:?}");
+    let json = output.json();
     for (label, once) in [
         ("GET /login", true),
         ("POST /login", true),
@@ -94,42 +94,42 @@ fn the_example_in_node_works() {
 #[test]
 fn its_cost_is_on_the_screen() {
     let site = site::start().unwrap();
-    let said = run(
+    let output = run(
         &examples(),
         &site,
         "editor-python.yaml",
         &["--users", "2", "--for", "2s"],
     );
     // A late generator voids the figures, not what was done.
-    assert!([0, 6].contains(&said.code), "{said:?}");
+    assert!([0, 6].contains(&output.code), "{output:?}");
     for word in [
         "process",
         "python3 editor.py (writer)",
         "µs CPU each",
         "users waited",
     ] {
-        assert!(said.stdout.contains(word), "no `{word}` in {said:?}");
+        assert!(output.stdout.contains(word), "no `{word}` in {output:?}");
     }
 }
 
 #[test]
 fn a_process_that_dies_is_told_and_voids_the_run() {
     let site = site::start().unwrap();
-    let place = Place::new();
+    let place = Sandbox::new();
     let script = "import sys\nfor line in sys.stdin:\n    raise ValueError('out of ideas')\n";
     std::fs::write(place.path().join("bad.py"), script).unwrap();
     let plan = "target: http://localhost:1\njourneys:\n  bad: { process: [python3, bad.py] }\n  good: { steps: [{ get: /items }, { think: 10ms }] }\nload: { users: 4, hold: 1s }\n";
     std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
-    let said = run(&place, &site, "plan.yaml", &["--json"]);
-    assert_eq!(said.code, 6, "{said:?}");
+    let output = run(&place, &site, "plan.yaml", &["--json"]);
+    assert_eq!(output.code, 6, "{output:?}");
     for word in [
         "bad: ValueError: out of ideas",
         "a process of the journey bad was lost",
         "exit code 1",
     ] {
-        assert!(said.stderr.contains(word), "no `{word}` in {said:?}");
+        assert!(output.stderr.contains(word), "no `{word}` in {output:?}");
     }
-    let json = said.json();
+    let json = output.json();
     assert!(
         json["void"][0].as_str().unwrap().contains("python3 bad.py"),
         "{json:#}"
@@ -153,16 +153,17 @@ fn a_process_that_dies_is_told_and_voids_the_run() {
 #[test]
 fn a_program_that_is_not_there_is_told_before_anything_is_sent() {
     let site = site::start().unwrap();
-    let place = Place::new();
+    let place = Sandbox::new();
     let plan =
         "target: http://localhost:1\nprocess: [./no-such-program]\nload: { users: 1, hold: 1s }\n";
     std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
-    let said = run(&place, &site, "plan.yaml", &[]);
-    assert_eq!(said.code, 2, "{said:?}");
+    let output = run(&place, &site, "plan.yaml", &[]);
+    assert_eq!(output.code, 2, "{output:?}");
     assert!(
-        said.stderr
+        output
+            .stderr
             .contains("cannot start the process of the journey plan, ./no-such-program"),
-        "{said:?}"
+        "{output:?}"
     );
     assert!(site.log().is_empty());
 }
@@ -170,12 +171,12 @@ fn a_program_that_is_not_there_is_told_before_anything_is_sent() {
 #[test]
 fn data_that_must_suffice_and_does_not_voids_the_run() {
     let site = site::start().unwrap();
-    let place = Place::new();
+    let place = Sandbox::new();
     let plan = "target: http://localhost:1\nsteps: [{ get: \"/items?{{ row.value }}\" }]\ndata: { row: { rows: [a, b], pick: unique, at_end: error } }\nload: { users: 3, hold: 2s }\n";
     std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
-    let said = run(&place, &site, "plan.yaml", &["--json"]);
-    assert_eq!(said.code, 6, "{said:?}");
-    let void = said.json()["void"][0].as_str().unwrap().to_owned();
+    let output = run(&place, &site, "plan.yaml", &["--json"]);
+    assert_eq!(output.code, 6, "{output:?}");
+    let void = output.json()["void"][0].as_str().unwrap().to_owned();
     assert!(
         void.contains("the 2 rows of the data row have run out"),
         "{void}"
@@ -187,7 +188,7 @@ fn a_search_asks_processes_too() {
     let site = site::start().unwrap();
     let place = examples();
     let url = format!("http://{}", site.address());
-    let said = place.run(&[
+    let output = place.run(&[
         "limit",
         "editor-python.yaml",
         "--target",
@@ -197,9 +198,9 @@ fn a_search_asks_processes_too() {
         "2/s",
         "--json",
     ]);
-    let json = said.json();
-    if said.measured().is_some() {
-        assert!([0, 3, 4].contains(&said.code), "{said:?}");
+    let json = output.json();
+    if output.measured().is_some() {
+        assert!([0, 3, 4].contains(&output.code), "{output:?}");
     }
     // Labels keep their meaning from trial to trial.
     let labels: Vec<&str> = json["steps"]

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use crate::support::Place;
+use crate::support::Sandbox;
 
 /// The form fills itself in: the browser runs without a person.
 const LOGIN: &str = r#"<!doctype html><title>login</title>
@@ -21,12 +21,12 @@ await fetch("/api/vote", { method: "POST", headers: { "content-type": "applicati
 await fetch("/done"); };</script>"#;
 
 /// A site with a login, and the moment at which the visit is over.
-struct Site {
+struct LoginSite {
     port: u16,
     done: Receiver<()>,
 }
 
-impl Site {
+impl LoginSite {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -80,7 +80,7 @@ fn answer(stream: TcpStream, done: &SyncSender<()>) {
 }
 
 /// A program that starts Chromium without a window.
-fn headless(place: &Place) -> String {
+fn headless(place: &Sandbox) -> String {
     let file = place.path().join("headless");
     std::fs::write(
         &file,
@@ -93,8 +93,8 @@ fn headless(place: &Place) -> String {
 
 #[test]
 fn a_visit_with_a_login_becomes_a_plan() {
-    let site = Site::start();
-    let place = Place::new();
+    let site = LoginSite::start();
+    let place = Sandbox::new();
     let url = format!("http://127.0.0.1:{}/", site.port);
     let recorder = place.start(&[
         "record",
@@ -103,18 +103,21 @@ fn a_visit_with_a_login_becomes_a_plan() {
         "--out",
         "plan.yaml",
     ]);
-    let seen = site.done.recv_timeout(Duration::from_mins(1));
+    let visited = site.done.recv_timeout(Duration::from_mins(1));
     Command::new("kill")
         .args(["-INT", &recorder.id().to_string()])
         .status()
         .unwrap();
     let output = recorder.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(seen.is_ok(), "Chromium did not finish its visit: {stderr}");
+    assert!(
+        visited.is_ok(),
+        "Chromium did not finish its visit: {stderr}"
+    );
     assert!(output.status.success(), "{stderr}");
     let plan = std::fs::read_to_string(place.path().join("plan.yaml")).unwrap();
     let target = format!("target: {}", url.trim_end_matches('/'));
-    for part in [
+    for expected in [
         target.as_str(),
         "post: /login",
         "input[name=\"csrf\"]",
@@ -126,7 +129,7 @@ fn a_visit_with_a_login_becomes_a_plan() {
         "/style.css",
         "think: ",
     ] {
-        assert!(plan.contains(part), "{part} is missing in:\n{plan}");
+        assert!(plan.contains(expected), "{expected} is missing in:\n{plan}");
     }
     assert!(!plan.contains("correct horse"), "{plan}");
 }

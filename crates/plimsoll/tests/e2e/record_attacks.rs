@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
-use crate::support::Place;
+use crate::support::Sandbox;
 
 const CLOSE: &str = "Connection: close\r\n\r\n";
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -39,7 +39,7 @@ struct Recorder {
 }
 
 impl Recorder {
-    fn start(place: &Place, url: &str, more: &[&str]) -> Self {
+    fn start(place: &Sandbox, url: &str, more: &[&str]) -> Self {
         let arguments = [
             "record",
             url,
@@ -71,7 +71,7 @@ impl Recorder {
     }
 
     /// All that is answered until the connection ends.
-    fn ask(&self, request: &str) -> String {
+    fn send_request(&self, request: &str) -> String {
         let mut stream = self.connect();
         let _ = stream.write_all(request.as_bytes());
         let mut answer = Vec::new();
@@ -107,7 +107,7 @@ fn nobody_gets_anywhere_through_the_recorder() {
     let inside = TcpListener::bind("127.0.0.1:0").unwrap();
     inside.set_nonblocking(true).unwrap();
     let other = inside.local_addr().unwrap();
-    let place = Place::new();
+    let place = Sandbox::new();
     let recorder = Recorder::start(&place, &format!("http://{site}/"), &[]);
     let own = recorder.address;
     let rebound = format!("rebound.example:{}", own.port());
@@ -129,7 +129,7 @@ fn nobody_gets_anywhere_through_the_recorder() {
         ("GET /", &rebound, 400),
         ("POST /", &site.to_string(), 400),
     ] {
-        let answer = recorder.ask(&format!("{line} HTTP/1.1\r\nHost: {host}\r\n{CLOSE}"));
+        let answer = recorder.send_request(&format!("{line} HTTP/1.1\r\nHost: {host}\r\n{CLOSE}"));
         assert!(
             answer.starts_with(&format!("HTTP/1.1 {status}")),
             "{line}: {answer}"
@@ -137,7 +137,7 @@ fn nobody_gets_anywhere_through_the_recorder() {
     }
     assert!(asked.try_recv().is_err(), "the site was asked");
     assert!(inside.accept().is_err(), "somebody else was asked");
-    let answer = recorder.ask(&format!(
+    let answer = recorder.send_request(&format!(
         "GET http://{site}/a HTTP/1.1\r\nHost: evil.example\r\n{CLOSE}"
     ));
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -151,8 +151,8 @@ fn nobody_gets_anywhere_through_the_recorder() {
 
 #[test]
 fn a_proxy_for_others_goes_nowhere_by_default() {
-    let place = Place::new();
-    let said = place.run(&[
+    let place = Sandbox::new();
+    let output = place.run(&[
         "record",
         "http://127.0.0.1:1/",
         "--proxy",
@@ -160,19 +160,19 @@ fn a_proxy_for_others_goes_nowhere_by_default() {
         "--pass",
         "*",
     ]);
-    assert_eq!(said.code, 2, "{said:?}");
+    assert_eq!(output.code, 2, "{output:?}");
     assert!(
-        said.stderr.contains("anybody anywhere") && said.stderr.contains("loopback"),
-        "{said:?}"
+        output.stderr.contains("anybody anywhere") && output.stderr.contains("loopback"),
+        "{output:?}"
     );
 }
 
 #[test]
 fn heads_bodies_and_connections_are_bounded() {
     let (site, _asked) = site();
-    let place = Place::new();
+    let place = Sandbox::new();
     let recorder = Recorder::start(&place, &format!("http://{site}/"), &[]);
-    let answer = recorder.ask(&format!(
+    let answer = recorder.send_request(&format!(
         "GET http://{site}/endless HTTP/1.1\r\nHost: {site}\r\nConnection: close\r\n\r\n"
     ));
     assert!(
@@ -181,7 +181,7 @@ fn heads_bodies_and_connections_are_bounded() {
     );
     let mut head = format!("GET http://{site}/ HTTP/1.1\r\n");
     head.push_str(&"X-Filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n".repeat(20_000));
-    let answer = recorder.ask(&head);
+    let answer = recorder.send_request(&head);
     assert!(
         answer.is_empty() || answer.starts_with("HTTP/1.1 431"),
         "{answer}"

@@ -3,10 +3,10 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use plimsoll_testkit::origin::fault::{self, Fault};
+use plimsoll_testkit::origin::fault::{self, OriginFault};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
-use crate::support::{Place, assert_near, count, is_late, number};
+use crate::support::{Sandbox, assert_near, count, is_late, number};
 
 fn origin(service: Service) -> KnownLaw {
     KnownLaw::start(KnownLawPlan {
@@ -24,9 +24,9 @@ fn origin(service: Service) -> KnownLaw {
 #[test]
 fn a_stall_is_told_as_it_was() {
     let origin = origin(Service::Deterministic(Duration::from_micros(200)));
-    let place = Place::new();
+    let place = Sandbox::new();
     origin.stall_at(Duration::from_secs(5), Duration::from_secs(1));
-    let said = place.run(&[
+    let output = place.run(&[
         "run",
         &origin.url(),
         "--rate",
@@ -38,7 +38,9 @@ fn a_stall_is_told_as_it_was() {
         "--json",
     ]);
     // A generator or an origin that got no CPU adds stalls of its own.
-    let Some(json) = said.measured() else { return };
+    let Some(json) = output.measured() else {
+        return;
+    };
     assert_eq!(count(&json, "outcomes.ok"), count(&json, "requests"));
     if is_late(origin.counts().late_max, Duration::from_millis(50)) {
         return;
@@ -50,7 +52,7 @@ fn a_stall_is_told_as_it_was() {
 #[test]
 fn service_times_are_those_of_the_origin() {
     let origin = origin(Service::Deterministic(Duration::from_millis(50)));
-    let said = Place::new().run(&[
+    let output = Sandbox::new().run(&[
         "run",
         &origin.url(),
         "--rate",
@@ -59,7 +61,9 @@ fn service_times_are_those_of_the_origin() {
         "2s",
         "--json",
     ]);
-    let Some(json) = said.measured() else { return };
+    let Some(json) = output.measured() else {
+        return;
+    };
     let counts = origin.counts();
     let late_mean = counts.late_total.div_f64(counts.served as f64);
     if is_late(late_mean, Duration::from_millis(1)) {
@@ -77,9 +81,9 @@ fn service_times_are_those_of_the_origin() {
 #[test]
 fn an_objective_decides_the_exit_code() {
     let origin = origin(Service::Deterministic(Duration::from_millis(20)));
-    let place = Place::new();
+    let place = Sandbox::new();
     let check = |objective: &str, code| {
-        let said = place.run(&[
+        let output = place.run(&[
             "run",
             &origin.url(),
             "--rate",
@@ -90,10 +94,10 @@ fn an_objective_decides_the_exit_code() {
             objective,
             "--json",
         ]);
-        if said.measured().is_some() {
-            assert_eq!(said.code, code, "{said:?}");
+        if output.measured().is_some() {
+            assert_eq!(output.code, code, "{output:?}");
         } else {
-            assert_eq!(said.code, 6, "{said:?}");
+            assert_eq!(output.code, 6, "{output:?}");
         }
     };
     check("p95 < 2s, errors < 1%", 0);
@@ -103,8 +107,8 @@ fn an_objective_decides_the_exit_code() {
 
 #[test]
 fn all_outcomes_have_their_names_and_add_up() {
-    let origin = fault::start(Fault::None).unwrap();
-    let json = Place::new()
+    let origin = fault::start(OriginFault::None).unwrap();
+    let json = Sandbox::new()
         .run(&[
             "run",
             &origin.url(),
@@ -141,8 +145,8 @@ fn all_outcomes_have_their_names_and_add_up() {
 
 #[test]
 fn the_report_is_written_on_request_and_again_from_the_file() {
-    let origin = fault::start(Fault::None).unwrap();
-    let place = Place::new();
+    let origin = fault::start(OriginFault::None).unwrap();
+    let place = Sandbox::new();
     let json = place
         .run(&[
             "run",
@@ -176,7 +180,7 @@ fn the_report_is_written_on_request_and_again_from_the_file() {
 #[test]
 fn a_sweep_is_told_step_by_step() {
     let origin = origin(Service::Deterministic(Duration::from_millis(1)));
-    let json = Place::new()
+    let json = Sandbox::new()
         .run(&[
             "run",
             &origin.url(),
@@ -200,8 +204,8 @@ fn a_sweep_is_told_step_by_step() {
 
 #[test]
 fn an_interrupt_keeps_what_was_measured() {
-    let origin = fault::start(Fault::None).unwrap();
-    let place = Place::new();
+    let origin = fault::start(OriginFault::None).unwrap();
+    let place = Sandbox::new();
     let child = place.start(&[
         "run",
         &origin.url(),
@@ -211,11 +215,11 @@ fn an_interrupt_keeps_what_was_measured() {
         "60s",
         "--json",
     ]);
-    let mut looks = 0;
+    let mut polls = 0;
     while crate::kill::so_far(&place).is_none_or(|run| run.run.windows.len() < 2) {
         crate::kill::after(Duration::from_millis(20));
-        looks += 1;
-        assert!(looks < 3000, "nothing is measured");
+        polls += 1;
+        assert!(polls < 3000, "nothing is measured");
     }
     assert!(
         std::process::Command::new("kill")

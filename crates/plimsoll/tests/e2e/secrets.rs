@@ -11,7 +11,7 @@ use flate2::read::MultiGzDecoder;
 use plimsoll_testkit::port;
 
 use crate::edge::{get, origin};
-use crate::support::{Place, alone};
+use crate::support::{Sandbox, alone};
 
 /// What every planted secret contains, and nothing else does.
 const MARK: &str = "hush7431";
@@ -36,7 +36,7 @@ fn assert_silent(what: &str, text: &[u8]) {
 
 /// A folder in which commands run with secrets in their environment.
 struct Hushed {
-    place: Place,
+    place: Sandbox,
     /// What this test wrote itself.
     given: Vec<PathBuf>,
 }
@@ -44,7 +44,7 @@ struct Hushed {
 impl Hushed {
     fn new() -> Self {
         Self {
-            place: Place::new(),
+            place: Sandbox::new(),
             given: Vec::new(),
         }
     }
@@ -57,9 +57,9 @@ impl Hushed {
 
     /// Runs a command that is none of this test's mistakes.
     fn run(&self, arguments: &[&str]) -> (i32, String) {
-        let (code, said) = self.try_to(arguments);
-        assert!(!said.contains("For more information, try"), "{said}");
-        (code, said)
+        let (code, output) = self.try_to(arguments);
+        assert!(!output.contains("For more information, try"), "{output}");
+        (code, output)
     }
 
     /// Runs a command under the most permissive umask; what it says holds no secret.
@@ -76,14 +76,14 @@ impl Hushed {
         let output = command.output().unwrap();
         assert_silent(&format!("stdout of {arguments:?}"), &output.stdout);
         assert_silent(&format!("stderr of {arguments:?}"), &output.stderr);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned()
+        let text = String::from_utf8_lossy(&output.stderr).into_owned()
             + &String::from_utf8_lossy(&output.stdout);
-        assert!(!said.contains("panicked"), "{said}");
-        (output.status.code().unwrap_or(-1), said)
+        assert!(!text.contains("panicked"), "{text}");
+        (output.status.code().unwrap_or(-1), text)
     }
 
     /// Looks through every file that was made; returns how many.
-    fn look_through(&self) -> usize {
+    fn scan_files(&self) -> usize {
         let mut count = 0;
         let mut folders = vec![self.place.path().to_owned()];
         while let Some(folder) = folders.pop() {
@@ -167,8 +167,8 @@ fn runs_reports_and_tables_show_no_secret() {
         hushed.run(&[&arguments[..], &["--json"]].concat());
     }
     let refused = url(port::unused());
-    let (code, said) = hushed.run(&["limit", &refused, "--quick"]);
-    assert_eq!(code, 5, "{said}");
+    let (code, output) = hushed.run(&["limit", &refused, "--quick"]);
+    assert_eq!(code, 5, "{output}");
     hushed.run(&["check", &refused]);
     let run = hushed
         .place
@@ -181,8 +181,8 @@ fn runs_reports_and_tables_show_no_secret() {
     hushed.run(&["report", &run, "--json"]);
     hushed.run(&["export", &run, "--csv", "--out", "tables"]);
     hushed.run(&["export", &run, "--parquet", "--out", "tables"]);
-    let looked_through = hushed.look_through();
-    assert!(looked_through >= 14, "{looked_through} files");
+    let scanned = hushed.scan_files();
+    assert!(scanned >= 14, "{scanned} files");
 }
 
 #[test]
@@ -220,8 +220,8 @@ fn mistakes_of_the_command_line_show_no_secret() {
             "--browser=/no/such/browser",
         ],
     ] {
-        let (code, said) = hushed.try_to(arguments);
-        assert!(code == 2 || code == 5, "{code} {said}");
+        let (code, output) = hushed.try_to(arguments);
+        assert!(code == 2 || code == 5, "{code} {output}");
     }
 }
 
@@ -272,10 +272,10 @@ fn plans_show_no_secret() {
     {
         let name = format!("bad{number}.yaml");
         hushed.give(&name, line);
-        let (code, said) = hushed.run(&["check", &name]);
-        assert_eq!(code, 2, "{line}: {said}");
+        let (code, output) = hushed.run(&["check", &name]);
+        assert_eq!(code, 2, "{line}: {output}");
     }
-    assert!(hushed.look_through() >= 6);
+    assert!(hushed.scan_files() >= 6);
 }
 
 /// A server that asks for the password, and quotes what it got.
@@ -322,9 +322,12 @@ fn what_is_watched_shows_no_secret() {
         port::unused()
     );
     hushed.give("watch.yaml", &watch);
-    let (code, said) = hushed.run(&["watch", "--watch", "watch.yaml", "--for", "2s"]);
-    assert_eq!(code, 0, "{said}");
-    assert!(said.contains("password authentication failed"), "{said}");
+    let (code, output) = hushed.run(&["watch", "--watch", "watch.yaml", "--for", "2s"]);
+    assert_eq!(code, 0, "{output}");
+    assert!(
+        output.contains("password authentication failed"),
+        "{output}"
+    );
     hushed.run(&["watch", "--watch", "watch.yaml", "--for", "1s", "--json"]);
     let target = format!("http://{}/", origin());
     hushed.run(&[
@@ -338,7 +341,7 @@ fn what_is_watched_shows_no_secret() {
         "2s",
         "--report",
     ]);
-    assert!(hushed.look_through() >= 2);
+    assert!(hushed.scan_files() >= 2);
 }
 
 #[test]
@@ -352,14 +355,14 @@ fn recordings_and_logs_show_no_secret() {
     };
     hushed.give("access.log", &(0..30).map(line).collect::<String>());
     hushed.give("bad.log", &format!("GET /?token={MARK}\n").repeat(20));
-    let (code, said) = hushed.run(&[
+    let (code, output) = hushed.run(&[
         "import",
         "log",
         "access.log",
         "--target",
         &format!("http://ada:{MARK}@x/"),
     ]);
-    assert_eq!(code, 0, "{said}");
+    assert_eq!(code, 0, "{output}");
     hushed.run(&[
         "import",
         "log",
@@ -391,9 +394,9 @@ fn recordings_and_logs_show_no_secret() {
         "cache": {}, "timings": { "send": 0, "wait": 5, "receive": 0 },
     }] } });
     hushed.give("visit.har", &har.to_string());
-    let (code, said) = hushed.run(&["import", "har", "visit.har"]);
-    assert_eq!(code, 0, "{said}");
-    assert!(hushed.look_through() >= 1);
+    let (code, output) = hushed.run(&["import", "har", "visit.har"]);
+    assert_eq!(code, 0, "{output}");
+    assert!(hushed.scan_files() >= 1);
 }
 
 /// A collector of spans: what it was sent.
@@ -437,8 +440,8 @@ fn the_edge_shows_no_secret() {
         );
         let file = format!("{format}.yaml");
         hushed.give(&file, &text);
-        let (code, said) = hushed.run(&["edge", "check", &file]);
-        assert_eq!(code, 0, "{said}");
+        let (code, output) = hushed.run(&["edge", "check", &file]);
+        assert_eq!(code, 0, "{output}");
         let mut edge = Started::new(&hushed.place, &file);
         let mut stream = TcpStream::connect(edge.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -460,7 +463,7 @@ fn the_edge_shows_no_secret() {
             &format!("/live?token={MARK}&access_token={MARK}"),
         );
         for path in ["/", "/metrics", "/figures", "/cache", "/servers"] {
-            let asked = ask_admin(edge.admin, path, &token);
+            let asked = query_admin(edge.admin, path, &token);
             assert!(asked.starts_with("HTTP/1.1 200"), "{path}: {asked}");
             assert_silent(path, asked.as_bytes());
         }
@@ -470,25 +473,25 @@ fn the_edge_shows_no_secret() {
         std::fs::rename(&first, hushed.place.path().join(format!("{log}.1"))).unwrap();
         edge.signal("USR1");
         get(edge.address, &format!("/again?token={MARK}"));
-        let said = edge.end();
-        assert_silent("what the edge says", said.as_bytes());
+        let output = edge.end();
+        assert_silent("what the edge says", output.as_bytes());
         let lines = std::fs::read_to_string(&first).unwrap();
         assert!(lines.contains("/again?token=[redacted]"), "{lines}");
     }
-    assert!(hushed.look_through() >= 4);
+    assert!(hushed.scan_files() >= 4);
 }
 
 /// An edge of a file, under the most permissive umask.
 struct Started {
     process: std::process::Child,
     stderr: BufReader<std::process::ChildStderr>,
-    said: String,
+    stderr_text: String,
     address: SocketAddr,
     admin: SocketAddr,
 }
 
 impl Started {
-    fn new(place: &Place, file: &str) -> Self {
+    fn new(place: &Sandbox, file: &str) -> Self {
         let mut process = std::process::Command::new("sh")
             .args([
                 "-c",
@@ -506,12 +509,12 @@ impl Started {
             .spawn()
             .unwrap();
         let mut stderr = BufReader::new(process.stderr.take().unwrap());
-        let mut said = String::new();
+        let mut stderr_text = String::new();
         let mut address_behind = |mark: &str| -> SocketAddr {
             loop {
                 let mut line = String::new();
-                assert!(stderr.read_line(&mut line).unwrap() > 0, "{said}");
-                said.push_str(&line);
+                assert!(stderr.read_line(&mut line).unwrap() > 0, "{stderr_text}");
+                stderr_text.push_str(&line);
                 if let Some((_, rest)) = line.split_once(mark) {
                     let is_end = |c: char| !(c.is_ascii_digit() || c == '.' || c == ':');
                     let text = rest.split(is_end).next().unwrap().trim_end_matches(':');
@@ -524,7 +527,7 @@ impl Started {
         Self {
             process,
             stderr,
-            said,
+            stderr_text,
             address,
             admin,
         }
@@ -544,7 +547,7 @@ impl Started {
         let mut rest = String::new();
         self.stderr.read_to_string(&mut rest).unwrap();
         self.process.wait().unwrap();
-        std::mem::take(&mut self.said) + &rest
+        std::mem::take(&mut self.stderr_text) + &rest
     }
 }
 
@@ -555,7 +558,7 @@ impl Drop for Started {
     }
 }
 
-fn ask_admin(admin: SocketAddr, path: &str, token: &str) -> String {
+fn query_admin(admin: SocketAddr, path: &str, token: &str) -> String {
     let mut stream = TcpStream::connect(admin).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let head = format!(

@@ -11,13 +11,13 @@ use tempfile::TempDir;
 
 /// What a command said.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Said {
+impl CommandOutput {
     /// The one JSON object on stdout.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
@@ -25,7 +25,7 @@ impl Said {
     }
 }
 
-impl Said {
+impl CommandOutput {
     /// What was measured; `None`, said loudly, when the run itself says that this machine had no time for it. A run
     /// that is void for any other reason is a failure.
     pub(crate) fn measured(&self) -> Option<Value> {
@@ -57,11 +57,11 @@ pub(crate) fn is_late(late: Duration, at_most: Duration) -> bool {
 }
 
 /// A folder of its own, in which commands run.
-pub(crate) struct Place {
+pub(crate) struct Sandbox {
     folder: TempDir,
 }
 
-impl Place {
+impl Sandbox {
     pub(crate) fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
@@ -91,16 +91,19 @@ impl Place {
 
     /// Runs to the end, one command at a time: what is measured must not be disturbed by another test's load.
     /// Whatever happens, nothing panics.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
-        let _turn = (!IS_ALONE.get()).then(turn);
+    pub(crate) fn run(&self, arguments: &[&str]) -> CommandOutput {
+        let _guard = (!IS_ALONE.get()).then(exclusive_lock);
         let output = self.command(arguments).output().unwrap();
-        let said = Said {
+        let result = CommandOutput {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         };
-        assert!(!said.stderr.contains("panicked"), "{arguments:?}: {said:?}");
-        said
+        assert!(
+            !result.stderr.contains("panicked"),
+            "{arguments:?}: {result:?}"
+        );
+        result
     }
 
     /// The run files below `./plimsoll`.
@@ -122,18 +125,20 @@ thread_local! {
     static IS_ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-fn turn() -> MutexGuard<'static, ()> {
+fn exclusive_lock() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The turn of a test that prepares what would disturb the measurements of others: databases, applications.
 pub(crate) struct Alone {
-    _turn: MutexGuard<'static, ()>,
+    _guard: MutexGuard<'static, ()>,
 }
 
 /// Waits for it; runs of this test are part of it.
 pub(crate) fn alone() -> Alone {
-    let alone = Alone { _turn: turn() };
+    let alone = Alone {
+        _guard: exclusive_lock(),
+    };
     IS_ALONE.set(true);
     alone
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
-use crate::support::Place;
+use crate::support::Sandbox;
 
 /// A server that never meets the objective: both searches end with the first loads, and say so.
 #[test]
@@ -16,14 +16,14 @@ fn a_pair_is_told_and_the_edges_figures_are_in_its_run() {
         ..KnownLawPlan::default()
     })
     .unwrap();
-    let place = Place::new();
+    let place = Sandbox::new();
     let configuration = format!(
         "listen: 127.0.0.1:1\naccess_log: off\ncores: 1\n\
          pools: {{ app: {{ servers: [\"http://{}\"] }} }}\n",
         origin.address()
     );
     std::fs::write(place.path().join("edge.yaml"), configuration).unwrap();
-    let said = place.run(&[
+    let output = place.run(&[
         "limit",
         &origin.url(),
         "--through",
@@ -33,12 +33,15 @@ fn a_pair_is_told_and_the_edges_figures_are_in_its_run() {
         "--quick",
         "--json",
     ]);
-    assert!(said.stderr.contains("first the target alone"), "{said:?}");
     assert!(
-        said.stderr.contains("now behind the edge at 127.0.0.1:"),
-        "{said:?}"
+        output.stderr.contains("first the target alone"),
+        "{output:?}"
     );
-    let json = said.json();
+    assert!(
+        output.stderr.contains("now behind the edge at 127.0.0.1:"),
+        "{output:?}"
+    );
+    let json = output.json();
     assert!(json["load_line"].is_null(), "{json:#}");
     let behind = &json["through_edge"];
     assert_eq!(behind["configuration"], "edge.yaml");
@@ -56,10 +59,10 @@ fn a_pair_is_told_and_the_edges_figures_are_in_its_run() {
 
 #[test]
 fn a_broken_configuration_is_told_before_anything_is_measured() {
-    let place = Place::new();
+    let place = Sandbox::new();
     std::fs::write(place.path().join("edge.yaml"), "pools: { app: {} }").unwrap();
-    let said = place.run(&["limit", "http://127.0.0.1:1", "--through", "edge.yaml"]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.stderr.contains("edge.yaml:1:"), "{said:?}");
+    let output = place.run(&["limit", "http://127.0.0.1:1", "--through", "edge.yaml"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("edge.yaml:1:"), "{output:?}");
     assert!(place.run_files().is_empty());
 }

@@ -7,20 +7,20 @@ mod server;
 
 use serde_json::{Value, json};
 
-use self::server::Server;
-use crate::support::{Place, Said, count, number};
+use self::server::WebSocketServer;
+use crate::support::{CommandOutput, Sandbox, count, number};
 
-fn run(place: &Place, url: &str, more: &[&str]) -> Said {
+fn run(place: &Sandbox, url: &str, more: &[&str]) -> CommandOutput {
     place.run(&[&["run", url, "--ws", "--json"][..], more].concat())
 }
 
 /// What the broadcasts of a plan come to; nothing was refused, closed or lost on the way but what was planted.
 fn broadcast(clients: u32, paths: &[&str], publish: &Value, more: &[&str]) -> Value {
-    let server = Server::start(clients, &json!({ "publish": publish }));
-    let place = Place::new();
+    let server = WebSocketServer::start(clients, &json!({ "publish": publish }));
+    let place = Sandbox::new();
     std::fs::write(place.path().join("urls"), paths.join("\n")).unwrap();
     let connections = clients.to_string();
-    let said = run(
+    let output = run(
         &place,
         &server.url("/"),
         &[
@@ -39,8 +39,8 @@ fn broadcast(clients: u32, paths: &[&str], publish: &Value, more: &[&str]) -> Va
         .concat(),
     );
     // A late generator voids the figures, not what was received.
-    assert!([0, 6].contains(&said.code), "{said:?}");
-    let json = said.json();
+    assert!([0, 6].contains(&output.code), "{output:?}");
+    let json = output.json();
     let websocket = &json["websocket"];
     let counts = server.counts();
     assert_eq!(
@@ -123,16 +123,16 @@ fn compressed_messages_are_read_and_written() {
         let publish = json!({
             "after_ms": 2000, "every_ms": 50, "count": 20, "lost": [[0, 5], [3, 20]], "doubled": [[1, 7]],
         });
-        let server = Server::start(6, &json!({ "publish": publish, "deflate": deflate }));
-        let place = Place::new();
+        let server = WebSocketServer::start(6, &json!({ "publish": publish, "deflate": deflate }));
+        let place = Sandbox::new();
         let flags = ["--ws-compress", "--connections", "6", "--hold", "6s"];
-        let said = run(
+        let output = run(
             &place,
             &server.url("/echo-1"),
             &[&flags[..], &MARKS].concat(),
         );
-        assert!([0, 6].contains(&said.code), "{said:?}");
-        let (json, counts) = (said.json(), server.counts());
+        assert!([0, 6].contains(&output.code), "{output:?}");
+        let (json, counts) = (output.json(), server.counts());
         let websocket = &json["websocket"];
         assert_eq!(count(&counts, "deflated"), 6, "{counts:#}");
         assert_eq!(
@@ -147,7 +147,7 @@ fn compressed_messages_are_read_and_written() {
         );
         assert!(number(websocket, "bytes_in") > 6.0 * 18.0 * 100.0);
     }
-    let server = Server::start(2, &json!({ "deflate": "anew" }));
+    let server = WebSocketServer::start(2, &json!({ "deflate": "anew" }));
     let flags = [
         "--connections",
         "2",
@@ -158,11 +158,11 @@ fn compressed_messages_are_read_and_written() {
         "--every",
         "200ms",
     ];
-    let json = run(&Place::new(), &server.url("/echo-1"), &flags).json();
+    let json = run(&Sandbox::new(), &server.url("/echo-1"), &flags).json();
     assert_eq!(count(&server.counts(), "deflated"), 0);
     assert!(count(&json, "websocket.answered") > 0, "{json:#}");
     let flags = [&flags[..], &["--ws-compress"]].concat();
-    let json = run(&Place::new(), &server.url("/echo-1"), &flags).json();
+    let json = run(&Sandbox::new(), &server.url("/echo-1"), &flags).json();
     assert_eq!(count(&server.counts(), "deflated"), 2);
     assert!(count(&json, "websocket.answered") > 0, "{json:#}");
 }
@@ -174,7 +174,7 @@ fn streams_of_events_are_heard_too() {
         "after_ms": 2000, "every_ms": 50, "count": 40, "ago_ms": 250,
         "lost": [[0, 5], [0, 6], [3, 20]], "doubled": [[1, 7]], "swapped": [[4, 10]],
     });
-    let server = Server::start(8, &json!({ "publish": publish }));
+    let server = WebSocketServer::start(8, &json!({ "publish": publish }));
     let flags = [
         "--connections",
         "8",
@@ -185,12 +185,12 @@ fn streams_of_events_are_heard_too() {
         "--cores",
         "2",
     ];
-    let place = Place::new();
+    let place = Sandbox::new();
     let url = server.url("/events").replace("ws://", "http://");
     let all = [&["run", &url, "--sse", "--json"][..], &flags, &MARKS].concat();
-    let said = place.run(&all);
-    assert!([0, 6].contains(&said.code), "{said:?}");
-    let json = said.json();
+    let output = place.run(&all);
+    assert!([0, 6].contains(&output.code), "{output:?}");
+    let json = output.json();
     let websocket = &json["websocket"];
     assert_eq!(count(websocket, "connected"), 8, "{json:#}");
     assert_eq!(
@@ -214,7 +214,7 @@ fn streams_of_events_are_heard_too() {
     assert!(number(websocket, "broadcast_ms.p50") >= 249.0, "{json:#}");
     assert_eq!(count(&json, "status.200"), 8);
     let other = server.url("/counts").replace("ws://", "http://");
-    let said = place.run(&[
+    let output = place.run(&[
         "run",
         &other,
         "--sse",
@@ -225,9 +225,9 @@ fn streams_of_events_are_heard_too() {
         "1s",
     ]);
     assert_eq!(
-        said.json()["websocket"]["failures"],
+        output.json()["websocket"]["failures"],
         json!({ "not switched": 2 }),
-        "{said:?}"
+        "{output:?}"
     );
 }
 
@@ -235,7 +235,7 @@ fn streams_of_events_are_heard_too() {
 #[test]
 fn lost_ones_come_back() {
     let publish = json!({ "after_ms": 8000, "every_ms": 50, "count": 20 });
-    let server = Server::start(6, &json!({ "publish": publish, "cut_ms": 1500 }));
+    let server = WebSocketServer::start(6, &json!({ "publish": publish, "cut_ms": 1500 }));
     let flags = [
         "--ws-reconnect",
         "--connections",
@@ -245,13 +245,13 @@ fn lost_ones_come_back() {
         "--send",
         "join",
     ];
-    let said = run(
-        &Place::new(),
+    let output = run(
+        &Sandbox::new(),
         &server.url("/live"),
         &[&flags[..], &MARKS].concat(),
     );
-    assert!([0, 6].contains(&said.code), "{said:?}");
-    let (json, counts) = (said.json(), server.counts());
+    assert!([0, 6].contains(&output.code), "{output:?}");
+    let (json, counts) = (output.json(), server.counts());
     let websocket = &json["websocket"];
     assert_eq!(
         (
@@ -333,8 +333,8 @@ fn a_clock_that_is_ahead_is_told() {
 
 #[test]
 fn requests_take_as_long_as_their_answers() {
-    let server = Server::start(20, &json!({}));
-    let place = Place::new();
+    let server = WebSocketServer::start(20, &json!({}));
+    let place = Sandbox::new();
     let flags = [
         "--connections",
         "20",
@@ -345,9 +345,9 @@ fn requests_take_as_long_as_their_answers() {
         "--every",
         "500ms",
     ];
-    let said = run(&place, &server.url("/echo-80"), &flags);
-    assert!([0, 6].contains(&said.code), "{said:?}");
-    let json = said.json();
+    let output = run(&place, &server.url("/echo-80"), &flags);
+    assert!([0, 6].contains(&output.code), "{output:?}");
+    let json = output.json();
     let websocket = &json["websocket"];
     let counts = server.counts();
     assert_eq!(
@@ -373,7 +373,7 @@ fn requests_take_as_long_as_their_answers() {
         20 + count(websocket, "messages_out")
     );
     assert_eq!(count(&json, "status.101"), 20);
-    if said.measured().is_some() {
+    if output.measured().is_some() {
         assert!(number(websocket, "request_ms.p50") < 300.0, "{websocket:#}");
     }
 }
@@ -381,15 +381,15 @@ fn requests_take_as_long_as_their_answers() {
 /// Losses are counted, and messages answered, within TLS as well.
 #[test]
 fn encrypted_ones_do_the_same() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let pem = place.path().join("server.pem");
     let text = made.cert.pem() + &made.signing_key.serialize_pem();
     std::fs::write(&pem, text).unwrap();
     let publish = json!({ "after_ms": 2000, "every_ms": 50, "count": 20, "lost": [[1, 3]] });
-    let server = Server::start_with(10, &json!({ "publish": publish }), Some(&pem));
+    let server = WebSocketServer::start_with(10, &json!({ "publish": publish }), Some(&pem));
     let url = server.url("/echo-20").replace("ws://", "wss://");
-    let said = run(
+    let output = run(
         &place,
         &url,
         &[
@@ -406,8 +406,8 @@ fn encrypted_ones_do_the_same() {
             "1s",
         ],
     );
-    assert!([0, 6].contains(&said.code), "{said:?}");
-    let json = said.json();
+    assert!([0, 6].contains(&output.code), "{output:?}");
+    let json = output.json();
     let websocket = &json["websocket"];
     assert_eq!(count(websocket, "connected"), 10, "{json:#}");
     assert_eq!(
@@ -422,8 +422,8 @@ fn encrypted_ones_do_the_same() {
 
 #[test]
 fn ends_are_told_with_their_codes() {
-    let server = Server::start(100, &json!({}));
-    let place = Place::new();
+    let server = WebSocketServer::start(100, &json!({}));
+    let place = Sandbox::new();
     let paths = [
         "/close-4001",
         "/close-1001",
@@ -446,11 +446,11 @@ fn ends_are_told_with_their_codes() {
 
 #[test]
 fn a_refusal_is_told_with_its_status() {
-    let server = Server::start(100, &json!({}));
-    let place = Place::new();
+    let server = WebSocketServer::start(100, &json!({}));
+    let place = Sandbox::new();
     let flags = ["--connections", "7", "--hold", "200ms"];
-    let said = run(&place, &server.url("/refused"), &flags);
-    let json = said.json();
+    let output = run(&place, &server.url("/refused"), &flags);
+    let json = output.json();
     let websocket = &json["websocket"];
     assert_eq!(
         (count(websocket, "connected"), count(websocket, "failed")),
@@ -463,7 +463,7 @@ fn a_refusal_is_told_with_its_status() {
 
 #[test]
 fn a_server_that_dies_has_closed_all() {
-    let server = Server::start(20, &json!({ "die_ms": 500 }));
+    let server = WebSocketServer::start(20, &json!({ "die_ms": 500 }));
     let flags = [
         "--connections",
         "20",
@@ -474,7 +474,7 @@ fn a_server_that_dies_has_closed_all() {
         "--every",
         "200ms",
     ];
-    let json = run(&Place::new(), &server.url("/echo-5000"), &flags).json();
+    let json = run(&Sandbox::new(), &server.url("/echo-5000"), &flags).json();
     let websocket = &json["websocket"];
     assert_eq!(count(websocket, "connected"), 20, "{json:#}");
     assert_eq!(websocket["close_codes"], json!({ "1006": 20 }), "{json:#}");
@@ -487,10 +487,10 @@ fn a_server_that_dies_has_closed_all() {
 
 #[test]
 fn the_screen_and_the_report_say_it_too() {
-    let server = Server::start(5, &json!({}));
-    let place = Place::new();
+    let server = WebSocketServer::start(5, &json!({}));
+    let place = Sandbox::new();
     let url = server.url("/close-4001");
-    let said = place.run(&[
+    let output = place.run(&[
         "run",
         &url,
         "--ws",
@@ -500,14 +500,14 @@ fn the_screen_and_the_report_say_it_too() {
         "1s",
         "--report",
     ]);
-    assert!([0, 6].contains(&said.code), "{said:?}");
-    let words: Vec<&str> = said.stdout.split_whitespace().collect();
+    assert!([0, 6].contains(&output.code), "{output:?}");
+    let words: Vec<&str> = output.stdout.split_whitespace().collect();
     let screen = words.join(" ");
     for word in [
         "websockets 5 opened",
         "5 closed by the target (code 4001: 5)",
     ] {
-        assert!(screen.contains(word), "no `{word}` in {said:?}");
+        assert!(screen.contains(word), "no `{word}` in {output:?}");
     }
     let file = place.run_files().pop().unwrap();
     let html = std::fs::read_to_string(file.with_extension("html")).unwrap();
@@ -520,7 +520,7 @@ fn the_screen_and_the_report_say_it_too() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let plan = "target: http://127.0.0.1:9/\nload: { connections: 1, for: 1s }\n";
     std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
     for (arguments, word) in [
@@ -561,16 +561,16 @@ fn what_does_not_fit_is_refused() {
             "handshake",
         ),
     ] {
-        let said = place.run(arguments);
-        assert_eq!(said.code, 2, "{said:?}");
-        assert!(said.stderr.contains(word), "no `{word}` in {said:?}");
+        let output = place.run(arguments);
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.stderr.contains(word), "no `{word}` in {output:?}");
     }
 }
 
 #[test]
 fn the_object_keeps_to_its_schema() {
-    let server = Server::start(3, &json!({}));
-    let place = Place::new();
+    let server = WebSocketServer::start(3, &json!({}));
+    let place = Sandbox::new();
     let json = run(
         &place,
         &server.url("/echo-1"),
@@ -580,10 +580,10 @@ fn the_object_keeps_to_its_schema() {
     let schema = place.run(&["generate", "schema", "run"]).stdout;
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
-    let faults: Vec<String> = validator
+    let errors: Vec<String> = validator
         .iter_errors(&json)
-        .map(|fault| fault.to_string())
+        .map(|error| error.to_string())
         .collect();
-    assert!(faults.is_empty(), "{faults:?} in {json:#}");
+    assert!(errors.is_empty(), "{errors:?} in {json:#}");
     assert!(json["websocket"].is_object());
 }

@@ -2,18 +2,18 @@
 
 use anyhow::{Result, ensure};
 
-use super::origin::Origin;
-use super::subject::{Cache, Manner, Programs, Running};
-use crate::bench::Ground;
+use super::caches::{CacheKind, CacheOptions, CachePrograms, RunningCache};
+use super::origin::CacheOrigin;
+use crate::bench::BenchContext;
 use crate::bench::edge::client::{requests, words};
-use crate::bench::edge::subject::Transport;
+use crate::bench::edge::edges::ClientTransport;
 use crate::bench::page::shown;
 use crate::child::{POLL, pinned, weigh};
 
 /// Seconds of load before the first that counts.
 const WARM_UP_S: u32 = 1;
 
-pub(super) struct Scenario {
+pub(super) struct CacheHitScenario {
     pub(super) title: &'static str,
     pub(super) bytes: usize,
     pub(super) logs: bool,
@@ -22,7 +22,7 @@ pub(super) struct Scenario {
 }
 
 /// One run.
-pub(super) struct Turn {
+pub(super) struct CacheHitRun {
     pub(super) cpu_us_per_request: f64,
     pub(super) requests_per_second: f64,
     /// Share of its core that the cache used.
@@ -30,15 +30,15 @@ pub(super) struct Turn {
 }
 
 /// All turns of one cache, or why there are none.
-pub(super) struct Outcome {
-    pub(super) cache: Cache,
+pub(super) struct CacheHitOutcome {
+    pub(super) cache: CacheKind,
     pub(super) command: String,
-    pub(super) turns: Vec<Turn>,
+    pub(super) runs: Vec<CacheHitRun>,
     pub(super) failure: Option<String>,
 }
 
-pub(super) fn all() -> [Scenario; 4] {
-    let scenario = |title, bytes, logs, limits| Scenario {
+pub(super) fn all() -> [CacheHitScenario; 4] {
+    let scenario = |title, bytes, logs, limits| CacheHitScenario {
         title,
         bytes,
         logs,
@@ -64,22 +64,22 @@ pub(super) fn all() -> [Scenario; 4] {
 
 /// Runs the caches in turn, round after round; the client has one core, the cache the other.
 pub(super) fn run(
-    ground: &Ground,
-    programs: &Programs,
-    scenario: &Scenario,
-) -> Result<Vec<Outcome>> {
-    let origin = Origin::quick(ground, scenario.bytes, "max-age=3600")?;
-    let manner = Manner {
+    ground: &BenchContext,
+    programs: &CachePrograms,
+    scenario: &CacheHitScenario,
+) -> Result<Vec<CacheHitOutcome>> {
+    let origin = CacheOrigin::quick(ground, scenario.bytes, "max-age=3600")?;
+    let manner = CacheOptions {
         logs: scenario.logs,
-        ..Manner::SILENT
+        ..CacheOptions::SILENT
     };
     let mut pairs = Vec::new();
-    for cache in Cache::ALL {
+    for cache in CacheKind::ALL {
         let started = cache.start(ground, programs, origin.port(), manner);
-        let outcome = Outcome {
+        let outcome = CacheHitOutcome {
             cache,
             command: String::new(),
-            turns: Vec::new(),
+            runs: Vec::new(),
             failure: None,
         };
         pairs.push((outcome, started));
@@ -88,7 +88,7 @@ pub(super) fn run(
         for (outcome, started) in &mut pairs {
             let turned = match started {
                 _ if outcome.failure.is_some() => continue,
-                Ok(running) => turn(ground, scenario, &origin, running, round == 0, outcome),
+                Ok(running) => measure(ground, scenario, &origin, running, round == 0, outcome),
                 Err(error) => Err(anyhow::anyhow!("{error:#}")),
             };
             if let Err(error) = turned {
@@ -104,27 +104,27 @@ pub(super) fn run(
     Ok(pairs.into_iter().map(|(outcome, _)| outcome).collect())
 }
 
-fn turn(
-    ground: &Ground,
-    scenario: &Scenario,
-    origin: &Origin,
-    running: &Running,
+fn measure(
+    ground: &BenchContext,
+    scenario: &CacheHitScenario,
+    origin: &CacheOrigin,
+    running: &RunningCache,
     is_warm_up: bool,
-    outcome: &mut Outcome,
+    outcome: &mut CacheHitOutcome,
 ) -> Result<()> {
     let seconds = if is_warm_up {
         WARM_UP_S
     } else {
         ground.seconds
     };
-    let words = words(Transport::Plain, running.port, "/page.html", seconds);
+    let words = words(ClientTransport::Plain, running.port, "/page.html", seconds);
     let fetched_before = origin.fetches()?;
     let cpu_before = running.cpu()?;
     let mut command = pinned(ground.client_core, &words);
     command.current_dir(ground.folder.path());
     let weighed = weigh(command, &[], POLL, |_, _| ())?;
     let cpu = running.cpu()?.saturating_sub(cpu_before);
-    let requests = requests(Transport::Plain, &weighed.stdout)?;
+    let requests = requests(ClientTransport::Plain, &weighed.stdout)?;
     if is_warm_up {
         return Ok(());
     }
@@ -135,7 +135,7 @@ fn turn(
     );
     let port = format!(":{}", running.port);
     outcome.command = shown(&words, &[(&port, ":PORT")]);
-    let turn = Turn {
+    let run = CacheHitRun {
         cpu_us_per_request: cpu.as_secs_f64() * 1e6 / requests as f64,
         requests_per_second: requests as f64 / weighed.wall.as_secs_f64(),
         busy: cpu.as_secs_f64() / weighed.wall.as_secs_f64(),
@@ -144,10 +144,10 @@ fn turn(
         "{}: {}: {:.2} µs of CPU per request, {:.0} requests/s, {:.0} % of its core",
         scenario.title,
         outcome.cache.name(),
-        turn.cpu_us_per_request,
-        turn.requests_per_second,
-        turn.busy * 100.0
+        run.cpu_us_per_request,
+        run.requests_per_second,
+        run.busy * 100.0
     );
-    outcome.turns.push(turn);
+    outcome.runs.push(run);
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use crate::bench::Ground;
+use crate::bench::BenchContext;
 
 /// A time in milliseconds; none when nothing was answered.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +30,7 @@ impl fmt::Display for Millis {
 
 /// The part of the report that the chapters read.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Told {
+pub(super) struct LoadSummary {
     pub(super) requests: f64,
     /// Answers with 200.
     pub(super) good: f64,
@@ -44,7 +44,7 @@ pub(super) struct Told {
     pub(super) void: Option<String>,
 }
 
-impl Told {
+impl LoadSummary {
     pub(super) fn read(report: &Value) -> Result<Self> {
         let number = |name: &str| {
             report[name]
@@ -87,7 +87,7 @@ impl Told {
 }
 
 /// A file of so many addresses below a folder.
-pub(super) fn addresses(ground: &Ground, folder: &str, count: u32) -> Result<PathBuf> {
+pub(super) fn addresses(ground: &BenchContext, folder: &str, count: u32) -> Result<PathBuf> {
     let path = ground.folder.path().join(format!("{folder}-{count}"));
     let mut text = String::new();
     for number in 0..count {
@@ -109,13 +109,13 @@ mod tests {
             "requests": 200, "completed": 99.5, "status": { "200": 150, "503": 50 }, "void": null,
             "response_time_ms": { "p50": 0.2, "p99": 1.5, "p999": 3.0, "max": 4.25 },
         });
-        let told = Told::read(&report).unwrap();
-        assert!((told.good_share() - 0.75).abs() < 1e-9);
-        assert_eq!(told.max.to_string(), "4.25");
-        assert!(told.max.is_at_most(5.0) && !told.max.is_at_most(4.0));
-        assert_eq!(told.void, None);
-        assert!(Told::read(&json!({ "requests": 1 })).is_err());
-        let nothing = Told::read(&json!({ "requests": 1, "completed": 0.0 })).unwrap();
+        let summary = LoadSummary::read(&report).unwrap();
+        assert!((summary.good_share() - 0.75).abs() < 1e-9);
+        assert_eq!(summary.max.to_string(), "4.25");
+        assert!(summary.max.is_at_most(5.0) && !summary.max.is_at_most(4.0));
+        assert_eq!(summary.void, None);
+        assert!(LoadSummary::read(&json!({ "requests": 1 })).is_err());
+        let nothing = LoadSummary::read(&json!({ "requests": 1, "completed": 0.0 })).unwrap();
         assert_eq!(nothing.p99.to_string(), "–");
         assert!(!nothing.p99.is_at_most(1e9));
     }

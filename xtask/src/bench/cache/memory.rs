@@ -4,10 +4,10 @@ use std::thread;
 
 use anyhow::{Result, anyhow, ensure};
 
-use super::load::{Told, addresses};
-use super::origin::Origin;
-use super::subject::{Cache, Manner, Programs};
-use crate::bench::Ground;
+use super::caches::{CacheKind, CacheOptions, CachePrograms};
+use super::load::{LoadSummary, addresses};
+use super::origin::CacheOrigin;
+use crate::bench::BenchContext;
 use crate::bench::edge::client::generate;
 
 /// Bytes of a body.
@@ -30,28 +30,28 @@ pub(super) struct Filled {
     /// `None` where all memory is taken at the start, so that nothing grows.
     pub(super) bytes_per_object: Option<f64>,
     /// What became of the new ones.
-    pub(super) told: Told,
+    pub(super) summary: LoadSummary,
     pub(super) command: String,
     /// What became of the one that was there.
-    pub(super) hot: Told,
+    pub(super) hot: LoadSummary,
     pub(super) hot_command: String,
 }
 
 /// What became of each cache.
 pub(super) fn run(
-    ground: &Ground,
-    programs: &Programs,
+    ground: &BenchContext,
+    programs: &CachePrograms,
     objects: u32,
-) -> Vec<(Cache, Result<Filled>)> {
-    Cache::ALL
+) -> Vec<(CacheKind, Result<Filled>)> {
+    CacheKind::ALL
         .map(|cache| {
             println!("memory: {}", cache.name());
-            let objects = if cache == Cache::Plimsoll {
+            let objects = if cache == CacheKind::Plimsoll {
                 objects
             } else {
                 objects.min(PEER_OBJECTS)
             };
-            let filled = one(ground, programs, cache, objects);
+            let filled = measure(ground, programs, cache, objects);
             match &filled {
                 Ok(filled) => println!(
                     "  {:.0} bytes an object, meanwhile p99.9 {} ms, max {} ms",
@@ -66,18 +66,23 @@ pub(super) fn run(
         .into()
 }
 
-fn one(ground: &Ground, programs: &Programs, cache: Cache, objects: u32) -> Result<Filled> {
-    let origin = Origin::quick(ground, BODY, "max-age=3600")?;
-    let manner = Manner {
-        size_mib: if cache == Cache::Plimsoll {
+fn measure(
+    ground: &BenchContext,
+    programs: &CachePrograms,
+    cache: CacheKind,
+    objects: u32,
+) -> Result<Filled> {
+    let origin = CacheOrigin::quick(ground, BODY, "max-age=3600")?;
+    let manner = CacheOptions {
+        size_mib: if cache == CacheKind::Plimsoll {
             4_000
         } else {
             1_024
         },
-        ..Manner::SILENT
+        ..CacheOptions::SILENT
     };
     let running = cache.start(ground, programs, origin.port(), manner)?;
-    let per_second = if cache == Cache::Plimsoll {
+    let per_second = if cache == CacheKind::Plimsoll {
         PER_SECOND
     } else {
         PEER_PER_SECOND
@@ -95,7 +100,7 @@ fn one(ground: &Ground, programs: &Programs, cache: Cache, objects: u32) -> Resu
             &words,
             &[(&url, "URL"), (&urls, "ADDRESSES")],
         )?;
-        Ok::<_, anyhow::Error>((Told::read(&report)?, command))
+        Ok::<_, anyhow::Error>((LoadSummary::read(&report)?, command))
     };
     fill("first", FIRST)?;
     let (before, fetched_before) = (running.memory()?, origin.fetches()?);
@@ -104,14 +109,14 @@ fn one(ground: &Ground, programs: &Programs, cache: Cache, objects: u32) -> Resu
         let hot = scope.spawn(|| hot(ground, programs, &running.url(), seconds));
         (fill("object", objects), hot.join())
     });
-    let (told, command) = new?;
+    let (summary, command) = new?;
     let (hot, hot_command) = hot.map_err(|_| anyhow!("the second client panicked"))??;
     let grown = running.memory()?.saturating_sub(before);
     let fetched = origin.fetches()? - fetched_before;
     // Each address once: whatever is asked a second time is answered from the cache or was lost.
     let (again, _) = fill("object", objects.min(AGAIN))?;
     let lost = origin.fetches()? - fetched_before - fetched;
-    told.expect_pages()?;
+    summary.expect_pages()?;
     hot.expect_pages()?;
     again.expect_pages()?;
     ensure!(
@@ -121,8 +126,8 @@ fn one(ground: &Ground, programs: &Programs, cache: Cache, objects: u32) -> Resu
     );
     Ok(Filled {
         objects,
-        bytes_per_object: (cache != Cache::Haproxy).then_some(grown as f64 / fetched as f64),
-        told,
+        bytes_per_object: (cache != CacheKind::Haproxy).then_some(grown as f64 / fetched as f64),
+        summary,
         command,
         hot,
         hot_command,
@@ -130,9 +135,14 @@ fn one(ground: &Ground, programs: &Programs, cache: Cache, objects: u32) -> Resu
 }
 
 /// Asks for one page that is there, again and again.
-fn hot(ground: &Ground, programs: &Programs, url: &str, seconds: u32) -> Result<(Told, String)> {
+fn hot(
+    ground: &BenchContext,
+    programs: &CachePrograms,
+    url: &str,
+    seconds: u32,
+) -> Result<(LoadSummary, String)> {
     let words =
         format!("{url}first/0000000 --rate {HOT_PER_SECOND}/s --spacing even --for {seconds}s");
     let (report, command) = generate(ground, &programs.plimsoll, &words, &[(url, "URL")])?;
-    Ok((Told::read(&report)?, command))
+    Ok((LoadSummary::read(&report)?, command))
 }

@@ -5,28 +5,28 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use super::subject::Programs;
-use crate::bench::Ground;
-use crate::bench::server::Server;
-use crate::origin::Origin as Application;
+use super::caches::CachePrograms;
+use crate::bench::BenchContext;
+use crate::bench::server::BenchServer;
+use crate::origin::OriginProcess as Application;
 use crate::port::free_port;
 
 /// Requests that the application may serve at once.
 const AT_ONCE: &str = "512";
 
-pub(super) struct Origin {
+pub(super) struct CacheOrigin {
     /// `None` once it is killed.
-    nginx: Option<Server>,
+    nginx: Option<BenchServer>,
     port: u16,
     log: PathBuf,
     _folder: tempfile::TempDir,
     _application: Option<Application>,
 }
 
-impl Origin {
+impl CacheOrigin {
     /// Answers every path at once with so many bytes, and says how long they may be kept: an hour below `/hour/`, and
     /// as `cache_control` says elsewhere.
-    pub(super) fn quick(ground: &Ground, bytes: usize, cache_control: &str) -> Result<Self> {
+    pub(super) fn quick(ground: &BenchContext, bytes: usize, cache_control: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         std::fs::write(folder.path().join("page"), "x".repeat(bytes))?;
         // nginx reads it as another user when it is started by root.
@@ -43,8 +43,8 @@ impl Origin {
 
     /// Takes so many milliseconds for each page.
     pub(super) fn slow(
-        ground: &Ground,
-        programs: &Programs,
+        ground: &BenchContext,
+        programs: &CachePrograms,
         millis: u32,
         cache_control: &str,
     ) -> Result<Self> {
@@ -65,7 +65,7 @@ impl Origin {
     }
 
     fn start(
-        ground: &Ground,
+        ground: &BenchContext,
         folder: tempfile::TempDir,
         locations: &str,
         application: Option<Application>,
@@ -77,7 +77,7 @@ impl Origin {
              listen 127.0.0.1:{port} backlog=4096;\n    access_log {} moments;\n    {locations}  }}\n",
             log.display()
         );
-        let nginx = Server::nginx_with(ground.client_core, tempfile::tempdir()?, port, &http)?;
+        let nginx = BenchServer::nginx_with(ground.client_core, tempfile::tempdir()?, port, &http)?;
         Ok(Self {
             nginx: Some(nginx),
             port,

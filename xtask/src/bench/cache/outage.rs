@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::load::{Told, addresses};
-use super::origin::Origin;
-use super::subject::{Cache, Manner, Programs, Running};
-use crate::bench::Ground;
+use super::caches::{CacheKind, CacheOptions, CachePrograms, RunningCache};
+use super::load::{LoadSummary, addresses};
+use super::origin::CacheOrigin;
+use crate::bench::BenchContext;
 use crate::bench::edge::client::generate;
 use crate::clock::pause;
 
@@ -15,7 +15,7 @@ pub(super) const PAGES: u32 = 1_000;
 /// The pages' lifetime is a second.
 const STALE_AFTER: Duration = Duration::from_millis(2_500);
 
-pub(super) struct Seen {
+pub(super) struct OutageResult {
     /// The same number of pages in their first hour, the origin alive.
     pub(super) fresh: Side,
     /// Old pages, the origin dead.
@@ -24,11 +24,11 @@ pub(super) struct Seen {
 }
 
 pub(super) struct Side {
-    pub(super) told: Told,
+    pub(super) summary: LoadSummary,
     pub(super) cpu_us_per_request: f64,
 }
 
-impl Seen {
+impl OutageResult {
     /// How much dearer an old page is than a fresh one.
     pub(super) fn cost_ratio(&self) -> f64 {
         self.dead.cpu_us_per_request / self.fresh.cpu_us_per_request
@@ -36,47 +36,54 @@ impl Seen {
 }
 
 /// What became of each cache.
-pub(super) fn run(ground: &Ground, programs: &Programs) -> Vec<(Cache, Result<Seen>)> {
-    Cache::ALL
+pub(super) fn run(
+    ground: &BenchContext,
+    programs: &CachePrograms,
+) -> Vec<(CacheKind, Result<OutageResult>)> {
+    CacheKind::ALL
         .map(|cache| {
             println!("outage: {}", cache.name());
-            let seen = one(ground, programs, cache);
-            match &seen {
-                Ok(seen) => println!(
+            let result = measure(ground, programs, cache);
+            match &result {
+                Ok(result) => println!(
                     "  {:.2} % answered 200, {:.0} requests/s, {:.2} times the CPU of a fresh page",
-                    seen.dead.told.good_share() * 100.0,
-                    seen.dead.told.completed,
-                    seen.cost_ratio()
+                    result.dead.summary.good_share() * 100.0,
+                    result.dead.summary.completed,
+                    result.cost_ratio()
                 ),
                 Err(error) => println!("  failed: {error:#}"),
             }
-            (cache, seen)
+            (cache, result)
         })
         .into()
 }
 
-fn one(ground: &Ground, programs: &Programs, cache: Cache) -> Result<Seen> {
-    let mut origin = Origin::quick(ground, 1_024, "max-age=1")?;
-    let running = cache.start(ground, programs, origin.port(), Manner::SILENT)?;
+fn measure(
+    ground: &BenchContext,
+    programs: &CachePrograms,
+    cache: CacheKind,
+) -> Result<OutageResult> {
+    let mut origin = CacheOrigin::quick(ground, 1_024, "max-age=1")?;
+    let running = cache.start(ground, programs, origin.port(), CacheOptions::SILENT)?;
     // A second is enough for each page to be asked for many times.
-    ask(ground, programs, &running, "hour", 1)?;
-    let (fresh, _) = ask(ground, programs, &running, "hour", ground.seconds)?;
-    ask(ground, programs, &running, "page", 1)?;
+    load_pages(ground, programs, &running, "hour", 1)?;
+    let (fresh, _) = load_pages(ground, programs, &running, "hour", ground.seconds)?;
+    load_pages(ground, programs, &running, "page", 1)?;
     pause(STALE_AFTER);
     origin.kill();
-    let (dead, command) = ask(ground, programs, &running, "page", ground.seconds)?;
-    fresh.told.expect_pages()?;
-    Ok(Seen {
+    let (dead, command) = load_pages(ground, programs, &running, "page", ground.seconds)?;
+    fresh.summary.expect_pages()?;
+    Ok(OutageResult {
         fresh,
         dead,
         command,
     })
 }
 
-fn ask(
-    ground: &Ground,
-    programs: &Programs,
-    running: &Running,
+fn load_pages(
+    ground: &BenchContext,
+    programs: &CachePrograms,
+    running: &RunningCache,
     folder: &str,
     seconds: u32,
 ) -> Result<(Side, String)> {
@@ -91,10 +98,10 @@ fn ask(
         &[(&url, "URL"), (&urls, "ADDRESSES")],
     )?;
     let cpu = running.cpu()?.saturating_sub(before);
-    let told = Told::read(&report)?;
+    let summary = LoadSummary::read(&report)?;
     let side = Side {
-        cpu_us_per_request: cpu.as_secs_f64() * 1e6 / told.requests.max(1.0),
-        told,
+        cpu_us_per_request: cpu.as_secs_f64() * 1e6 / summary.requests.max(1.0),
+        summary,
     };
     Ok((side, command))
 }

@@ -34,11 +34,11 @@ fn parent_of(stat: &str) -> Option<u32> {
 /// From a table of parents, the eldest first.
 fn below(eldest: u32, parents: &HashMap<u32, u32>) -> Vec<u32> {
     let mut family = vec![eldest];
-    let mut seen = 0;
-    while let Some(&parent) = family.get(seen) {
+    let mut visited = 0;
+    while let Some(&parent) = family.get(visited) {
         let children = parents.iter().filter(|(_, of)| **of == parent);
         family.extend(children.map(|(pid, _)| *pid).filter(|pid| *pid != eldest));
-        seen += 1;
+        visited += 1;
     }
     family
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
 
-use super::load::{Told, addresses};
-use super::origin::Origin;
-use super::subject::{Cache, Manner, Programs, words};
-use crate::bench::Ground;
+use super::caches::{CacheKind, CacheOptions, CachePrograms, words};
+use super::load::{LoadSummary, addresses};
+use super::origin::CacheOrigin;
+use crate::bench::BenchContext;
 use crate::bench::edge::client::generate;
 use crate::bench::page::shown;
 use crate::child::{pinned, weigh};
@@ -25,32 +25,33 @@ const USUAL_S: u32 = 10;
 const AFTER_S: u32 = 15;
 const PATIENCE: Duration = Duration::from_secs(5);
 
-pub(super) struct Seen {
+pub(super) struct PurgeResult {
     /// Requests to the origin each second before the purge, and in the worst second after it.
     pub(super) usual: f64,
     pub(super) peak: f64,
     /// Each second after the purge.
     pub(super) after: Vec<usize>,
-    pub(super) told: Told,
+    pub(super) summary: LoadSummary,
     pub(super) command: String,
 }
 
-pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Seen> {
+pub(super) fn run(ground: &BenchContext, programs: &CachePrograms) -> Result<PurgeResult> {
     println!("purge of everything");
-    let seen = one(ground, programs);
-    match &seen {
-        Ok(seen) => println!(
+    let result = measure(ground, programs);
+    match &result {
+        Ok(result) => println!(
             "  origin {:.0}/s before, {:.0}/s in the worst second after; {:?}",
-            seen.usual, seen.peak, seen.after
+            result.usual, result.peak, result.after
         ),
         Err(error) => println!("  failed: {error:#}"),
     }
-    seen
+    result
 }
 
-fn one(ground: &Ground, programs: &Programs) -> Result<Seen> {
-    let origin = Origin::quick(ground, 1_024, &format!("max-age={LIFETIME_S}"))?;
-    let running = Cache::Plimsoll.start(ground, programs, origin.port(), Manner::SILENT)?;
+fn measure(ground: &BenchContext, programs: &CachePrograms) -> Result<PurgeResult> {
+    let origin = CacheOrigin::quick(ground, 1_024, &format!("max-age={LIFETIME_S}"))?;
+    let running =
+        CacheKind::Plimsoll.start(ground, programs, origin.port(), CacheOptions::SILENT)?;
     let (url, urls) = (running.url(), addresses(ground, "page", PAGES)?);
     let urls = urls.display().to_string();
     // One after the other over a lifetime: so they expire one after the other, as the pages of a site do.
@@ -76,23 +77,23 @@ fn one(ground: &Ground, programs: &Programs) -> Result<Seen> {
     })?;
     let at = purged.context("the load ended before the purge")??;
     let moments = origin.moments()?;
-    let usual = buckets(&moments, at - f64::from(USUAL_S), USUAL_S);
-    let after = buckets(&moments, at, AFTER_S - 1);
+    let usual = count_per_second(&moments, at - f64::from(USUAL_S), USUAL_S);
+    let after = count_per_second(&moments, at, AFTER_S - 1);
     ensure!(
         !moments.is_empty() && usual.iter().sum::<usize>() > 0,
         "the origin was not asked before the purge, so nothing is usual"
     );
-    Ok(Seen {
+    Ok(PurgeResult {
         usual: usual.iter().sum::<usize>() as f64 / f64::from(USUAL_S),
         peak: after.iter().copied().max().unwrap_or(0) as f64,
         after,
-        told: Told::read(&serde_json::from_str(&weighed.stdout)?)?,
+        summary: LoadSummary::read(&serde_json::from_str(&weighed.stdout)?)?,
         command: shown(&words, &[(&url, "URL"), (&urls, "ADDRESSES")]),
     })
 }
 
 /// Moments in each of so many seconds from a start.
-fn buckets(moments: &[f64], start: f64, count: u32) -> Vec<usize> {
+fn count_per_second(moments: &[f64], start: f64, count: u32) -> Vec<usize> {
     let within = |second: u32| {
         let from = start + f64::from(second);
         let until = from + 1.0;
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn moments_fall_into_the_second_they_begin() {
         let moments = [9.5, 10.0, 10.5, 11.0, 12.999, 13.0];
-        assert_eq!(buckets(&moments, 10.0, 3), [2, 1, 1]);
-        assert_eq!(buckets(&[], 10.0, 2), [0, 0]);
+        assert_eq!(count_per_second(&moments, 10.0, 3), [2, 1, 1]);
+        assert_eq!(count_per_second(&[], 10.0, 2), [0, 0]);
     }
 }

@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 
-use super::load::Told;
-use super::origin::Origin;
-use super::subject::{Cache, Manner, Programs};
-use crate::bench::Ground;
+use super::caches::{CacheKind, CacheOptions, CachePrograms};
+use super::load::LoadSummary;
+use super::origin::CacheOrigin;
+use crate::bench::BenchContext;
 use crate::bench::edge::client::generate;
 
 pub(super) const CLIENTS: u32 = 200;
@@ -17,41 +17,48 @@ pub(super) const THINK_MS: u32 = 20;
 /// Time in which the page comes for the first time.
 const WARM_UP_S: u32 = 1;
 
-pub(super) struct Seen {
+pub(super) struct StampedeResult {
     pub(super) fetches: usize,
-    pub(super) told: Told,
+    pub(super) summary: LoadSummary,
     pub(super) command: String,
 }
 
 /// What became of each cache.
-pub(super) fn run(ground: &Ground, programs: &Programs) -> Vec<(Cache, Result<Seen>)> {
-    Cache::ALL
+pub(super) fn run(
+    ground: &BenchContext,
+    programs: &CachePrograms,
+) -> Vec<(CacheKind, Result<StampedeResult>)> {
+    CacheKind::ALL
         .map(|cache| {
             println!("stampede: {}", cache.name());
-            let seen = one(ground, programs, cache);
-            match &seen {
-                Ok(seen) => println!(
+            let result = measure(ground, programs, cache);
+            match &result {
+                Ok(result) => println!(
                     "  {} fetches, longest wait {} ms",
-                    seen.fetches, seen.told.max
+                    result.fetches, result.summary.max
                 ),
                 Err(error) => println!("  failed: {error:#}"),
             }
-            (cache, seen)
+            (cache, result)
         })
         .into()
 }
 
-fn one(ground: &Ground, programs: &Programs, cache: Cache) -> Result<Seen> {
-    let origin = Origin::slow(ground, programs, PAGE_MS, "max-age=1")?;
-    let running = cache.start(ground, programs, origin.port(), Manner::SILENT)?;
+fn measure(
+    ground: &BenchContext,
+    programs: &CachePrograms,
+    cache: CacheKind,
+) -> Result<StampedeResult> {
+    let origin = CacheOrigin::slow(ground, programs, PAGE_MS, "max-age=1")?;
+    let running = cache.start(ground, programs, origin.port(), CacheOptions::SILENT)?;
     let url = running.url();
     let words = format!(
         "{url} --connections {CLIENTS} --think {THINK_MS}ms --for {SECONDS}s --warmup {WARM_UP_S}s"
     );
     let (report, command) = generate(ground, &programs.plimsoll, &words, &[(&url, "URL")])?;
-    Ok(Seen {
+    Ok(StampedeResult {
         fetches: origin.fetches()?,
-        told: Told::read(&report)?,
+        summary: LoadSummary::read(&report)?,
         command,
     })
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use super::subject::Transport;
-use crate::bench::Ground;
+use super::edges::ClientTransport;
+use crate::bench::BenchContext;
 use crate::bench::load::tool::Tool;
 use crate::bench::page::shown;
 use crate::child::{POLL, pinned, weigh};
@@ -18,19 +18,19 @@ const STREAMS: u32 = 4;
 
 /// The words of the command.
 pub(in crate::bench) fn words(
-    transport: Transport,
+    transport: ClientTransport,
     port: u16,
     path: &str,
     seconds: u32,
 ) -> Vec<String> {
     let line = match transport {
-        Transport::Plain => format!(
+        ClientTransport::Plain => format!(
             "wrk -t1 -c{IN_FLIGHT} -d{seconds}s -H Accept:text/html http://127.0.0.1:{port}{path}"
         ),
-        Transport::Tls => {
+        ClientTransport::Tls => {
             format!("wrk -t1 -c{IN_FLIGHT} -d{seconds}s https://127.0.0.1:{port}{path}")
         }
-        Transport::Http2 => format!(
+        ClientTransport::Http2 => format!(
             "h2load -t1 -c{} -m{STREAMS} -D{seconds} https://127.0.0.1:{port}{path}",
             IN_FLIGHT / STREAMS
         ),
@@ -40,7 +40,7 @@ pub(in crate::bench) fn words(
 
 /// What `plimsoll run` tells of these words, and its command as a page shows it, with names for what changes.
 pub(in crate::bench) fn generate(
-    ground: &Ground,
+    ground: &BenchContext,
     plimsoll: &Path,
     words: &str,
     named: &[(&str, &str)],
@@ -51,17 +51,17 @@ pub(in crate::bench) fn generate(
     command.current_dir(ground.folder.path());
     // A void measurement has a result too, which says so.
     let weighed = weigh(command, &[6], POLL, |_, _| ())?;
-    let told = serde_json::from_str(&weighed.stdout)?;
-    Ok((told, shown(&words, named)))
+    let report = serde_json::from_str(&weighed.stdout)?;
+    Ok((report, shown(&words, named)))
 }
 
 /// Good answers, none of which may have failed.
-pub(in crate::bench) fn requests(transport: Transport, text: &str) -> Result<u64> {
-    let (good, failed) = if transport == Transport::Http2 {
+pub(in crate::bench) fn requests(transport: ClientTransport, text: &str) -> Result<u64> {
+    let (good, failed) = if transport == ClientTransport::Http2 {
         h2load(text).context("h2load does not tell its count of requests")?
     } else {
-        let told = Tool::Wrk.told(text)?;
-        (told.requests, told.failed)
+        let summary = Tool::Wrk.parse_output(text)?;
+        (summary.requests, summary.failed)
     };
     ensure!(good > 0, "no request succeeded");
     ensure!(failed == 0, "{failed} requests failed, none may");
@@ -75,8 +75,10 @@ fn h2load(text: &str) -> Option<(u64, u64)> {
         .lines()
         .find_map(|line| line.strip_prefix("requests: "))?;
     let count = |name: &str| {
-        let part = line.split(", ").find_map(|part| part.strip_suffix(name))?;
-        part.trim().parse::<u64>().ok()
+        let field = line
+            .split(", ")
+            .find_map(|field| field.strip_suffix(name))?;
+        field.trim().parse::<u64>().ok()
     };
     Some((count("succeeded")?, count("failed")? + count("errored")?))
 }
@@ -90,7 +92,7 @@ mod tests {
         let text = "\nfinished in 5.00s, 31055.20 req/s, 34.44MB/s\n\
                     requests: 155276 total, 155276 started, 155276 done, 155270 succeeded, 4 failed, 2 errored, 0 timeout\n";
         assert_eq!(h2load(text), Some((155_270, 6)));
-        assert!(requests(Transport::Http2, text).is_err());
+        assert!(requests(ClientTransport::Http2, text).is_err());
         assert_eq!(h2load("no counts"), None);
     }
 }

@@ -4,12 +4,12 @@ use std::net::{TcpListener, TcpStream};
 
 use anyhow::{Result, ensure};
 
-use super::Chapter;
+use super::EdgeChapter;
 use super::client::{requests, words};
-use super::subject::{Edge, Manner, Programs, Transport};
-use crate::bench::Ground;
+use super::edges::{ClientTransport, EdgeKind, EdgeOptions, EdgePrograms};
+use crate::bench::BenchContext;
 use crate::bench::page::shown;
-use crate::bench::server::Server;
+use crate::bench::server::BenchServer;
 use crate::child::{POLL, pinned, weigh};
 
 /// Seconds of load before the first that counts.
@@ -25,12 +25,12 @@ pub(super) enum Work {
 }
 
 /// One load, put on several edges in turn.
-pub(super) struct Scenario {
-    pub(super) chapter: Chapter,
+pub(super) struct EdgeCostScenario {
+    pub(super) chapter: EdgeChapter,
     pub(super) title: &'static str,
     pub(super) work: Work,
-    pub(super) manner: Manner,
-    pub(super) edges: &'static [Edge],
+    pub(super) manner: EdgeOptions,
+    pub(super) edges: &'static [EdgeKind],
     /// The most that ours may cost, as a multiple of the best of the others, or of nginx alone.
     pub(super) limit: (f64, Yardstick),
 }
@@ -42,7 +42,7 @@ pub(super) enum Yardstick {
 }
 
 /// One run.
-pub(super) struct Turn {
+pub(super) struct EdgeCostRun {
     pub(super) cpu_us_per_request: f64,
     pub(super) requests_per_second: f64,
     /// Share of its core that the edge used.
@@ -51,30 +51,30 @@ pub(super) struct Turn {
 }
 
 /// All turns of one edge, or why there are none.
-pub(super) struct Outcome {
-    pub(super) edge: Edge,
+pub(super) struct EdgeCostOutcome {
+    pub(super) edge: EdgeKind,
     pub(super) command: String,
-    pub(super) turns: Vec<Turn>,
+    pub(super) runs: Vec<EdgeCostRun>,
     pub(super) failure: Option<String>,
 }
 
-const ALL: &[Edge] = &[Edge::Plimsoll, Edge::Nginx, Edge::Haproxy];
+const ALL: &[EdgeKind] = &[EdgeKind::Plimsoll, EdgeKind::Nginx, EdgeKind::Haproxy];
 
-const fn manner(transport: Transport, logs: bool) -> Manner {
-    Manner { transport, logs }
+const fn manner(transport: ClientTransport, logs: bool) -> EdgeOptions {
+    EdgeOptions { transport, logs }
 }
 
-pub(super) fn all() -> [Scenario; 7] {
-    let pass = |title, bytes, logs, limit| Scenario {
-        chapter: Chapter::Pass,
+pub(super) fn all() -> [EdgeCostScenario; 7] {
+    let pass = |title, bytes, logs, limit| EdgeCostScenario {
+        chapter: EdgeChapter::Pass,
         title,
         work: Work::Pass { bytes },
-        manner: manner(Transport::Plain, logs),
+        manner: manner(ClientTransport::Plain, logs),
         edges: ALL,
         limit: (limit, Yardstick::Best),
     };
-    let encrypted = |title, transport, limit| Scenario {
-        chapter: Chapter::Tls,
+    let encrypted = |title, transport, limit| EdgeCostScenario {
+        chapter: EdgeChapter::Tls,
         title,
         work: Work::Pass { bytes: 1_024 },
         manner: manner(transport, false),
@@ -96,38 +96,38 @@ pub(super) fn all() -> [Scenario; 7] {
             true,
             1.0,
         ),
-        encrypted("Pass-through of 1 kB, TLS", Transport::Tls, 1.0),
+        encrypted("Pass-through of 1 kB, TLS", ClientTransport::Tls, 1.0),
         encrypted(
             "Pass-through of 1 kB, HTTP/2 within TLS",
-            Transport::Http2,
+            ClientTransport::Http2,
             1.1,
         ),
-        Scenario {
-            chapter: Chapter::Fallback,
+        EdgeCostScenario {
+            chapter: EdgeChapter::Fallback,
             title: "An own answer of 1 kB: our fallback, nginx's `return 200`",
             work: Work::Answer { bytes: 1_024 },
-            manner: manner(Transport::Plain, false),
-            edges: &[Edge::Plimsoll, Edge::Nginx],
+            manner: manner(ClientTransport::Plain, false),
+            edges: &[EdgeKind::Plimsoll, EdgeKind::Nginx],
             limit: (0.8, Yardstick::Nginx),
         },
     ]
 }
 
 /// What is measured, and what it needs to run.
-struct Subject {
-    server: Server,
+struct EdgeTarget {
+    server: BenchServer,
     /// A request that keeps the only place of our pool.
     _held: Option<(TcpListener, TcpStream)>,
 }
 
 /// Runs the edges in turn, round after round; origin and client share a core, the edge has one of its own.
 pub(super) fn run(
-    ground: &Ground,
-    programs: &Programs,
-    scenario: &Scenario,
-) -> Result<Vec<Outcome>> {
+    ground: &BenchContext,
+    programs: &EdgePrograms,
+    scenario: &EdgeCostScenario,
+) -> Result<Vec<EdgeCostOutcome>> {
     let pages = pages()?;
-    let origin = Server::nginx(
+    let origin = BenchServer::nginx(
         ground.client_core,
         &format!(
             "root {};\n    open_file_cache max=10;\n    sendfile on;\n    tcp_nopush on;",
@@ -135,22 +135,22 @@ pub(super) fn run(
         ),
     )?;
     let mut outcomes = Vec::new();
-    let mut subjects = Vec::new();
+    let mut targets = Vec::new();
     for &edge in scenario.edges {
-        outcomes.push(Outcome {
+        outcomes.push(EdgeCostOutcome {
             edge,
             command: String::new(),
-            turns: Vec::new(),
+            runs: Vec::new(),
             failure: None,
         });
         let started = start(ground, programs, scenario, edge, &origin, pages.path());
-        subjects.push(started.inspect_err(|error| println!("{}: {error:#}", edge.name())));
+        targets.push(started.inspect_err(|error| println!("{}: {error:#}", edge.name())));
     }
     for round in 0..=ground.rounds {
-        for (outcome, subject) in outcomes.iter_mut().zip(&subjects) {
-            let turned = match subject {
+        for (outcome, target) in outcomes.iter_mut().zip(&targets) {
+            let turned = match target {
                 _ if outcome.failure.is_some() => continue,
-                Ok(subject) => turn(ground, scenario, subject, round == 0, outcome),
+                Ok(target) => measure(ground, scenario, target, round == 0, outcome),
                 Err(error) => Err(anyhow::anyhow!("{error:#}")),
             };
             if let Err(error) = turned {
@@ -178,24 +178,24 @@ fn pages() -> Result<tempfile::TempDir> {
 }
 
 fn start(
-    ground: &Ground,
-    programs: &Programs,
-    scenario: &Scenario,
-    edge: Edge,
-    origin: &Server,
+    ground: &BenchContext,
+    programs: &EdgePrograms,
+    scenario: &EdgeCostScenario,
+    edge: EdgeKind,
+    origin: &BenchServer,
     pages: &std::path::Path,
-) -> Result<Subject> {
+) -> Result<EdgeTarget> {
     let core = ground.server_core;
     let Work::Answer { bytes } = scenario.work else {
-        return Ok(Subject {
+        return Ok(EdgeTarget {
             server: edge.start(programs, core, origin.port(), scenario.manner)?,
             _held: None,
         });
     };
-    if edge == Edge::Nginx {
+    if edge == EdgeKind::Nginx {
         let answer = format!("location / {{ return 200 \"{}\"; }}", "x".repeat(bytes));
-        return Ok(Subject {
-            server: Server::nginx(core, &answer)?,
+        return Ok(EdgeTarget {
+            server: BenchServer::nginx(core, &answer)?,
             _held: None,
         });
     }
@@ -211,18 +211,18 @@ fn start(
     )?;
     let mut held = TcpStream::connect(("127.0.0.1", server.port()))?;
     std::io::Write::write_all(&mut held, b"GET / HTTP/1.1\r\nHost: held\r\n\r\n")?;
-    Ok(Subject {
+    Ok(EdgeTarget {
         server,
         _held: Some((silent, held)),
     })
 }
 
-fn turn(
-    ground: &Ground,
-    scenario: &Scenario,
-    subject: &Subject,
+fn measure(
+    ground: &BenchContext,
+    scenario: &EdgeCostScenario,
+    target: &EdgeTarget,
     is_warm_up: bool,
-    outcome: &mut Outcome,
+    outcome: &mut EdgeCostOutcome,
 ) -> Result<()> {
     let path = match scenario.work {
         Work::Pass { bytes } => format!("/{bytes}.html"),
@@ -234,36 +234,36 @@ fn turn(
         ground.seconds
     };
     let transport = scenario.manner.transport;
-    let words = words(transport, subject.server.port(), &path, seconds);
-    let before = subject.server.cpu()?;
+    let words = words(transport, target.server.port(), &path, seconds);
+    let before = target.server.cpu()?;
     let mut command = pinned(ground.client_core, &words);
     command.current_dir(ground.folder.path());
     let weighed = weigh(command, &[], POLL, |_, _| ())?;
-    let cpu = subject.server.cpu()?.saturating_sub(before);
+    let cpu = target.server.cpu()?.saturating_sub(before);
     let requests = requests(transport, &weighed.stdout)?;
     if is_warm_up {
         return Ok(());
     }
-    let port = format!(":{}", subject.server.port());
+    let port = format!(":{}", target.server.port());
     outcome.command = shown(&words, &[(&port, ":PORT")]);
-    let turn = Turn {
+    let run = EdgeCostRun {
         cpu_us_per_request: cpu.as_secs_f64() * 1e6 / requests as f64,
         requests_per_second: requests as f64 / weighed.wall.as_secs_f64(),
         busy: cpu.as_secs_f64() / weighed.wall.as_secs_f64(),
-        resident: subject.server.resident()?,
+        resident: target.server.resident()?,
     };
     ensure!(
-        turn.busy > 0.05,
+        run.busy > 0.05,
         "the edge did next to nothing: is it the one that was asked?"
     );
     println!(
         "{}: {}: {:.1} µs of CPU per request, {:.0} requests/s, {:.0} % of its core",
         scenario.title,
         outcome.edge.name(),
-        turn.cpu_us_per_request,
-        turn.requests_per_second,
-        turn.busy * 100.0
+        run.cpu_us_per_request,
+        run.requests_per_second,
+        run.busy * 100.0
     );
-    outcome.turns.push(turn);
+    outcome.runs.push(run);
     Ok(())
 }

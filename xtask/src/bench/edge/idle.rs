@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::subject::{Edge, Manner, Programs, Transport};
-use crate::bench::Ground;
-use crate::bench::server::{Server, kilobyte};
+use super::edges::{ClientTransport, EdgeKind, EdgeOptions, EdgePrograms};
+use crate::bench::BenchContext;
+use crate::bench::server::{BenchServer, kilobyte};
 
 pub(super) const CLIENTS: usize = 10_000;
 /// Clients that come before, so that what the program keeps once is not charged to the others.
@@ -16,18 +16,18 @@ const FIRST: usize = 100;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bytes of the edge's memory for each idle client.
-pub(super) struct Idle {
-    pub(super) edge: Edge,
+pub(super) struct IdleMemory {
+    pub(super) edge: EdgeKind,
     pub(super) bytes_per_client: Result<f64>,
 }
 
-pub(super) fn run(ground: &Ground, programs: &Programs) -> Vec<Idle> {
-    [Edge::Plimsoll, Edge::Nginx]
+pub(super) fn run(ground: &BenchContext, programs: &EdgePrograms) -> Vec<IdleMemory> {
+    [EdgeKind::Plimsoll, EdgeKind::Nginx]
         .map(|edge| {
             println!("idle clients: {}", edge.name());
-            let bytes_per_client = one(ground, programs, edge);
+            let bytes_per_client = measure(ground, programs, edge);
             println!("  {bytes_per_client:?} bytes a client");
-            Idle {
+            IdleMemory {
                 edge,
                 bytes_per_client,
             }
@@ -35,10 +35,10 @@ pub(super) fn run(ground: &Ground, programs: &Programs) -> Vec<Idle> {
         .into()
 }
 
-fn one(ground: &Ground, programs: &Programs, edge: Edge) -> Result<f64> {
-    let origin = Server::nginx(ground.client_core, &kilobyte())?;
-    let manner = Manner {
-        transport: Transport::Plain,
+fn measure(ground: &BenchContext, programs: &EdgePrograms, edge: EdgeKind) -> Result<f64> {
+    let origin = BenchServer::nginx(ground.client_core, &kilobyte())?;
+    let manner = EdgeOptions {
+        transport: ClientTransport::Plain,
         logs: false,
     };
     let server = edge.start(programs, ground.server_core, origin.port(), manner)?;
@@ -79,8 +79,8 @@ fn client(port: u16) -> Result<TcpStream> {
 }
 
 fn is_open(client: &TcpStream) -> bool {
-    let looked = client
+    let peeked = client
         .set_nonblocking(true)
         .and_then(|()| client.peek(&mut [0]));
-    looked.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    peeked.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
 }

@@ -3,10 +3,10 @@
 use anyhow::{Context as _, Result};
 
 use super::client::generate;
-use super::subject::{Edge, Manner, Programs, Transport};
-use crate::bench::Ground;
-use crate::bench::server::Server;
-use crate::origin::Origin;
+use super::edges::{ClientTransport, EdgeKind, EdgeOptions, EdgePrograms};
+use crate::bench::BenchContext;
+use crate::bench::server::BenchServer;
+use crate::origin::OriginProcess;
 
 /// The origin serves one request after the other, each in a millisecond.
 const ORIGIN: [&str; 4] = ["--law", "deterministic", "--mean-us", "1000"];
@@ -16,35 +16,35 @@ const PER_SECOND: u32 = 500;
 const SEED: u32 = 7;
 
 /// Response times by a way, in milliseconds; `None` is the direct one.
-pub(super) struct Way {
-    pub(super) edge: Option<Edge>,
+pub(super) struct PathLatency {
+    pub(super) edge: Option<EdgeKind>,
     pub(super) command: String,
     /// Median and 99th percentile of each round.
     pub(super) times_ms: Vec<(f64, f64)>,
     pub(super) void_count: usize,
 }
 
-pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Vec<Way>> {
-    let origin = Origin::start(&programs.origin, Some(ground.client_core), &ORIGIN)?;
+pub(super) fn run(ground: &BenchContext, programs: &EdgePrograms) -> Result<Vec<PathLatency>> {
+    let origin = OriginProcess::start(&programs.origin, Some(ground.client_core), &ORIGIN)?;
     let port = port(&origin.url)?;
-    let manner = Manner {
-        transport: Transport::Plain,
+    let manner = EdgeOptions {
+        transport: ClientTransport::Plain,
         logs: false,
     };
     let mut ways = Vec::new();
     let mut servers = Vec::new();
     for edge in [
         None,
-        Some(Edge::Plimsoll),
-        Some(Edge::Nginx),
-        Some(Edge::Haproxy),
+        Some(EdgeKind::Plimsoll),
+        Some(EdgeKind::Nginx),
+        Some(EdgeKind::Haproxy),
     ] {
         let server = match edge {
             Some(edge) => Some(edge.start(programs, ground.server_core, port, manner)?),
             None => None,
         };
         servers.push(server);
-        ways.push(Way {
+        ways.push(PathLatency {
             edge,
             command: String::new(),
             times_ms: Vec::new(),
@@ -53,9 +53,9 @@ pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Vec<Way>> {
     }
     for round in 1..=ground.rounds {
         for (way, server) in ways.iter_mut().zip(&servers) {
-            let url = server.as_ref().map_or(origin.url.clone(), Server::url);
-            let name = way.edge.map_or("direct", Edge::name);
-            one(ground, programs, &url, way)?;
+            let url = server.as_ref().map_or(origin.url.clone(), BenchServer::url);
+            let name = way.edge.map_or("direct", EdgeKind::name);
+            measure(ground, programs, &url, way)?;
             println!(
                 "latency: round {round} of {}: {name}: {:?} ms",
                 ground.rounds,
@@ -66,7 +66,12 @@ pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Vec<Way>> {
     Ok(ways)
 }
 
-fn one(ground: &Ground, programs: &Programs, url: &str, way: &mut Way) -> Result<()> {
+fn measure(
+    ground: &BenchContext,
+    programs: &EdgePrograms,
+    url: &str,
+    way: &mut PathLatency,
+) -> Result<()> {
     let words = format!(
         "{url} --rate {PER_SECOND}/s --for {}s --warmup 1s --seed {SEED}",
         ground.seconds + 1

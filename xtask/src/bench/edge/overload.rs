@@ -4,10 +4,10 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use super::client::generate;
-use super::subject::Programs;
-use crate::bench::Ground;
-use crate::bench::server::Server;
-use crate::origin::Origin;
+use super::edges::EdgePrograms;
+use crate::bench::BenchContext;
+use crate::bench::server::BenchServer;
+use crate::origin::OriginProcess;
 
 /// The origin serves one request after the other, each in 10 ms: 100 a second.
 const ORIGIN: [&str; 6] = [
@@ -28,14 +28,14 @@ const WARM_UP_S: u32 = 3;
 const RECOVERY_S: u32 = 10;
 
 /// What was asked, what came.
-pub(super) struct Case {
+pub(super) struct OverloadCase {
     pub(super) title: &'static str,
     /// The 99th percentile of the other answers must be below, ms.
     pub(super) other_max_ms: f64,
-    pub(super) result: Result<Seen>,
+    pub(super) result: Result<OverloadResult>,
 }
 
-pub(super) struct Seen {
+pub(super) struct OverloadResult {
     pub(super) command: String,
     /// Pages a second while the load lasted, at least, and the 99th percentile of their response times in ms.
     pub(super) pages_per_second: f64,
@@ -66,7 +66,7 @@ impl Other {
     }
 }
 
-pub(super) fn run(ground: &Ground, programs: &Programs) -> Vec<Case> {
+pub(super) fn run(ground: &BenchContext, programs: &EdgePrograms) -> Vec<OverloadCase> {
     let cases = [
         (1_000, Other::Fallback, "10x, fallback"),
         (5_000, Other::Fallback, "50x, fallback"),
@@ -78,16 +78,16 @@ pub(super) fn run(ground: &Ground, programs: &Programs) -> Vec<Case> {
             println!("overload: {title}");
             let result = case(ground, programs, per_second, other);
             match &result {
-                Ok(seen) => println!(
+                Ok(measured) => println!(
                     "  {:.1} pages/s, p99 {:.0} ms; others p99 {:.2} ms; back {:.1} %",
-                    seen.pages_per_second,
-                    seen.page_p99_ms,
-                    seen.other_p99_ms,
-                    seen.recovered_share * 100.0
+                    measured.pages_per_second,
+                    measured.page_p99_ms,
+                    measured.other_p99_ms,
+                    measured.recovered_share * 100.0
                 ),
                 Err(error) => println!("  failed: {error:#}"),
             }
-            Case {
+            OverloadCase {
                 title,
                 other_max_ms: other.p99_max_ms(),
                 result,
@@ -96,12 +96,20 @@ pub(super) fn run(ground: &Ground, programs: &Programs) -> Vec<Case> {
         .into()
 }
 
-fn case(ground: &Ground, programs: &Programs, per_second: u32, other: Other) -> Result<Seen> {
-    let origin = Origin::start(&programs.origin, Some(ground.client_core), &ORIGIN)?;
-    let shell = ground.folder.path().join("shell.html");
-    std::fs::write(&shell, format!("<!doctype html><title>{MARK}</title>"))?;
+fn case(
+    ground: &BenchContext,
+    programs: &EdgePrograms,
+    per_second: u32,
+    other: Other,
+) -> Result<OverloadResult> {
+    let origin = OriginProcess::start(&programs.origin, Some(ground.client_core), &ORIGIN)?;
+    let fallback_file = ground.folder.path().join("shell.html");
+    std::fs::write(
+        &fallback_file,
+        format!("<!doctype html><title>{MARK}</title>"),
+    )?;
     let fallback = match other {
-        Other::Fallback => format!("--fallback {}", shell.display()),
+        Other::Fallback => format!("--fallback {}", fallback_file.display()),
         Other::Refusal => String::new(),
     };
     let words = format!("--to {} --access-log off {fallback}", origin.url);
@@ -115,7 +123,7 @@ fn case(ground: &Ground, programs: &Programs, per_second: u32, other: Other) -> 
     let (others, _) = offer(ground, programs, &edge, per_second, WARM_UP_S, &wanted)?;
     let (after, _) = offer(ground, programs, &edge, 50, RECOVERY_S, &page)?;
     let (page_share, other_share) = (share(&pages)?, share(&others)?);
-    Ok(Seen {
+    Ok(OverloadResult {
         command,
         pages_per_second: pages_while_offered(&pages, f64::from(ground.seconds))?,
         page_p99_ms: p99(&pages)?,
@@ -131,9 +139,9 @@ fn case(ground: &Ground, programs: &Programs, per_second: u32, other: Other) -> 
 
 /// Offers GET requests of a browser; good is what is expected.
 fn offer(
-    ground: &Ground,
-    programs: &Programs,
-    edge: &Server,
+    ground: &BenchContext,
+    programs: &EdgePrograms,
+    edge: &BenchServer,
     per_second: u32,
     warm_up_s: u32,
     expected: &str,

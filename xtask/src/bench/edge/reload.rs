@@ -9,9 +9,9 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use tungstenite::{Message, WebSocket};
 
-use super::subject::Programs;
-use crate::bench::Ground;
-use crate::bench::server::{Server, kilobyte};
+use super::edges::EdgePrograms;
+use crate::bench::BenchContext;
+use crate::bench::server::{BenchServer, kilobyte};
 use crate::child::{POLL, pinned, weigh};
 use crate::port::free_port;
 use crate::step::execute;
@@ -39,9 +39,9 @@ pub(super) struct Reloaded {
     pub(super) void: Option<String>,
 }
 
-pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Reloaded> {
+pub(super) fn run(ground: &BenchContext, programs: &EdgePrograms) -> Result<Reloaded> {
     println!("reload: {RELOADS} times at {PER_SECOND} requests/s with {SOCKETS} WebSockets");
-    let pages = Server::nginx(ground.client_core, &kilobyte())?;
+    let pages = BenchServer::nginx(ground.client_core, &kilobyte())?;
     let echo = echo_server()?;
     let (folder, port, admin) = (tempfile::tempdir()?, free_port()?, free_port()?);
     let file = folder.path().join("edge.yaml");
@@ -53,7 +53,7 @@ pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Reloaded> {
         file.display()
     );
     let words: Vec<String> = line.split(' ').map(ToOwned::to_owned).collect();
-    let edge = Server::start(ground.server_core, &words, folder, port)?;
+    let edge = BenchServer::start(ground.server_core, &words, folder, port)?;
     let mut sockets = (0..SOCKETS)
         .map(|_| socket(port))
         .collect::<Result<Vec<_>>>()?;
@@ -66,21 +66,21 @@ pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Reloaded> {
     let words: Vec<String> = line.split(' ').map(ToOwned::to_owned).collect();
     let mut command = pinned(ground.client_core, &words);
     command.current_dir(ground.folder.path());
-    let (mut reloads, mut fault) = (0, None);
+    let (mut reloads, mut error) = (0, None);
     let weighed = weigh(command, &[6], POLL, |_, elapsed| {
-        if fault.is_none() && reloads < RELOADS && elapsed >= EVERY * (reloads + 1) {
+        if error.is_none() && reloads < RELOADS && elapsed >= EVERY * (reloads + 1) {
             reloads += 1;
-            fault = reload(&programs.plimsoll, &file, admin, &written(reloads)).err();
+            error = reload(&programs.plimsoll, &file, admin, &written(reloads)).err();
             sockets.retain_mut(|socket| is_alive(socket, reloads));
         }
     })?;
-    if let Some(fault) = fault {
-        return Err(fault);
+    if let Some(error) = error {
+        return Err(error);
     }
-    told(&serde_json::from_str(&weighed.stdout)?, reloads, &sockets)
+    read_result(&serde_json::from_str(&weighed.stdout)?, reloads, &sockets)
 }
 
-fn told(json: &Value, reloads: u32, sockets: &[WebSocket<TcpStream>]) -> Result<Reloaded> {
+fn read_result(json: &Value, reloads: u32, sockets: &[WebSocket<TcpStream>]) -> Result<Reloaded> {
     let outcomes = json["outcomes"]
         .as_object()
         .context("no outcomes are told")?;
@@ -151,6 +151,6 @@ fn socket(port: u16) -> Result<WebSocket<TcpStream>> {
 }
 
 fn is_alive(socket: &mut WebSocket<TcpStream>, edition: u32) -> bool {
-    let said = Message::text(format!("edition {edition}"));
-    socket.send(said.clone()).is_ok() && socket.read().is_ok_and(|heard| heard == said)
+    let sent = Message::text(format!("edition {edition}"));
+    socket.send(sent.clone()).is_ok() && socket.read().is_ok_and(|received| received == sent)
 }

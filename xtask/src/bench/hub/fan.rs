@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
+use super::hubs::{HubKind, HubPrograms, RunningHub, edge};
 use super::order::message;
-use super::subject::{Hub, Programs, Running, edge};
-use crate::bench::Ground;
+use crate::bench::BenchContext;
 use crate::bench::page::shown;
 use crate::child::{pinned, weigh};
 
@@ -36,7 +36,7 @@ pub(super) struct Fan {
 
 /// One run.
 #[derive(Clone, Debug)]
-pub(super) struct Turn {
+pub(super) struct FanOutRun {
     pub(super) deliveries: u64,
     pub(super) cpu: Duration,
     /// While the hub was looked at.
@@ -49,7 +49,7 @@ pub(super) struct Turn {
     pub(super) command: String,
 }
 
-impl Turn {
+impl FanOutRun {
     pub(super) fn cpu_us_per_delivery(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / (self.deliveries as f64).max(1.0)
     }
@@ -60,18 +60,23 @@ impl Turn {
 }
 
 /// Runs one hub, which is started for it.
-pub(super) fn turn(ground: &Ground, programs: &Programs, hub: Hub, fan: Fan) -> Result<Turn> {
+pub(super) fn measure(
+    ground: &BenchContext,
+    programs: &HubPrograms,
+    hub: HubKind,
+    fan: Fan,
+) -> Result<FanOutRun> {
     let running = hub.start(programs, ground.server_core)?;
     load(ground, programs, &running, hub, fan)
 }
 
 /// Our edge with conflation or without.
 pub(super) fn conflated(
-    ground: &Ground,
-    programs: &Programs,
+    ground: &BenchContext,
+    programs: &HubPrograms,
     interval_ms: Option<u32>,
     fan: Fan,
-) -> Result<Turn> {
+) -> Result<FanOutRun> {
     let rule = interval_ms.map_or_else(String::new, |interval| {
         format!(", channels: [{{ match: all, interval: {interval}ms, history: 1 }}]")
     });
@@ -80,14 +85,14 @@ pub(super) fn conflated(
         ground.server_core,
         &format!("{{ path: /live{rule} }}"),
     )?;
-    load(ground, programs, &running, Hub::Plimsoll, fan)
+    load(ground, programs, &running, HubKind::Plimsoll, fan)
 }
 
 /// The words of the load side.
 pub(super) fn words(
-    programs: &Programs,
+    programs: &HubPrograms,
     url: &str,
-    hub: Hub,
+    hub: HubKind,
     subscribers: u32,
     hold: Duration,
     warmup: Duration,
@@ -99,7 +104,7 @@ pub(super) fn words(
         programs.plimsoll.display(),
         hold.as_millis(),
         warmup.as_millis(),
-        marks.stamp,
+        marks.timestamp,
         marks.sequence,
     );
     let mut words: Vec<String> = line.split_whitespace().map(ToOwned::to_owned).collect();
@@ -115,12 +120,12 @@ pub(super) fn connecting(subscribers: u32) -> Duration {
 }
 
 fn load(
-    ground: &Ground,
-    programs: &Programs,
-    running: &Running,
-    hub: Hub,
+    ground: &BenchContext,
+    programs: &HubPrograms,
+    running: &RunningHub,
+    hub: HubKind,
     fan: Fan,
-) -> Result<Turn> {
+) -> Result<FanOutRun> {
     let publishing = Duration::from_secs(ground.seconds.into());
     // The first message is not looked at: it finds everything cold.
     let first = connecting(fan.subscribers) + SETTLE;
@@ -133,35 +138,35 @@ fn load(
     let mut command = pinned(ground.client_core, &words);
     command.current_dir(ground.folder.path());
     let mut publisher = Publisher::new(running, fan.per_second, first, begin, publishing);
-    let mut looked = (None, None);
+    let mut cpu_samples = (None, None);
     let weighed = weigh(command, &[6], POLL, |_, elapsed| {
-        if looked.0.is_none() && elapsed >= cold {
-            looked.0 = Some(running.cpu().map(|cpu| (cpu, elapsed)));
+        if cpu_samples.0.is_none() && elapsed >= cold {
+            cpu_samples.0 = Some(running.cpu().map(|cpu| (cpu, elapsed)));
         }
         publisher.publish_what_is_due(elapsed);
-        if looked.1.is_none() && elapsed >= end {
-            looked.1 = Some(running.cpu().map(|cpu| (cpu, elapsed)));
+        if cpu_samples.1.is_none() && elapsed >= end {
+            cpu_samples.1 = Some(running.cpu().map(|cpu| (cpu, elapsed)));
         }
     })?;
     let (refused, _) = publisher.finish()?;
-    let from = looked.0.context("the load ended before it began")??;
-    let to = looked.1.context("the load ended too early")??;
-    let told: Value = serde_json::from_str(&weighed.stdout)?;
-    let mut turn = read(&told, fan.subscribers)?;
-    turn.cpu = to.0.saturating_sub(from.0);
-    turn.wall = to.1.saturating_sub(from.1);
-    turn.refused = refused;
+    let from = cpu_samples.0.context("the load ended before it began")??;
+    let to = cpu_samples.1.context("the load ended too early")??;
+    let report: Value = serde_json::from_str(&weighed.stdout)?;
+    let mut run = read(&report, fan.subscribers)?;
+    run.cpu = to.0.saturating_sub(from.0);
+    run.wall = to.1.saturating_sub(from.1);
+    run.refused = refused;
     // The first message is no part of what was looked at.
-    turn.deliveries = turn.deliveries.saturating_sub(fan.subscribers.into());
-    turn.command = shown(&words, &[(&running.url(), "URL")]);
-    Ok(turn)
+    run.deliveries = run.deliveries.saturating_sub(fan.subscribers.into());
+    run.command = shown(&words, &[(&running.url(), "URL")]);
+    Ok(run)
 }
 
 /// What the load side tells; everybody must have been there to the end.
-pub(super) fn read(told: &Value, subscribers: u32) -> Result<Turn> {
-    let seen = &told["websocket"];
+pub(super) fn read(report: &Value, subscribers: u32) -> Result<FanOutRun> {
+    let websocket = &report["websocket"];
     let count = |name: &str| {
-        seen[name]
+        websocket[name]
             .as_u64()
             .with_context(|| format!("the load side tells no {name}"))
     };
@@ -169,21 +174,23 @@ pub(super) fn read(told: &Value, subscribers: u32) -> Result<Turn> {
     ensure!(
         connected == u64::from(subscribers) && closed == 0,
         "{connected} of {subscribers} connected, {closed} were closed; failures: {}, close codes: {}",
-        seen["failures"],
-        seen["close_codes"]
+        websocket["failures"],
+        websocket["close_codes"]
     );
     let time = |name: &str| {
-        seen["broadcast_ms"][name]
+        websocket["broadcast_ms"][name]
             .as_f64()
             .with_context(|| format!("the load side tells no {name} of broadcasts"))
     };
-    Ok(Turn {
+    Ok(FanOutRun {
         deliveries: count("messages_in")?,
         cpu: Duration::ZERO,
         wall: Duration::ZERO,
         p50_ms: time("p50")?,
         p99_ms: time("p99")?,
-        reach: seen["reach"].as_f64().context("nothing was expected")?,
+        reach: websocket["reach"]
+            .as_f64()
+            .context("nothing was expected")?,
         refused: 0,
         command: String::new(),
     })
@@ -191,19 +198,19 @@ pub(super) fn read(told: &Value, subscribers: u32) -> Result<Turn> {
 
 /// Publishes one message to warm up, and then evenly for a while.
 pub(super) struct Publisher<'a> {
-    running: &'a Running,
+    running: &'a RunningHub,
     every: Duration,
     first: Duration,
     begin: Duration,
     until: Duration,
     number: u32,
     refused: u32,
-    fault: Option<anyhow::Error>,
+    error: Option<anyhow::Error>,
 }
 
 impl<'a> Publisher<'a> {
     pub(super) fn new(
-        running: &'a Running,
+        running: &'a RunningHub,
         per_second: u32,
         first: Duration,
         begin: Duration,
@@ -217,7 +224,7 @@ impl<'a> Publisher<'a> {
             until: begin + lasting,
             number: 0,
             refused: 0,
-            fault: None,
+            error: None,
         }
     }
 
@@ -229,23 +236,23 @@ impl<'a> Publisher<'a> {
     }
 
     pub(super) fn publish_what_is_due(&mut self, elapsed: Duration) {
-        while self.fault.is_none() && self.due() <= elapsed && self.due() < self.until {
+        while self.error.is_none() && self.due() <= elapsed && self.due() < self.until {
             self.number += 1;
             match self.running.publish(&message(self.number, MESSAGE_LEN)) {
                 Ok(200..300) => {}
                 Ok(503) => self.refused += 1,
                 Ok(status) => {
-                    self.fault = Some(anyhow::anyhow!("a publication was answered {status}"));
+                    self.error = Some(anyhow::anyhow!("a publication was answered {status}"));
                 }
-                Err(error) => self.fault = Some(error.context("a publication failed")),
+                Err(error) => self.error = Some(error.context("a publication failed")),
             }
         }
     }
 
     /// Publications that were refused, and how many there were.
     pub(super) fn finish(self) -> Result<(u32, u32)> {
-        match self.fault {
-            Some(fault) => Err(fault),
+        match self.error {
+            Some(error) => Err(error),
             None => Ok((self.refused, self.number)),
         }
     }
@@ -257,16 +264,16 @@ mod tests {
 
     #[test]
     fn who_was_not_there_to_the_end_makes_it_no_measurement() {
-        let told = |connected: u32, closed: u32| {
+        let report = |connected: u32, closed: u32| {
             serde_json::json!({ "websocket": {
                 "connected": connected, "closed": closed, "messages_in": 30, "reach": 1.0,
                 "broadcast_ms": { "p50": 1.0, "p99": 2.5 },
             }})
         };
-        let turn = read(&told(10, 0), 10).unwrap();
-        assert_eq!((turn.deliveries, turn.p99_ms), (30, 2.5));
-        assert!(read(&told(9, 0), 10).is_err());
-        assert!(read(&told(10, 1), 10).is_err());
+        let run = read(&report(10, 0), 10).unwrap();
+        assert_eq!((run.deliveries, run.p99_ms), (30, 2.5));
+        assert!(read(&report(9, 0), 10).is_err());
+        assert!(read(&report(10, 1), 10).is_err());
         assert!(read(&serde_json::json!({}), 10).is_err());
     }
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::subject::{Programs, Running, edge, serve};
-use crate::bench::Ground;
+use super::hubs::{HubPrograms, RunningHub, edge, serve};
+use crate::bench::BenchContext;
 use crate::clock::{Stopwatch, pause};
 use crate::port::free_ports;
 use crate::request::post;
@@ -26,7 +26,7 @@ const AFTER: Duration = Duration::from_secs(6);
 const SETTLE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(super) struct Seen {
+pub(super) struct KillResult {
     /// Readers of the edge that was killed.
     pub(super) moved: usize,
     /// From the kill until the other edge had answered the last of them.
@@ -35,11 +35,11 @@ pub(super) struct Seen {
     pub(super) messages: u32,
     /// Messages that readers did not get, and those of them of which the reader was told nothing.
     pub(super) lost: u32,
-    pub(super) untold: u32,
+    pub(super) unreported: u32,
     pub(super) doubled: u32,
 }
 
-pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Seen> {
+pub(super) fn run(ground: &BenchContext, programs: &HubPrograms) -> Result<KillResult> {
     println!("one of two edges is killed under {READERS} readers");
     let (folder, port) = (tempfile::tempdir()?, free_ports(1)?[0]);
     let port_word = port.to_string();
@@ -71,7 +71,7 @@ pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Seen> {
     let mut readers = (0..READERS)
         .map(|number| {
             let edge = if number % 2 == 0 { &doomed } else { &left };
-            Reader::open(
+            KillReader::open(
                 edge.port,
                 u32::try_from(number).unwrap_or_default() / 2 % CHANNELS,
             )
@@ -89,11 +89,11 @@ pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Seen> {
     }
     pause(SETTLE);
     let back = publish_and_kill(&doomed, &left, &mut readers)?;
-    Ok(judge(&readers, back))
+    Ok(evaluate(&readers, back))
 }
 
 /// An edge that has found Redis.
-fn start(ground: &Ground, programs: &Programs, hub: &str) -> Result<Running> {
+fn start(ground: &BenchContext, programs: &HubPrograms, hub: &str) -> Result<RunningHub> {
     let running = edge(programs, ground.server_core, hub)?;
     let stopwatch = Stopwatch::start();
     while running.metric("plimsoll_edge_hub_shared_joined")? < 1.0 {
@@ -114,7 +114,11 @@ fn messages() -> u32 {
 
 /// Publishes to the edge that is left and kills the other meanwhile, until everybody has the last message; how long it
 /// took until all readers were answered again.
-fn publish_and_kill(doomed: &Running, left: &Running, readers: &mut [Reader]) -> Result<Duration> {
+fn publish_and_kill(
+    doomed: &RunningHub,
+    left: &RunningHub,
+    readers: &mut [KillReader],
+) -> Result<Duration> {
     let stopwatch = Stopwatch::start();
     let (mut number, mut killed, mut back) = (0, None, None);
     loop {
@@ -145,7 +149,7 @@ fn publish_and_kill(doomed: &Running, left: &Running, readers: &mut [Reader]) ->
         {
             back = Some(stopwatch.elapsed().saturating_sub(killed));
         }
-        let is_read = number == messages() * CHANNELS && readers.iter().all(Reader::has_last);
+        let is_read = number == messages() * CHANNELS && readers.iter().all(KillReader::has_last);
         if let (Some(back), true) = (back, is_read || now >= BEFORE + AFTER + PATIENCE) {
             return Ok(back);
         }
@@ -154,7 +158,7 @@ fn publish_and_kill(doomed: &Running, left: &Running, readers: &mut [Reader]) ->
     }
 }
 
-fn kill(running: &Running) -> Result<()> {
+fn kill(running: &RunningHub) -> Result<()> {
     for pid in running.family()? {
         let pid = Pid::from_raw(i32::try_from(pid)?).context("it has a process id")?;
         kill_process(pid, Signal::KILL)?;
@@ -162,28 +166,28 @@ fn kill(running: &Running) -> Result<()> {
     Ok(())
 }
 
-fn judge(readers: &[Reader], back: Duration) -> Seen {
-    let mut seen = Seen {
+fn evaluate(readers: &[KillReader], back: Duration) -> KillResult {
+    let mut result = KillResult {
         moved: readers.iter().filter(|reader| reader.has_moved).count(),
         back,
         messages: messages(),
         lost: 0,
-        untold: 0,
+        unreported: 0,
         doubled: 0,
     };
     for reader in readers {
-        let heard: BTreeSet<u32> = reader.numbers.iter().copied().collect();
+        let received: BTreeSet<u32> = reader.numbers.iter().copied().collect();
         let count = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
-        let lost = messages().saturating_sub(count(heard.len()));
-        seen.lost += lost;
-        seen.untold += if reader.is_told { 0 } else { lost };
-        seen.doubled += count(reader.numbers.len() - heard.len());
+        let lost = messages().saturating_sub(count(received.len()));
+        result.lost += lost;
+        result.unreported += if reader.is_loss_reported { 0 } else { lost };
+        result.doubled += count(reader.numbers.len() - received.len());
     }
-    seen
+    result
 }
 
 /// A reader of Server-Sent Events, which never waits.
-struct Reader {
+struct KillReader {
     stream: TcpStream,
     port: u16,
     channel: u32,
@@ -193,11 +197,11 @@ struct Reader {
     is_answered: bool,
     has_moved: bool,
     /// It was told that it cannot recover.
-    is_told: bool,
+    is_loss_reported: bool,
     numbers: Vec<u32>,
 }
 
-impl Reader {
+impl KillReader {
     fn open(port: u16, channel: u32) -> Result<Self> {
         Ok(Self {
             stream: connect(port, channel, None)?,
@@ -207,7 +211,7 @@ impl Reader {
             id: None,
             is_answered: false,
             has_moved: false,
-            is_told: false,
+            is_loss_reported: false,
             numbers: Vec::new(),
         })
     }
@@ -261,7 +265,7 @@ impl Reader {
             if let Some(id) = line.strip_prefix("id: ") {
                 self.id = Some(id.to_owned());
             } else if line.contains(r#""recovered":false"#) {
-                self.is_told = true;
+                self.is_loss_reported = true;
             } else if let Some((_, rest)) = line.rsplit_once(r#""n":"#) {
                 let digits = rest.trim_end_matches('}');
                 self.numbers.extend(digits.parse::<u32>());
@@ -294,7 +298,7 @@ mod tests {
     fn what_is_lost_and_what_is_doubled_is_counted() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let mut reader = Reader::open(port, 3).unwrap();
+        let mut reader = KillReader::open(port, 3).unwrap();
         let (mut server, _) = listener.accept().unwrap();
         // A connection that is closed with a question unread is reset, and what it sent may be lost.
         let mut asked = [0; 1024];
@@ -311,13 +315,13 @@ mod tests {
         // What is not there yet comes: the server has closed.
         while reader.step().unwrap() {}
         assert_eq!(reader.id.as_deref(), Some("7:3"));
-        let seen = judge(std::slice::from_ref(&reader), Duration::ZERO);
+        let result = evaluate(std::slice::from_ref(&reader), Duration::ZERO);
         assert_eq!(
-            (seen.lost, seen.untold, seen.doubled, seen.moved),
+            (result.lost, result.unreported, result.doubled, result.moved),
             (1, 1, 1, 0)
         );
         reader.take("data: {\"subscribed\":\"c-3\",\"recovered\":false}");
-        let seen = judge(&[reader], Duration::ZERO);
-        assert_eq!((seen.lost, seen.untold), (1, 0));
+        let result = evaluate(&[reader], Duration::ZERO);
+        assert_eq!((result.lost, result.unreported), (1, 0));
     }
 }

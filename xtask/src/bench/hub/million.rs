@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result, ensure};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::doors::{open, read_until, say};
-use super::subject::{Programs, edge};
-use crate::bench::Ground;
+use super::accepts::{open, read_until, send_to_all};
+use super::hubs::{HubPrograms, edge};
+use crate::bench::BenchContext;
 use crate::clock::Stopwatch;
 use crate::request::post;
 
@@ -17,7 +17,7 @@ pub(super) const CHANNELS_EACH: usize = 100;
 /// Publications, each to a channel chosen at random.
 const PUBLICATIONS: usize = 1_000;
 
-pub(super) struct Seen {
+pub(super) struct MillionResult {
     /// Of the edge's memory, for each subscription to a channel of its own.
     pub(super) bytes_per_channel: f64,
     pub(super) subscriptions_per_second: f64,
@@ -31,19 +31,19 @@ pub(super) struct Percentiles {
     pub(super) p99: f64,
 }
 
-pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Seen> {
+pub(super) fn run(ground: &BenchContext, programs: &HubPrograms) -> Result<MillionResult> {
     println!("a million channels");
     let hub = "{ path: /live, most_channels: 2000000, ping: 10m }";
     let running = edge(programs, ground.server_core, hub)?;
     let mut sockets = Vec::with_capacity(CLIENTS);
     open(running.port, CLIENTS, &mut sockets)?;
     // What a client costs is told elsewhere.
-    say(&mut sockets, |place| {
+    send_to_all(&mut sockets, |place| {
         format!(r#"{{"subscribe":["first-{place}"]}}"#)
     })?;
     let memory = running.memory()?;
     let stopwatch = Stopwatch::start();
-    say(&mut sockets, subscription)?;
+    send_to_all(&mut sockets, subscription)?;
     let subscribing = stopwatch.elapsed();
     let grown = running.memory()?.saturating_sub(memory);
     let subscriptions = (CLIENTS * (CHANNELS_EACH - 1)) as f64;
@@ -62,12 +62,12 @@ pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Seen> {
             answer.status,
             answer.body
         );
-        let told = format!(r#""channel":"{channel}""#);
-        read_until(&mut sockets[client], told.as_bytes())
+        let expected = format!(r#""channel":"{channel}""#);
+        read_until(&mut sockets[client], expected.as_bytes())
             .with_context(|| format!("a message to {channel} did not come"))?;
         delivered.push(stopwatch.elapsed());
     }
-    Ok(Seen {
+    Ok(MillionResult {
         bytes_per_channel: grown as f64 / subscriptions,
         subscriptions_per_second: subscriptions / subscribing.as_secs_f64(),
         published_ms: percentiles(published),
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn percentiles_are_of_the_sorted_times() {
         let times = (1..=100).rev().map(Duration::from_millis).collect();
-        let seen = percentiles(times);
-        assert!((seen.p50 - 50.0).abs() < 1e-9 && (seen.p99 - 99.0).abs() < 1e-9);
+        let result = percentiles(times);
+        assert!((result.p50 - 50.0).abs() < 1e-9 && (result.p99 - 99.0).abs() < 1e-9);
     }
 }

@@ -5,14 +5,14 @@ use jiff::Timestamp;
 /// Where stamp and number stand in a message, as JSON paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Marks {
-    pub(super) stamp: &'static str,
+    pub(super) timestamp: &'static str,
     pub(super) sequence: &'static str,
 }
 
 /// A JSON object of exactly so many bytes, with the moment in µs and a number.
 pub(in crate::bench) fn message(number: u32, len: usize) -> String {
-    let stamp = Timestamp::now().as_microsecond();
-    let head = format!(r#"{{"t":{stamp},"n":{number},"p":""#);
+    let timestamp = Timestamp::now().as_microsecond();
+    let head = format!(r#"{{"t":{timestamp},"n":{number},"p":""#);
     let filled = len.saturating_sub(head.len() + 2);
     format!(r#"{head}{}"}}"#, "x".repeat(filled))
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 
 use super::fan::{Publisher, connecting, words};
-use super::subject::{Hub, Programs, Running, configuration, edge};
-use crate::bench::Ground;
+use super::hubs::{HubKind, HubPrograms, RunningHub, configuration, edge};
+use crate::bench::BenchContext;
 use crate::child::{pinned, weigh};
 
 pub(super) const CLIENTS: u32 = 10_000;
@@ -16,14 +16,14 @@ const EVERY: Duration = Duration::from_secs(1);
 const SETTLE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(10);
 
-pub(super) struct Seen {
+pub(super) struct HubReloadResult {
     pub(super) reloads: u32,
     pub(super) connected: u64,
     pub(super) closed: u64,
     pub(super) reach: f64,
 }
 
-pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Seen> {
+pub(super) fn run(ground: &BenchContext, programs: &HubPrograms) -> Result<HubReloadResult> {
     println!("reload under {CLIENTS} connections");
     let running = edge(programs, ground.server_core, &hub(0))?;
     let first = connecting(CLIENTS) + SETTLE;
@@ -32,7 +32,7 @@ pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Seen> {
     let words = words(
         programs,
         &running.url(),
-        Hub::Plimsoll,
+        HubKind::Plimsoll,
         CLIENTS,
         hold,
         Duration::ZERO,
@@ -40,25 +40,29 @@ pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Seen> {
     let mut command = pinned(ground.client_core, &words);
     command.current_dir(ground.folder.path());
     let mut publisher = Publisher::new(&running, 2, first, first, lasting);
-    let (mut reloads, mut fault) = (0, None);
+    let (mut reloads, mut error) = (0, None);
     let weighed = weigh(command, &[6], POLL, |_, elapsed| {
         publisher.publish_what_is_due(elapsed);
-        if fault.is_none() && reloads < RELOADS && elapsed >= first + EVERY * (reloads + 1) {
+        if error.is_none() && reloads < RELOADS && elapsed >= first + EVERY * (reloads + 1) {
             reloads += 1;
-            fault = reload(programs, &running, reloads).err();
+            error = reload(programs, &running, reloads).err();
         }
     })?;
-    if let Some(fault) = fault {
-        return Err(fault);
+    if let Some(error) = error {
+        return Err(error);
     }
     publisher.finish()?;
-    let told: serde_json::Value = serde_json::from_str(&weighed.stdout)?;
-    let seen = &told["websocket"];
-    Ok(Seen {
+    let report: serde_json::Value = serde_json::from_str(&weighed.stdout)?;
+    let websocket = &report["websocket"];
+    Ok(HubReloadResult {
         reloads,
-        connected: seen["connected"].as_u64().context("no count is told")?,
-        closed: seen["closed"].as_u64().context("no count is told")?,
-        reach: seen["reach"].as_f64().context("nothing was expected")?,
+        connected: websocket["connected"]
+            .as_u64()
+            .context("no count is told")?,
+        closed: websocket["closed"].as_u64().context("no count is told")?,
+        reach: websocket["reach"]
+            .as_f64()
+            .context("nothing was expected")?,
     })
 }
 
@@ -68,7 +72,7 @@ fn hub(edition: u32) -> String {
     format!("{{ path: /live, channels: [{{ match: all, history: {history} }}] }}")
 }
 
-fn reload(programs: &Programs, running: &Running, edition: u32) -> Result<()> {
+fn reload(programs: &HubPrograms, running: &RunningHub, edition: u32) -> Result<()> {
     let text = configuration(running.port, running.publish_port, &hub(edition));
     std::fs::write(running.configuration(), text)?;
     let admin = format!("127.0.0.1:{}", running.publish_port);

@@ -7,9 +7,9 @@ use anyhow::{Context as _, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::fan::{Publisher, connecting, read, words};
+use super::hubs::{HubKind, HubPrograms, RunningHub, edge};
 use super::order::message;
-use super::subject::{Hub, Programs, Running, edge};
-use crate::bench::Ground;
+use crate::bench::BenchContext;
 use crate::child::{pinned, weigh};
 use crate::clock::{Stopwatch, pause};
 use crate::request::post;
@@ -30,14 +30,14 @@ const POLL: Duration = Duration::from_millis(5);
 
 /// What is to become of those who stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Policy {
+pub(super) enum SlowPolicy {
     /// They go on reading, for comparison.
     Reading,
     Newest,
     Disconnect,
 }
 
-impl Policy {
+impl SlowPolicy {
     pub(super) const ALL: [Self; 3] = [Self::Reading, Self::Newest, Self::Disconnect];
 
     pub(super) fn title(self) -> &'static str {
@@ -57,7 +57,7 @@ impl Policy {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
+pub(super) struct SlowReaderRun {
     pub(super) p99_ms: f64,
     pub(super) reach: f64,
     /// By how much the edge's memory grew while the stopped did not read, bytes.
@@ -88,7 +88,11 @@ impl Drop for Others {
     }
 }
 
-pub(super) fn turn(ground: &Ground, programs: &Programs, policy: Policy) -> Result<Turn> {
+pub(super) fn measure(
+    ground: &BenchContext,
+    programs: &HubPrograms,
+    policy: SlowPolicy,
+) -> Result<SlowReaderRun> {
     let hub = format!(
         "{{ path: /live, slow: {}, ping: 10m, channels: [{{ match: fill, history: 0 }}] }}",
         policy.word()
@@ -105,7 +109,7 @@ pub(super) fn turn(ground: &Ground, programs: &Programs, policy: Policy) -> Resu
     let words = words(
         programs,
         &running.url(),
-        Hub::Plimsoll,
+        HubKind::Plimsoll,
         READERS,
         hold,
         warmup,
@@ -114,22 +118,22 @@ pub(super) fn turn(ground: &Ground, programs: &Programs, policy: Policy) -> Resu
     command.current_dir(ground.folder.path());
     let mut publisher = Publisher::new(&running, 1, first, begin, publishing);
     let mut fill = Fill::new(connecting(READERS) + SETTLE, first);
-    let mut looked = None;
+    let mut sampled = None;
     let weighed = weigh(command, &[6], POLL, |_, elapsed| {
         fill.step(&running, &others, policy, elapsed);
         publisher.publish_what_is_due(elapsed);
-        if looked.is_none() && elapsed >= end {
-            looked = Some(look(&running));
+        if sampled.is_none() && elapsed >= end {
+            sampled = Some(sample(&running));
         }
     })?;
     publisher.finish()?;
     let (before, kernel_before) = fill.finish()?;
     let ((memory, kernel), dropped, disconnected) =
-        looked.context("the load ended too early")??;
-    let seen = read(&serde_json::from_str(&weighed.stdout)?, READERS)?;
-    Ok(Turn {
-        p99_ms: seen.p99_ms,
-        reach: seen.reach,
+        sampled.context("the load ended too early")??;
+    let result = read(&serde_json::from_str(&weighed.stdout)?, READERS)?;
+    Ok(SlowReaderRun {
+        p99_ms: result.p99_ms,
+        reach: result.reach,
         grown: memory.saturating_sub(before),
         kernel_grown: kernel.saturating_sub(kernel_before),
         dropped,
@@ -138,9 +142,9 @@ pub(super) fn turn(ground: &Ground, programs: &Programs, policy: Policy) -> Resu
 }
 
 /// Memory of the hub, and the kernel's for TCP, bytes.
-fn memory(running: &Running) -> Result<(u64, u64)> {
-    let told = std::fs::read_to_string("/proc/net/sockstat")?;
-    let pages = tcp_pages(&told).context("/proc/net/sockstat tells no memory of TCP")?;
+fn memory(running: &RunningHub) -> Result<(u64, u64)> {
+    let sockstat = std::fs::read_to_string("/proc/net/sockstat")?;
+    let pages = tcp_pages(&sockstat).context("/proc/net/sockstat tells no memory of TCP")?;
     Ok((running.memory()?, pages * rustix::param::page_size() as u64))
 }
 
@@ -153,7 +157,7 @@ fn tcp_pages(sockstat: &str) -> Option<u64> {
     words.nth(1)?.parse().ok()
 }
 
-fn look(running: &Running) -> Result<((u64, u64), f64, f64)> {
+fn sample(running: &RunningHub) -> Result<((u64, u64), f64, f64)> {
     let metric = |name: &str| running.metric(&format!("plimsoll_edge_hub_{name}_total"));
     Ok((
         memory(running)?,
@@ -164,15 +168,15 @@ fn look(running: &Running) -> Result<((u64, u64), f64, f64)> {
 
 /// Starts the others, and waits until they subscribe.
 fn start_others(
-    ground: &Ground,
-    programs: &Programs,
-    running: &Running,
+    ground: &BenchContext,
+    programs: &HubPrograms,
+    running: &RunningHub,
     hold: Duration,
 ) -> Result<Others> {
     let mut words = words(
         programs,
         &running.url(),
-        Hub::Plimsoll,
+        HubKind::Plimsoll,
         STOPPED,
         hold,
         Duration::ZERO,
@@ -207,7 +211,7 @@ struct Fill {
     count: u32,
     is_full: bool,
     before: Option<Result<(u64, u64)>>,
-    fault: Option<anyhow::Error>,
+    error: Option<anyhow::Error>,
 }
 
 impl Fill {
@@ -218,23 +222,29 @@ impl Fill {
             count: 0,
             is_full: false,
             before: None,
-            fault: None,
+            error: None,
         }
     }
 
-    fn step(&mut self, running: &Running, others: &Others, policy: Policy, elapsed: Duration) {
+    fn step(
+        &mut self,
+        running: &RunningHub,
+        others: &Others,
+        policy: SlowPolicy,
+        elapsed: Duration,
+    ) {
         let is_due = elapsed >= self.begin + FILL_EVERY * self.count;
-        if !is_due || elapsed >= self.end || self.is_full || self.fault.is_some() {
+        if !is_due || elapsed >= self.end || self.is_full || self.error.is_some() {
             return;
         }
         if let Err(error) = self.publish(running, others, policy) {
-            self.fault = Some(error);
+            self.error = Some(error);
         }
     }
 
-    fn publish(&mut self, running: &Running, others: &Others, policy: Policy) -> Result<()> {
+    fn publish(&mut self, running: &RunningHub, others: &Others, policy: SlowPolicy) -> Result<()> {
         if self.before.is_none() {
-            if policy != Policy::Reading {
+            if policy != SlowPolicy::Reading {
                 others.freeze()?;
             }
             self.before = Some(memory(running));
@@ -246,18 +256,18 @@ impl Fill {
         ensure!(status == 200, "a long message was answered {status}");
         let treated = |name: &str| running.metric(&format!("plimsoll_edge_hub_{name}_total"));
         self.is_full = match policy {
-            Policy::Reading => self.count >= 10,
+            SlowPolicy::Reading => self.count >= 10,
             // Several for each of them.
-            Policy::Newest => treated("dropped")? >= f64::from(STOPPED) * 3.0,
-            Policy::Disconnect => treated("disconnected")? >= f64::from(STOPPED),
+            SlowPolicy::Newest => treated("dropped")? >= f64::from(STOPPED) * 3.0,
+            SlowPolicy::Disconnect => treated("disconnected")? >= f64::from(STOPPED),
         } || self.count >= FILL_MAX;
         Ok(())
     }
 
     /// The edge's memory before, and the kernel's.
     fn finish(self) -> Result<(u64, u64)> {
-        if let Some(fault) = self.fault {
-            return Err(fault);
+        if let Some(error) = self.error {
+            return Err(error);
         }
         self.before.context("nothing was filled")?
     }
@@ -269,9 +279,9 @@ mod tests {
 
     #[test]
     fn pages_of_tcp_are_read() {
-        let told =
+        let sockstat =
             "sockets: used 9\nTCP: inuse 5 orphan 0 tw 2 alloc 7 mem 31\nUDP: inuse 1 mem 4\n";
-        assert_eq!(tcp_pages(told), Some(31));
+        assert_eq!(tcp_pages(sockstat), Some(31));
         assert_eq!(tcp_pages("UDP: inuse 1 mem 4\n"), None);
     }
 }

@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use super::install::Installed;
 use super::plan::Variant;
-use super::site::Door;
+use super::site::EntryPoint;
 
 /// A client, with what it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Client {
+pub(super) enum JourneyClient {
     K6,
     Gatling,
     /// Ours, with the plan file.
@@ -28,12 +28,12 @@ pub(super) enum Client {
     /// The journey over HTTP/2 and TLS.
     Http2Tls,
     /// The journey of ten thousand users.
-    Crowd,
+    ManyUsers,
 }
 
 /// What a client says about its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct ClientSummary {
     pub(super) requests: u64,
     /// Requests without a good answer, and checks that failed.
     pub(super) failed: u64,
@@ -41,7 +41,7 @@ pub(super) struct Told {
     pub(super) is_void: bool,
 }
 
-impl Client {
+impl JourneyClient {
     /// In the order of a round.
     pub(super) const ALL: [Self; 10] = [
         Self::K6,
@@ -53,7 +53,7 @@ impl Client {
         Self::Http2,
         Self::Tls,
         Self::Http2Tls,
-        Self::Crowd,
+        Self::ManyUsers,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -67,16 +67,16 @@ impl Client {
             Self::Http2 => "plimsoll, journey over HTTP/2",
             Self::Tls => "plimsoll, journey over TLS",
             Self::Http2Tls => "plimsoll, journey over HTTP/2 and TLS",
-            Self::Crowd => "plimsoll, journey of 10,000 users",
+            Self::ManyUsers => "plimsoll, journey of 10,000 users",
         }
     }
 
     /// Which of the site's doors it goes through.
-    pub(super) fn door(self) -> Door {
+    pub(super) fn entry_point(self) -> EntryPoint {
         match self {
-            Self::Http2 => Door::Http2,
-            Self::Tls | Self::Http2Tls => Door::Tls,
-            _ => Door::Plain,
+            Self::Http2 => EntryPoint::Http2,
+            Self::Tls | Self::Http2Tls => EntryPoint::Tls,
+            _ => EntryPoint::Plain,
         }
     }
 
@@ -85,7 +85,7 @@ impl Client {
         match self {
             Self::Journey | Self::Http2 | Self::Tls | Self::Http2Tls => Some(Variant::Thinking),
             Self::Unthinking => Some(Variant::Unthinking),
-            Self::Crowd => Some(Variant::Crowd),
+            Self::ManyUsers => Some(Variant::ManyUsers),
             Self::K6 | Self::Gatling | Self::Plain | Self::Closed => None,
         }
     }
@@ -123,18 +123,18 @@ impl Client {
             ),
             Self::Journey
             | Self::Unthinking
-            | Self::Crowd
+            | Self::ManyUsers
             | Self::Http2
             | Self::Tls
             | Self::Http2Tls => {
-                let spoken = match self {
+                let protocol_flags = match self {
                     Self::Http2 => " --http2-prior-knowledge",
                     Self::Tls => " --http1.1 --insecure",
                     Self::Http2Tls => " --http2 --insecure",
                     _ => "",
                 };
                 format!(
-                    "{ours} run {plan} --target {url} --for {seconds}s --cores 1 --json{spoken}"
+                    "{ours} run {plan} --target {url} --for {seconds}s --cores 1 --json{protocol_flags}"
                 )
             }
             Self::Plain => format!(
@@ -150,13 +150,13 @@ impl Client {
     }
 
     /// Reads what the client printed.
-    pub(super) fn told(self, text: &str) -> Result<Told> {
-        let told = match self {
+    pub(super) fn parse_output(self, text: &str) -> Result<ClientSummary> {
+        let summary = match self {
             Self::K6 => k6(text),
             Self::Gatling => gatling(text),
             _ => ours(text),
         };
-        told.with_context(|| {
+        summary.with_context(|| {
             let last = text.lines().rfind(|line| !line.trim().is_empty());
             format!(
                 "cannot read what it printed last: {}",
@@ -166,12 +166,12 @@ impl Client {
     }
 }
 
-fn ours(text: &str) -> Option<Told> {
+fn ours(text: &str) -> Option<ClientSummary> {
     let json: Value = serde_json::from_str(text).ok()?;
     let outcomes = json["outcomes"].as_object()?;
     let requests: u64 = outcomes.values().filter_map(Value::as_u64).sum();
     let good = outcomes.get("ok").and_then(Value::as_u64).unwrap_or(0);
-    Some(Told {
+    Some(ClientSummary {
         requests,
         failed: requests - good,
         is_void: json["void"].is_array(),
@@ -179,10 +179,10 @@ fn ours(text: &str) -> Option<Told> {
 }
 
 /// The metrics of its summary; a rate counts its `true` as passes, and a failed request is a `true`.
-fn k6(text: &str) -> Option<Told> {
+fn k6(text: &str) -> Option<ClientSummary> {
     let json: Value = serde_json::from_str(text).ok()?;
     let count = |metric: &str, value: &str| json[metric]["values"][value].as_u64();
-    Some(Told {
+    Some(ClientSummary {
         requests: count("http_reqs", "count")?,
         failed: count("http_req_failed", "passes")? + count("checks", "fails")?,
         is_void: false,
@@ -191,7 +191,7 @@ fn k6(text: &str) -> Option<Told> {
 
 /// The last of the pictures it draws every few seconds: `> Global  | 12,345 | 12,340 | 5`: all, good, bad; a dash is
 /// none.
-fn gatling(text: &str) -> Option<Told> {
+fn gatling(text: &str) -> Option<ClientSummary> {
     let line = text
         .lines()
         .rev()
@@ -204,7 +204,7 @@ fn gatling(text: &str) -> Option<Told> {
                 number => number.replace(',', "").parse::<u64>().ok(),
             });
     let (requests, _, failed) = (counts.next()??, counts.next()??, counts.next()??);
-    Some(Told {
+    Some(ClientSummary {
         requests,
         failed,
         is_void: false,
@@ -215,9 +215,13 @@ fn gatling(text: &str) -> Option<Told> {
 mod tests {
     use super::*;
 
-    fn check(client: Client, text: &str, requests: u64, failed: u64) {
-        let told = client.told(text).unwrap();
-        assert_eq!((told.requests, told.failed), (requests, failed), "{text}");
+    fn check(client: JourneyClient, text: &str, requests: u64, failed: u64) {
+        let summary = client.parse_output(text).unwrap();
+        assert_eq!(
+            (summary.requests, summary.failed),
+            (requests, failed),
+            "{text}"
+        );
     }
 
     #[test]
@@ -230,14 +234,16 @@ mod tests {
             )
         };
         let text = picture("10", "10", "-") + &picture("9,364", "9,361", "3") + "Simulation done\n";
-        check(Client::Gatling, &text, 9_364, 3);
+        check(JourneyClient::Gatling, &text, 9_364, 3);
         check(
-            Client::Gatling,
+            JourneyClient::Gatling,
             &picture("1,009,364", "1,009,364", "0"),
             1_009_364,
             0,
         );
-        let error = Client::Gatling.told("WARN no such class\n\n").unwrap_err();
+        let error = JourneyClient::Gatling
+            .parse_output("WARN no such class\n\n")
+            .unwrap_err();
         assert!(error.to_string().ends_with("WARN no such class"), "{error}");
     }
 
@@ -247,16 +253,16 @@ mod tests {
         let text = r#"{ "http_reqs": { "type": "counter", "contains": "default", "values": { "count": 40000, "rate": 6719.5 } },
             "http_req_failed": { "type": "rate", "contains": "default", "values": { "rate": 0.0001, "passes": 4, "fails": 39996 } },
             "checks": { "type": "rate", "contains": "default", "values": { "rate": 0.9, "passes": 15997, "fails": 3 } } }"#;
-        check(Client::K6, text, 40_000, 7);
-        assert!(Client::K6.told("{}").is_err());
+        check(JourneyClient::K6, text, 40_000, 7);
+        assert!(JourneyClient::K6.parse_output("{}").is_err());
     }
 
     #[test]
     fn reads_our_own() {
         let text = r#"{ "outcomes": { "ok": 90, "unexpected": 10 }, "void": null }"#;
-        check(Client::Journey, text, 100, 10);
-        assert!(!Client::Crowd.told(text).unwrap().is_void);
+        check(JourneyClient::Journey, text, 100, 10);
+        assert!(!JourneyClient::ManyUsers.parse_output(text).unwrap().is_void);
         let text = text.replace("null", r#"["late"]"#);
-        assert!(Client::Plain.told(&text).unwrap().is_void);
+        assert!(JourneyClient::Plain.parse_output(&text).unwrap().is_void);
     }
 }

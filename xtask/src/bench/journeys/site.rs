@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use crate::bench::server::Server;
+use crate::bench::server::BenchServer;
 use crate::port::free_port;
 use crate::step::execute;
 
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How the site is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Door {
+pub(super) enum EntryPoint {
     /// HTTP/1.1.
     Plain,
     /// HTTP/2 without encryption.
@@ -36,15 +36,15 @@ pub(super) enum Door {
     Tls,
 }
 
-pub(super) struct Site {
-    nginx: Server,
+pub(super) struct JourneySite {
+    nginx: BenchServer,
     http2_port: u16,
     tls_port: u16,
     /// Our own requests, which no client made.
-    look_count: u64,
+    own_request_count: u64,
 }
 
-impl Site {
+impl JourneySite {
     pub(super) fn start(core: usize) -> Result<Self> {
         let (folder, port) = (tempfile::tempdir()?, free_port()?);
         let (http2_port, tls_port) = (free_port()?, free_port()?);
@@ -62,21 +62,21 @@ impl Site {
             folder = folder.path().display(),
             directives = directives(),
         );
-        let nginx = Server::nginx_with(core, folder, port, &server)?;
+        let nginx = BenchServer::nginx_with(core, folder, port, &server)?;
         Ok(Self {
             nginx,
             http2_port,
             tls_port,
-            look_count: 0,
+            own_request_count: 0,
         })
     }
 
     /// Without a slash at its end.
-    pub(super) fn url(&self, door: Door) -> String {
-        match door {
-            Door::Plain => self.nginx.url().trim_end_matches('/').to_owned(),
-            Door::Http2 => format!("http://127.0.0.1:{}", self.http2_port),
-            Door::Tls => format!("https://127.0.0.1:{}", self.tls_port),
+    pub(super) fn url(&self, entry_point: EntryPoint) -> String {
+        match entry_point {
+            EntryPoint::Plain => self.nginx.url().trim_end_matches('/').to_owned(),
+            EntryPoint::Http2 => format!("http://127.0.0.1:{}", self.http2_port),
+            EntryPoint::Tls => format!("https://127.0.0.1:{}", self.tls_port),
         }
     }
 
@@ -93,9 +93,9 @@ impl Site {
         stream.write_all(b"GET /counts HTTP/1.0\r\n\r\n")?;
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
-        self.look_count += 1;
+        self.own_request_count += 1;
         let count = requests(&text).context("the server does not tell its count of requests")?;
-        Ok(count.saturating_sub(self.look_count))
+        Ok(count.saturating_sub(self.own_request_count))
     }
 }
 

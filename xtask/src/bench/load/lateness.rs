@@ -6,11 +6,11 @@
 use anyhow::{Context as _, Result, ensure};
 
 use super::scenario::words;
-use super::tool::{Load, Peers, Tool};
-use crate::bench::Ground;
+use super::tool::{OfferedLoad, Peers, Tool};
+use crate::bench::BenchContext;
 use crate::bench::page::shown;
 use crate::child::{POLL, pinned, weigh};
-use crate::origin::Origin;
+use crate::origin::OriginProcess;
 
 const PER_SECOND: u32 = 2_000;
 
@@ -30,7 +30,7 @@ pub(super) struct Lateness {
 }
 
 /// Every round of every client, or why there is none.
-pub(super) fn run(ground: &Ground, peers: &Peers) -> Vec<(Tool, Result<Lateness>)> {
+pub(super) fn run(ground: &BenchContext, peers: &Peers) -> Vec<(Tool, Result<Lateness>)> {
     let mut all = Vec::new();
     for round in 1..=ground.rounds {
         for tool in [Tool::Plimsoll, Tool::PlimsollTick, Tool::Oha] {
@@ -39,11 +39,11 @@ pub(super) fn run(ground: &Ground, peers: &Peers) -> Vec<(Tool, Result<Lateness>
                 ground.rounds,
                 tool.name()
             );
-            let lateness = one(ground, peers, tool);
+            let lateness = measure(ground, peers, tool);
             match &lateness {
-                Ok(seen) => println!(
+                Ok(measured) => println!(
                     "  p99 {:.0} µs at the server, its own word {:?} ms",
-                    seen.p99_us, seen.lag_ms_p99
+                    measured.p99_us, measured.lag_ms_p99
                 ),
                 Err(error) => println!("  failed: {error:#}"),
             }
@@ -53,17 +53,17 @@ pub(super) fn run(ground: &Ground, peers: &Peers) -> Vec<(Tool, Result<Lateness>
     all
 }
 
-fn one(ground: &Ground, peers: &Peers, tool: Tool) -> Result<Lateness> {
+fn measure(ground: &BenchContext, peers: &Peers, tool: Tool) -> Result<Lateness> {
     let arguments = format!(
         "--law deterministic --mean-us 0 --arrivals {}",
         PER_SECOND * ground.seconds
     );
     let arguments: Vec<String> = arguments.split(' ').map(ToOwned::to_owned).collect();
-    let origin = Origin::start(&peers.origin, Some(ground.server_core), &arguments)?;
+    let origin = OriginProcess::start(&peers.origin, Some(ground.server_core), &arguments)?;
     let words = words(
         peers,
         tool,
-        Load::Rate {
+        OfferedLoad::Rate {
             per_second: PER_SECOND,
         },
         ground.seconds,
@@ -73,7 +73,7 @@ fn one(ground: &Ground, peers: &Peers, tool: Tool) -> Result<Lateness> {
     let mut client = pinned(ground.client_core, &words);
     client.current_dir(ground.folder.path());
     let weighed = weigh(client, tool.accepted(), POLL, |_, _| ())?;
-    let told = tool.told(&weighed.stdout)?;
+    let summary = tool.parse_output(&weighed.stdout)?;
     let text = origin.finish()?;
     let arrivals: Vec<f64> = text
         .lines()
@@ -92,8 +92,8 @@ fn one(ground: &Ground, peers: &Peers, tool: Tool) -> Result<Lateness> {
         p50_us: at(0.5)?,
         p99_us: at(0.99)?,
         max_us: at(1.0)?,
-        is_void: told.is_void,
-        lag_ms_p99: told.lag_ms_p99,
+        is_void: summary.is_void,
+        lag_ms_p99: summary.lag_ms_p99,
     })
 }
 

@@ -2,60 +2,60 @@
 
 use anyhow::Result;
 
-use super::tool::{Load, Peers, Told, Tool};
-use crate::bench::Ground;
+use super::tool::{OfferedLoad, Peers, Tool, ToolSummary};
+use crate::bench::BenchContext;
 use crate::bench::page::shown;
-use crate::bench::server::{Server, kilobyte};
+use crate::bench::server::{BenchServer, kilobyte};
 use crate::child::{POLL, Weighed, pinned, weigh};
 
 /// One load, put on nginx by several clients in turn.
-pub(super) struct Scenario {
+pub(super) struct LoadScenario {
     pub(super) title: &'static str,
-    pub(super) load: Load,
+    pub(super) load: OfferedLoad,
     pub(super) tools: &'static [Tool],
     /// The client whose cost per request is 1.00 in the table.
     pub(super) yardstick: Tool,
 }
 
 /// One run of one client.
-pub(super) struct Turn {
+pub(super) struct LoadRun {
     pub(super) cpu_us_per_request: f64,
     pub(super) requests_per_second: f64,
     pub(super) rss: u64,
-    pub(super) told: Told,
+    pub(super) summary: ToolSummary,
 }
 
 /// All turns of one client, or why there are none.
-pub(super) struct Outcome {
+pub(super) struct LoadOutcome {
     pub(super) tool: Tool,
     pub(super) command: String,
-    pub(super) turns: Vec<Turn>,
+    pub(super) runs: Vec<LoadRun>,
     pub(super) failure: Option<String>,
 }
 
-pub(super) fn all() -> [Scenario; 4] {
+pub(super) fn all() -> [LoadScenario; 4] {
     [
-        Scenario {
+        LoadScenario {
             title: "Closed loop, 64 connections",
-            load: Load::Closed { connections: 64 },
+            load: OfferedLoad::Closed { connections: 64 },
             tools: &[Tool::Plimsoll, Tool::Wrk, Tool::Oha, Tool::Hey, Tool::Ab],
             yardstick: Tool::Wrk,
         },
-        Scenario {
+        LoadScenario {
             title: "Closed loop, 1,000 connections",
-            load: Load::Closed { connections: 1_000 },
+            load: OfferedLoad::Closed { connections: 1_000 },
             tools: &[Tool::Plimsoll, Tool::Wrk, Tool::Oha, Tool::Hey, Tool::Ab],
             yardstick: Tool::Wrk,
         },
-        Scenario {
+        LoadScenario {
             title: "5,000 requests a second",
-            load: Load::Rate { per_second: 5_000 },
+            load: OfferedLoad::Rate { per_second: 5_000 },
             tools: &[Tool::Plimsoll, Tool::PlimsollTick, Tool::Oha, Tool::Hey],
             yardstick: Tool::Oha,
         },
-        Scenario {
+        LoadScenario {
             title: "10,000 open connections",
-            load: Load::Closed {
+            load: OfferedLoad::Closed {
                 connections: 10_000,
             },
             tools: &[Tool::Plimsoll, Tool::Wrk, Tool::Oha],
@@ -65,15 +65,19 @@ pub(super) fn all() -> [Scenario; 4] {
 }
 
 /// Runs the clients in turn, round after round, each against an nginx of its own age.
-pub(super) fn run(ground: &Ground, peers: &Peers, scenario: &Scenario) -> Result<Vec<Outcome>> {
-    let nginx = Server::nginx(ground.server_core, &kilobyte())?;
-    let mut outcomes: Vec<Outcome> = scenario
+pub(super) fn run(
+    ground: &BenchContext,
+    peers: &Peers,
+    scenario: &LoadScenario,
+) -> Result<Vec<LoadOutcome>> {
+    let nginx = BenchServer::nginx(ground.server_core, &kilobyte())?;
+    let mut outcomes: Vec<LoadOutcome> = scenario
         .tools
         .iter()
-        .map(|tool| Outcome {
+        .map(|tool| LoadOutcome {
             tool: *tool,
             command: String::new(),
-            turns: Vec::new(),
+            runs: Vec::new(),
             failure: None,
         })
         .collect();
@@ -88,7 +92,7 @@ pub(super) fn run(ground: &Ground, peers: &Peers, scenario: &Scenario) -> Result
                 ground.rounds,
                 outcome.tool.name()
             );
-            if let Err(error) = turn(ground, peers, scenario.load, &nginx.url(), outcome) {
+            if let Err(error) = measure(ground, peers, scenario.load, &nginx.url(), outcome) {
                 println!("  failed: {error:#}");
                 outcome.failure = Some(format!("{error:#}"));
             }
@@ -97,12 +101,12 @@ pub(super) fn run(ground: &Ground, peers: &Peers, scenario: &Scenario) -> Result
     Ok(outcomes)
 }
 
-fn turn(
-    ground: &Ground,
+fn measure(
+    ground: &BenchContext,
     peers: &Peers,
-    load: Load,
+    load: OfferedLoad,
     url: &str,
-    outcome: &mut Outcome,
+    outcome: &mut LoadOutcome,
 ) -> Result<()> {
     let words = words(peers, outcome.tool, load, ground.seconds, url)?;
     outcome.command = shown(&words, &[(url, "URL")]);
@@ -114,29 +118,29 @@ fn turn(
         rss,
         wall,
     } = weigh(command, outcome.tool.accepted(), POLL, |_, _| ())?;
-    let told = outcome.tool.told(&stdout)?;
-    anyhow::ensure!(told.requests > 0, "no request succeeded");
-    let turn = Turn {
-        cpu_us_per_request: cpu.as_secs_f64() * 1e6 / (told.requests + told.failed) as f64,
+    let summary = outcome.tool.parse_output(&stdout)?;
+    anyhow::ensure!(summary.requests > 0, "no request succeeded");
+    let run = LoadRun {
+        cpu_us_per_request: cpu.as_secs_f64() * 1e6 / (summary.requests + summary.failed) as f64,
         // By the wall clock, start and end of the program included: the same for all.
-        requests_per_second: told.requests as f64 / wall.as_secs_f64(),
+        requests_per_second: summary.requests as f64 / wall.as_secs_f64(),
         rss,
-        told,
+        summary,
     };
     println!(
         "  {:.1} µs of CPU per request, {:.0} requests/s, {} MiB",
-        turn.cpu_us_per_request,
-        turn.requests_per_second,
-        turn.rss >> 20
+        run.cpu_us_per_request,
+        run.requests_per_second,
+        run.rss >> 20
     );
-    outcome.turns.push(turn);
+    outcome.runs.push(run);
     Ok(())
 }
 
 pub(super) fn words(
     peers: &Peers,
     tool: Tool,
-    load: Load,
+    load: OfferedLoad,
     seconds: u32,
     url: &str,
 ) -> Result<Vec<String>> {

@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::scenario::words;
-use super::tool::{Load, Peers, Told, Tool};
-use crate::bench::Ground;
+use super::tool::{OfferedLoad, Peers, Tool, ToolSummary};
+use crate::bench::BenchContext;
 use crate::bench::page::shown;
-use crate::bench::server::{Server, kilobyte};
+use crate::bench::server::{BenchServer, kilobyte};
 use crate::child::{pinned, weigh};
 
 const PER_SECOND: u32 = 1_000;
@@ -21,21 +21,21 @@ const FREEZE_FOR: Duration = Duration::from_secs(1);
 
 pub(super) struct Stalled {
     pub(super) command: String,
-    pub(super) told: Told,
+    pub(super) summary: ToolSummary,
 }
 
 /// What every client says, or why it says nothing.
-pub(super) fn run(ground: &Ground, peers: &Peers) -> Vec<(Tool, Result<Stalled>)> {
+pub(super) fn run(ground: &BenchContext, peers: &Peers) -> Vec<(Tool, Result<Stalled>)> {
     let tools = [Tool::Plimsoll, Tool::Oha, Tool::OhaUncorrected, Tool::Hey];
     tools
         .into_iter()
         .map(|tool| {
             println!("stall: {}", tool.name());
-            let stalled = one(ground, peers, tool);
+            let stalled = measure(ground, peers, tool);
             match &stalled {
                 Ok(stalled) => println!(
                     "  p95 {:?} ms, p99 {:?} ms",
-                    stalled.told.p95_ms, stalled.told.p99_ms
+                    stalled.summary.p95_ms, stalled.summary.p99_ms
                 ),
                 Err(error) => println!("  failed: {error:#}"),
             }
@@ -44,10 +44,10 @@ pub(super) fn run(ground: &Ground, peers: &Peers) -> Vec<(Tool, Result<Stalled>)
         .collect()
 }
 
-fn one(ground: &Ground, peers: &Peers, tool: Tool) -> Result<Stalled> {
-    let nginx = Server::nginx(ground.server_core, &kilobyte())?;
+fn measure(ground: &BenchContext, peers: &Peers, tool: Tool) -> Result<Stalled> {
+    let nginx = BenchServer::nginx(ground.server_core, &kilobyte())?;
     let url = nginx.url();
-    let load = Load::Rate {
+    let load = OfferedLoad::Rate {
         per_second: PER_SECOND,
     };
     let words = words(peers, tool, load, SECONDS, &url)?;
@@ -70,6 +70,6 @@ fn one(ground: &Ground, peers: &Peers, tool: Tool) -> Result<Stalled> {
     outcome?;
     Ok(Stalled {
         command: shown(&words, &[(&url, "URL")]),
-        told: tool.told(&weighed.stdout)?,
+        summary: tool.parse_output(&weighed.stdout)?,
     })
 }

@@ -27,7 +27,7 @@ pub(in crate::bench) enum Tool {
 
 /// The load asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::bench) enum Load {
+pub(in crate::bench) enum OfferedLoad {
     /// So many connections, each asking again as soon as it is answered.
     Closed { connections: u32 },
     /// So many requests a second in even spacing.
@@ -36,7 +36,7 @@ pub(in crate::bench) enum Load {
 
 /// What a client says about its run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(in crate::bench) struct Told {
+pub(in crate::bench) struct ToolSummary {
     /// Good answers.
     pub(in crate::bench) requests: u64,
     /// Everything else it counted.
@@ -117,7 +117,7 @@ impl Peers {
     pub(super) fn words(
         &self,
         tool: Tool,
-        load: Load,
+        load: OfferedLoad,
         seconds: u32,
         url: &str,
     ) -> Option<Vec<String>> {
@@ -127,44 +127,44 @@ impl Peers {
             _ => String::new(),
         };
         let line = match (tool, load) {
-            (Tool::Plimsoll, Load::Closed { connections }) => {
+            (Tool::Plimsoll, OfferedLoad::Closed { connections }) => {
                 format!(
                     "{ours} run {url} --connections {connections} --for {seconds}s --cores 1 --json"
                 )
             }
-            (Tool::Plimsoll, Load::Rate { per_second }) => {
+            (Tool::Plimsoll, OfferedLoad::Rate { per_second }) => {
                 format!(
                     "{ours} run {url} --rate {per_second}/s --spacing even --for {seconds}s --cores 1 --json"
                 )
             }
-            (Tool::PlimsollTick, Load::Rate { per_second }) => {
+            (Tool::PlimsollTick, OfferedLoad::Rate { per_second }) => {
                 format!(
                     "{ours} run {url} --rate {per_second}/s --spacing even --tick 1ms --for {seconds}s --cores 1 --json"
                 )
             }
-            (Tool::Wrk, Load::Closed { connections }) => {
+            (Tool::Wrk, OfferedLoad::Closed { connections }) => {
                 format!("wrk -t1 -c{connections} -d{seconds}s --latency {url}")
             }
-            (Tool::Oha, Load::Closed { connections }) => {
+            (Tool::Oha, OfferedLoad::Closed { connections }) => {
                 format!("{oha} -c {connections} -z {seconds}s --no-tui --output-format json {url}")
             }
-            (Tool::Oha, Load::Rate { per_second }) => format!(
+            (Tool::Oha, OfferedLoad::Rate { per_second }) => format!(
                 "{oha} -c {RATE_CONNECTIONS} -q {per_second} --latency-correction -z {seconds}s --no-tui --output-format json {url}"
             ),
-            (Tool::OhaUncorrected, Load::Rate { per_second }) => {
+            (Tool::OhaUncorrected, OfferedLoad::Rate { per_second }) => {
                 format!(
                     "{oha} -c {RATE_CONNECTIONS} -q {per_second} -z {seconds}s --no-tui --output-format json {url}"
                 )
             }
-            (Tool::Hey, Load::Closed { connections }) => {
+            (Tool::Hey, OfferedLoad::Closed { connections }) => {
                 format!("hey -cpus 1 -c {connections} -z {seconds}s {url}")
             }
             // hey's rate is per worker, in whole requests a second.
-            (Tool::Hey, Load::Rate { per_second }) => format!(
+            (Tool::Hey, OfferedLoad::Rate { per_second }) => format!(
                 "hey -cpus 1 -c {RATE_CONNECTIONS} -q {} -z {seconds}s {url}",
                 per_second / RATE_CONNECTIONS
             ),
-            (Tool::Ab, Load::Closed { connections }) => {
+            (Tool::Ab, OfferedLoad::Closed { connections }) => {
                 format!("ab -q -k -c {connections} -t {seconds} -n 100000000 {url}")
             }
             _ => return None,
@@ -204,24 +204,25 @@ impl Tool {
     }
 
     /// Reads what the client printed.
-    pub(in crate::bench) fn told(self, text: &str) -> Result<Told> {
-        let told = match self {
+    pub(in crate::bench) fn parse_output(self, text: &str) -> Result<ToolSummary> {
+        let summary = match self {
             Self::Plimsoll | Self::PlimsollTick => ours(text),
             Self::Wrk => wrk(text),
             Self::Oha | Self::OhaUncorrected => oha(text),
             Self::Hey => hey(text),
             Self::Ab => ab(text),
         };
-        told.with_context(|| format!("cannot read what {} printed: {}", self.name(), text.trim()))
+        summary
+            .with_context(|| format!("cannot read what {} printed: {}", self.name(), text.trim()))
     }
 }
 
-fn ours(text: &str) -> Option<Told> {
+fn ours(text: &str) -> Option<ToolSummary> {
     let json: Value = serde_json::from_str(text).ok()?;
     let outcomes = json["outcomes"].as_object()?;
     let all: u64 = outcomes.values().filter_map(Value::as_u64).sum();
     let requests = outcomes.get("ok").and_then(Value::as_u64).unwrap_or(0);
-    Some(Told {
+    Some(ToolSummary {
         requests,
         failed: all - requests,
         p95_ms: json["response_time_ms"]["p95"].as_f64(),
@@ -232,7 +233,7 @@ fn ours(text: &str) -> Option<Told> {
 }
 
 /// `18501 requests in 5.00s, 18.83MB read`; percentiles as `99%    4.50ms`.
-fn wrk(text: &str) -> Option<Told> {
+fn wrk(text: &str) -> Option<ToolSummary> {
     let requests = number_before(text, " requests in")?;
     let bad = number_after(text, "Non-2xx or 3xx responses: ").unwrap_or(0.0);
     let percentile = |name: &str| {
@@ -245,15 +246,15 @@ fn wrk(text: &str) -> Option<Told> {
             .find_map(|(unit, factor)| value.strip_suffix(unit).map(|_| (factor, unit)))?;
         Some(value.strip_suffix(unit)?.parse::<f64>().ok()? * factor)
     };
-    Some(Told {
+    Some(ToolSummary {
         requests: whole(requests - bad)?,
         failed: whole(bad)?,
         p99_ms: percentile("99%"),
-        ..Told::default()
+        ..ToolSummary::default()
     })
 }
 
-fn oha(text: &str) -> Option<Told> {
+fn oha(text: &str) -> Option<ToolSummary> {
     let json: Value = serde_json::from_str(text).ok()?;
     let count = |key: &str, wanted: &dyn Fn(&str) -> bool| -> u64 {
         let counts = json[key].as_object().into_iter().flatten();
@@ -268,18 +269,18 @@ fn oha(text: &str) -> Option<Told> {
             .as_f64()
             .map(|seconds| seconds * 1e3)
     };
-    Some(Told {
+    Some(ToolSummary {
         requests: count("statusCodeDistribution", &good),
         failed: count("statusCodeDistribution", &|name| !good(name))
             + count("errorDistribution", &|_| true),
         p95_ms: seconds("p95"),
         p99_ms: seconds("p99"),
-        ..Told::default()
+        ..ToolSummary::default()
     })
 }
 
 /// `[200] 20000 responses`; percentiles as `95% in 0.0012 secs`.
-fn hey(text: &str) -> Option<Told> {
+fn hey(text: &str) -> Option<ToolSummary> {
     let responses = |line: &str| -> Option<(bool, f64)> {
         let (status, rest) = line.trim().strip_prefix('[')?.split_once(']')?;
         let count = rest.trim().strip_suffix("responses")?.trim().parse().ok()?;
@@ -300,17 +301,17 @@ fn hey(text: &str) -> Option<Told> {
     };
     let requests: f64 = sum(true);
     (requests > 0.0).then_some(())?;
-    Some(Told {
+    Some(ToolSummary {
         requests: whole(requests)?,
         failed: whole(sum(false))?,
         p95_ms: percentile("95%"),
         p99_ms: percentile("99%"),
-        ..Told::default()
+        ..ToolSummary::default()
     })
 }
 
 /// `Complete requests:      50000`; percentiles in whole milliseconds.
-fn ab(text: &str) -> Option<Told> {
+fn ab(text: &str) -> Option<ToolSummary> {
     let complete = number_after(text, "Complete requests:")?;
     let failed = number_after(text, "Failed requests:").unwrap_or(0.0);
     let percentile = |name: &str| {
@@ -319,12 +320,12 @@ fn ab(text: &str) -> Option<Told> {
             .find_map(|line| line.trim().strip_prefix(name))?;
         line.trim().parse().ok()
     };
-    Some(Told {
+    Some(ToolSummary {
         requests: whole(complete - failed)?,
         failed: whole(failed)?,
         p95_ms: percentile("95%"),
         p99_ms: percentile("99%"),
-        ..Told::default()
+        ..ToolSummary::default()
     })
 }
 

@@ -15,7 +15,7 @@ pub(super) const COMMON: u32 = 5;
 pub(super) const MANY: u32 = 25;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Client {
+pub(super) enum WebSocketClient {
     Plimsoll,
     K6,
     Artillery,
@@ -44,10 +44,10 @@ impl Work {
     }
 
     /// Who does it: what is more than the others keep up with only ours.
-    pub(super) fn clients(self) -> &'static [Client] {
+    pub(super) fn clients(self) -> &'static [WebSocketClient] {
         match self {
-            Self::Receive(MANY) | Self::Answer(MANY) => &[Client::Plimsoll],
-            _ => &Client::ALL,
+            Self::Receive(MANY) | Self::Answer(MANY) => &[WebSocketClient::Plimsoll],
+            _ => &WebSocketClient::ALL,
         }
     }
 
@@ -84,13 +84,13 @@ impl Work {
 }
 
 /// A program with its arguments and environment.
-pub(super) struct Told {
+pub(super) struct ClientInvocation {
     pub(super) program: String,
     pub(super) arguments: Vec<String>,
     pub(super) environment: Vec<(&'static str, String)>,
 }
 
-impl Client {
+impl WebSocketClient {
     pub(super) const ALL: [Self; 4] = [Self::Plimsoll, Self::K6, Self::Artillery, Self::Tsung];
 
     pub(super) fn name(self) -> &'static str {
@@ -103,14 +103,14 @@ impl Client {
     }
 
     /// How it is told to do this work with so many WebSockets to the server at the port; its files go into the folder.
-    pub(super) fn told(
+    pub(super) fn invocation(
         self,
         installed: &Installed,
         work: Work,
         connections: u32,
         port: u16,
         folder: &Path,
-    ) -> Result<Told> {
+    ) -> Result<ClientInvocation> {
         match self {
             Self::Plimsoll => Ok(plimsoll(installed, work, connections, port)),
             Self::K6 => k6(installed, work, connections, port),
@@ -120,7 +120,7 @@ impl Client {
     }
 }
 
-fn plimsoll(installed: &Installed, work: Work, connections: u32, port: u16) -> Told {
+fn plimsoll(installed: &Installed, work: Work, connections: u32, port: u16) -> ClientInvocation {
     let marks = match work {
         Work::Open => String::new(),
         Work::Receive(_) => "--broadcast-stamp $.t --broadcast-seq $.n".to_owned(),
@@ -131,14 +131,14 @@ fn plimsoll(installed: &Installed, work: Work, connections: u32, port: u16) -> T
          --cores 1 --json",
         work.rate()
     );
-    Told {
+    ClientInvocation {
         program: installed.plimsoll.display().to_string(),
         arguments: line.split_whitespace().map(ToOwned::to_owned).collect(),
         environment: Vec::new(),
     }
 }
 
-fn k6(installed: &Installed, work: Work, connections: u32, port: u16) -> Result<Told> {
+fn k6(installed: &Installed, work: Work, connections: u32, port: u16) -> Result<ClientInvocation> {
     let program = installed.k6.as_ref().context("k6 is not installed")?;
     let line = format!(
         "run --quiet --no-usage-report --address= -e TARGET=ws://127.0.0.1:{port}/live -e CONNECTIONS={connections} -e \
@@ -146,7 +146,7 @@ fn k6(installed: &Installed, work: Work, connections: u32, port: u16) -> Result<
         work.every_ms(),
         installed.scripts.join("k6.js").display()
     );
-    Ok(Told {
+    Ok(ClientInvocation {
         program: program.display().to_string(),
         arguments: line.split_whitespace().map(ToOwned::to_owned).collect(),
         environment: Vec::new(),
@@ -159,7 +159,7 @@ fn artillery(
     connections: u32,
     port: u16,
     folder: &Path,
-) -> Result<Told> {
+) -> Result<ClientInvocation> {
     let program = installed
         .artillery
         .as_ref()
@@ -186,7 +186,7 @@ fn artillery(
     )?;
     let file = folder.join("artillery.yaml");
     std::fs::write(&file, text)?;
-    Ok(Told {
+    Ok(ClientInvocation {
         program: program.display().to_string(),
         arguments: ["run", "--quiet", &file.display().to_string()]
             .map(ToOwned::to_owned)
@@ -205,7 +205,7 @@ fn tsung(
     connections: u32,
     port: u16,
     folder: &Path,
-) -> Result<Told> {
+) -> Result<ClientInvocation> {
     let flow = match work {
         Work::Answer(_) => format!(
             "      <for from=\"1\" to=\"{}\" var=\"time\">\n        <request><websocket type=\"message\">hello\
@@ -237,7 +237,7 @@ fn tsung(
     );
     let mut arguments = vec!["-c".to_owned(), script.to_owned(), "tsung".to_owned()];
     arguments.extend(line.split(' ').map(ToOwned::to_owned));
-    Ok(Told {
+    Ok(ClientInvocation {
         program: "sh".to_owned(),
         arguments,
         environment: vec![

@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::install::Installed;
-use super::turn::Origin;
-use crate::bench::Ground;
+use super::measurement::WebSocketOrigin;
+use crate::bench::BenchContext;
 use crate::bench::cache::process;
 use crate::child::pinned;
 use crate::clock::{Stopwatch, pause};
@@ -19,7 +19,7 @@ pub(super) const EACH: u32 = 19_500;
 const CONNECTS_PER_S: u32 = 4_000;
 const HOLD_S: u32 = 8;
 
-pub(super) struct Seen {
+pub(super) struct FortyResult {
     pub(super) connected: u64,
     pub(super) failed: u64,
     pub(super) closed: u64,
@@ -37,12 +37,12 @@ impl Drop for Half {
     }
 }
 
-pub(super) fn run(ground: &Ground, installed: &Installed) -> Result<Seen> {
+pub(super) fn run(ground: &BenchContext, installed: &Installed) -> Result<FortyResult> {
     println!("two processes with {EACH} WebSockets each");
     let mut halves = Vec::new();
     let mut origins = Vec::new();
     for number in 0..2 {
-        let origin = Origin::start(installed, ground.server_core)?;
+        let origin = WebSocketOrigin::start(installed, ground.server_core)?;
         let out = ground.folder.path().join(format!("half-{number}"));
         std::fs::create_dir(&out)?;
         let line = format!(
@@ -64,8 +64,8 @@ pub(super) fn run(ground: &Ground, installed: &Installed) -> Result<Seen> {
         origins.push(origin);
     }
     let stopwatch = Stopwatch::start();
-    let looked = f64::from(EACH) / f64::from(CONNECTS_PER_S) + f64::from(HOLD_S) / 2.0;
-    pause(Duration::from_secs_f64(looked));
+    let wait_s = f64::from(EACH) / f64::from(CONNECTS_PER_S) + f64::from(HOLD_S) / 2.0;
+    pause(Duration::from_secs_f64(wait_s));
     let held: Option<u64> = halves.iter().map(|half| process::memory(half.0.id())).sum();
     let held = held.context("a process has ended early")?;
     for half in &mut halves {
@@ -77,7 +77,7 @@ pub(super) fn run(ground: &Ground, installed: &Installed) -> Result<Seen> {
             pause(Duration::from_millis(50));
         }
     }
-    let mut seen = Seen {
+    let mut result = FortyResult {
         connected: 0,
         failed: 0,
         closed: 0,
@@ -85,16 +85,16 @@ pub(super) fn run(ground: &Ground, installed: &Installed) -> Result<Seen> {
     };
     for number in 0..2 {
         let path = ground.folder.path().join(format!("half-{number}/told"));
-        let told: Value = serde_json::from_str(&std::fs::read_to_string(path)?)
+        let report: Value = serde_json::from_str(&std::fs::read_to_string(path)?)
             .context("a process told no JSON")?;
         let count = |name: &str| {
-            told["websocket"][name]
+            report["websocket"][name]
                 .as_u64()
                 .with_context(|| format!("no {name} is told"))
         };
-        seen.connected += count("connected")?;
-        seen.failed += count("failed")?;
-        seen.closed += count("closed")?;
+        result.connected += count("connected")?;
+        result.failed += count("failed")?;
+        result.closed += count("closed")?;
     }
-    Ok(seen)
+    Ok(result)
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Result;
 
-use crate::bench::hub::subject;
+use crate::bench::hub::hubs;
 use crate::bench::journeys::install::{k6, k6_folder};
 use crate::bench::load::tool::debian_version;
 use crate::bench::page::version;
@@ -40,7 +40,7 @@ impl Installed {
             k6(&folder)?;
             artillery(&folder)?;
         }
-        let programs = subject::Programs::find(workspace)?;
+        let programs = hubs::HubPrograms::find(workspace)?;
         let k6 = k6_folder(&folder).join("k6");
         let artillery = artillery_folder(&folder).join("node_modules/.bin/artillery");
         Ok(Self {

@@ -39,41 +39,44 @@ fn nginx() -> (Vec<Test>, Results) {
 fn judges_alone_and_with_what_a_test_depends_on() {
     let (tests, results) = nginx();
     let of = |id: &str| tests.iter().find(|test| test.id == id).unwrap();
-    let both = |id: &str| (results.alone(id), results.judge(&tests, of(id)));
+    let both = |id: &str| (results.alone(id), results.verdict(&tests, of(id)));
     let why = |why: &str| why.to_owned();
-    assert_eq!(both("vary-match"), (Verdict::Passed, Verdict::Passed));
-    let failed = Verdict::Failed {
+    assert_eq!(
+        both("vary-match"),
+        (TestVerdict::Passed, TestVerdict::Passed)
+    );
+    let failed = TestVerdict::Failed {
         why: why("Response 2 comes from cache"),
     };
     assert_eq!(both("age-parse-negative"), (failed.clone(), failed));
     assert_eq!(
         both("freshness-max-age-age"),
-        (Verdict::Retried, Verdict::Retried)
+        (TestVerdict::Retried, TestVerdict::Retried)
     );
-    let harness = Verdict::Harness {
+    let harness = TestVerdict::Harness {
         why: why("This operation was aborted"),
     };
     assert_eq!(both("vary-normalise-space"), (harness.clone(), harness));
-    let dependency = Verdict::Dependency {
+    let dependency = TestVerdict::Dependency {
         id: why("stale-sie-close"),
     };
-    let setup = Verdict::Setup {
+    let setup = TestVerdict::Setup {
         why: why("Response 2 does not come from cache"),
     };
     assert_eq!(both("stale-warning-stored"), (setup, dependency.clone()));
     assert_eq!(
         both("updateHEAD-absent"),
-        (Verdict::Passed, dependency.clone())
+        (TestVerdict::Passed, dependency.clone())
     );
     assert_eq!(results.shown(&tests, of("updateHEAD-absent")), dependency);
-    assert_eq!(results.alone("conditional-browser"), Verdict::Untested);
+    assert_eq!(results.alone("conditional-browser"), TestVerdict::Untested);
 }
 
 #[test]
 fn counts_what_is_listed_run_and_passed() {
     let (tests, results) = nginx();
     assert_eq!(
-        results.count(&tests, Kind::Required),
+        results.count(&tests, TestKind::Required),
         Count {
             passed_alone: 2,
             passed: 1,
@@ -82,7 +85,7 @@ fn counts_what_is_listed_run_and_passed() {
         }
     );
     assert_eq!(
-        results.count(&tests, Kind::Optimal),
+        results.count(&tests, TestKind::Optimal),
         Count {
             passed_alone: 2,
             passed: 2,
@@ -90,7 +93,7 @@ fn counts_what_is_listed_run_and_passed() {
             listed: 3,
         }
     );
-    let missed = results.missed(&tests, Kind::Required);
+    let missed = results.missed(&tests, TestKind::Required);
     let missed: Vec<_> = missed.iter().map(|(test, _)| test.id.as_str()).collect();
     assert_eq!(
         missed,
@@ -118,8 +121,8 @@ fn a_circle_of_dependencies_ends() {
         .unwrap();
     assert_eq!(test.depends_on, ["stale-warning-stored"]);
     assert!(matches!(
-        results.judge(&tests, test),
-        Verdict::Dependency { .. }
+        results.verdict(&tests, test),
+        TestVerdict::Dependency { .. }
     ));
 }
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::measure::Sample;
-use super::paper::Sweep;
-use super::study::{Body, Way};
+use super::measure::RateSample;
+use super::report::Sweep;
+use super::study::{ArticleBody, ArticlesSetup};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 620.0;
@@ -21,11 +21,11 @@ const RATE_MAX: f64 = 1_500.0;
 const TIME_MIN: f64 = 0.1;
 const TIME_MAX: f64 = 10_000.0;
 
-fn color(way: Way) -> &'static str {
+fn color(way: ArticlesSetup) -> &'static str {
     match way {
-        Way::Alone => "#c0331f",
-        Way::Edge => "#8a5a00",
-        Way::Cached => "#0a5a92",
+        ArticlesSetup::Alone => "#c0331f",
+        ArticlesSetup::Edge => "#8a5a00",
+        ArticlesSetup::Cached => "#0a5a92",
     }
 }
 
@@ -43,7 +43,7 @@ fn y_time(ms: f64) -> f64 {
 }
 
 /// The drawing of one body.
-pub(super) fn draw(body: Body, sweeps: &[Sweep]) -> String {
+pub(super) fn draw(body: ArticleBody, sweeps: &[Sweep]) -> String {
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
          font-size=\"12\" fill=\"#15212c\">\n<title>{}: good answers and response time against the offered rate</title>\n\
@@ -124,7 +124,7 @@ fn axes(text: &mut String) {
 }
 
 /// The valid points in their order, joined.
-fn curve(text: &mut String, sweep: &Sweep, color: &str, y: impl Fn(&Sample) -> Option<f64>) {
+fn curve(text: &mut String, sweep: &Sweep, color: &str, y: impl Fn(&RateSample) -> Option<f64>) {
     let valid = sweep.samples.iter().filter(|sample| sample.void.is_none());
     let points: Vec<(f64, f64)> = valid
         .filter_map(|sample| Some((x(sample.offered), y(sample)?)))
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_void_rate_is_not_drawn_and_the_scales_hold_all() {
-        let sample = |offered, void: Option<&str>| Sample {
+        let sample = |offered, void: Option<&str>| RateSample {
             offered,
             answered: offered,
             failed: 0.0,
@@ -187,13 +187,13 @@ mod tests {
             void: void.map(str::to_owned),
         };
         let sweep = Sweep {
-            body: Body::Page,
-            way: Way::Cached,
+            body: ArticleBody::Page,
+            way: ArticlesSetup::Cached,
             samples: vec![sample(50.0, None), sample(1_500.0, Some("it lagged"))],
         };
-        let drawing = draw(Body::Page, &[sweep]);
+        let drawing = draw(ArticleBody::Page, &[sweep]);
         assert_eq!(drawing.matches("<circle").count(), 2, "{drawing}");
-        assert!(draw(Body::Short, &[]).ends_with("</svg>\n"));
+        assert!(draw(ArticleBody::Short, &[]).ends_with("</svg>\n"));
         assert!((y_time(0.0) - TIME.1).abs() < 1e-9);
         assert!((y_time(1e6) - TIME.0).abs() < 1e-9);
         assert!((y_answered(1_500.0) - ANSWERED.0).abs() < 1e-9);

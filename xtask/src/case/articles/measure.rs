@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use super::study::{Body, Way};
-use crate::case::told::told;
+use super::study::{ArticleBody, ArticlesSetup};
+use crate::case::plimsoll_run::run_plimsoll;
 
 /// Nobody waits longer, as in the study.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const OBJECTIVE: &str = "p95 < 500ms, errors < 1%";
 
 /// Who measures, and where it keeps its runs.
-pub(super) struct Meter<'a> {
+pub(super) struct ArticlesMeter<'a> {
     pub(super) plimsoll: PathBuf,
     /// The core of the load.
     pub(super) core: usize,
@@ -29,7 +29,7 @@ pub(super) struct Meter<'a> {
 
 /// What became of one offered rate.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sample {
+pub(super) struct RateSample {
     /// Requests a second that really became due.
     pub(super) offered: f64,
     /// Good answers a second.
@@ -43,12 +43,12 @@ pub(super) struct Sample {
     pub(super) void: Option<String>,
 }
 
-impl Meter<'_> {
+impl ArticlesMeter<'_> {
     /// The rates of a sweep, requests a second.
-    pub(super) fn rates(&self, body: Body) -> Vec<u32> {
+    pub(super) fn rates(&self, body: ArticleBody) -> Vec<u32> {
         match (self.is_quick, body) {
-            (true, Body::Page) => vec![50, 100, 200, 500, 1_500],
-            (true, Body::Short) => vec![50, 100, 500, 1_500],
+            (true, ArticleBody::Page) => vec![50, 100, 200, 500, 1_500],
+            (true, ArticleBody::Short) => vec![50, 100, 500, 1_500],
             (false, _) => (1..=30).map(|step| step * 50).collect(),
         }
     }
@@ -62,15 +62,21 @@ impl Meter<'_> {
     }
 
     /// Offers so many requests a second.
-    pub(super) fn sample(&self, url: &str, feed: PathBuf, rate: u32, way: Way) -> Result<Sample> {
+    pub(super) fn sample(
+        &self,
+        url: &str,
+        feed: PathBuf,
+        rate: u32,
+        way: ArticlesSetup,
+    ) -> Result<RateSample> {
         let warmup = self.warmup(way);
-        let judged = Duration::from_secs(if self.is_quick { 5 } else { 20 });
+        let measured = Duration::from_secs(if self.is_quick { 5 } else { 20 });
         let mut arguments = self.words(url, feed, &format!("articles-{rate}"));
         let words = [
             "--rate".to_owned(),
             format!("{rate}/s"),
             "--for".to_owned(),
-            format!("{}s", (warmup + judged).as_secs()),
+            format!("{}s", (warmup + measured).as_secs()),
             "--warmup".to_owned(),
             format!("{}s", warmup.as_secs()),
             "--timeout".to_owned(),
@@ -88,14 +94,16 @@ impl Meter<'_> {
         for address in 2..=5 {
             arguments.extend(["--source".into(), format!("127.0.0.{address}").into()]);
         }
-        Sample::of(&self.run(arguments)?)
+        RateSample::of(&self.run(arguments)?)
     }
 
     /// Until those who wait have waited as long as they ever will; the edge makes nobody wait long.
-    fn warmup(&self, way: Way) -> Duration {
+    fn warmup(&self, way: ArticlesSetup) -> Duration {
         match way {
-            Way::Alone => TIMEOUT + Duration::from_secs(1),
-            Way::Edge | Way::Cached => Duration::from_secs(if self.is_quick { 2 } else { 5 }),
+            ArticlesSetup::Alone => TIMEOUT + Duration::from_secs(1),
+            ArticlesSetup::Edge | ArticlesSetup::Cached => {
+                Duration::from_secs(if self.is_quick { 2 } else { 5 })
+            }
         }
     }
 
@@ -117,32 +125,32 @@ impl Meter<'_> {
     }
 
     fn run(&self, arguments: Vec<OsString>) -> Result<Value> {
-        told(Path::new("taskset"), arguments, self.is_stopped)
+        run_plimsoll(Path::new("taskset"), arguments, self.is_stopped)
     }
 }
 
-impl Sample {
+impl RateSample {
     /// From the object of `plimsoll run`.
-    fn of(told: &Value) -> Result<Self> {
+    fn of(report: &Value) -> Result<Self> {
         let number = |value: &Value, what: &str| {
             value
                 .as_f64()
                 .with_context(|| format!("plimsoll run told no {what}"))
         };
-        let requests = number(&told["requests"], "requests")?;
-        let good = number(&told["outcomes"]["ok"], "good outcomes")?;
-        let bad = number(&told["outcomes"]["wrong_status"], "wrong statuses")?;
-        let completed = number(&told["completed"], "completed requests")?;
-        let void = told["void"].as_array().map(|reasons| {
+        let requests = number(&report["requests"], "requests")?;
+        let good = number(&report["outcomes"]["ok"], "good outcomes")?;
+        let bad = number(&report["outcomes"]["wrong_status"], "wrong statuses")?;
+        let completed = number(&report["completed"], "completed requests")?;
+        let void = report["void"].as_array().map(|reasons| {
             let reasons: Vec<&str> = reasons.iter().filter_map(Value::as_str).collect();
             reasons.join("; ")
         });
         Ok(Self {
-            offered: number(&told["offered"], "offered rate")?,
+            offered: number(&report["offered"], "offered rate")?,
             answered: completed * good / (good + bad).max(1.0),
             failed: 1.0 - good / requests.max(1.0),
-            p50_ms: told["response_time_ms"]["p50"].as_f64(),
-            p95_ms: told["response_time_ms"]["p95"].as_f64(),
+            p50_ms: report["response_time_ms"]["p50"].as_f64(),
+            p95_ms: report["response_time_ms"]["p95"].as_f64(),
             void,
         })
     }
@@ -154,22 +162,22 @@ mod tests {
 
     #[test]
     fn a_refusal_is_an_answer_and_not_a_good_one() {
-        let told = serde_json::json!({
+        let report = serde_json::json!({
             "requests": 1000, "offered": 200.0, "completed": 100.0, "void": null,
             "outcomes": { "ok": 300, "wrong_status": 200, "timeout": 500 },
             "response_time_ms": { "p50": 12.5, "p95": null },
         });
-        let sample = Sample::of(&told).unwrap();
+        let sample = RateSample::of(&report).unwrap();
         assert!((sample.answered - 60.0).abs() < 1e-9, "{sample:?}");
         assert!((sample.failed - 0.7).abs() < 1e-9, "{sample:?}");
         assert_eq!(sample.p50_ms, Some(12.5));
         assert_eq!(sample.void, None);
-        let told = serde_json::json!({
+        let report = serde_json::json!({
             "requests": 0, "offered": 200.0, "completed": 0.0, "void": ["it lagged", "it was busy"],
             "outcomes": { "ok": 0, "wrong_status": 0 }, "response_time_ms": { "p50": null, "p95": null },
         });
-        let void = Sample::of(&told).unwrap();
+        let void = RateSample::of(&report).unwrap();
         assert_eq!(void.void.as_deref(), Some("it lagged; it was busy"));
-        assert!(Sample::of(&serde_json::json!({})).is_err());
+        assert!(RateSample::of(&serde_json::json!({})).is_err());
     }
 }

@@ -2,18 +2,18 @@
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::measure::Meter;
-use super::stack::Stack;
-use super::study::{Body, Way};
+use super::measure::ArticlesMeter;
+use super::stack::ArticlesStack;
+use super::study::{ArticleBody, ArticlesSetup};
 use crate::case::exchange::exchange;
 
 /// A rate that no database carries and every cache does.
 const MUCH: u32 = 400;
 
-pub(super) fn check(stack: &mut Stack, meter: &Meter<'_>) -> Result<()> {
+pub(super) fn check(stack: &mut ArticlesStack, meter: &ArticlesMeter<'_>) -> Result<()> {
     stack.renew()?;
     pages(stack)?;
-    let edge = stack.edge(Way::Cached)?;
+    let edge = stack.edge(ArticlesSetup::Cached)?;
     let path = "/articles/17";
     let first = exchange(edge.port(), path, "", None)?;
     let second = exchange(edge.port(), path, "", None)?;
@@ -24,21 +24,31 @@ pub(super) fn check(stack: &mut Stack, meter: &Meter<'_>) -> Result<()> {
         first.body == second.body && verdict.contains("hit"),
         "the edge did not keep the page: {verdict}"
     );
-    meter.warm(&edge.url(), stack.feed(Body::Page))?;
-    let cached = meter.sample(&edge.url(), stack.feed(Body::Page), MUCH, Way::Cached)?;
+    meter.warm(&edge.url(), stack.feed(ArticleBody::Page))?;
+    let cached = meter.sample(
+        &edge.url(),
+        stack.feed(ArticleBody::Page),
+        MUCH,
+        ArticlesSetup::Cached,
+    )?;
     println!("{MUCH} a second, cached: {cached:?}");
     ensure!(
         cached.failed < 0.01,
         "the cache did not answer {MUCH} pages a second: {cached:?}"
     );
     drop(edge);
-    let edge = stack.edge(Way::Edge)?;
+    let edge = stack.edge(ArticlesSetup::Edge)?;
     let uncached = exchange(edge.port(), path, "", None)?;
     ensure!(
         uncached.status == 200 && uncached.body == first.body,
         "the edge without a cache answered {uncached:?}"
     );
-    let uncached = meter.sample(&edge.url(), stack.feed(Body::Page), MUCH, Way::Edge)?;
+    let uncached = meter.sample(
+        &edge.url(),
+        stack.feed(ArticleBody::Page),
+        MUCH,
+        ArticlesSetup::Edge,
+    )?;
     println!("{MUCH} a second, without a cache: {uncached:?}");
     ensure!(
         uncached.answered > 0.0 && uncached.failed > 0.0,
@@ -48,9 +58,9 @@ pub(super) fn check(stack: &mut Stack, meter: &Meter<'_>) -> Result<()> {
 }
 
 /// Both bodies, as long as they are to be, and no article that does not exist.
-fn pages(stack: &Stack) -> Result<()> {
+fn pages(stack: &ArticlesStack) -> Result<()> {
     let port = stack.port()?;
-    for body in Body::ALL {
+    for body in ArticleBody::ALL {
         for article in [0, 17, 3_999] {
             let path = format!("{}{article}", body.prefix());
             let page = exchange(port, &path, "", None)?;
@@ -75,7 +85,7 @@ fn pages(stack: &Stack) -> Result<()> {
             "<h2>Comments</h2>"
         ]
         .iter()
-        .all(|part| page.body.contains(part)),
+        .all(|marker| page.body.contains(marker)),
         "the page lacks a part: {}",
         page.body
     );

@@ -7,50 +7,50 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use super::study::{Body, Way};
-use crate::case::edge::Edge;
+use super::study::{ArticleBody, ArticlesSetup};
+use crate::case::edge::CaseEdge;
 use crate::case::exchange::exchange;
-use crate::case::ground::Ground;
-use crate::case::postgres::{Postgres, Rows};
-use crate::case::server::{Recipe, Server, pinned};
+use crate::case::ground::CaseContext;
+use crate::case::postgres::{PostgresServer, Rows};
+use crate::case::server::{ChildServer, Recipe, pinned};
 use crate::port::free_ports;
 use crate::step::execute;
 
 const START: Duration = Duration::from_secs(30);
 
 /// Articles that are asked for, of 4,000: as many as the study's busiest minute had.
-const ASKED: u32 = 235;
+const FEED_ARTICLES: u32 = 235;
 
 /// Where Debian keeps what the application needs.
 const JARS: &str = "/usr/share/java/HikariCP.jar:/usr/share/java/postgresql.jar:\
                     /usr/share/java/slf4j-api.jar:/usr/share/java/slf4j-nop.jar";
 
 /// The running magazine. Ends when dropped, its folder last.
-pub(super) struct Stack {
+pub(super) struct ArticlesStack {
     case: PathBuf,
     plimsoll: PathBuf,
     core: usize,
     pool: u8,
     application: Option<Application>,
-    database: Postgres,
+    database: PostgresServer,
     folder: tempfile::TempDir,
 }
 
 struct Application {
     port: u16,
-    _server: Server,
+    _server: ChildServer,
 }
 
-impl Stack {
+impl ArticlesStack {
     /// Starts the database and compiles the application.
-    pub(super) fn start(ground: &Ground, core: usize, pool: u8) -> Result<Self> {
+    pub(super) fn start(ground: &CaseContext, core: usize, pool: u8) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("articles-").tempdir()?;
         let files = ["schema.sql", "rows.sql"].map(|name| ground.case.join("database").join(name));
         let rows = Rows {
             name: "articles",
             files: &files,
         };
-        let database = Postgres::start(&rows, core, folder.path(), &ground.store)?;
+        let database = PostgresServer::start(&rows, core, folder.path(), &ground.store)?;
         execute(
             Command::new("javac")
                 .args(["-cp", JARS, "-d"])
@@ -58,7 +58,7 @@ impl Stack {
                 .arg(ground.case.join("site/Articles.java"))
                 .stdin(Stdio::null()),
         )?;
-        for body in Body::ALL {
+        for body in ArticleBody::ALL {
             std::fs::write(folder.path().join(body.name()), feed(body))?;
         }
         Ok(Self {
@@ -98,7 +98,7 @@ impl Stack {
                 ("ARTICLES_POOL", self.pool.to_string()),
             ],
         };
-        let mut server = Server::start(pinned(recipe, self.core), self.folder.path())?;
+        let mut server = ChildServer::start(pinned(recipe, self.core), self.folder.path())?;
         server.wait(START, || {
             exchange(port, "/health", "", None).is_ok_and(|answer| answer.status == 200)
         })?;
@@ -110,9 +110,9 @@ impl Stack {
     }
 
     /// Starts the edge before the application.
-    pub(super) fn edge(&self, way: Way) -> Result<Edge> {
+    pub(super) fn edge(&self, way: ArticlesSetup) -> Result<CaseEdge> {
         let configuration = self.case.join(way.configuration());
-        Edge::start(
+        CaseEdge::start(
             &self.plimsoll,
             &configuration,
             self.port()?,
@@ -133,7 +133,7 @@ impl Stack {
     }
 
     /// File of the addresses that readers ask for, one a line.
-    pub(super) fn feed(&self, body: Body) -> PathBuf {
+    pub(super) fn feed(&self, body: ArticleBody) -> PathBuf {
         self.folder.path().join(body.name())
     }
 
@@ -144,9 +144,9 @@ impl Stack {
 }
 
 /// Articles out of all sections, each once.
-fn feed(body: Body) -> String {
+fn feed(body: ArticleBody) -> String {
     let mut text = String::new();
-    for place in 0..ASKED {
+    for place in 0..FEED_ARTICLES {
         writeln!(text, "{}{}", body.prefix(), place * 17).expect("a string takes every character");
     }
     text
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_feed_stays_within_the_articles() {
-        let feed = feed(Body::Short);
+        let feed = feed(ArticleBody::Short);
         assert_eq!(feed.lines().count(), 235);
         assert_eq!(feed.lines().last(), Some("/short/3978"));
     }

@@ -2,7 +2,7 @@
 
 /// Which page is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum ArticleBody {
     /// The page as browsers get it.
     Page,
     /// The same questions to the database, a short answer: what the network of the study could not hide.
@@ -11,14 +11,14 @@ pub(super) enum Body {
 
 /// What the requests go through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ArticlesSetup {
     Alone,
     /// The edge without its cache.
     Edge,
     Cached,
 }
 
-impl Body {
+impl ArticleBody {
     pub(super) const ALL: [Self; 2] = [Self::Page, Self::Short];
 
     /// Of files, and of the path.
@@ -59,7 +59,7 @@ impl Body {
     }
 }
 
-impl Way {
+impl ArticlesSetup {
     pub(super) const ALL: [Self; 3] = [Self::Alone, Self::Edge, Self::Cached];
 
     pub(super) fn title(self) -> &'static str {

@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use crate::case::told::told;
+use crate::case::plimsoll_run::run_plimsoll;
 
 /// Who measures, and where it keeps its runs.
-pub(super) struct Meter<'a> {
+pub(super) struct ConsultMeter<'a> {
     pub(super) plimsoll: PathBuf,
     /// The core of the load.
     pub(super) core: usize,
@@ -38,7 +38,7 @@ pub(super) struct Shares {
     pub(super) void: Option<String>,
 }
 
-impl Meter<'_> {
+impl ConsultMeter<'_> {
     /// Numbers of users that are measured.
     pub(super) fn users(&self) -> &'static [u32] {
         if self.is_quick {
@@ -56,17 +56,17 @@ impl Meter<'_> {
 
     pub(super) fn shares(&self, url: &str, users: u32) -> Result<Shares> {
         // Until all have logged in and gone their first steps.
-        let (warmup, judged) = if self.is_quick { (8, 16) } else { (20, 60) };
-        let told = self.run(
+        let (warmup, measured) = if self.is_quick { (8, 16) } else { (20, 60) };
+        let report = self.run(
             url,
             users,
             Duration::from_secs(warmup),
-            Duration::from_secs(judged),
+            Duration::from_secs(measured),
         )?;
-        Shares::of(&told)
+        Shares::of(&report)
     }
 
-    fn run(&self, url: &str, users: u32, warmup: Duration, judged: Duration) -> Result<Value> {
+    fn run(&self, url: &str, users: u32, warmup: Duration, measured: Duration) -> Result<Value> {
         let mut words: Vec<OsString> = ["-c", &self.core.to_string()].map(OsString::from).into();
         words.extend([
             self.plimsoll.clone().into(),
@@ -77,7 +77,7 @@ impl Meter<'_> {
             "--users".into(),
             users.to_string().into(),
             "--for".into(),
-            format!("{}s", (warmup + judged).as_secs()).into(),
+            format!("{}s", (warmup + measured).as_secs()).into(),
             "--warmup".into(),
             format!("{}s", warmup.as_secs()).into(),
             "--name".into(),
@@ -86,28 +86,28 @@ impl Meter<'_> {
             self.out.clone().into(),
             "--quiet".into(),
         ]);
-        told(Path::new("taskset"), words, self.is_stopped)
+        run_plimsoll(Path::new("taskset"), words, self.is_stopped)
     }
 }
 
 impl Shares {
     /// From the object of `plimsoll run`.
-    fn of(told: &Value) -> Result<Self> {
+    fn of(report: &Value) -> Result<Self> {
         let class = |name: &str| {
-            told["classes"][name]
+            report["classes"][name]
                 .as_f64()
                 .with_context(|| format!("plimsoll run told no class `{name}`"))
         };
         let (fast, middle, slow) = (class("fast")?, class("middle")?, class("slow")?);
         let all = fast + middle + slow + class("failed")?;
         ensure!(all > 0.0, "nothing was asked for");
-        let completed = told["completed"].as_f64().unwrap_or_default();
-        let ok = told["outcomes"]["ok"].as_f64().unwrap_or_default();
+        let completed = report["completed"].as_f64().unwrap_or_default();
+        let ok = report["outcomes"]["ok"].as_f64().unwrap_or_default();
         let not_good: f64 = ["wrong_status", "expectation"]
             .iter()
-            .filter_map(|name| told["outcomes"][name].as_f64())
+            .filter_map(|name| report["outcomes"][name].as_f64())
             .sum();
-        let void = told["void"].as_array().map(|reasons| {
+        let void = report["void"].as_array().map(|reasons| {
             let reasons: Vec<&str> = reasons.iter().filter_map(Value::as_str).collect();
             reasons.join("; ")
         });
@@ -116,7 +116,7 @@ impl Shares {
             passable: (fast + middle) / all,
             answered: (fast + middle + slow) / all,
             rate: completed * ok / (ok + not_good).max(1.0),
-            mean_ms: told["response_time_ms"]["mean"].as_f64(),
+            mean_ms: report["response_time_ms"]["mean"].as_f64(),
             void,
         })
     }
@@ -128,12 +128,12 @@ mod tests {
 
     #[test]
     fn shares_add_up() {
-        let told = serde_json::json!({
+        let report = serde_json::json!({
             "classes": { "fast": 60, "middle": 20, "slow": 10, "failed": 10 },
             "outcomes": { "ok": 90, "wrong_status": 5, "expectation": 5 }, "completed": 10.0,
             "response_time_ms": { "mean": 700.0 }, "void": null,
         });
-        let shares = Shares::of(&told).unwrap();
+        let shares = Shares::of(&report).unwrap();
         let expected = Shares {
             good: 0.6,
             passable: 0.8,

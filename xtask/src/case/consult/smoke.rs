@@ -2,20 +2,20 @@
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::measure::Meter;
-use super::stack::{Stack, Way};
-use crate::case::exchange::{Answer, exchange};
+use super::measure::ConsultMeter;
+use super::stack::{ConsultSetup, ConsultStack};
+use crate::case::exchange::{CaseResponse, exchange};
 
 pub(super) fn check(
-    stack: &Stack,
-    ways: impl Iterator<Item = Way>,
-    meter: &Meter<'_>,
+    stack: &ConsultStack,
+    ways: impl Iterator<Item = ConsultSetup>,
+    meter: &ConsultMeter<'_>,
 ) -> Result<()> {
     people(stack.port())?;
-    for way in ways.filter(|way| *way != Way::Alone) {
+    for way in ways.filter(|way| *way != ConsultSetup::Alone) {
         let edge = stack.edge(way)?;
         people(edge.port()).with_context(|| way.title())?;
-        kept(edge.port(), way).with_context(|| way.title())?;
+        check_cached(edge.port(), way).with_context(|| way.title())?;
         let shares = meter.shares(&edge.url(), 5)?;
         println!("five users, {}: {shares:?}", way.title());
         ensure!(
@@ -29,7 +29,7 @@ pub(super) fn check(
 
 /// A visitor and two members see their own box on the same page, and a vote counts once.
 fn people(port: u16) -> Result<()> {
-    let page = ask(port, "/ideas/5", "")?;
+    let page = fetch(port, "/ideas/5", "")?;
     ensure!(
         page.body.contains("Log in") && page.body.contains("<h2>Latest</h2><ol>"),
         "a visitor got {page:?}"
@@ -37,7 +37,7 @@ fn people(port: u16) -> Result<()> {
     for name in ["member-007", "member-008"] {
         let cookie = log_in(port, name)?;
         for path in ["/", "/projects/3", "/ideas/5"] {
-            let page = ask(port, path, &cookie)?;
+            let page = fetch(port, path, &cookie)?;
             ensure!(
                 page.body.contains(&format!("Good day, {name}:")) && !page.body.contains("<esi:"),
                 "{name} got {page:?}"
@@ -50,35 +50,35 @@ fn people(port: u16) -> Result<()> {
     }
     let stranger = exchange(port, "/ideas/5/votes", "", Some(&[("vote", "1")]))?;
     ensure!(stranger.status == 403, "a visitor voted: {stranger:?}");
-    let page = ask(port, "/", "")?;
+    let page = fetch(port, "/", "")?;
     ensure!(page.body.contains("Log in"), "a visitor got {page:?}");
     Ok(())
 }
 
 /// The second visitor gets a copy; the second member too, where pages are put together.
-fn kept(port: u16, way: Way) -> Result<()> {
+fn check_cached(port: u16, way: ConsultSetup) -> Result<()> {
     let verdict = |path: &str, cookie: &str| -> Result<String> {
-        ask(port, path, cookie)?;
-        let again = ask(port, path, cookie)?;
+        fetch(port, path, cookie)?;
+        let again = fetch(port, path, cookie)?;
         let verdict = again.header("cache-status");
         Ok(verdict
             .context("the edge tells no Cache-Status")?
             .to_owned())
     };
-    let visitor = verdict("/projects/4", "")?;
+    let anonymous = verdict("/projects/4", "")?;
     ensure!(
-        visitor.contains("hit"),
-        "a visitor's page was not kept: {visitor}"
+        anonymous.contains("hit"),
+        "a visitor's page was not kept: {anonymous}"
     );
     let member = verdict("/projects/5", &log_in(port, "member-009")?)?;
     ensure!(
-        member.contains("hit") == (way == Way::Fragments),
+        member.contains("hit") == (way == ConsultSetup::Fragments),
         "a member's page was told to be: {member}"
     );
     Ok(())
 }
 
-fn ask(port: u16, path: &str, cookie: &str) -> Result<Answer> {
+fn fetch(port: u16, path: &str, cookie: &str) -> Result<CaseResponse> {
     let answer = exchange(port, path, cookie, None)?;
     ensure!(answer.status == 200, "{path} answered {answer:?}");
     Ok(answer)

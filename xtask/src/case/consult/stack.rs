@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::case::edge::Edge;
+use crate::case::edge::CaseEdge;
 use crate::case::exchange::exchange;
-use crate::case::ground::Ground;
-use crate::case::postgres::{Postgres, Rows};
-use crate::case::server::{Recipe, Server, pinned};
+use crate::case::ground::CaseContext;
+use crate::case::postgres::{PostgresServer, Rows};
+use crate::case::server::{ChildServer, Recipe, pinned};
 use crate::port::free_ports;
 
 const START: Duration = Duration::from_mins(1);
@@ -19,7 +19,7 @@ const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
 /// What the requests go through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ConsultSetup {
     Alone,
     /// A cache of whole pages.
     Pages,
@@ -27,7 +27,7 @@ pub(super) enum Way {
     Fragments,
 }
 
-impl Way {
+impl ConsultSetup {
     pub(super) const ALL: [Self; 3] = [Self::Alone, Self::Pages, Self::Fragments];
 
     pub(super) fn title(self) -> &'static str {
@@ -48,26 +48,26 @@ impl Way {
 }
 
 /// The running platform. Ends when dropped, its folder last.
-pub(super) struct Stack {
+pub(super) struct ConsultStack {
     case: PathBuf,
     plimsoll: PathBuf,
     core: usize,
     port: u16,
-    _application: Server,
-    _database: Postgres,
+    _application: ChildServer,
+    _database: PostgresServer,
     folder: tempfile::TempDir,
 }
 
-impl Stack {
+impl ConsultStack {
     /// Starts the database and the application on this core.
-    pub(super) fn start(ground: &Ground, core: usize, threads: u8) -> Result<Self> {
+    pub(super) fn start(ground: &CaseContext, core: usize, threads: u8) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("consult-").tempdir()?;
         let files = ["schema.sql", "rows.sql"].map(|name| ground.case.join("database").join(name));
         let rows = Rows {
             name: "consult",
             files: &files,
         };
-        let database = Postgres::start(&rows, core, folder.path(), &ground.store)?;
+        let database = PostgresServer::start(&rows, core, folder.path(), &ground.store)?;
         let port = free_ports(1)?[0];
         let site = ground.case.join("site/config.ru").display().to_string();
         let words = format!(
@@ -90,7 +90,7 @@ impl Stack {
                 ),
             ],
         };
-        let mut application = Server::start(pinned(recipe, core), folder.path())?;
+        let mut application = ChildServer::start(pinned(recipe, core), folder.path())?;
         application.wait(START, || {
             exchange(port, "/health", "", None).is_ok_and(|answer| answer.status == 200)
         })?;
@@ -106,9 +106,9 @@ impl Stack {
     }
 
     /// Starts an edge before the application.
-    pub(super) fn edge(&self, way: Way) -> Result<Edge> {
+    pub(super) fn edge(&self, way: ConsultSetup) -> Result<CaseEdge> {
         let configuration = self.case.join(way.configuration());
-        Edge::start(
+        CaseEdge::start(
             &self.plimsoll,
             &configuration,
             self.port,

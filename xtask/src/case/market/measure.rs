@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::region::REGIONS;
-use super::stack::{Settings, Stack, Telling};
+use super::stack::{Delivery, MarketSettings, MarketStack};
 use crate::child::pinned;
 use crate::clock::{Stopwatch, pause};
 
@@ -26,11 +26,11 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How long clients stay when all are in.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Length {
+pub(super) struct HoldTime {
     pub(super) hold_s: u32,
 }
 
-impl Length {
+impl HoldTime {
     pub(super) fn of(is_quick: bool) -> Self {
         Self {
             hold_s: if is_quick { 15 } else { 45 },
@@ -44,28 +44,28 @@ impl Length {
 
 /// Mean and 99th percentile, ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Times {
+pub(super) struct TimeStats {
     pub(super) mean: f64,
     pub(super) p99: f64,
 }
 
 /// What the clients of one region saw.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct RegionResult {
     pub(super) connected: u64,
     pub(super) failed: u64,
     pub(super) answered: u64,
     pub(super) unanswered: u64,
     pub(super) broadcasts: u64,
-    pub(super) handshake: Option<Times>,
-    pub(super) request: Option<Times>,
-    pub(super) broadcast: Option<Times>,
+    pub(super) handshake: Option<TimeStats>,
+    pub(super) request: Option<TimeStats>,
+    pub(super) broadcast: Option<TimeStats>,
 }
 
 /// One way to run the market, and what was seen in each region.
-pub(super) struct Row {
-    pub(super) settings: Settings,
-    pub(super) seen: Vec<Seen>,
+pub(super) struct MarketRow {
+    pub(super) settings: MarketSettings,
+    pub(super) results: Vec<RegionResult>,
 }
 
 /// A process of clients that does not outlive the measurement.
@@ -83,56 +83,56 @@ impl Drop for Clients {
 
 /// Lets the clients of all regions come, predict and listen.
 pub(super) fn run(
-    stack: &Stack,
+    stack: &MarketStack,
     programs: &Path,
     core: usize,
-    length: Length,
-) -> Result<Vec<Seen>> {
+    length: HoldTime,
+) -> Result<Vec<RegionResult>> {
     let folder = tempfile::tempdir()?;
     let mut all = Vec::new();
-    for (place, door) in stack.doors.iter().enumerate() {
+    for (place, port) in stack.client_ports.iter().enumerate() {
         let start = |kind: &str, words: &[String]| {
             let out = folder.path().join(format!("{kind}-{place}"));
             start(programs, core, words, out)
         };
-        let listening = start("live", &live_words(*door, stack.telling, length))?;
-        let predicting = (stack.telling == Telling::Hub)
-            .then(|| start("predictions", &request_words(*door, length)))
+        let listening = start("live", &live_words(*port, stack.delivery, length))?;
+        let predicting = (stack.delivery == Delivery::Hub)
+            .then(|| start("predictions", &request_words(*port, length)))
             .transpose()?;
         all.push((listening, predicting));
     }
     let stopwatch = Stopwatch::start();
     let limit = Duration::from_secs(length.load_s().into()) + PATIENCE;
-    let mut seen = Vec::new();
+    let mut results = Vec::new();
     for ((mut listening, predicting), region) in all.into_iter().zip(REGIONS) {
         let remaining = || limit.saturating_sub(stopwatch.elapsed());
-        let told = told(&mut listening, remaining()).context(region.name)?;
-        let mut one = of_sockets(&told)?;
+        let report = read_report(&mut listening, remaining()).context(region.name)?;
+        let mut result = of_sockets(&report)?;
         if let Some(mut predicting) = predicting {
-            let told = self::told(&mut predicting, remaining()).context(region.name)?;
-            of_requests(&told, &mut one)?;
+            let report = self::read_report(&mut predicting, remaining()).context(region.name)?;
+            of_requests(&report, &mut result)?;
         }
-        seen.push(one);
+        results.push(result);
     }
-    Ok(seen)
+    Ok(results)
 }
 
-fn live_words(door: u16, telling: Telling, length: Length) -> Vec<String> {
+fn live_words(port: u16, delivery: Delivery, length: HoldTime) -> Vec<String> {
     let line = format!(
-        "run ws://127.0.0.1:{door}/live --ws --connections {CLIENTS} --connect-rate {CONNECTS_PER_S}/s --hold {}s \
+        "run ws://127.0.0.1:{port}/live --ws --connections {CLIENTS} --connect-rate {CONNECTS_PER_S}/s --hold {}s \
          --timeout {TIMEOUT_S}s --cores 1 --json",
         length.hold_s
     );
     let mut words: Vec<String> = line.split(' ').map(ToOwned::to_owned).collect();
     let every = format!("{EVERY_S}s");
-    let more: &[&str] = match telling {
-        Telling::Hub => &[
+    let more: &[&str] = match delivery {
+        Delivery::Hub => &[
             "--send",
             r#"{"subscribe":["game-1"]}"#,
             "--broadcast-stamp",
             "$.data.time",
         ],
-        Telling::AtOnce | Telling::Feed => &[
+        Delivery::AtOnce | Delivery::Feed => &[
             "--send",
             r#"{"predict":{}}"#,
             "--every",
@@ -146,10 +146,10 @@ fn live_words(door: u16, telling: Telling, length: Length) -> Vec<String> {
 }
 
 /// As often as those who stay predict, by HTTP.
-fn request_words(door: u16, length: Length) -> Vec<String> {
+fn request_words(port: u16, length: HoldTime) -> Vec<String> {
     let rate = f64::from(CLIENTS) / f64::from(EVERY_S);
     let line = format!(
-        "run http://127.0.0.1:{door}/predictions --rate {rate}/s --spacing even --for {}s -d {{}} --timeout {TIMEOUT_S}s \
+        "run http://127.0.0.1:{port}/predictions --rate {rate}/s --spacing even --for {}s -d {{}} --timeout {TIMEOUT_S}s \
          --cores 1 --json",
         length.load_s()
     );
@@ -176,7 +176,7 @@ fn start(
 }
 
 /// What a process of clients tells when it has ended.
-fn told(clients: &mut Clients, limit: Duration) -> Result<Value> {
+fn read_report(clients: &mut Clients, limit: Duration) -> Result<Value> {
     let stopwatch = Stopwatch::start();
     while clients.child.try_wait()?.is_none() {
         ensure!(stopwatch.elapsed() <= limit, "the clients do not end");
@@ -189,40 +189,40 @@ fn told(clients: &mut Clients, limit: Duration) -> Result<Value> {
     })
 }
 
-fn of_sockets(told: &Value) -> Result<Seen> {
-    let seen = &told["websocket"];
+fn of_sockets(report: &Value) -> Result<RegionResult> {
+    let websocket = &report["websocket"];
     let count = |name: &str| {
-        seen[name]
+        websocket[name]
             .as_u64()
             .with_context(|| format!("no {name} is told"))
     };
-    Ok(Seen {
+    Ok(RegionResult {
         connected: count("connected")?,
         failed: count("failed")? + count("closed")?,
         answered: count("answered")?,
         unanswered: count("unanswered")?,
         broadcasts: count("received")?,
-        handshake: times(&seen["handshake_ms"]),
-        request: times(&seen["request_ms"]),
-        broadcast: times(&seen["broadcast_ms"]),
+        handshake: times(&websocket["handshake_ms"]),
+        request: times(&websocket["request_ms"]),
+        broadcast: times(&websocket["broadcast_ms"]),
     })
 }
 
-fn of_requests(told: &Value, seen: &mut Seen) -> Result<()> {
-    let outcomes = told["outcomes"]
+fn of_requests(report: &Value, result: &mut RegionResult) -> Result<()> {
+    let outcomes = report["outcomes"]
         .as_object()
         .context("no outcomes are told")?;
     let all: u64 = outcomes.values().filter_map(Value::as_u64).sum();
-    seen.answered = outcomes.get("ok").and_then(Value::as_u64).unwrap_or(0);
-    seen.unanswered = all - seen.answered;
-    seen.request = times(&told["response_time_ms"]);
+    result.answered = outcomes.get("ok").and_then(Value::as_u64).unwrap_or(0);
+    result.unanswered = all - result.answered;
+    result.request = times(&report["response_time_ms"]);
     Ok(())
 }
 
-fn times(told: &Value) -> Option<Times> {
-    Some(Times {
-        mean: told["mean"].as_f64()?,
-        p99: told["p99"].as_f64()?,
+fn times(report: &Value) -> Option<TimeStats> {
+    Some(TimeStats {
+        mean: report["mean"].as_f64()?,
+        p99: report["p99"].as_f64()?,
     })
 }
 
@@ -236,16 +236,19 @@ mod tests {
     fn what_was_not_seen_is_no_time() {
         let times = json!({ "mean": 2.0, "p99": 5.0 });
         let none = json!({ "mean": null, "p99": null });
-        let told = json!({ "websocket": {
+        let report = json!({ "websocket": {
             "connected": 60, "failed": 1, "closed": 2, "answered": 7, "unanswered": 3, "received": 9,
             "handshake_ms": times, "request_ms": none, "broadcast_ms": times,
         }});
-        let mut seen = of_sockets(&told).unwrap();
-        assert_eq!((seen.connected, seen.failed, seen.request), (60, 3, None));
-        let told = json!({ "outcomes": { "ok": 5, "timeout": 2 }, "response_time_ms": times });
-        of_requests(&told, &mut seen).unwrap();
-        assert_eq!((seen.answered, seen.unanswered), (5, 2));
-        assert_eq!(seen.request, seen.handshake);
+        let mut result = of_sockets(&report).unwrap();
+        assert_eq!(
+            (result.connected, result.failed, result.request),
+            (60, 3, None)
+        );
+        let report = json!({ "outcomes": { "ok": 5, "timeout": 2 }, "response_time_ms": times });
+        of_requests(&report, &mut result).unwrap();
+        assert_eq!((result.answered, result.unanswered), (5, 2));
+        assert_eq!(result.request, result.handshake);
         assert!(of_sockets(&json!({})).is_err());
     }
 }

@@ -9,59 +9,59 @@ use serde_json::Value;
 use tungstenite::{Message, WebSocket};
 
 use super::region::REGIONS;
-use super::stack::{Calls, Settings, Stack, Telling, Topology};
-use crate::case::ground::Ground;
+use super::stack::{Delivery, MarketSettings, MarketStack, StoreCalls, Topology};
+use crate::case::ground::CaseContext;
 use crate::clock::Stopwatch;
 use crate::machine::two_cores;
 use crate::request::post;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(super) fn check(ground: &Ground, programs: &Path) -> Result<()> {
+pub(super) fn check(ground: &CaseContext, programs: &Path) -> Result<()> {
     let cores = two_cores().unwrap_or((0, 0));
     for settings in [
-        Settings {
-            topology: Topology::OnePlace,
-            calls: Calls::Blocking,
-            telling: Telling::Feed,
+        MarketSettings {
+            topology: Topology::SingleRegion,
+            calls: StoreCalls::Blocking,
+            delivery: Delivery::Feed,
         },
-        Settings {
+        MarketSettings {
             topology: Topology::Replicas,
-            calls: Calls::Asynchronous,
-            telling: Telling::Hub,
+            calls: StoreCalls::Asynchronous,
+            delivery: Delivery::Hub,
         },
     ] {
-        let stack = Stack::start(ground, programs, settings, cores)?;
+        let stack = MarketStack::start(ground, programs, settings, cores)?;
         used(&stack).with_context(|| settings.title())?;
     }
     Ok(())
 }
 
 /// The farthest client predicts, and hears odds.
-fn used(stack: &Stack) -> Result<()> {
-    let (door, region) = stack
-        .doors
+fn used(stack: &MarketStack) -> Result<()> {
+    let (port, region) = stack
+        .client_ports
         .iter()
         .zip(REGIONS)
         .max_by_key(|(_, region)| region.round_trip())
         .context("there are regions")?;
-    let mut socket = open(*door).with_context(|| region.name)?;
-    if stack.telling == Telling::Hub {
+    let mut socket = open(*port).with_context(|| region.name)?;
+    if stack.delivery == Delivery::Hub {
         socket.send(Message::text(r#"{"subscribe":["game-1"],"id":1}"#))?;
-        hear(&mut socket, |told| told["subscribed"] == "game-1")?;
-        let answer = post(*door, "/predictions", "{}")?;
-        let told: Value = serde_json::from_str(&answer.body)
+        read_matching(&mut socket, |value| value["subscribed"] == "game-1")?;
+        let answer = post(*port, "/predictions", "{}")?;
+        let value: Value = serde_json::from_str(&answer.body)
             .with_context(|| format!("a prediction was answered {}", answer.body))?;
         ensure!(
-            told["prediction"].is_u64(),
-            "a prediction was answered {told}"
+            value["prediction"].is_u64(),
+            "a prediction was answered {value}"
         );
-        hear(&mut socket, |told| told["data"]["odds"]["1"].is_array())?;
+        read_matching(&mut socket, |value| value["data"]["odds"]["1"].is_array())?;
         return Ok(());
     }
     let stopwatch = Stopwatch::start();
     socket.send(Message::text(r#"{"predict":{"pool":1,"side":0}}"#))?;
-    let told = hear(&mut socket, |told| told["prediction"].is_u64())?;
+    let value = read_matching(&mut socket, |value| value["prediction"].is_u64())?;
     ensure!(
         stopwatch.elapsed() + Duration::from_millis(2) >= region.round_trip(),
         "an answer from {} came sooner than light",
@@ -69,11 +69,11 @@ fn used(stack: &Stack) -> Result<()> {
     );
     // One of each side and the one that was predicted.
     ensure!(
-        told["odds"]["1"] == serde_json::json!([1.5, 3.0]),
-        "the odds are {told}"
+        value["odds"]["1"] == serde_json::json!([1.5, 3.0]),
+        "the odds are {value}"
     );
-    hear(&mut socket, |told| {
-        told["odds"]
+    read_matching(&mut socket, |value| {
+        value["odds"]
             .as_object()
             .is_some_and(|pools| pools.len() == 10)
     })?;
@@ -89,14 +89,17 @@ fn open(port: u16) -> Result<WebSocket<TcpStream>> {
 }
 
 /// The first message that is wanted.
-fn hear(socket: &mut WebSocket<TcpStream>, is_wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+fn read_matching(
+    socket: &mut WebSocket<TcpStream>,
+    is_wanted: impl Fn(&Value) -> bool,
+) -> Result<Value> {
     let stopwatch = Stopwatch::start();
     while stopwatch.elapsed() < PATIENCE {
         let message = socket.read()?;
         if let Message::Text(text) = message {
-            let told: Value = serde_json::from_str(&text)?;
-            if is_wanted(&told) {
-                return Ok(told);
+            let value: Value = serde_json::from_str(&text)?;
+            if is_wanted(&value) {
+                return Ok(value);
             }
         }
     }

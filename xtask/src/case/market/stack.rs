@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result};
 use super::region::{NEAR, REGIONS};
 use super::stores::{Database, redis};
 use crate::case::exchange::exchange;
-use crate::case::ground::Ground;
-use crate::case::server::{Recipe, Server, is_heard, is_root, pinned};
+use crate::case::ground::CaseContext;
+use crate::case::server::{ChildServer, Recipe, is_listening, is_root, pinned};
 use crate::port::free_ports;
 
 const START: Duration = Duration::from_mins(1);
@@ -18,7 +18,7 @@ const START: Duration = Duration::from_mins(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Topology {
     /// Servers and stores in one region.
-    OnePlace,
+    SingleRegion,
     /// Servers in each region, stores in one.
     FarStores,
     /// The same, and what is only read is read in the region itself.
@@ -27,14 +27,14 @@ pub(super) enum Topology {
 
 /// Whether a call of a store keeps its whole process waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Calls {
+pub(super) enum StoreCalls {
     Blocking,
     Asynchronous,
 }
 
 /// How clients are told the odds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Telling {
+pub(super) enum Delivery {
     /// At each prediction, by the servers.
     AtOnce,
     /// Every three seconds: the feed publishes, the servers tell.
@@ -45,23 +45,23 @@ pub(super) enum Telling {
 
 /// One way to run the market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Settings {
+pub(super) struct MarketSettings {
     pub(super) topology: Topology,
-    pub(super) calls: Calls,
-    pub(super) telling: Telling,
+    pub(super) calls: StoreCalls,
+    pub(super) delivery: Delivery,
 }
 
 impl Topology {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::OnePlace => "(a) one place",
+            Self::SingleRegion => "(a) one place",
             Self::FarStores => "(b) servers per region",
             Self::Replicas => "(c) with read replicas",
         }
     }
 }
 
-impl Calls {
+impl StoreCalls {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Blocking => "blocking",
@@ -70,7 +70,7 @@ impl Calls {
     }
 }
 
-impl Telling {
+impl Delivery {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::AtOnce => "each prediction",
@@ -80,16 +80,20 @@ impl Telling {
     }
 }
 
-impl Settings {
+impl MarketSettings {
     pub(super) fn all() -> Vec<Self> {
         let mut all = Vec::new();
-        for topology in [Topology::OnePlace, Topology::FarStores, Topology::Replicas] {
-            for calls in [Calls::Blocking, Calls::Asynchronous] {
-                for telling in [Telling::AtOnce, Telling::Feed, Telling::Hub] {
+        for topology in [
+            Topology::SingleRegion,
+            Topology::FarStores,
+            Topology::Replicas,
+        ] {
+            for calls in [StoreCalls::Blocking, StoreCalls::Asynchronous] {
+                for delivery in [Delivery::AtOnce, Delivery::Feed, Delivery::Hub] {
                     all.push(Self {
                         topology,
                         calls,
-                        telling,
+                        delivery,
                     });
                 }
             }
@@ -102,26 +106,26 @@ impl Settings {
             "{}, {} stores, told {}",
             self.topology.name(),
             self.calls.name(),
-            self.telling.name()
+            self.delivery.name()
         )
     }
 }
 
 /// A market that runs. Ends when dropped, its folder last.
-pub(super) struct Stack {
-    pub(super) telling: Telling,
+pub(super) struct MarketStack {
+    pub(super) delivery: Delivery,
     /// Where the clients of each region come in.
-    pub(super) doors: Vec<u16>,
-    _servers: Vec<Server>,
+    pub(super) client_ports: Vec<u16>,
+    _servers: Vec<ChildServer>,
     _databases: Vec<Database>,
     _folder: tempfile::TempDir,
 }
 
 /// What it takes to start a process of the market.
 struct Starter<'a> {
-    ground: &'a Ground,
+    ground: &'a CaseContext,
     programs: &'a Path,
-    settings: Settings,
+    settings: MarketSettings,
     folder: &'a Path,
     /// Of the clients and links, and of the servers and stores.
     cores: (usize, usize),
@@ -142,12 +146,12 @@ struct Plan {
     links: Vec<(u16, u16, Duration)>,
 }
 
-impl Stack {
+impl MarketStack {
     /// Starts stores, links, servers and, where they tell, the feed or the hubs.
     pub(super) fn start(
-        ground: &Ground,
+        ground: &CaseContext,
         programs: &Path,
-        settings: Settings,
+        settings: MarketSettings,
         cores: (usize, usize),
     ) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("market-").tempdir()?;
@@ -161,7 +165,7 @@ impl Stack {
         };
         let (stores, mut servers, databases) = starter.stores()?;
         let places: Vec<Duration> = match settings.topology {
-            Topology::OnePlace => vec![Duration::ZERO],
+            Topology::SingleRegion => vec![Duration::ZERO],
             _ => REGIONS.iter().map(|region| region.round_trip()).collect(),
         };
         let mut links = Vec::new();
@@ -172,26 +176,26 @@ impl Stack {
             links.extend(plan.links.iter().copied());
             plans.push(plan);
         }
-        let doors = free_ports(REGIONS.len())?;
+        let client_ports = free_ports(REGIONS.len())?;
         let ports = free_ports(3 * places.len())?;
         for (place, region) in REGIONS.iter().enumerate() {
             let (server, distance) = match settings.topology {
-                Topology::OnePlace => (0, region.round_trip()),
+                Topology::SingleRegion => (0, region.round_trip()),
                 _ => (place, NEAR),
             };
-            links.push((doors[place], ports[server * 3], distance));
+            links.push((client_ports[place], ports[server * 3], distance));
         }
         servers.push(starter.link(&links)?);
         for (place, plan) in plans.iter().enumerate() {
             fronts.extend(starter.place(place, plan.stores, &ports[place * 3..place * 3 + 3])?);
         }
         servers.extend(fronts);
-        if settings.telling == Telling::Feed {
+        if settings.delivery == Delivery::Feed {
             servers.push(starter.python("feed", stores, None)?);
         }
         Ok(Self {
-            telling: settings.telling,
-            doors,
+            delivery: settings.delivery,
+            client_ports,
             _servers: servers,
             _databases: databases,
             _folder: folder,
@@ -201,7 +205,7 @@ impl Stack {
 
 impl Starter<'_> {
     /// The stores as those see them who are beside them.
-    fn stores(&self) -> Result<(Stores, Vec<Server>, Vec<Database>)> {
+    fn stores(&self) -> Result<(Stores, Vec<ChildServer>, Vec<Database>)> {
         let core = self.cores.1;
         let store = &self.ground.store;
         let first = Database::start(self.folder, store, core, "database", 1)?;
@@ -235,38 +239,38 @@ impl Starter<'_> {
 
     /// The links between a server so far away and the stores.
     fn plan(&self, stores: Stores, round_trip: Duration) -> Result<Plan> {
-        if self.settings.topology == Topology::OnePlace {
+        if self.settings.topology == Topology::SingleRegion {
             return Ok(Plan {
                 stores,
                 links: Vec::new(),
             });
         }
         let ports = free_ports(3)?;
-        let mut seen = Stores {
+        let mut linked = Stores {
             database: ports[0],
             replica: ports[1],
             redis: ports[2],
         };
         let mut links = vec![
-            (seen.database, stores.database, round_trip),
-            (seen.redis, stores.redis, round_trip),
+            (linked.database, stores.database, round_trip),
+            (linked.redis, stores.redis, round_trip),
         ];
         if self.settings.topology == Topology::Replicas {
-            seen.replica = stores.replica;
+            linked.replica = stores.replica;
         } else {
-            links.push((seen.replica, stores.database, round_trip));
+            links.push((linked.replica, stores.database, round_trip));
         }
         Ok(Plan {
-            stores: seen,
+            stores: linked,
             links,
         })
     }
 
-    fn link(&self, links: &[(u16, u16, Duration)]) -> Result<Server> {
+    fn link(&self, links: &[(u16, u16, Duration)]) -> Result<ChildServer> {
         self.link_named("links", links)
     }
 
-    fn link_named(&self, name: &str, links: &[(u16, u16, Duration)]) -> Result<Server> {
+    fn link_named(&self, name: &str, links: &[(u16, u16, Duration)]) -> Result<ChildServer> {
         let arguments = links.iter().map(|(listen, to, round_trip)| {
             format!(
                 "127.0.0.1:{listen}=127.0.0.1:{to}@{}",
@@ -280,18 +284,18 @@ impl Starter<'_> {
             arguments: arguments.collect(),
             environment: Vec::new(),
         };
-        let mut server = Server::start(pinned(recipe, self.cores.0), self.folder)?;
+        let mut server = ChildServer::start(pinned(recipe, self.cores.0), self.folder)?;
         let last = links
             .last()
             .context("a process of links has at least one")?
             .0;
-        server.wait(START, || is_heard(last))?;
+        server.wait(START, || is_listening(last))?;
         Ok(server)
     }
 
     /// A server, and the hub before it where there is one. Clients come to the first port.
-    fn place(&self, place: usize, stores: Stores, ports: &[u16]) -> Result<Vec<Server>> {
-        let is_behind_hub = self.settings.telling == Telling::Hub;
+    fn place(&self, place: usize, stores: Stores, ports: &[u16]) -> Result<Vec<ChildServer>> {
+        let is_behind_hub = self.settings.delivery == Delivery::Hub;
         let port = if is_behind_hub { ports[1] } else { ports[0] };
         let mut servers = vec![self.python(&format!("server-{place}"), stores, Some(port))?];
         if is_behind_hub {
@@ -301,8 +305,10 @@ impl Starter<'_> {
     }
 
     /// A process of the market itself: a server at a port, or the feed.
-    fn python(&self, name: &str, stores: Stores, port: Option<u16>) -> Result<Server> {
-        let Settings { calls, telling, .. } = self.settings;
+    fn python(&self, name: &str, stores: Stores, port: Option<u16>) -> Result<ChildServer> {
+        let MarketSettings {
+            calls, delivery, ..
+        } = self.settings;
         let at = |port: u16| format!("127.0.0.1:{port}");
         let mut environment = vec![
             ("MARKET_STORES", calls.name().to_owned()),
@@ -310,13 +316,13 @@ impl Starter<'_> {
             ("MARKET_REPLICA", at(stores.replica)),
             ("MARKET_REDIS", at(stores.redis)),
         ];
-        let broadcast = if telling == Telling::Feed {
+        let broadcast = if delivery == Delivery::Feed {
             "feed"
         } else {
             "prediction"
         };
         environment.push(("MARKET_BROADCAST", broadcast.to_owned()));
-        if telling == Telling::Hub {
+        if delivery == Delivery::Hub {
             environment.push(("MARKET_HUB", "yes".to_owned()));
         }
         if let Some(port) = port {
@@ -335,7 +341,7 @@ impl Starter<'_> {
             arguments: vec!["-B".to_owned(), script.display().to_string()],
             environment,
         };
-        let mut server = Server::start(pinned(recipe, self.cores.1), self.folder)?;
+        let mut server = ChildServer::start(pinned(recipe, self.cores.1), self.folder)?;
         if let Some(port) = port {
             server.wait(START, || {
                 exchange(port, "/health", "", None).is_ok_and(|answer| answer.status == 200)
@@ -345,7 +351,7 @@ impl Starter<'_> {
     }
 
     /// Our edge before a server: requests go through, clients of `/live` stay here.
-    fn hub(&self, place: usize, stores: Stores, ports: &[u16]) -> Result<Server> {
+    fn hub(&self, place: usize, stores: Stores, ports: &[u16]) -> Result<ChildServer> {
         let text = format!(
             "listen: 127.0.0.1:{}\nadmin: 127.0.0.1:{}\naccess_log: off\ncores: 1\ncache: off\npools:\n  \
              market: {{ servers: [\"http://127.0.0.1:{}\"] }}\nhub:\n  path: /live\n  redis: 127.0.0.1:{}\n  \
@@ -366,8 +372,8 @@ impl Starter<'_> {
             ],
             environment: Vec::new(),
         };
-        let mut server = Server::start(pinned(recipe, self.cores.1), self.folder)?;
-        server.wait(START, || is_heard(ports[0]))?;
+        let mut server = ChildServer::start(pinned(recipe, self.cores.1), self.folder)?;
+        server.wait(START, || is_listening(ports[0]))?;
         Ok(server)
     }
 }

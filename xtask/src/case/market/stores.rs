@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::case::server::{Recipe, Server, is_heard, is_root, path_with_servers, pinned};
+use crate::case::server::{ChildServer, Recipe, is_listening, is_root, path_with_servers, pinned};
 use crate::clock::{Stopwatch, pause};
 use crate::port::free_ports;
 use crate::step::execute;
@@ -20,7 +20,7 @@ const SCHEMA: &str = include_str!("../../../../cases/market/database/schema.sql"
 /// A running MariaDB. Ends when dropped.
 pub(super) struct Database {
     pub(super) port: u16,
-    _server: Server,
+    _server: ChildServer,
 }
 
 impl Database {
@@ -70,8 +70,10 @@ impl Database {
             arguments,
             environment: Vec::new(),
         };
-        let mut server = Server::start(pinned(recipe, core), folder)?;
-        server.wait(START, || is_heard(port) && ask(port, "SELECT 1").is_ok())?;
+        let mut server = ChildServer::start(pinned(recipe, core), folder)?;
+        server.wait(START, || {
+            is_listening(port) && query(port, "SELECT 1").is_ok()
+        })?;
         Ok(Self {
             port,
             _server: server,
@@ -80,7 +82,7 @@ impl Database {
 
     /// Makes the games and pools.
     pub(super) fn fill(&self) -> Result<()> {
-        ask(self.port, SCHEMA).map(drop)
+        query(self.port, SCHEMA).map(drop)
     }
 
     /// Lets it follow another, reached at this port, from the first change on.
@@ -89,19 +91,19 @@ impl Database {
             "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='root', MASTER_USE_GTID=slave_pos; \
              START SLAVE"
         );
-        ask(self.port, &order).map(drop)
+        query(self.port, &order).map(drop)
     }
 
     /// Waits until it has the pools that it follows.
     pub(super) fn wait_for_pools(&self) -> Result<()> {
         let stopwatch = Stopwatch::start();
-        while !ask(self.port, "SELECT COUNT(*) FROM market.pools")
-            .is_ok_and(|told| told.trim() == "60")
+        while !query(self.port, "SELECT COUNT(*) FROM market.pools")
+            .is_ok_and(|output| output.trim() == "60")
         {
             ensure!(
                 stopwatch.elapsed() < START,
                 "the replica does not follow: {}",
-                ask(self.port, "SHOW SLAVE STATUS\\G").unwrap_or_default()
+                query(self.port, "SHOW SLAVE STATUS\\G").unwrap_or_default()
             );
             pause(Duration::from_millis(50));
         }
@@ -110,7 +112,7 @@ impl Database {
 }
 
 /// What the administrator is told.
-fn ask(port: u16, statements: &str) -> Result<String> {
+fn query(port: u16, statements: &str) -> Result<String> {
     let output = Command::new("mariadb")
         .args([
             "--no-defaults",
@@ -139,9 +141,9 @@ fn empty(store: &Path) -> Result<PathBuf> {
         return Ok(kept);
     }
     // One that was interrupted is never taken for a whole one.
-    let part = tempfile::Builder::new().prefix("market-").tempdir()?;
-    super::stack::open_to_all(part.path())?;
-    let made = part.path().join("data");
+    let temporary = tempfile::Builder::new().prefix("market-").tempdir()?;
+    super::stack::open_to_all(temporary.path())?;
+    let made = temporary.path().join("data");
     let mut command = Command::new("mariadb-install-db");
     command
         .args([
@@ -152,7 +154,7 @@ fn empty(store: &Path) -> Result<PathBuf> {
         .arg(format!("--datadir={}", made.display()))
         .env("PATH", path_with_servers())
         .stdin(Stdio::null())
-        .stdout(File::create(part.path().join("install.log"))?);
+        .stdout(File::create(temporary.path().join("install.log"))?);
     if is_root() {
         command.arg(format!("--user={USER}"));
     }
@@ -165,7 +167,7 @@ fn empty(store: &Path) -> Result<PathBuf> {
 }
 
 /// Starts Redis; where it listens.
-pub(super) fn redis(folder: &Path, core: usize) -> Result<(Server, u16)> {
+pub(super) fn redis(folder: &Path, core: usize) -> Result<(ChildServer, u16)> {
     let port = free_ports(1)?[0];
     let line = format!(
         "--bind 127.0.0.1 --port {port} --appendonly no --dir {}",
@@ -180,7 +182,7 @@ pub(super) fn redis(folder: &Path, core: usize) -> Result<(Server, u16)> {
         arguments,
         environment: Vec::new(),
     };
-    let mut server = Server::start(pinned(recipe, core), folder)?;
-    server.wait(START, || is_heard(port))?;
+    let mut server = ChildServer::start(pinned(recipe, core), folder)?;
+    server.wait(START, || is_listening(port))?;
     Ok((server, port))
 }

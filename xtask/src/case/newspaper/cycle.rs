@@ -1,7 +1,7 @@
 //! The study's cycles that software alone can repeat: each changes one thing, and is judged by the same search.
 
-use super::stack::Settings;
-use crate::case::told::Found;
+use super::stack::NewspaperSettings;
+use crate::case::plimsoll_run::LoadLineResult;
 
 /// Elements of a page before and after the study moved some to the browser.
 const NODES_BEFORE: u16 = 670;
@@ -18,11 +18,11 @@ pub(super) enum Cycle {
 }
 
 /// What a cycle came to.
-pub(super) struct Entry {
+pub(super) struct CycleEntry {
     pub(super) cycle: Cycle,
     /// The limit that the cycle before found.
     pub(super) diagnosis: Option<String>,
-    pub(super) found: Found,
+    pub(super) found: LoadLineResult,
     /// The limit that it found itself.
     pub(super) finding: Option<String>,
 }
@@ -69,7 +69,7 @@ impl Cycle {
         }
     }
 
-    pub(super) fn settings(self, cores: u8) -> Settings {
+    pub(super) fn settings(self, cores: u8) -> NewspaperSettings {
         let workers = match self {
             Self::OneProcess => 1,
             Self::TwoPerCore => 2 * cores,
@@ -79,7 +79,7 @@ impl Cycle {
             Self::FewerNodes | Self::Fallback => NODES_AFTER,
             _ => NODES_BEFORE,
         };
-        Settings { workers, nodes }
+        NewspaperSettings { workers, nodes }
     }
 
     pub(super) fn has_edge(self) -> bool {

@@ -8,15 +8,15 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use super::stack::{Edge, Stack};
+use super::stack::{NewspaperEdge, NewspaperStack};
 use crate::case::exchange::exchange;
-use crate::case::told::{Found, told};
+use crate::case::plimsoll_run::{LoadLineResult, run_plimsoll};
 
 /// What the study counted as good.
 const OBJECTIVE: &str = "p95 < 800ms, errors < 1%";
 
 /// Who measures, and where it keeps its runs.
-pub(super) struct Meter<'a> {
+pub(super) struct NewspaperMeter<'a> {
     pub(super) plimsoll: PathBuf,
     pub(super) out: PathBuf,
     pub(super) is_quick: bool,
@@ -25,7 +25,7 @@ pub(super) struct Meter<'a> {
 
 /// What a search found: the line, and the limit it named first.
 pub(super) struct Evaluated {
-    pub(super) found: Found,
+    pub(super) found: LoadLineResult,
     pub(super) finding: Option<String>,
 }
 
@@ -46,28 +46,28 @@ pub(super) struct Shares {
     pub(super) is_void: bool,
 }
 
-impl Meter<'_> {
+impl NewspaperMeter<'_> {
     /// The highest rate within the objective. A short search may run out of time before it has confirmed a line: then it
     /// is made once more.
-    pub(super) fn line(&self, url: &str, stack: &Stack, name: &str) -> Result<Evaluated> {
+    pub(super) fn line(&self, url: &str, stack: &NewspaperStack, name: &str) -> Result<Evaluated> {
         let evaluated = self.search(url, stack, name)?;
-        if !self.is_quick || matches!(evaluated.found, Found::Line { .. }) {
+        if !self.is_quick || matches!(evaluated.found, LoadLineResult::Line { .. }) {
             return Ok(evaluated);
         }
         println!("{:?}; once more", evaluated.found);
         self.search(url, stack, name)
     }
 
-    fn search(&self, url: &str, stack: &Stack, name: &str) -> Result<Evaluated> {
+    fn search(&self, url: &str, stack: &NewspaperStack, name: &str) -> Result<Evaluated> {
         let mut arguments = self.words("limit", url, stack, name);
         arguments.extend(["--objective", OBJECTIVE].map(OsString::from));
         if self.is_quick {
             arguments.push("--quick".into());
         }
-        let told = told(&self.plimsoll, arguments, self.is_stopped)?;
-        let finding = told["findings"][0]["sentence"].as_str();
+        let report = run_plimsoll(&self.plimsoll, arguments, self.is_stopped)?;
+        let finding = report["findings"][0]["sentence"].as_str();
         Ok(Evaluated {
-            found: Found::of(&told, "req/s")?,
+            found: LoadLineResult::of(&report, "req/s")?,
             finding: finding.map(str::to_owned),
         })
     }
@@ -75,21 +75,21 @@ impl Meter<'_> {
     /// What becomes of so many requests a second.
     pub(super) fn shares(
         &self,
-        edge: &Edge,
-        stack: &Stack,
+        edge: &NewspaperEdge,
+        stack: &NewspaperStack,
         rate: f64,
         time: Duration,
     ) -> Result<Shares> {
-        let before = Counts::of(edge)?;
+        let before = EdgeCounts::of(edge)?;
         let mut arguments = self.words("run", &edge.url(), stack, "newspaper-overload");
         let rate = format!("{rate:.1}/s");
         let time = format!("{}s", time.as_secs());
         arguments.extend(["--rate", &rate, "--for", &time].map(OsString::from));
-        let told = told(&self.plimsoll, arguments, self.is_stopped)?;
-        Shares::of(&told, Counts::of(edge)?.since(before))
+        let report = run_plimsoll(&self.plimsoll, arguments, self.is_stopped)?;
+        Shares::of(&report, EdgeCounts::of(edge)?.since(before))
     }
 
-    fn words(&self, command: &str, url: &str, stack: &Stack, name: &str) -> Vec<OsString> {
+    fn words(&self, command: &str, url: &str, stack: &NewspaperStack, name: &str) -> Vec<OsString> {
         vec![
             command.into(),
             url.into(),
@@ -110,37 +110,37 @@ impl Meter<'_> {
 
 impl Shares {
     /// From the object of `plimsoll run` and what the edge counted meanwhile.
-    fn of(told: &Value, counts: Counts) -> Result<Self> {
-        let requests = told["requests"]
+    fn of(report: &Value, counts: EdgeCounts) -> Result<Self> {
+        let requests = report["requests"]
             .as_f64()
             .context("plimsoll run told no requests")?;
         ensure!(requests > 0.0, "nothing was asked for");
         let class = |name: &str| {
-            told["classes"][name]
+            report["classes"][name]
                 .as_f64()
                 .with_context(|| format!("plimsoll run told no class `{name}`"))
         };
         Ok(Self {
-            offered: told["offered"].as_f64().unwrap_or_default(),
+            offered: report["offered"].as_f64().unwrap_or_default(),
             rendered: counts.served / requests,
             fallback: counts.fallback / requests,
             slow: class("slow")? / requests,
             failed: class("failed")? / requests,
-            is_void: !told["void"].is_null(),
+            is_void: !report["void"].is_null(),
         })
     }
 }
 
 /// What the edge has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Counts {
+struct EdgeCounts {
     /// Answers that a server of the site gave.
     served: f64,
     fallback: f64,
 }
 
-impl Counts {
-    fn of(edge: &Edge) -> Result<Self> {
+impl EdgeCounts {
+    fn of(edge: &NewspaperEdge) -> Result<Self> {
         let answer = exchange(edge.admin_port(), "/metrics", "", None)?;
         ensure!(
             answer.status == 200,
@@ -181,16 +181,16 @@ mod tests {
             plimsoll_edge_own_answers_total{reason=\"fallback\"} 700\n\
             plimsoll_edge_server_answers_total{pool=\"articles\",server=\"a\"} 9\n\
             plimsoll_edge_server_answers_total{pool=\"site\",server=\"b\"} 320\n";
-        let before = Counts {
+        let before = EdgeCounts {
             served: 20.0,
             fallback: 0.0,
         };
-        let counts = Counts::read(metrics).unwrap().since(before);
-        let told = serde_json::json!({
+        let counts = EdgeCounts::read(metrics).unwrap().since(before);
+        let report = serde_json::json!({
             "requests": 1000, "offered": 100.0, "void": null,
             "classes": { "fast": 970, "middle": 10, "slow": 15, "failed": 5 },
         });
-        let shares = Shares::of(&told, counts).unwrap();
+        let shares = Shares::of(&report, counts).unwrap();
         let expected = Shares {
             offered: 100.0,
             rendered: 0.3,
@@ -200,7 +200,7 @@ mod tests {
             is_void: false,
         };
         assert_eq!(shares, expected);
-        assert!(Counts::read("").is_err());
+        assert!(EdgeCounts::read("").is_err());
         assert!(Shares::of(&serde_json::json!({ "requests": 0 }), counts).is_err());
     }
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::measure::Meter;
-use super::stack::{Edge, Settings, Stack};
+use super::measure::NewspaperMeter;
+use super::stack::{NewspaperEdge, NewspaperSettings, NewspaperStack};
 use crate::case::exchange::exchange;
-use crate::case::ground::Ground;
+use crate::case::ground::CaseContext;
 
 /// Elements of a page that the server renders.
 const NODES: u16 = 362;
@@ -17,13 +17,13 @@ const LITTLE: f64 = 10.0;
 const MUCH: f64 = 1_500.0;
 const TIME: Duration = Duration::from_secs(3);
 
-pub(super) fn check(ground: &Ground, is_stopped: &AtomicBool) -> Result<()> {
-    let settings = Settings {
+pub(super) fn check(ground: &CaseContext, is_stopped: &AtomicBool) -> Result<()> {
+    let settings = NewspaperSettings {
         workers: 1,
         nodes: NODES,
     };
-    let stack = Stack::start(settings, &ground.case)?;
-    let meter = Meter {
+    let stack = NewspaperStack::start(settings, &ground.case)?;
+    let meter = NewspaperMeter {
         plimsoll: ground.plimsoll(),
         out: ground.store.join("runs"),
         is_quick: true,
@@ -47,7 +47,7 @@ pub(super) fn check(ground: &Ground, is_stopped: &AtomicBool) -> Result<()> {
 }
 
 /// The same page alone and behind the edge, with as many elements as asked for; the articles beside it.
-fn pages(stack: &Stack, edge: &Edge) -> Result<()> {
+fn pages(stack: &NewspaperStack, edge: &NewspaperEdge) -> Result<()> {
     let page = exchange(stack.port(), "/articles/7", "", None)?;
     ensure!(page.status == 200, "the page answered {page:?}");
     let elements = page.body.matches('<').count()

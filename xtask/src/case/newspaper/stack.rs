@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::case::exchange::exchange;
-use crate::case::server::{Recipe, Server};
+use crate::case::server::{ChildServer, Recipe};
 use crate::port::free_ports;
 
 const START: Duration = Duration::from_secs(20);
@@ -17,7 +17,7 @@ const ARTICLES: u32 = 10_000;
 
 /// How the site is to be started.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Settings {
+pub(super) struct NewspaperSettings {
     /// Processes that render.
     pub(super) workers: u8,
     /// Elements of a page.
@@ -25,24 +25,24 @@ pub(super) struct Settings {
 }
 
 /// The running site. Ends when dropped, its folder last.
-pub(super) struct Stack {
+pub(super) struct NewspaperStack {
     port: u16,
     articles_port: u16,
-    _site: Server,
-    _articles: Server,
+    _site: ChildServer,
+    _articles: ChildServer,
     folder: tempfile::TempDir,
 }
 
 /// The edge before it.
-pub(super) struct Edge {
+pub(super) struct NewspaperEdge {
     port: u16,
     admin_port: u16,
-    _server: Server,
+    _server: ChildServer,
 }
 
-impl Stack {
+impl NewspaperStack {
     /// Starts the articles and the site. `case` is the folder of the case.
-    pub(super) fn start(settings: Settings, case: &Path) -> Result<Self> {
+    pub(super) fn start(settings: NewspaperSettings, case: &Path) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("newspaper-").tempdir()?;
         let ports = free_ports(2)?;
         let (articles_port, port) = (ports[0], ports[1]);
@@ -53,7 +53,7 @@ impl Stack {
             ("NEWS_WORKERS", settings.workers.to_string()),
             ("NEWS_NODES", settings.nodes.to_string()),
         ];
-        let node = |name: &'static str, port: u16| -> Result<Server> {
+        let node = |name: &'static str, port: u16| -> Result<ChildServer> {
             let recipe = Recipe {
                 name,
                 program: "node",
@@ -66,7 +66,7 @@ impl Stack {
                 ],
                 environment: environment.clone(),
             };
-            let mut server = Server::start(recipe, folder.path())?;
+            let mut server = ChildServer::start(recipe, folder.path())?;
             server.wait(START, || is_healthy(port))?;
             Ok(server)
         };
@@ -83,7 +83,7 @@ impl Stack {
     }
 
     /// Starts the edge before it, with the case's configuration.
-    pub(super) fn edge(&self, plimsoll: &Path, case: &Path) -> Result<Edge> {
+    pub(super) fn edge(&self, plimsoll: &Path, case: &Path) -> Result<NewspaperEdge> {
         let ports = free_ports(2)?;
         let (port, admin_port) = (ports[0], ports[1]);
         let recipe = Recipe {
@@ -102,11 +102,11 @@ impl Stack {
                 ("NEWS_ADMIN", format!("127.0.0.1:{admin_port}")),
             ],
         };
-        let mut server = Server::start(recipe, self.folder.path())?;
+        let mut server = ChildServer::start(recipe, self.folder.path())?;
         server.wait(START, || {
             exchange(admin_port, "/healthz", "", None).is_ok_and(|answer| answer.status == 200)
         })?;
-        Ok(Edge {
+        Ok(NewspaperEdge {
             port,
             admin_port,
             _server: server,
@@ -132,7 +132,7 @@ impl Stack {
     }
 }
 
-impl Edge {
+impl NewspaperEdge {
     pub(super) fn port(&self) -> u16 {
         self.port
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::case::server::{Recipe, Server, is_root, path_with_servers};
+use crate::case::server::{ChildServer, Recipe, is_root, path_with_servers};
 use crate::step::execute;
 
 /// The user of Debian's package; MariaDB refuses to be root.
@@ -27,7 +27,7 @@ const ROWS: &str = include_str!("../../../../cases/tutor/database/rows.sql");
 
 /// A running MariaDB.
 pub(super) struct Database {
-    server: Server,
+    server: ChildServer,
     pub(super) socket: PathBuf,
 }
 
@@ -87,7 +87,7 @@ impl Database {
             arguments,
             environment: Vec::new(),
         };
-        let mut server = Server::start(recipe, folder)?;
+        let mut server = ChildServer::start(recipe, folder)?;
         server.wait(START, || is_answering(&socket))?;
         Ok(Self { server, socket })
     }
@@ -140,9 +140,9 @@ fn make(folder: &Path, store: &Path, kept: &Path) -> Result<()> {
         .with_context(|| format!("MariaDB refused {name}"))?;
     }
     database.server.finish(STOP)?;
-    let part = tempfile::tempdir_in(store)?;
-    copy(&data(made.path()), &part.path().join("data"))?;
-    std::fs::rename(part.path().join("data"), kept)?;
+    let temporary = tempfile::tempdir_in(store)?;
+    copy(&data(made.path()), &temporary.path().join("data"))?;
+    std::fs::rename(temporary.path().join("data"), kept)?;
     Ok(())
 }
 

@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 
-use crate::case::told::{Found, told};
+use crate::case::plimsoll_run::{LoadLineResult, run_plimsoll};
 
 /// What is searched, and how.
-pub(super) struct Search<'a> {
+pub(super) struct TutorSearch<'a> {
     pub(super) plimsoll: &'a Path,
     pub(super) plan: &'a Path,
     pub(super) url: &'a str,
@@ -21,13 +21,16 @@ pub(super) struct Search<'a> {
 }
 
 /// Runs the search to its end; a wish to stop ends it early, with an error.
-pub(super) fn users_carried(search: &Search<'_>, is_stopped: &AtomicBool) -> Result<Found> {
+pub(super) fn users_carried(
+    search: &TutorSearch<'_>,
+    is_stopped: &AtomicBool,
+) -> Result<LoadLineResult> {
     let mut arguments: Vec<OsString> = vec!["limit".into(), search.plan.into()];
     arguments.extend(["--target", search.url, "--name", search.name].map(OsString::from));
     arguments.extend(["--out".into(), search.out.into()]);
     if search.is_quick {
         arguments.push("--quick".into());
     }
-    let told = told(search.plimsoll, arguments, is_stopped)?;
-    Found::of(&told, "users")
+    let report = run_plimsoll(search.plimsoll, arguments, is_stopped)?;
+    LoadLineResult::of(&report, "users")
 }

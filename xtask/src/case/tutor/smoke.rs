@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use super::stack::Stack;
-use crate::case::exchange::{Answer, exchange};
+use super::stack::TutorStack;
+use crate::case::exchange::{CaseResponse, exchange};
 
 const ANSWER: &str = include_str!("../../../../cases/tutor/answer.c");
 
@@ -12,9 +12,9 @@ const NAME: &str = "candidate0001";
 const PASSWORD: &str = "traffic light";
 
 /// Logs in rightly and wrongly, opens, saves, compiles, executes, evaluates; the first surprise is an error.
-pub(super) fn check(stack: &Stack) -> Result<()> {
-    let visitor = Visitor::log_in(stack.port)?;
-    let home = visitor.ask("/home", None)?;
+pub(super) fn check(stack: &TutorStack) -> Result<()> {
+    let session = LoginSession::log_in(stack.port)?;
+    let home = session.fetch("/home", None)?;
     let assignment = home
         .body
         .split_once("href=\"/editor/")
@@ -22,34 +22,34 @@ pub(super) fn check(stack: &Stack) -> Result<()> {
         .context("the home page links no assignment")?
         .to_owned();
     let code = [("assignment", assignment.as_str()), ("code", ANSWER)];
-    let saved = visitor.json("/editor/save", &code)?;
+    let saved = session.json("/editor/save", &code)?;
     ensure!(saved["saved"].is_u64(), "nothing was saved: {saved}");
-    let editor = visitor.ask(&format!("/editor/{assignment}"), None)?;
+    let editor = session.fetch(&format!("/editor/{assignment}"), None)?;
     ensure!(
         editor.body.contains("A traffic light"),
         "the editor does not show what was saved"
     );
-    let codebook = visitor.ask("/codebook", None)?;
+    let codebook = session.fetch("/codebook", None)?;
     ensure!(
         codebook
             .body
             .contains(&format!("<td>{}</td>", saved["saved"])),
         "the codebook does not list what was saved"
     );
-    programs(&visitor, &assignment, &code)
+    programs(&session, &assignment, &code)
 }
 
-fn programs(visitor: &Visitor, assignment: &str, code: &[(&str, &str)]) -> Result<()> {
-    let compiled = visitor.json("/compile", code)?;
+fn programs(session: &LoginSession, assignment: &str, code: &[(&str, &str)]) -> Result<()> {
+    let compiled = session.json("/compile", code)?;
     ensure!(compiled["good"] == true, "did not compile: {compiled}");
     let compilation = compiled["compilation"].to_string();
     let named = ("compilation", compilation.as_str());
-    let ended = visitor.json("/execute", &[named, ("input", "0 1")])?;
+    let ended = session.json("/execute", &[named, ("input", "0 1")])?;
     ensure!(ended["output"] == "red\ngreen\n", "ran wrongly: {ended}");
-    let evaluated = visitor.json("/evaluate", &[named])?;
+    let evaluated = session.json("/evaluate", &[named])?;
     ensure!(evaluated["passed"] == 3, "was judged wrongly: {evaluated}");
 
-    let wrong = visitor.json(
+    let wrong = session.json(
         "/compile",
         &[("assignment", assignment), ("code", "int main(")],
     )?;
@@ -61,20 +61,20 @@ fn programs(visitor: &Visitor, assignment: &str, code: &[(&str, &str)]) -> Resul
         "a wrong program was not refused: {wrong}"
     );
     let endless = "int main(void) { for (;;) ; }";
-    let compiled = visitor.json("/compile", &[("assignment", assignment), ("code", endless)])?;
+    let compiled = session.json("/compile", &[("assignment", assignment), ("code", endless)])?;
     let compilation = compiled["compilation"].to_string();
-    let ended = visitor.json("/execute", &[("compilation", &compilation)])?;
+    let ended = session.json("/execute", &[("compilation", &compilation)])?;
     ensure!(ended["stopped"] == "time", "ran without an end: {ended}");
     Ok(())
 }
 
 /// Somebody with a session.
-struct Visitor {
+struct LoginSession {
     port: u16,
     cookie: String,
 }
 
-impl Visitor {
+impl LoginSession {
     fn log_in(port: u16) -> Result<Self> {
         let login = |password| {
             let form = [("username", NAME), ("password", password)];
@@ -102,14 +102,14 @@ impl Visitor {
         })
     }
 
-    fn ask(&self, path: &str, form: Option<&[(&str, &str)]>) -> Result<Answer> {
+    fn fetch(&self, path: &str, form: Option<&[(&str, &str)]>) -> Result<CaseResponse> {
         let answer = exchange(self.port, path, &self.cookie, form)?;
         ensure!(answer.status == 200, "{path} answered {answer:?}");
         Ok(answer)
     }
 
     fn json(&self, path: &str, form: &[(&str, &str)]) -> Result<Value> {
-        let answer = self.ask(path, Some(form))?;
+        let answer = self.fetch(path, Some(form))?;
         serde_json::from_str(&answer.body)
             .with_context(|| format!("{path} answered no JSON: {}", answer.body))
     }

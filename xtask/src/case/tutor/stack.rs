@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::database::{Database, open_to_all};
-use super::fault::Fault;
+use super::injected_fault::InjectedFault;
 use super::proxy::Proxy;
 use crate::case::exchange::exchange;
-use crate::case::server::{Recipe, Server};
+use crate::case::server::{ChildServer, Recipe};
 use crate::port::free_ports;
 
 const START: Duration = Duration::from_secs(20);
@@ -19,8 +19,8 @@ const SERVER_MAXCONN: u32 = 200;
 const SERVER_MAXCONN_FAULT: u32 = 20;
 
 /// How the tutor is to be started.
-pub(super) struct Settings {
-    pub(super) fault: Option<Fault>,
+pub(super) struct TutorSettings {
+    pub(super) fault: Option<InjectedFault>,
     /// Node processes of the web part.
     pub(super) web_processes: usize,
     /// Port of HAProxy; `None` for a free one.
@@ -28,23 +28,23 @@ pub(super) struct Settings {
 }
 
 /// The running tutor. Ends when dropped, HAProxy first, its folder last.
-pub(super) struct Stack {
+pub(super) struct TutorStack {
     pub(super) port: u16,
-    _proxy: Server,
-    _parts: Vec<Server>,
-    _memcached: Server,
+    _proxy: ChildServer,
+    _components: Vec<ChildServer>,
+    _memcached: ChildServer,
     _database: Database,
     folder: tempfile::TempDir,
 }
 
-impl Stack {
+impl TutorStack {
     /// Starts everything. `case` is the folder of the case, `store` the one where the database's rows are kept.
-    pub(super) fn start(settings: &Settings, case: &Path, store: &Path) -> Result<Self> {
+    pub(super) fn start(settings: &TutorSettings, case: &Path, store: &Path) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("tutor-").tempdir()?;
         let path = folder.path();
         open_to_all(path)?;
         let database = Database::start(path, store)?;
-        if settings.fault == Some(Fault::MissingIndex) {
+        if settings.fault == Some(InjectedFault::MissingIndex) {
             database.send("ALTER TABLE tutor.code DROP KEY code_assignment_save_time")?;
         }
         let mut free = free_ports(settings.web_processes + 3)?;
@@ -53,25 +53,28 @@ impl Stack {
         let port = settings.port.unwrap_or(free.remove(0));
         let web_ports = free;
         let memcached = memcached(memcached_port, path)?;
-        let site = Site {
+        let site = SiteContext {
             case,
             folder: path,
             socket: &database.socket,
             memcached_port,
             faults: site_faults(settings.fault),
         };
-        let mut parts = vec![site.part("engine", "engine", engine_port)?];
+        let mut components = vec![site.start_component("engine", "engine", engine_port)?];
         for (place, port) in web_ports.iter().enumerate() {
-            parts.push(site.part("web", &format!("web{}", place + 1), *port)?);
+            components.push(site.start_component("web", &format!("web{}", place + 1), *port)?);
         }
-        for (part, port) in parts.iter_mut().zip([engine_port].iter().chain(&web_ports)) {
-            part.wait(START, || is_healthy(*port))?;
+        for (component, port) in components
+            .iter_mut()
+            .zip([engine_port].iter().chain(&web_ports))
+        {
+            component.wait(START, || is_healthy(*port))?;
         }
         let proxy = haproxy(&Proxy {
             port,
             web_ports: &web_ports,
             engine_port,
-            server_maxconn: if settings.fault == Some(Fault::ServerMaxconn) {
+            server_maxconn: if settings.fault == Some(InjectedFault::ServerMaxconn) {
                 SERVER_MAXCONN_FAULT
             } else {
                 SERVER_MAXCONN
@@ -81,7 +84,7 @@ impl Stack {
         Ok(Self {
             port,
             _proxy: proxy,
-            _parts: parts,
+            _components: components,
             _memcached: memcached,
             _database: database,
             folder,
@@ -99,7 +102,7 @@ impl Stack {
 }
 
 /// What the processes of the site have in common.
-struct Site<'a> {
+struct SiteContext<'a> {
     case: &'a Path,
     folder: &'a Path,
     socket: &'a Path,
@@ -107,8 +110,8 @@ struct Site<'a> {
     faults: String,
 }
 
-impl Site<'_> {
-    fn part(&self, script: &str, name: &str, port: u16) -> Result<Server> {
+impl SiteContext<'_> {
+    fn start_component(&self, script: &str, name: &str, port: u16) -> Result<ChildServer> {
         let script: PathBuf = self.case.join("site").join(format!("{script}.js"));
         let recipe = Recipe {
             name,
@@ -130,14 +133,14 @@ impl Site<'_> {
                 ("TUTOR_FAULTS", self.faults.clone()),
             ],
         };
-        Server::start(recipe, self.folder)
+        ChildServer::start(recipe, self.folder)
     }
 }
 
-fn site_faults(fault: Option<Fault>) -> String {
+fn site_faults(fault: Option<InjectedFault>) -> String {
     fault
         .filter(|fault| fault.is_of_the_site())
-        .map(Fault::name)
+        .map(InjectedFault::name)
         .unwrap_or_default()
 }
 
@@ -145,7 +148,7 @@ fn is_healthy(port: u16) -> bool {
     exchange(port, "/health", "", None).is_ok_and(|answer| answer.status == 200)
 }
 
-fn memcached(port: u16, folder: &Path) -> Result<Server> {
+fn memcached(port: u16, folder: &Path) -> Result<ChildServer> {
     let words = format!("-l 127.0.0.1 -p {port} -U 0 -m 64 -c 4096 -t 1");
     let recipe = Recipe {
         name: "memcached",
@@ -155,14 +158,14 @@ fn memcached(port: u16, folder: &Path) -> Result<Server> {
         arguments: words.split(' ').map(ToOwned::to_owned).collect(),
         environment: Vec::new(),
     };
-    let mut server = Server::start(recipe, folder)?;
+    let mut server = ChildServer::start(recipe, folder)?;
     server.wait(START, || {
         std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
     })?;
     Ok(server)
 }
 
-fn haproxy(proxy: &Proxy<'_>) -> Result<Server> {
+fn haproxy(proxy: &Proxy<'_>) -> Result<ChildServer> {
     let path = proxy.folder.join("haproxy.cfg");
     std::fs::write(&path, proxy.configuration())?;
     let recipe = Recipe {
@@ -176,7 +179,7 @@ fn haproxy(proxy: &Proxy<'_>) -> Result<Server> {
         ],
         environment: Vec::new(),
     };
-    let mut server = Server::start(recipe, proxy.folder)?;
+    let mut server = ChildServer::start(recipe, proxy.folder)?;
     server.wait(START, || is_healthy(proxy.port))?;
     Ok(server)
 }

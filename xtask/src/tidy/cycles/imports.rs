@@ -30,7 +30,7 @@ fn walk(stream: TokenStream, at: &[String], imports: &mut Imports) {
         if is_test_attribute(rest) {
             let (item, beyond) = split_item(after);
             if let Some(name) = declared_module(item) {
-                imports.test_modules.push(joined(at, &name));
+                imports.test_modules.push(join_path(at, &name));
             }
             rest = beyond;
             continue;
@@ -38,7 +38,7 @@ fn walk(stream: TokenStream, at: &[String], imports: &mut Imports) {
         rest = match (word(first).as_deref(), after) {
             (Some("mod"), [name, TokenTree::Group(body), beyond @ ..]) => {
                 let name = word(name).unwrap_or_default();
-                walk(body.stream(), &joined(at, &name), imports);
+                walk(body.stream(), &join_path(at, &name), imports);
                 beyond
             }
             (Some("use"), _) => {
@@ -101,8 +101,8 @@ fn declared_module(item: &[TokenTree]) -> Option<String> {
 fn split_path(tokens: &[TokenTree]) -> (Vec<String>, &[TokenTree]) {
     let mut path: Vec<_> = tokens.first().and_then(word).into_iter().collect();
     let mut rest = &tokens[1..];
-    while let [one, two, name, beyond @ ..] = rest {
-        let Some(name) = word(name).filter(|_| is_punct(one, ':') && is_punct(two, ':')) else {
+    while let [first, two, name, beyond @ ..] = rest {
+        let Some(name) = word(name).filter(|_| is_punct(first, ':') && is_punct(two, ':')) else {
             break;
         };
         path.push(name);
@@ -126,9 +126,9 @@ fn leaves(tree: &[TokenTree], before: &[String]) -> Vec<Leaf> {
         match (token, word(token)) {
             (TokenTree::Group(group), _) => {
                 let tokens: Vec<_> = group.stream().into_iter().collect();
-                let parts = tokens.split(|token| is_punct(token, ','));
-                let parts = parts.filter(|part| !part.is_empty());
-                return parts.flat_map(|part| leaves(part, &path)).collect();
+                let items = tokens.split(|token| is_punct(token, ','));
+                let items = items.filter(|item| !item.is_empty());
+                return items.flat_map(|item| leaves(item, &path)).collect();
             }
             (_, Some(word)) if word == "as" => renames = true,
             (_, Some(word)) if renames => name = Some(word),
@@ -157,7 +157,7 @@ fn from_root(path: &[String], at: &[String]) -> Option<Vec<String>> {
     Some([base, rest].concat())
 }
 
-fn joined(at: &[String], name: &str) -> Vec<String> {
+fn join_path(at: &[String], name: &str) -> Vec<String> {
     let mut path = at.to_vec();
     path.push(name.to_owned());
     path

@@ -11,25 +11,25 @@ const WIDTH: f64 = 0.08;
 const TRIALS_MAX: u32 = 30;
 
 /// A target whose trials fail by chance.
-struct Target {
+struct NoisyTarget {
     noise: f64,
-    alarm: f64,
+    false_alarm: f64,
     random: rand_xoshiro::Xoshiro256PlusPlus,
 }
 
-impl Target {
+impl NoisyTarget {
     fn fails(&mut self, rate: f64) -> bool {
         let beyond = normal_cdf((rate / TRUTH).ln() / self.noise);
-        let share = self.alarm + (1.0 - self.alarm - 0.005) * beyond;
+        let share = self.false_alarm + (1.0 - self.false_alarm - 0.005) * beyond;
         self.random.random::<f64>() < share
     }
 
     /// The failure of a bracket trial must repeat, two of three.
-    fn fails_twice(&mut self, rate: f64, seen: &mut Vec<(f64, bool)>) -> bool {
+    fn fails_twice(&mut self, rate: f64, observed: &mut Vec<(f64, bool)>) -> bool {
         let mut fails = 0;
         for trial in 0..3 {
             let failed = self.fails(rate);
-            seen.push((rate, failed));
+            observed.push((rate, failed));
             fails += i32::from(failed);
             if trial == 0 && !failed {
                 return false;
@@ -52,10 +52,10 @@ fn verdict(rate: f64, failed: bool, power: f64) -> Observation {
 }
 
 /// One search: its interval and the number of full trials.
-fn search(noise: f64, alarm: f64, seed: u64) -> ((f64, f64, f64), u32) {
-    let mut target = Target {
+fn search(noise: f64, false_alarm: f64, seed: u64) -> ((f64, f64, f64), u32) {
+    let mut target = NoisyTarget {
         noise,
-        alarm,
+        false_alarm,
         random: Seed(seed).generator(),
     };
     let mut bracket = Vec::new();
@@ -90,17 +90,17 @@ fn search(noise: f64, alarm: f64, seed: u64) -> ((f64, f64, f64), u32) {
 }
 
 /// Share of searches whose interval holds the truth; prints what the reference's table prints.
-fn coverage(noise: f64, alarm: f64, seeds: u64) -> f64 {
+fn coverage(noise: f64, false_alarm: f64, seeds: u64) -> f64 {
     let (mut held, mut squares, mut trials) = (0_u32, 0.0, 0);
     for seed in 0..seeds {
-        let ((low, median, high), count) = search(noise, alarm, seed);
+        let ((low, median, high), count) = search(noise, false_alarm, seed);
         held += u32::from(low <= TRUTH && TRUTH <= high);
         squares += (median / TRUTH - 1.0).powi(2);
         trials += count;
     }
     let share = f64::from(held) / seeds as f64;
     println!(
-        "s={noise} g={alarm}: rms {:.1} %, interval holds the truth {:.1} %, {:.1} full trials (seeds 0..{seeds})",
+        "s={noise} g={false_alarm}: rms {:.1} %, interval holds the truth {:.1} %, {:.1} full trials (seeds 0..{seeds})",
         100.0 * (squares / seeds as f64).sqrt(),
         100.0 * share,
         f64::from(trials) / seeds as f64

@@ -3,10 +3,10 @@
 use super::*;
 
 /// A thorough search of a sharp line whose soak ends like this; what is said beside it.
-fn said(verdict: &TrialVerdict) -> (Vec<TrialSpec>, String) {
+fn soak_with_note(verdict: &TrialVerdict) -> (Vec<TrialSpec>, String) {
     let mut soaks = Vec::new();
     let mut target = sharp(333.0);
-    let (result, _) = run(Policy::thorough(objective()), |spec, second| {
+    let (result, _) = run(SearchPolicy::thorough(objective()), |spec, second| {
         if spec.kind != TrialKind::Soak {
             return target(spec, second);
         }
@@ -23,14 +23,14 @@ fn said(verdict: &TrialVerdict) -> (Vec<TrialSpec>, String) {
 
 #[test]
 fn a_thorough_search_ends_with_ten_minutes_below_the_line() {
-    let (soaks, remarks) = said(&TrialVerdict::Pass);
+    let (soaks, remarks) = soak_with_note(&TrialVerdict::Pass);
     assert_eq!(soaks.len(), 1);
     assert!(remarks.contains("held the objective"), "{remarks}");
 }
 
 #[test]
 fn a_soak_that_fails_leaves_the_line_and_warns() {
-    let (soaks, remarks) = said(&fail());
+    let (soaks, remarks) = soak_with_note(&fail());
     assert_eq!(soaks.len(), 1);
     assert!(remarks.contains("do not plan with this line"), "{remarks}");
 }

@@ -82,8 +82,8 @@ mod tests {
     fn two_users_by_hand() {
         // ρ = 0.5: weights 1, 2·0.5, 2·1·0.25; π₀ = 1/2.5.
         let states = in_system(2, 1.0, 2.0);
-        for (state, by_hand) in states.iter().zip([0.4, 0.4, 0.2]) {
-            assert!((state - by_hand).abs() < 1e-12, "{states:?}");
+        for (state, expected) in states.iter().zip([0.4, 0.4, 0.2]) {
+            assert!((state - expected).abs() < 1e-12, "{states:?}");
         }
         assert!((throughput(2, 1.0, 2.0) - 0.6).abs() < 1e-12);
         // The other one is there with ρ/(1 + ρ) = 1/3: R = S·(1 + 1/3).

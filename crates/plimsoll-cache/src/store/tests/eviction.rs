@@ -1,32 +1,32 @@
 //! Who stays when there is no room.
 
-use super::super::{Limits, Named, Put, Store};
-use super::{Item, Items, numbered};
+use super::super::{Put, RawKey, Store, StoreLimits};
+use super::{TestStore, TestValue, numbered};
 
 const PAGE_BYTES: usize = 1_000;
 
-fn put(store: &Items, number: u64, bytes: usize) -> bool {
+fn put(store: &TestStore, number: u64, bytes: usize) -> bool {
     let (hash, key) = numbered(number);
-    let key = Named { hash, key: &key };
-    let item = Item {
+    let key = RawKey { hash, key: &key };
+    let item = TestValue {
         id: number,
         variant: 0,
         bytes,
     };
     matches!(
-        store.put(&key, store.asked(), &[], |_| true, item),
+        store.put(&key, store.purge_epoch(), &[], |_| true, item),
         Put::Stored(_)
     )
 }
 
-fn has(store: &Items, number: u64) -> bool {
+fn has(store: &TestStore, number: u64) -> bool {
     let (hash, key) = numbered(number);
-    store.get(&Named { hash, key: &key }, |_| true).is_some()
+    store.get(&RawKey { hash, key: &key }, |_| true).is_some()
 }
 
 #[test]
 fn hot_pages_stay_hot_through_a_flood_of_keys() {
-    let store = Items::new(Limits::of_bytes(4_000_000));
+    let store = TestStore::new(StoreLimits::of_bytes(4_000_000));
     for hot in 0..500 {
         put(&store, hot, PAGE_BYTES);
     }
@@ -40,12 +40,12 @@ fn hot_pages_stay_hot_through_a_flood_of_keys() {
     }
     let left = (0..500).filter(|hot| has(&store, *hot)).count();
     assert!(left >= 495, "{left} of 500 are left");
-    assert!(store.figures().evicted_total > 90_000);
+    assert!(store.metrics().evicted_total > 90_000);
 }
 
 #[test]
 fn a_renewed_page_keeps_its_standing() {
-    let store = Items::new(Limits::of_bytes(4_000_000));
+    let store = TestStore::new(StoreLimits::of_bytes(4_000_000));
     put(&store, 1, PAGE_BYTES);
     assert!(has(&store, 1));
     for flood in 0..50_000 {
@@ -56,14 +56,14 @@ fn a_renewed_page_keeps_its_standing() {
         }
     }
     assert!(has(&store, 1));
-    assert_eq!(store.most_asked(1)[0].hits, 2);
+    assert_eq!(store.hottest_objects(1)[0].hits, 2);
 }
 
 #[test]
 fn a_large_page_makes_its_room_everywhere() {
-    let store = Items::new(Limits {
+    let store = TestStore::new(StoreLimits {
         object_bytes: 1_000_000,
-        ..Limits::of_bytes(4_000_000)
+        ..StoreLimits::of_bytes(4_000_000)
     });
     for page in 0..10_000 {
         put(&store, page, PAGE_BYTES);
@@ -71,28 +71,28 @@ fn a_large_page_makes_its_room_everywhere() {
     assert!(put(&store, 20_000, 900_000));
     assert!(has(&store, 20_000));
     assert!(!put(&store, 20_001, 1_000_001), "larger than one may be");
-    assert!(store.figures().bytes <= 4_000_000);
+    assert!(store.metrics().bytes <= 4_000_000);
     // A quarter of the budget went to it, out of all shards alike.
     assert!(
-        (2_000..3_000).contains(&store.figures().objects),
+        (2_000..3_000).contains(&store.metrics().objects),
         "{:?}",
-        store.figures()
+        store.metrics()
     );
 }
 
 #[test]
 fn most_asked_are_told_in_order() {
-    let store: Items = Store::new(Limits::of_bytes(1 << 20));
+    let store: TestStore = Store::new(StoreLimits::of_bytes(1 << 20));
     for page in 0..20_u64 {
         put(&store, page, 10);
         for _ in 0..page {
             has(&store, page);
         }
     }
-    let most = store.most_asked(3);
+    let most = store.hottest_objects(3);
     let ids: Vec<(u64, u32)> = most
         .iter()
-        .map(|asks| (asks.object.value().id, asks.hits))
+        .map(|hot| (hot.object.value().id, hot.hits))
         .collect();
     assert_eq!(ids, [(19, 19), (18, 18), (17, 17)]);
 }

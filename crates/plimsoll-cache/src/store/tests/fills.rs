@@ -6,26 +6,27 @@ use std::task::Waker;
 use proptest::prelude::*;
 
 use super::super::{
-    Begin, Copied, Follower, How, Leader, Limits, Look, Named, Put, Remembered, Store, Turn,
+    Begin, Copied, Follower, HeadPoll, How, Leader, LookupOutcome, Put, RawKey, Remembered, Store,
+    StoreLimits,
 };
-use super::{Item, Items, Woken, empty_bytes, named, store};
+use super::{TestStore, TestValue, Woken, empty_bytes, named, store};
 
-fn lead(store: &Arc<Items>, key: &Named<'_>) -> Leader<Item, u64> {
+fn lead(store: &Arc<TestStore>, key: &RawKey<'_>) -> Leader<TestValue, u64> {
     match store.begin(key, 0, 0, |_| true) {
         Begin::Lead(leader) => leader,
         other => panic!("{other:?}"),
     }
 }
 
-fn follow(store: &Arc<Items>, key: &Named<'_>) -> Follower<u64> {
+fn follow(store: &Arc<TestStore>, key: &RawKey<'_>) -> Follower<u64> {
     match store.begin(key, 0, 0, |_| true) {
         Begin::Follow(follower) => follower,
         other => panic!("{other:?}"),
     }
 }
 
-fn item(body: &bytes::Bytes) -> Item {
-    Item {
+fn item(body: &bytes::Bytes) -> TestValue {
+    TestValue {
         id: 1,
         variant: 0,
         bytes: body.len(),
@@ -33,7 +34,7 @@ fn item(body: &bytes::Bytes) -> Item {
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+enum FillStep {
     Join,
     Append(usize),
     /// Follower, and how many bytes it has room for.
@@ -42,14 +43,14 @@ enum Step {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum End {
+enum LeaderEnd {
     Store,
     Leave,
     Fail,
     Uncacheable,
 }
 
-struct Reader {
+struct TestFollower {
     follower: Follower<u64>,
     woken: Arc<Woken>,
     waker: Waker,
@@ -58,7 +59,7 @@ struct Reader {
     waits: Option<usize>,
 }
 
-impl Reader {
+impl TestFollower {
     fn read(&mut self, room: usize) -> Copied {
         let mut out = vec![0; room];
         let copied = self
@@ -76,22 +77,22 @@ impl Reader {
     }
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<FillStep>> {
     let step = prop_oneof![
-        1 => Just(Step::Join),
-        3 => (1..3_000_usize).prop_map(Step::Append),
-        5 => (0..8_usize, 1..2_000_usize).prop_map(|(who, room)| Step::Read(who, room)),
-        1 => (0..8_usize).prop_map(Step::Leave),
+        1 => Just(FillStep::Join),
+        3 => (1..3_000_usize).prop_map(FillStep::Append),
+        5 => (0..8_usize, 1..2_000_usize).prop_map(|(who, room)| FillStep::Read(who, room)),
+        1 => (0..8_usize).prop_map(FillStep::Leave),
     ];
     prop::collection::vec(step, 0..60)
 }
 
-fn ends() -> impl Strategy<Value = End> {
+fn ends() -> impl Strategy<Value = LeaderEnd> {
     prop_oneof![
-        Just(End::Store),
-        Just(End::Leave),
-        Just(End::Fail),
-        Just(End::Uncacheable)
+        Just(LeaderEnd::Store),
+        Just(LeaderEnd::Leave),
+        Just(LeaderEnd::Fail),
+        Just(LeaderEnd::Uncacheable)
     ]
 }
 
@@ -102,20 +103,20 @@ fn body(from: usize, count: usize) -> Vec<u8> {
         .collect()
 }
 
-fn check(steps: &[Step], end: End, object_bytes: usize) -> Result<(), TestCaseError> {
-    let store: Arc<Items> = Arc::new(Store::new(Limits {
+fn check(steps: &[FillStep], end: LeaderEnd, object_bytes: usize) -> Result<(), TestCaseError> {
+    let store: Arc<TestStore> = Arc::new(Store::new(StoreLimits {
         object_bytes,
-        ..Limits::of_bytes(1 << 20)
+        ..StoreLimits::of_bytes(1 << 20)
     }));
     let leader = lead(&store, &named(b"k"));
     leader.head(Arc::new(200), None);
-    let (mut sent, mut fits, mut readers) = (0, true, Vec::<Reader>::new());
+    let (mut sent, mut fits, mut readers) = (0, true, Vec::<TestFollower>::new());
     for step in steps {
         match *step {
-            Step::Join if fits => {
+            FillStep::Join if fits => {
                 let (woken, waker) = Woken::waker();
                 let follower = follow(&store, &named(b"k"));
-                readers.push(Reader {
+                readers.push(TestFollower {
                     follower,
                     woken,
                     waker,
@@ -123,13 +124,16 @@ fn check(steps: &[Step], end: End, object_bytes: usize) -> Result<(), TestCaseEr
                     waits: None,
                 });
             }
-            Step::Append(count) => {
+            FillStep::Append(count) => {
                 fits &= leader.append(&body(sent, count), 0);
                 sent += count;
-                prop_assert!(readers.iter().all(Reader::was_woken), "somebody sleeps on");
+                prop_assert!(
+                    readers.iter().all(TestFollower::was_woken),
+                    "somebody sleeps on"
+                );
                 prop_assert_eq!(fits, sent <= object_bytes);
             }
-            Step::Read(who, room) if who < readers.len() => {
+            FillStep::Read(who, room) if who < readers.len() => {
                 let reader = &mut readers[who];
                 let before = reader.read.len();
                 let copied = reader.read(room);
@@ -140,10 +144,10 @@ fn check(steps: &[Step], end: End, object_bytes: usize) -> Result<(), TestCaseEr
                     Copied::End => prop_assert!(false, "it goes on"),
                 }
             }
-            Step::Leave(who) if who < readers.len() => drop(readers.swap_remove(who)),
+            FillStep::Leave(who) if who < readers.len() => drop(readers.swap_remove(who)),
             _ => {}
         }
-        prop_assert!(store.figures().bytes <= store.limits().bytes);
+        prop_assert!(store.metrics().bytes <= store.limits().bytes);
     }
     finish(leader, end, fits, sent);
     for reader in &mut readers {
@@ -155,28 +159,28 @@ fn check(steps: &[Step], end: End, object_bytes: usize) -> Result<(), TestCaseEr
                 last => break last,
             }
         };
-        let whole = !behind && matches!(end, End::Store);
+        let whole = !behind && matches!(end, LeaderEnd::Store);
         prop_assert_eq!(last, if whole { Copied::End } else { Copied::Broken });
         prop_assert_eq!(&reader.read, &body(0, reader.read.len()));
         prop_assert!(behind || reader.read.len() == sent);
     }
     drop(readers);
     store.purge_everything(How::Hard);
-    prop_assert_eq!(store.figures().fills, 0);
-    prop_assert_eq!(store.figures().bytes, empty_bytes(&store));
+    prop_assert_eq!(store.metrics().fills, 0);
+    prop_assert_eq!(store.metrics().bytes, empty_bytes(&store));
     Ok(())
 }
 
-fn finish(leader: Leader<Item, u64>, end: End, fits: bool, sent: usize) {
+fn finish(leader: Leader<TestValue, u64>, end: LeaderEnd, fits: bool, sent: usize) {
     match end {
-        End::Store => {
+        LeaderEnd::Store => {
             let put = leader.store(
                 &[],
                 |_| true,
                 |whole| {
                     assert_eq!(&whole[..], body(0, sent));
                     // The object's own bytes come besides, so a body that just fits may not.
-                    Item {
+                    TestValue {
                         id: 1,
                         variant: 0,
                         bytes: 0,
@@ -185,9 +189,9 @@ fn finish(leader: Leader<Item, u64>, end: End, fits: bool, sent: usize) {
             );
             assert_eq!(matches!(put, Put::Stored(_)), fits);
         }
-        End::Leave => drop(leader),
-        End::Fail => leader.fail(),
-        End::Uncacheable => leader.uncacheable(0),
+        LeaderEnd::Leave => drop(leader),
+        LeaderEnd::Fail => leader.fail(),
+        LeaderEnd::Uncacheable => leader.uncacheable(0),
     }
 }
 
@@ -205,30 +209,39 @@ proptest! {
 
 #[test]
 fn before_the_head_followers_are_told_how_it_ended() {
-    let told = |end: fn(Leader<Item, u64>)| {
+    let outcome_of = |end: fn(Leader<TestValue, u64>)| {
         let store = store(1 << 20);
         let leader = lead(&store, &named(b"k"));
         let mut follower = follow(&store, &named(b"k"));
         let (woken, waker) = Woken::waker();
-        assert!(matches!(follower.turn(&waker), Turn::Wait));
+        assert!(matches!(follower.poll_head(&waker), HeadPoll::Wait));
         end(leader);
         assert_eq!(woken.times(), 1);
         (
-            follower.turn(&waker),
+            follower.poll_head(&waker),
             store.begin(&named(b"k"), 0, 1, |_| true),
         )
     };
-    assert!(matches!(told(drop), (Turn::Again, Begin::Lead(_))));
-    assert!(matches!(told(Leader::fail), (Turn::Failed, Begin::Lead(_))));
-    assert!(matches!(told(Leader::end), (Turn::Again, Begin::Lead(_))));
     assert!(matches!(
-        told(|leader| leader.uncacheable(0)),
-        (Turn::Alone, Begin::Pass)
+        outcome_of(drop),
+        (HeadPoll::Again, Begin::Lead(_))
     ));
-    let renew = |leader: Leader<Item, u64>| {
+    assert!(matches!(
+        outcome_of(Leader::fail),
+        (HeadPoll::Failed, Begin::Lead(_))
+    ));
+    assert!(matches!(
+        outcome_of(Leader::end),
+        (HeadPoll::Again, Begin::Lead(_))
+    ));
+    assert!(matches!(
+        outcome_of(|leader| leader.uncacheable(0)),
+        (HeadPoll::Alone, Begin::Pass)
+    ));
+    let renew = |leader: Leader<TestValue, u64>| {
         leader.store(&[], |_| true, |none| item(&none));
     };
-    assert!(matches!(told(renew), (Turn::Again, Begin::Again)));
+    assert!(matches!(outcome_of(renew), (HeadPoll::Again, Begin::Again)));
 }
 
 #[test]
@@ -243,10 +256,10 @@ fn an_uncacheable_key_is_remembered_for_its_time_and_no_longer() {
     store.remember_pass(&named(b"k"), 0, 5_000);
     store.put(
         &named(b"k"),
-        store.asked(),
+        store.purge_epoch(),
         &[],
         |_| true,
-        Item {
+        TestValue {
             id: 1,
             variant: 0,
             bytes: 0,
@@ -259,48 +272,54 @@ fn an_uncacheable_key_is_remembered_for_its_time_and_no_longer() {
 fn one_look_says_what_is_there_and_else_whether_it_is_passed() {
     let store = store(1 << 20);
     let pass_ns = store.limits().pass_ns;
-    let look = |variant, now_ns| store.look(&named(b"k"), variant, now_ns, |_| true);
-    let passes = |is_recent| Look::Pass(Remembered { is_recent });
-    let said = |look: &Look<Item>| format!("{look:?}");
-    assert!(matches!(look(0, 0), Look::Nothing));
+    let lookup = |variant, now_ns| store.lookup(&named(b"k"), variant, now_ns, |_| true);
+    let passes = |is_recent| LookupOutcome::Pass(Remembered { is_recent });
+    let render = |outcome: &LookupOutcome<TestValue>| format!("{outcome:?}");
+    assert!(matches!(lookup(0, 0), LookupOutcome::Nothing));
     store.remember_pass(&named(b"k"), 0, 1_000);
     let half = 1_000 + pass_ns / 2;
-    assert_eq!(said(&look(0, 1_000)), said(&passes(true)));
-    assert_eq!(said(&look(0, half - 1)), said(&passes(true)));
-    assert_eq!(said(&look(0, half)), said(&passes(false)));
-    assert_eq!(said(&look(0, 1_000 + pass_ns - 1)), said(&passes(false)));
-    assert!(matches!(look(0, 1_000 + pass_ns), Look::Nothing));
-    assert!(matches!(look(7, 1_000), Look::Nothing), "of another kind");
+    assert_eq!(render(&lookup(0, 1_000)), render(&passes(true)));
+    assert_eq!(render(&lookup(0, half - 1)), render(&passes(true)));
+    assert_eq!(render(&lookup(0, half)), render(&passes(false)));
+    assert_eq!(
+        render(&lookup(0, 1_000 + pass_ns - 1)),
+        render(&passes(false))
+    );
+    assert!(matches!(lookup(0, 1_000 + pass_ns), LookupOutcome::Nothing));
+    assert!(
+        matches!(lookup(7, 1_000), LookupOutcome::Nothing),
+        "of another kind"
+    );
     // What is there counts, whatever is remembered.
-    let asked = store.asked();
+    let epoch = store.purge_epoch();
     store.put(
         &named(b"k"),
-        asked,
+        epoch,
         &[],
         |_| true,
         item(&bytes::Bytes::new()),
     );
     store.remember_pass(&named(b"k"), 0, 1_000);
-    assert!(matches!(look(0, 1_000), Look::Hit(_)));
+    assert!(matches!(lookup(0, 1_000), LookupOutcome::Hit(_)));
 }
 
 #[test]
 fn memories_of_uncacheable_keys_are_bounded() {
-    let limits = Limits {
+    let limits = StoreLimits {
         passes: 64,
-        ..Limits::of_bytes(1 << 20)
+        ..StoreLimits::of_bytes(1 << 20)
     };
-    let store: Arc<Items> = Arc::new(Store::new(limits));
+    let store: Arc<TestStore> = Arc::new(Store::new(limits));
     for number in 0..100_000 {
         let (hash, key) = super::numbered(number);
-        store.remember_pass(&Named { hash, key: &key }, 0, 0);
+        store.remember_pass(&RawKey { hash, key: &key }, 0, 0);
     }
-    assert!(store.figures().passes <= 64);
+    assert!(store.metrics().passes <= 64);
 }
 
 #[test]
 fn who_asks_after_a_purge_does_not_follow_who_asked_before() {
-    type Purge = fn(&Items);
+    type Purge = fn(&TestStore);
     let rows: [(&str, Purge, bool); 5] = [
         (
             "everything",
@@ -335,7 +354,7 @@ fn who_asks_after_a_purge_does_not_follow_who_asked_before() {
             (after, before.store(&[9], |_| true, |body| item(&body)))
         {
             assert!(hit.purged, "{what}");
-            assert_eq!(store.figures().fills, 1, "{what}");
+            assert_eq!(store.metrics().fills, 1, "{what}");
             assert!(
                 matches!(after.store(&[9], |_| true, |body| item(&body)), Put::Stored(hit) if !hit.purged)
             );
@@ -345,12 +364,12 @@ fn who_asks_after_a_purge_does_not_follow_who_asked_before() {
 
 #[test]
 fn fetches_and_followers_are_bounded() {
-    let limits = Limits {
+    let limits = StoreLimits {
         fills: 2,
         followers: 1,
-        ..Limits::of_bytes(1 << 20)
+        ..StoreLimits::of_bytes(1 << 20)
     };
-    let store: Arc<Items> = Arc::new(Store::new(limits));
+    let store: Arc<TestStore> = Arc::new(Store::new(limits));
     let _first = lead(&store, &named(b"1"));
     let second = lead(&store, &named(b"2"));
     assert!(matches!(

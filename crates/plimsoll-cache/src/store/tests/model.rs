@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::super::{Asked, How, Limits, Put, Store};
-use super::{Item, Items, empty_bytes, named};
+use super::super::{How, PurgeEpoch, Put, Store, StoreLimits};
+use super::{TestStore, TestValue, empty_bytes, named};
 
 const KEYS: [&[u8]; 6] = [
     b"https://a/",
@@ -17,7 +17,7 @@ const KEYS: [&[u8]; 6] = [
 ];
 
 #[derive(Debug, Clone)]
-enum Step {
+enum ModelStep {
     Get {
         key: usize,
         variant: u64,
@@ -30,22 +30,22 @@ enum Step {
         late: bool,
     },
     /// Remembers the moment, for puts that are `late`.
-    Ask,
+    RecordEpoch,
     Purge {
-        what: What,
+        what: PurgeScope,
         how: How,
     },
 }
 
 #[derive(Debug, Clone)]
-enum What {
+enum PurgeScope {
     Everything,
     Key(usize),
     Prefix(&'static [u8]),
     Tag(u64),
 }
 
-impl What {
+impl PurgeScope {
     fn meets(&self, key: usize, tags: &[u64]) -> bool {
         match self {
             Self::Everything => true,
@@ -57,47 +57,47 @@ impl What {
     }
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<ModelStep>> {
     let what = prop_oneof![
-        1 => Just(What::Everything),
-        2 => (0..KEYS.len()).prop_map(What::Key),
-        2 => prop::sample::select(vec![&b"https://a/x"[..], b"https://b/", b"http", b""]).prop_map(What::Prefix),
-        2 => (0..3_u64).prop_map(What::Tag),
+        1 => Just(PurgeScope::Everything),
+        2 => (0..KEYS.len()).prop_map(PurgeScope::Key),
+        2 => prop::sample::select(vec![&b"https://a/x"[..], b"https://b/", b"http", b""]).prop_map(PurgeScope::Prefix),
+        2 => (0..3_u64).prop_map(PurgeScope::Tag),
     ];
     let step = prop_oneof![
-        5 => (0..KEYS.len(), 0..4_u64).prop_map(|(key, variant)| Step::Get { key, variant }),
+        5 => (0..KEYS.len(), 0..4_u64).prop_map(|(key, variant)| ModelStep::Get { key, variant }),
         5 => (0..KEYS.len(), 0..4_u64, 0..3_000_usize, prop::collection::vec(0..3_u64, 0..3), any::<bool>())
-            .prop_map(|(key, variant, bytes, tags, late)| Step::Put { key, variant, bytes, tags, late }),
-        1 => Just(Step::Ask),
-        1 => (what, prop_oneof![Just(How::Soft), Just(How::Hard)]).prop_map(|(what, how)| Step::Purge { what, how }),
+            .prop_map(|(key, variant, bytes, tags, late)| ModelStep::Put { key, variant, bytes, tags, late }),
+        1 => Just(ModelStep::RecordEpoch),
+        1 => (what, prop_oneof![Just(How::Soft), Just(How::Hard)]).prop_map(|(what, how)| ModelStep::Purge { what, how }),
     ];
     prop::collection::vec(step, 1..200)
 }
 
 /// What was last put under a key and variant.
-struct Known {
+struct KnownValue {
     id: u64,
     tags: Vec<u64>,
     /// How many purges had been when it was asked for, and when it was put.
-    asked: usize,
+    purges_at_request: usize,
     put: usize,
 }
 
 struct Model {
-    store: Items,
-    known: HashMap<(usize, u64), Known>,
-    purges: Vec<(What, How)>,
-    asked: (Asked, usize),
+    store: TestStore,
+    known: HashMap<(usize, u64), KnownValue>,
+    purges: Vec<(PurgeScope, How)>,
+    saved_epoch: (PurgeEpoch, usize),
     /// Nothing is evicted.
     roomy: bool,
     next: u64,
 }
 
 impl Model {
-    fn new(limits: Limits, roomy: bool) -> Self {
+    fn new(limits: StoreLimits, roomy: bool) -> Self {
         let store = Store::new(limits);
         Self {
-            asked: (store.asked(), 0),
+            saved_epoch: (store.purge_epoch(), 0),
             store,
             known: HashMap::new(),
             purges: Vec::new(),
@@ -115,28 +115,30 @@ impl Model {
             .max()
     }
 
-    fn take(&mut self, step: &Step) -> Result<(), TestCaseError> {
+    fn take(&mut self, step: &ModelStep) -> Result<(), TestCaseError> {
         match step {
-            Step::Get { key, variant } => self.get(*key, *variant)?,
-            Step::Put {
+            ModelStep::Get { key, variant } => self.get(*key, *variant)?,
+            ModelStep::Put {
                 key,
                 variant,
                 bytes,
                 tags,
                 late,
             } => self.put(*key, *variant, *bytes, tags, *late)?,
-            Step::Ask => self.asked = (self.store.asked(), self.purges.len()),
-            Step::Purge { what, how } => {
+            ModelStep::RecordEpoch => {
+                self.saved_epoch = (self.store.purge_epoch(), self.purges.len());
+            }
+            ModelStep::Purge { what, how } => {
                 match what {
-                    What::Everything => self.store.purge_everything(*how),
-                    What::Key(key) => self.store.purge(&named(KEYS[*key]), *how),
-                    What::Prefix(prefix) => self.store.purge_prefix(prefix, *how),
-                    What::Tag(tag) => self.store.purge_tag(*tag, *how),
+                    PurgeScope::Everything => self.store.purge_everything(*how),
+                    PurgeScope::Key(key) => self.store.purge(&named(KEYS[*key]), *how),
+                    PurgeScope::Prefix(prefix) => self.store.purge_prefix(prefix, *how),
+                    PurgeScope::Tag(tag) => self.store.purge_tag(*tag, *how),
                 }
                 self.purges.push((what.clone(), *how));
             }
         }
-        let taken = self.store.figures().bytes;
+        let taken = self.store.metrics().bytes;
         prop_assert!(taken <= self.store.limits().bytes, "{taken} bytes taken");
         Ok(())
     }
@@ -149,9 +151,9 @@ impl Model {
             prop_assert!(hit.is_none(), "nothing was put");
             return Ok(());
         };
-        let met = self.met(key, &known.tags, known.asked);
+        let met = self.met(key, &known.tags, known.purges_at_request);
         // Purges between asking and putting may be taken for met although they were not; later ones may not.
-        let certain = known.asked == known.put;
+        let certain = known.purges_at_request == known.put;
         match &hit {
             Some(hit) => {
                 prop_assert_eq!(hit.object.value().id, known.id);
@@ -175,14 +177,14 @@ impl Model {
         tags: &[u64],
         late: bool,
     ) -> Result<(), TestCaseError> {
-        let now = (self.store.asked(), self.purges.len());
-        let (asked, purges) = if late { self.asked } else { now };
+        let now = (self.store.purge_epoch(), self.purges.len());
+        let (epoch, purges) = if late { self.saved_epoch } else { now };
         let id = self.next;
         self.next += 1;
-        let item = Item { id, variant, bytes };
+        let item = TestValue { id, variant, bytes };
         let put = self.store.put(
             &named(KEYS[key]),
-            asked,
+            epoch,
             tags,
             |other| other.variant == variant,
             item,
@@ -192,10 +194,10 @@ impl Model {
             Put::Stored(hit) => {
                 prop_assert_ne!(met, Some(How::Hard));
                 prop_assert!(hit.purged || met.is_none());
-                let known = Known {
+                let known = KnownValue {
                     id,
                     tags: tags.to_vec(),
-                    asked: purges,
+                    purges_at_request: purges,
                     put: self.purges.len(),
                 };
                 self.known.insert((key, variant), known);
@@ -207,47 +209,47 @@ impl Model {
     }
 }
 
-fn check(limits: Limits, roomy: bool, steps: &[Step]) -> Result<(), TestCaseError> {
+fn check(limits: StoreLimits, roomy: bool, steps: &[ModelStep]) -> Result<(), TestCaseError> {
     let mut model = Model::new(limits, roomy);
     for step in steps {
         model.take(step)?;
     }
     model.store.purge_everything(How::Hard);
-    prop_assert_eq!(model.store.figures().objects, 0);
-    prop_assert_eq!(model.store.figures().bytes, empty_bytes(&model.store));
+    prop_assert_eq!(model.store.metrics().objects, 0);
+    prop_assert_eq!(model.store.metrics().bytes, empty_bytes(&model.store));
     Ok(())
 }
 
 proptest! {
     #[test]
     fn what_was_put_is_found_until_it_is_purged(steps in steps()) {
-        check(Limits::of_bytes(1 << 20), true, &steps)?;
+        check(StoreLimits::of_bytes(1 << 20), true, &steps)?;
     }
 
     #[test]
     fn full_lists_of_purges_forget_nothing(steps in steps()) {
-        let limits = Limits { prefixes: 2, hashes: 2, ..Limits::of_bytes(1 << 20) };
+        let limits = StoreLimits { prefixes: 2, hashes: 2, ..StoreLimits::of_bytes(1 << 20) };
         check(limits, true, &steps)?;
     }
 
     #[test]
     fn a_small_budget_holds(steps in steps()) {
-        check(Limits { object_bytes: 2_500, ..Limits::of_bytes(24_000) }, false, &steps)?;
+        check(StoreLimits { object_bytes: 2_500, ..StoreLimits::of_bytes(24_000) }, false, &steps)?;
     }
 }
 
 #[test]
 fn the_newest_variant_that_matches_is_taken() {
-    let store = Items::new(Limits::of_bytes(1 << 20));
+    let store = TestStore::new(StoreLimits::of_bytes(1 << 20));
     let put = |id, variant| {
-        let item = Item {
+        let item = TestValue {
             id,
             variant,
             bytes: 0,
         };
         store.put(
             &named(b"k"),
-            store.asked(),
+            store.purge_epoch(),
             &[],
             |other| other.variant == variant,
             item,
@@ -255,7 +257,7 @@ fn the_newest_variant_that_matches_is_taken() {
     };
     put(1, 1);
     put(2, 2);
-    let found = |store: &Items| {
+    let found = |store: &TestStore| {
         store
             .get(&named(b"k"), |_| true)
             .map(|hit| hit.object.value().id)
@@ -267,21 +269,21 @@ fn the_newest_variant_that_matches_is_taken() {
 
 #[test]
 fn a_flood_of_variants_stays_within_its_bound_and_spares_who_is_asked_for() {
-    let store = Items::new(Limits::of_bytes(1 << 20));
+    let store = TestStore::new(StoreLimits::of_bytes(1 << 20));
     let found = |variant| {
         let hit = store.get(&named(b"k"), |item| item.variant == variant);
         hit.is_some()
     };
     for variant in 0..1_000 {
-        let item = Item {
+        let item = TestValue {
             id: variant,
             variant,
             bytes: 10,
         };
-        store.put(&named(b"k"), store.asked(), &[], |_| false, item);
+        store.put(&named(b"k"), store.purge_epoch(), &[], |_| false, item);
         assert!(found(0), "gone before variant {variant}");
     }
-    assert_eq!(store.figures().objects, store.limits().variants);
+    assert_eq!(store.metrics().objects, store.limits().variants);
     assert!(found(999));
     assert!(!found(984), "there is room for fifteen besides the first");
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Barrier};
 use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
 
-use super::super::{Begin, Copied, Follower, How, Named, Put, Turn};
-use super::{Item, Items, named, numbered, store};
+use super::super::{Begin, Copied, Follower, HeadPoll, How, Put, RawKey};
+use super::{TestStore, TestValue, named, numbered, store};
 
 struct Unpark(Thread);
 
@@ -27,9 +27,9 @@ fn read_along(follower: &mut Follower<u64>) -> Vec<u8> {
     let mut read = Vec::new();
     let mut piece = [0; 7];
     loop {
-        match follower.turn(&waker) {
-            Turn::Wait => thread::park(),
-            Turn::Head(head) => {
+        match follower.poll_head(&waker) {
+            HeadPoll::Wait => thread::park(),
+            HeadPoll::Head(head) => {
                 assert_eq!(*head, 200);
                 break;
             }
@@ -47,7 +47,7 @@ fn read_along(follower: &mut Follower<u64>) -> Vec<u8> {
 }
 
 /// Gets one page as an edge does; `fetches` counts who asked the origin.
-fn get(store: &Arc<Items>, key: &Named<'_>, fetches: &AtomicUsize) -> Vec<u8> {
+fn get(store: &Arc<TestStore>, key: &RawKey<'_>, fetches: &AtomicUsize) -> Vec<u8> {
     loop {
         if store.get(key, |_| true).is_some() {
             return BODY.to_vec();
@@ -61,7 +61,7 @@ fn get(store: &Arc<Items>, key: &Named<'_>, fetches: &AtomicUsize) -> Vec<u8> {
                 }
                 let make = |body: bytes::Bytes| {
                     assert_eq!(&body[..], BODY);
-                    Item {
+                    TestValue {
                         id: 0,
                         variant: 0,
                         bytes: body.len(),
@@ -88,13 +88,13 @@ fn each_page_is_fetched_once_however_many_ask() {
                 for page in 0..200 {
                     let (hash, key) = numbered(page);
                     together.wait();
-                    assert_eq!(get(&store, &Named { hash, key: &key }, &fetches), BODY);
+                    assert_eq!(get(&store, &RawKey { hash, key: &key }, &fetches), BODY);
                 }
             });
         }
     });
     assert_eq!(fetches.load(Ordering::SeqCst), 200);
-    assert_eq!(store.figures().fills, 0);
+    assert_eq!(store.metrics().fills, 0);
 }
 
 #[test]
@@ -114,10 +114,10 @@ fn a_leader_that_leaves_makes_another() {
                 };
                 following.wait();
                 let waker = here();
-                while matches!(follower.turn(&waker), Turn::Wait) {
+                while matches!(follower.poll_head(&waker), HeadPoll::Wait) {
                     thread::park();
                 }
-                assert!(matches!(follower.turn(&waker), Turn::Again));
+                assert!(matches!(follower.poll_head(&waker), HeadPoll::Again));
                 drop(follower);
                 assert_eq!(get(&store, &named(b"k"), &fetches), BODY);
             });
@@ -152,12 +152,12 @@ fn who_asks_after_a_purge_never_gets_what_was_before() {
             });
         }
         for id in 0..2_000 {
-            let item = Item {
+            let item = TestValue {
                 id,
                 variant: 0,
                 bytes: 100,
             };
-            store.put(&named(b"k"), store.asked(), &[7], |_| true, item);
+            store.put(&named(b"k"), store.purge_epoch(), &[7], |_| true, item);
             let how = if id % 2 == 0 { How::Soft } else { How::Hard };
             match id % 4 {
                 0 | 1 => store.purge_tag(7, how),
@@ -178,19 +178,19 @@ fn the_budget_holds_while_many_put() {
             scope.spawn(move || {
                 for number in 0..5_000_u32 {
                     let (hash, key) = numbered(thread * 10_000 + u64::from(number));
-                    let key = Named { hash, key: &key };
-                    let item = Item {
+                    let key = RawKey { hash, key: &key };
+                    let item = TestValue {
                         id: u64::from(number),
                         variant: 0,
                         bytes: 100 + (number as usize * 37) % 20_000,
                     };
-                    store.put(&key, store.asked(), &[], |_| true, item);
+                    store.put(&key, store.purge_epoch(), &[], |_| true, item);
                 }
             });
         }
     });
-    let figures = store.figures();
-    assert!(figures.bytes <= 1_000_000, "{figures:?}");
+    let metrics = store.metrics();
+    assert!(metrics.bytes <= 1_000_000, "{metrics:?}");
     store.purge_everything(How::Hard);
-    assert_eq!(store.figures().bytes, super::empty_bytes(&store));
+    assert_eq!(store.metrics().bytes, super::empty_bytes(&store));
 }

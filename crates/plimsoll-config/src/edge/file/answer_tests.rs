@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::tests::{Folder, look_up};
+use super::tests::{Folder, lookup};
 use super::*;
-use crate::edge::{Coding, Parents, Waiting};
+use crate::edge::{CompressCoding, Parents, WaitingRoomConfig};
 
 const POOLS: &str = "pools: { app: { servers: [http://127.0.0.1:3000] } }\n";
 
-fn read_with(text: &str) -> Result<Edge, Faults> {
+fn read_with(text: &str) -> Result<EdgeConfig, Diagnostics> {
     let folder = Folder(BTreeMap::from([
         ("shell.html", &b"<p>soon"[..]),
         ("wait.html", &b"<p>{place}"[..]),
@@ -21,7 +21,7 @@ fn read_with(text: &str) -> Result<Edge, Faults> {
         ("good.txt", &b"# ours\r\n192.0.2.0/24\r\n::1\n"[..]),
         ("no.mmdb", &b"not a database"[..]),
     ]));
-    read(&format!("{POOLS}{text}"), &folder, &look_up)
+    read(&format!("{POOLS}{text}"), &folder, &lookup)
 }
 
 #[test]
@@ -40,25 +40,31 @@ fn answers_are_told_in_short_and_at_length() {
     let [short, long, mixed] = edge.routes.as_slice() else {
         panic!("{:?}", edge.routes);
     };
-    assert!(short.shell.is_none() && short.fallback.is_some());
-    assert_eq!(short.waiting, Some(Waiting::default()));
+    assert!(short.learned_fallback.is_none() && short.fallback.is_some());
+    assert_eq!(short.waiting, Some(WaitingRoomConfig::default()));
     assert_eq!(short.compress, Some(crate::edge::Compress::default()));
-    let shell = long.shell.as_ref().unwrap();
-    let captured = shell.captured.as_ref().unwrap();
+    let learned_fallback = long.learned_fallback.as_ref().unwrap();
+    let captured = learned_fallback.captured.as_ref().unwrap();
     assert_eq!(
         (captured.host.as_deref(), captured.target.as_str()),
         (Some("a.example"), "/s?x")
     );
-    assert_eq!(shell.header.as_deref(), Some("X-Shell"));
-    assert_eq!((shell.every, shell.len_max), (Duration::from_secs(5), 2048));
+    assert_eq!(learned_fallback.header.as_deref(), Some("X-Shell"));
+    assert_eq!(
+        (learned_fallback.every, learned_fallback.len_max),
+        (Duration::from_secs(5), 2048)
+    );
     let waiting = long.waiting.as_ref().unwrap();
     assert_eq!(waiting.page.as_deref(), Some("<p>{place}"));
     assert_eq!((waiting.most, waiting.retry), (7, Duration::from_secs(3)));
     let compress = long.compress.as_ref().unwrap();
-    assert_eq!(compress.codings, [Coding::Gzip, Coding::Brotli]);
+    assert_eq!(
+        compress.codings,
+        [CompressCoding::Gzip, CompressCoding::Brotli]
+    );
     assert_eq!((compress.level, compress.len_min), (9, 10));
     assert!((compress.cpu_share - 0.05).abs() < 1e-9);
-    assert!(mixed.fallback.is_some() && mixed.shell.is_some());
+    assert!(mixed.fallback.is_some() && mixed.learned_fallback.is_some());
     assert!(mixed.waiting.is_none() && mixed.compress.is_none());
 }
 
@@ -97,12 +103,15 @@ fn who_is_let_in_and_who_is_told() {
     .unwrap();
     let access = edge.access.unwrap();
     assert_eq!((access.allow.len(), access.deny.len()), (1, 4));
-    let alarm = edge.alarm.unwrap();
-    let webhook = alarm.webhook.unwrap();
+    let rate_alert = edge.rate_alert.unwrap();
+    let webhook = rate_alert.webhook.unwrap();
     assert_eq!((webhook.secure, webhook.port), (true, 443));
     assert_eq!(webhook.target, "/a?b=c");
     assert_eq!(webhook.headers, [("X-Key".to_owned(), "k".to_owned())]);
-    assert_eq!((alarm.every, alarm.history), (Duration::from_secs(30), 10));
+    assert_eq!(
+        (rate_alert.every, rate_alert.history),
+        (Duration::from_secs(30), 10)
+    );
     let traces = edge.traces.unwrap();
     assert_eq!((traces.to.host.as_str(), traces.to.port), ("::1", 4318));
     assert_eq!(
@@ -111,14 +120,14 @@ fn who_is_let_in_and_who_is_told() {
     );
     assert!((traces.share - 0.25).abs() < 1e-9);
     assert_eq!(
-        read_with("alarm: true\n").unwrap().alarm,
-        Some(crate::edge::Alarm::default())
+        read_with("alarm: true\n").unwrap().rate_alert,
+        Some(crate::edge::RateAlert::default())
     );
-    assert_eq!(read_with("alarm: false\n").unwrap().alarm, None);
+    assert_eq!(read_with("alarm: false\n").unwrap().rate_alert, None);
 }
 
 /// Texts, the places of their faults, and what these are.
-const FAULTS: &[(&str, &str, &str)] = &[
+const INVALID_CONFIGS: &[(&str, &str, &str)] = &[
     (
         "access: { allow: 10.0.0.0/8 }",
         "2:9",
@@ -253,10 +262,10 @@ const FAULTS: &[(&str, &str, &str)] = &[
 
 #[test]
 fn their_faults_are_told_too() {
-    for (text, place, fault) in FAULTS {
-        let faults = read_with(&format!("{text}\n")).unwrap_err();
-        let lines = faults.lines("edge.yaml");
-        let wanted = format!("edge.yaml:{place}: {fault}");
+    for (text, place, message) in INVALID_CONFIGS {
+        let diagnostics = read_with(&format!("{text}\n")).unwrap_err();
+        let lines = diagnostics.lines("edge.yaml");
+        let wanted = format!("edge.yaml:{place}: {message}");
         assert!(
             lines
                 .iter()

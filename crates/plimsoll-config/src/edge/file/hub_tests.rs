@@ -2,15 +2,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::read;
-use super::tests::{Folder, look_up};
+use super::tests::{Folder, lookup};
 use crate::edge::{
-    Edge, Endpoint, Hub, HubHooks, HubKey, HubRedis, HubRule, HubShared, HubSharedKind, HubSlow,
-    HubSource, HubSourceKind, HubTokens, Rate, ServerTls,
+    EdgeConfig, Endpoint, HubConfig, HubHooks, HubKey, HubRedis, HubRule, HubShared, HubSharedKind,
+    HubSlow, HubSource, HubSourceKind, HubTokens, Rate, ServerTls,
 };
 
-fn read_text(text: &str) -> Result<Edge, String> {
+fn read_text(text: &str) -> Result<EdgeConfig, String> {
     let folder = Folder(BTreeMap::new());
-    read(text, &folder, &look_up).map_err(|faults| faults.to_string())
+    read(text, &folder, &lookup).map_err(|diagnostics| diagnostics.to_string())
 }
 
 const EC: &[u8] = b"-----BEGIN PUBLIC KEY-----
@@ -41,7 +41,7 @@ fn read_with_keys(tokens: &str) -> Result<HubTokens, String> {
         ("no.pem", b"key"),
     ]));
     let text = format!("hub: {{ path: /live, tokens: {tokens} }}");
-    let edge = read(&text, &folder, &look_up).map_err(|faults| faults.to_string())?;
+    let edge = read(&text, &folder, &lookup).map_err(|diagnostics| diagnostics.to_string())?;
     Ok(edge.hub.unwrap().tokens.unwrap())
 }
 
@@ -61,7 +61,7 @@ fn tokens_are_checked_with_a_secret_or_a_key() {
     assert!(matches!(read.key, HubKey::P256(point) if point.len() == 65));
     let read = read_with_keys("{ key: rsa.pem }").unwrap();
     assert!(matches!(read.key, HubKey::Rsa(der) if der.len() == 270));
-    for (text, fault) in [
+    for (text, message) in [
         ("{ secret: short }", "too short to sign with"),
         ("{ key: ed.pem }", "holds no key that is known"),
         ("{ key: no.pem }", "holds no key that is known"),
@@ -69,15 +69,15 @@ fn tokens_are_checked_with_a_secret_or_a_key() {
         ("{ public: news }", "secret"),
         ("{ key: ec.pem, secret: a }", "secret"),
     ] {
-        let told = read_with_keys(text).unwrap_err();
-        assert!(told.contains(fault), "{text}: {told}");
+        let error = read_with_keys(text).unwrap_err();
+        assert!(error.contains(message), "{text}: {error}");
     }
 }
 
 #[test]
 fn a_path_is_enough() {
     let edge = read_text("hub: /live").unwrap();
-    assert_eq!(edge.hub, Hub::at("/live"));
+    assert_eq!(edge.hub, HubConfig::at("/live"));
     assert!(edge.pools.is_empty() && edge.routes.is_empty());
     let edge = read_text("hub: /live\npools: { app: { servers: [http://127.0.0.1:1] } }");
     assert_eq!(edge.unwrap().routes.len(), 1);
@@ -137,7 +137,7 @@ fn every_word_of_the_hub_has_its_meaning() {
         data_len_max: 500,
         ..HubRule::of("chat")
     };
-    let expected = Hub {
+    let expected = HubConfig {
         publish_token: Some("a-secret-token".to_owned()),
         origins: vec![
             "https://a.example".to_owned(),
@@ -165,7 +165,7 @@ fn every_word_of_the_hub_has_its_meaning() {
             tls: None,
             patterns: vec!["game-*".to_owned()],
         }),
-        ..Hub::at("/live").unwrap()
+        ..HubConfig::at("/live").unwrap()
     };
     assert_eq!(hub, expected);
 }
@@ -217,21 +217,21 @@ fn mercure_is_served_with_tokens() {
     let both = format!("mercure: true, tokens: {{ secret: {secret} }}");
     assert!(hub(&both).unwrap().hub.unwrap().mercure);
     assert!(!hub("mercure: false").unwrap().hub.unwrap().mercure);
-    let told = hub("mercure: true").unwrap_err();
-    assert!(told.contains("whoever asks could publish"), "{told}");
+    let error = hub("mercure: true").unwrap_err();
+    assert!(error.contains("whoever asks could publish"), "{error}");
     // They would come in past the application.
-    for (word, is_fault) in [
+    for (word, is_rejected) in [
         ("connect", true),
         ("subscribe", true),
         ("publish", true),
         ("messages", false),
     ] {
         let asked = hub(&format!("{both}, hooks: {{ {word}: 'http://a' }}"));
-        let told = asked.err().unwrap_or_default();
+        let error = asked.err().unwrap_or_default();
         assert_eq!(
-            told.contains("not asked about Mercure"),
-            is_fault,
-            "{word}: {told}"
+            error.contains("not asked about Mercure"),
+            is_rejected,
+            "{word}: {error}"
         );
     }
 }
@@ -328,7 +328,7 @@ fn an_application_is_asked() {
 
 #[test]
 fn what_no_application_can_be_asked_is_named() {
-    for (text, fault) in [
+    for (text, message) in [
         ("{ timeout: 1s }", "the application is asked nothing"),
         ("{ conect: 'http://a' }", "`conect` is not known"),
         ("{ connect: 'ftp://a' }", "is no URL to send to"),
@@ -358,14 +358,14 @@ fn what_no_application_can_be_asked_is_named() {
             "`per_user` bounds nothing",
         ),
     ] {
-        let told = read_text(&format!("hub: {{ path: /live, hooks: {text} }}")).unwrap_err();
-        assert!(told.contains(fault), "{text}: {told}");
+        let error = read_text(&format!("hub: {{ path: /live, hooks: {text} }}")).unwrap_err();
+        assert!(error.contains(message), "{text}: {error}");
     }
 }
 
 #[test]
 fn what_makes_no_hub_is_named() {
-    for (text, fault) in [
+    for (text, message) in [
         (
             "{ path: /live, shared: localhost }",
             "`localhost` is no address",
@@ -430,16 +430,16 @@ fn what_makes_no_hub_is_named() {
             "`histroy` is not known",
         ),
     ] {
-        let told = read_text(&format!("hub: {text}")).unwrap_err();
-        assert!(told.contains(fault), "{text}: {told}");
+        let error = read_text(&format!("hub: {text}")).unwrap_err();
+        assert!(error.contains(message), "{text}: {error}");
     }
-    let told = read_text("hub: /live\npools: {}").unwrap_err();
-    assert!(told.contains("there is no pool"), "{told}");
+    let error = read_text("hub: /live\npools: {}").unwrap_err();
+    assert!(error.contains("there is no pool"), "{error}");
 }
 
 #[test]
 fn what_makes_no_source_is_named() {
-    for (text, fault) in [
+    for (text, message) in [
         (
             "{ path: /live, sources: [{ nats: 'a:1', listen: a }], shared: 'a:1' }",
             "what it hears from `sources`",
@@ -473,7 +473,7 @@ fn what_makes_no_source_is_named() {
             "written twice",
         ),
     ] {
-        let told = read_text(&format!("hub: {text}")).unwrap_err();
-        assert!(told.contains(fault), "{text}: {told}");
+        let error = read_text(&format!("hub: {text}")).unwrap_err();
+        assert!(error.contains(message), "{text}: {error}");
     }
 }

@@ -2,15 +2,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::*;
-use crate::edge::{Ceiling, Chooser, HashKey, Match, PathMatch, PathParameters, Rewrite};
-use crate::plan::FileFault;
+use crate::edge::{
+    BalancingPolicy, Ceiling, HashKey, PathMatch, PathParameters, Rewrite, RouteMatch,
+};
+use crate::plan::FileError;
 
 pub(super) struct Folder(pub(super) BTreeMap<&'static str, &'static [u8]>);
 
 impl Surroundings for Folder {
-    fn file(&self, path: &str, _len_max: u64) -> Result<Vec<u8>, FileFault> {
+    fn file(&self, path: &str, _len_max: u64) -> Result<Vec<u8>, FileError> {
         let found = self.0.get(path).map(|content| content.to_vec());
-        found.ok_or_else(|| FileFault::Unreadable("no such file".to_owned()))
+        found.ok_or_else(|| FileError::Unreadable("no such file".to_owned()))
     }
 
     fn variable(&self, name: &str) -> Option<String> {
@@ -18,8 +20,8 @@ impl Surroundings for Folder {
     }
 }
 
-pub(super) fn look_up(
-    server: &Server,
+pub(super) fn lookup(
+    server: &ServerConfig,
     resolvers: &[SocketAddr],
 ) -> Result<Vec<SocketAddr>, String> {
     match (server.host.as_str(), resolvers) {
@@ -29,19 +31,19 @@ pub(super) fn look_up(
     }
 }
 
-fn read_text(text: &str) -> Result<Edge, Faults> {
+fn read_text(text: &str) -> Result<EdgeConfig, Diagnostics> {
     let folder = Folder(BTreeMap::from([
         ("shell.html", &b"<p>soon"[..]),
         ("ca.pem", &b"a certificate"[..]),
     ]));
-    read(text, &folder, &look_up)
+    read(text, &folder, &lookup)
 }
 
 #[test]
 fn the_shortest_file_is_enough() {
     let edge = read_text("pools: { app: { servers: [http://127.0.0.1:3000] } }").unwrap();
     assert_eq!(edge.listen[0].address.port(), 8080);
-    assert_eq!(edge.routes, [Route::everything(0)]);
+    assert_eq!(edge.routes, [RouteConfig::everything(0)]);
     assert_eq!(edge.pools[0].servers[0].name, "127.0.0.1:3000");
 }
 
@@ -59,10 +61,10 @@ fn the_file_of_the_manual_is_read() {
     let route = &edge.routes[0];
     assert_eq!(
         route.matches,
-        Match {
+        RouteMatch {
             hosts: vec!["a.example".to_owned()],
             path: PathMatch::Prefix("/news/".to_owned()),
-            ..Match::default()
+            ..RouteMatch::default()
         }
     );
     let cache = route.cache.as_ref().unwrap();
@@ -92,10 +94,13 @@ fn every_word_has_its_meaning() {
     assert_eq!(edge.limits.body_len_max, 1 << 20);
     assert_eq!(edge.trusted.len(), 2);
     assert_eq!(
-        edge.pools[0].chooser,
-        Chooser::Hash(HashKey::Header("X-User".to_owned()))
+        edge.pools[0].load_balancer,
+        BalancingPolicy::Hash(HashKey::Header("X-User".to_owned()))
     );
-    assert_eq!(edge.pools[1].chooser, Chooser::Cookie("stay".to_owned()));
+    assert_eq!(
+        edge.pools[1].load_balancer,
+        BalancingPolicy::Cookie("stay".to_owned())
+    );
     assert_eq!(edge.pools[1].ceiling, Ceiling::Fixed(3));
     let route = &edge.routes[0];
     assert_eq!(
@@ -123,8 +128,8 @@ fn servers_have_names_encryption_and_zones() {
            b: { servers: [https://192.0.2.9], tls: { insecure: true } }\n\
          routes: [{ pool: a }]\n";
     let two = text.replace("'[::1]:8600'", "[127.0.0.1:8600, 10.0.0.2]");
-    let told = read_text(&two).unwrap_err().to_string();
-    assert!(told.contains("no such host"), "{told}");
+    let error = read_text(&two).unwrap_err().to_string();
+    assert!(error.contains("no such host"), "{error}");
     let edge = read_text(text).unwrap();
     assert_eq!(edge.resolvers, ["[::1]:8600".parse().unwrap()]);
     let (a, b) = (&edge.pools[0], &edge.pools[1]);
@@ -138,7 +143,7 @@ fn servers_have_names_encryption_and_zones() {
 
 #[test]
 fn encryption_that_cannot_be_is_named() {
-    for (pool, fault) in [
+    for (pool, message) in [
         (
             "[http://app.example], tls: { insecure: true }",
             "spoken to by TLS",
@@ -161,13 +166,13 @@ fn encryption_that_cannot_be_is_named() {
         ),
         ("[https://app.example/x]", "holds more than a server"),
     ] {
-        let faults = read_text(&format!("pools: {{ a: {{ servers: {pool} }} }}"));
-        let faults = faults.unwrap_err().to_string();
-        assert!(faults.contains(fault), "{pool}: {faults}");
+        let diagnostics = read_text(&format!("pools: {{ a: {{ servers: {pool} }} }}"));
+        let diagnostics = diagnostics.unwrap_err().to_string();
+        assert!(diagnostics.contains(message), "{pool}: {diagnostics}");
     }
-    let faults = read_text("resolver: here\npools: { a: { servers: [http://app.example] } }");
+    let diagnostics = read_text("resolver: here\npools: { a: { servers: [http://app.example] } }");
     assert!(
-        faults
+        diagnostics
             .unwrap_err()
             .to_string()
             .contains("`here` is not an address")
@@ -200,7 +205,7 @@ fn certificates_are_obtained_into_a_folder() {
 
 #[test]
 fn certificates_that_cannot_be_obtained_are_named() {
-    for (acme, tls, fault) in [
+    for (acme, tls, message) in [
         ("", "acme: a.example", "`acme` is missing"),
         ("acme: {}", "acme: a.example", "`terms_agreed` is missing"),
         (
@@ -253,20 +258,20 @@ fn certificates_that_cannot_be_obtained_are_named() {
             "listen: [{{ address: 0.0.0.0:443, tls: [{{ {tls} }}] }}]\n{acme}\n\
              pools: {{ app: {{ servers: [http://app.example] }} }}\n"
         );
-        let faults = read_text(&text).unwrap_err().to_string();
-        assert!(faults.contains(fault), "{text}: {faults}");
+        let diagnostics = read_text(&text).unwrap_err().to_string();
+        assert!(diagnostics.contains(message), "{text}: {diagnostics}");
     }
 }
 
 #[test]
 fn steering_headers_are_names_that_clients_may_send() {
-    let faults = read_text(
+    let diagnostics = read_text(
         "pools: { app: { servers: [http://127.0.0.1:1] } }\n\
          routes:\n\
          - { pool: app, steering_headers: [X-Script-Name, 'a b', x_forwarded_for, TE, Host] }\n",
     )
     .unwrap_err();
-    let text = faults.lines("edge.yaml").join("\n");
+    let text = diagnostics.lines("edge.yaml").join("\n");
     for expected in [
         "3:50: `a b` is not a header name",
         "3:57: the edge writes the header `x_forwarded_for` itself",
@@ -280,7 +285,7 @@ fn steering_headers_are_names_that_clients_may_send() {
 
 #[test]
 fn all_faults_are_told_at_once() {
-    let faults = read_text(
+    let diagnostics = read_text(
         "listn: 127.0.0.1:80\n\
          trusted: ten\n\
          pools:\n  \
@@ -293,7 +298,7 @@ fn all_faults_are_told_at_once() {
          limits: { head: 1 }\n",
     )
     .unwrap_err();
-    let lines = faults.lines("edge.yaml");
+    let lines = diagnostics.lines("edge.yaml");
     let expected = [
         ("1:1", "the word `listn` is not known", "listen"),
         ("2:10", "`ten` is not a range of addresses", "10.0.0.0/8"),
@@ -327,17 +332,17 @@ fn all_faults_are_told_at_once() {
         ("10:17", "1 bytes are out of range", "1024"),
     ];
     assert_eq!(lines.len(), expected.len(), "{lines:#?}");
-    for (line, (place, fault, remedy)) in lines.iter().zip(expected) {
+    for (line, (place, message, remedy)) in lines.iter().zip(expected) {
         assert!(
-            line.starts_with(&format!("edge.yaml:{place}: {fault}")) && line.contains(remedy),
-            "{line} is not {place} {fault} {remedy}"
+            line.starts_with(&format!("edge.yaml:{place}: {message}")) && line.contains(remedy),
+            "{line} is not {place} {message} {remedy}"
         );
     }
 }
 
 #[test]
 fn what_is_missing_is_named() {
-    for (text, fault) in [
+    for (text, message) in [
         ("", "this configuration is empty"),
         ("cores: 2", "there is no pool"),
         ("pools: { a: { servers: [] } }", "the pool has no server"),
@@ -348,8 +353,8 @@ fn what_is_missing_is_named() {
         ),
         ("a: b: c", "1:"),
     ] {
-        let faults = read_text(text).unwrap_err().to_string();
-        assert!(faults.contains(fault), "{text}: {faults}");
+        let diagnostics = read_text(text).unwrap_err().to_string();
+        assert!(diagnostics.contains(message), "{text}: {diagnostics}");
     }
 }
 

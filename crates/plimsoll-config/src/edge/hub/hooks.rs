@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::{count, duration, put};
+use crate::edge::keywords::HUB_HOOKS;
 use crate::edge::outward::{sent_headers, url};
-use crate::edge::words::HUB_HOOKS;
-use crate::edge::{Endpoint, Hub};
-use crate::plan::desk::{Desk, Fields};
-use crate::plan::tree::Node;
+use crate::edge::{Endpoint, HubConfig};
+use crate::plan::reader::{DocumentReader, MapFields};
+use crate::plan::tree::DocumentNode;
 
 /// Most headers that are passed on.
 const PASSED_MAX: usize = 20;
@@ -73,26 +73,32 @@ impl HubHooks {
 }
 
 /// Reads what is asked of an application, and how many connections those have whom it or tokens name.
-pub(super) fn read(desk: &Desk<'_>, fields: &Fields<'_>, hub: &mut Hub) {
-    hub.hooks = fields.get("hooks").and_then(|node| hooks(desk, hub, node));
-    hub.per_user = count(desk, fields, "per_user", 1..=1_000_000);
-    hub.per_token = count(desk, fields, "per_token", 1..=1_000_000);
+pub(super) fn read(reader: &DocumentReader<'_>, fields: &MapFields<'_>, hub: &mut HubConfig) {
+    hub.hooks = fields
+        .get("hooks")
+        .and_then(|node| hooks(reader, hub, node));
+    hub.per_user = count(reader, fields, "per_user", 1..=1_000_000);
+    hub.per_token = count(reader, fields, "per_token", 1..=1_000_000);
     let hooks = hub.hooks.as_ref();
     let is_known = hub.tokens.is_some() || hooks.is_some_and(|hooks| hooks.connect.is_some());
     let bounds = fields.among(&["per_user", "per_token"]);
     if let (Some((key, _)), false) = (bounds.first(), is_known) {
-        let fault = format!("`{}` bounds nothing: nobody says who a client is", key.text);
+        let message = format!("`{}` bounds nothing: nobody says who a client is", key.text);
         let valid = "`tokens`, or `hooks: { connect: … }`";
-        desk.note(key.span.start, fault, valid, None);
+        reader.report_at(key.span.start, message, valid, None);
     }
 }
 
 /// Reads `hooks:` of the hub.
-fn hooks(desk: &Desk<'_>, hub: &mut Hub, node: &Node) -> Option<HubHooks> {
-    let fields = desk.fields(node, &HUB_HOOKS)?;
-    let headers = sent_headers(desk, &fields);
+fn hooks(
+    reader: &DocumentReader<'_>,
+    hub: &mut HubConfig,
+    node: &DocumentNode,
+) -> Option<HubHooks> {
+    let fields = reader.fields(node, &HUB_HOOKS)?;
+    let headers = sent_headers(reader, &fields);
     let endpoint = |word: &str| {
-        let mut endpoint = url(desk, fields.get(word)?, "/")?;
+        let mut endpoint = url(reader, fields.get(word)?, "/")?;
         endpoint.headers.clone_from(&headers);
         Some(endpoint)
     };
@@ -114,51 +120,53 @@ fn hooks(desk: &Desk<'_>, hub: &mut Hub, node: &Node) -> Option<HubHooks> {
     let asked = ["connect", "subscribe", "publish", "messages", "disconnect"];
     if !is_asked && fields.among(&asked).is_empty() && !fields.misspells(&asked) {
         let valid = format!("at least one of {}", asked.join(", "));
-        desk.fault(node, "the application is asked nothing", valid);
+        reader.report(node, "the application is asked nothing", valid);
     }
     if let (Some(node), true) = (fields.get("connect"), hub.tokens.is_some()) {
-        let fault = "`connect` and the hub's `tokens` both say who a client is";
+        let message = "`connect` and the hub's `tokens` both say who a client is";
         let valid = "one of the two; `subscribe` and `publish` go with `tokens`";
-        desk.fault(node, fault, valid);
+        reader.report(node, message, valid);
     }
-    put(&mut hooks.passed, passed(desk, &fields));
-    put(&mut hooks.timeout, duration(desk, &fields, "timeout"));
+    put(&mut hooks.passed, passed(reader, &fields));
+    put(&mut hooks.timeout, duration(reader, &fields, "timeout"));
     put(
         &mut hooks.in_flight,
-        count(desk, &fields, "in_flight", 1..=10_000),
+        count(reader, &fields, "in_flight", 1..=10_000),
     );
     put(
         &mut hooks.per_client,
-        count(desk, &fields, "per_client", 1..=1000),
+        count(reader, &fields, "per_client", 1..=1000),
     );
-    hooks.cache = duration(desk, &fields, "cache");
+    hooks.cache = duration(reader, &fields, "cache");
     let down = [("deny", false), ("allow", true)];
     put(
         &mut hooks.allows_when_down,
-        fields.get("down").and_then(|node| desk.one_of(node, &down)),
+        fields
+            .get("down")
+            .and_then(|node| reader.one_of(node, &down)),
     );
     Some(hooks)
 }
 
 /// Headers of clients that the application is given.
-fn passed(desk: &Desk<'_>, fields: &Fields<'_>) -> Option<Vec<String>> {
+fn passed(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option<Vec<String>> {
     let node = fields.get("pass")?;
     let valid = "names such as cookie or authorization, but those of a connection or a body";
-    let read = |item: &Node| {
-        let name = desk.word(item, valid)?.to_ascii_lowercase();
+    let read = |item: &DocumentNode| {
+        let name = reader.word(item, valid)?.to_ascii_lowercase();
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         let is_passed = name.bytes().all(is_plain)
             && !NOT_PASSED.contains(&name.as_str())
             && !name.starts_with("sec-websocket-");
         if !is_passed {
-            desk.fault(item, format!("the header `{name}` cannot be passed"), valid);
+            reader.report(item, format!("the header `{name}` cannot be passed"), valid);
         }
         is_passed.then_some(name)
     };
-    let items = desk.one_or_more(node);
+    let items = reader.one_or_more(node);
     if items.len() > PASSED_MAX {
         let valid = format!("at most {PASSED_MAX}");
-        desk.fault(node, "there are too many headers", valid);
+        reader.report(node, "there are too many headers", valid);
     }
     Some(items.iter().filter_map(read).collect())
 }

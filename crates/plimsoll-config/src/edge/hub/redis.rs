@@ -1,17 +1,17 @@
 //! The Redis that is listened to, and what edges share.
 
 use super::super::file::required;
+use super::super::keywords::{HUB_REDIS, HUB_SHARED};
 use super::super::pools;
-use super::super::words::{HUB_REDIS, HUB_SHARED};
 use super::{HubRedis, HubShared, HubSharedKind, count, put, size};
 use crate::edge::ServerTls;
-use crate::plan::desk::{Desk, Fields};
-use crate::plan::tree::{Kind, Node};
+use crate::plan::reader::{DocumentReader, MapFields};
+use crate::plan::tree::{DocumentNode, NodeKind};
 
 /// Reads `redis:`, an address or more about it.
-pub(super) fn redis(desk: &Desk<'_>, node: &Node) -> Option<HubRedis> {
-    let at = |node: &Node| {
-        let (host, port) = redis_address(desk, node)?;
+pub(super) fn redis(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubRedis> {
+    let at = |node: &DocumentNode| {
+        let (host, port) = redis_address(reader, node)?;
         Some(HubRedis {
             host,
             port,
@@ -21,50 +21,50 @@ pub(super) fn redis(desk: &Desk<'_>, node: &Node) -> Option<HubRedis> {
             patterns: vec!["*".to_owned()],
         })
     };
-    if matches!(node.kind, Kind::Scalar { .. }) {
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
         return at(node);
     }
-    let fields = desk.fields(node, &HUB_REDIS)?;
-    let (user, password) = credentials(desk, &fields);
+    let fields = reader.fields(node, &HUB_REDIS)?;
+    let (user, password) = credentials(reader, &fields);
     let patterns = fields.get("channels").map(|node| {
-        let items = desk.one_or_more(node).iter();
-        let items = items.filter_map(|node| desk.word(node, "a pattern such as game-*"));
+        let items = reader.one_or_more(node).iter();
+        let items = items.filter_map(|node| reader.word(node, "a pattern such as game-*"));
         items.collect::<Vec<_>>()
     });
-    let redis = required(desk, &fields, "address").and_then(at)?;
+    let redis = required(reader, &fields, "address").and_then(at)?;
     Some(HubRedis {
         user,
         password,
-        tls: tls(desk, &fields),
+        tls: tls(reader, &fields),
         patterns: patterns.unwrap_or(redis.patterns),
         ..redis
     })
 }
 
 /// Reads `shared:`, an address of a Redis, or more about it or a NATS.
-pub(super) fn shared(desk: &Desk<'_>, node: &Node) -> Option<HubShared> {
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        return shared_at(desk, node, HubSharedKind::Redis);
+pub(super) fn shared(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubShared> {
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
+        return shared_at(reader, node, HubSharedKind::Redis);
     }
-    let fields = desk.fields(node, &HUB_SHARED)?;
-    let (user, password) = credentials(desk, &fields);
-    let messages = count(desk, &fields, "messages", 1..=10_000_000);
-    let bytes = size(desk, &fields, "size", 64 << 10..=64 << 30);
+    let fields = reader.fields(node, &HUB_SHARED)?;
+    let (user, password) = credentials(reader, &fields);
+    let messages = count(reader, &fields, "messages", 1..=10_000_000);
+    let bytes = size(reader, &fields, "size", 64 << 10..=64 << 30);
     let place = match (fields.get("nats"), fields.get("address")) {
         (Some(node), Some(_)) => {
             let valid = "one of the two: `address` of a Redis, or `nats`";
-            desk.fault(node, "edges share one order, and here are two", valid);
+            reader.report(node, "edges share one order, and here are two", valid);
             None
         }
-        (Some(node), None) => shared_at(desk, node, HubSharedKind::Nats),
-        (None, _) => required(desk, &fields, "address")
-            .and_then(|node| shared_at(desk, node, HubSharedKind::Redis)),
+        (Some(node), None) => shared_at(reader, node, HubSharedKind::Nats),
+        (None, _) => required(reader, &fields, "address")
+            .and_then(|node| shared_at(reader, node, HubSharedKind::Redis)),
     };
     let kind = place
         .as_ref()
         .map_or(HubSharedKind::Redis, |place| place.kind);
     let name = fields.get("name");
-    let name = name.and_then(|node| shared_name(desk, node, kind));
+    let name = name.and_then(|node| shared_name(reader, node, kind));
     let mut shared = place?;
     put(&mut shared.name, name);
     put(&mut shared.messages_max, messages.map(u64::from));
@@ -72,18 +72,22 @@ pub(super) fn shared(desk: &Desk<'_>, node: &Node) -> Option<HubShared> {
     Some(HubShared {
         user,
         password,
-        tls: tls(desk, &fields),
+        tls: tls(reader, &fields),
         ..shared
     })
 }
 
 /// What is shared where nothing more is said of it.
-fn shared_at(desk: &Desk<'_>, node: &Node, kind: HubSharedKind) -> Option<HubShared> {
+fn shared_at(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    kind: HubSharedKind,
+) -> Option<HubShared> {
     let example = match kind {
         HubSharedKind::Redis => "127.0.0.1:6379",
         HubSharedKind::Nats => "127.0.0.1:4222",
     };
-    let (host, port) = host_and_port(desk, node, example)?;
+    let (host, port) = host_and_port(reader, node, example)?;
     Some(HubShared {
         kind,
         host,
@@ -98,7 +102,11 @@ fn shared_at(desk: &Desk<'_>, node: &Node, kind: HubSharedKind) -> Option<HubSha
 }
 
 /// What edges share under.
-fn shared_name(desk: &Desk<'_>, node: &Node, kind: HubSharedKind) -> Option<String> {
+fn shared_name(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    kind: HubSharedKind,
+) -> Option<String> {
     let (others, valid, what) = match kind {
         HubSharedKind::Redis => (
             &b"-_.:"[..],
@@ -111,47 +119,54 @@ fn shared_name(desk: &Desk<'_>, node: &Node, kind: HubSharedKind) -> Option<Stri
             "name a stream",
         ),
     };
-    let name = desk.word(node, valid)?;
+    let name = reader.word(node, valid)?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || others.contains(&byte);
     let is_name = (1..=100).contains(&name.len()) && name.bytes().all(is_plain);
     if !is_name {
-        desk.fault(node, format!("`{name}` cannot {what}"), valid);
+        reader.report(node, format!("`{name}` cannot {what}"), valid);
     }
     is_name.then_some(name)
 }
 
 /// Where a Redis is.
-fn redis_address(desk: &Desk<'_>, node: &Node) -> Option<(String, u16)> {
-    host_and_port(desk, node, "127.0.0.1:6379")
+fn redis_address(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<(String, u16)> {
+    host_and_port(reader, node, "127.0.0.1:6379")
 }
 
 /// Where a program is.
-pub(super) fn host_and_port(desk: &Desk<'_>, node: &Node, example: &str) -> Option<(String, u16)> {
+pub(super) fn host_and_port(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    example: &str,
+) -> Option<(String, u16)> {
     let valid = format!("a host and a port, such as {example}");
-    let text = desk.word(node, &valid)?;
-    let parts = text.rsplit_once(':');
-    let parts = parts.and_then(|(host, port)| Some((host, port.parse().ok()?)));
-    let Some((host, port)) = parts.filter(|(host, _)| !host.is_empty()) else {
-        desk.fault(node, format!("`{text}` is no address"), valid);
+    let text = reader.word(node, &valid)?;
+    let segments = text.rsplit_once(':');
+    let segments = segments.and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    let Some((host, port)) = segments.filter(|(host, _)| !host.is_empty()) else {
+        reader.report(node, format!("`{text}` is no address"), valid);
         return None;
     };
     Some((host.trim_matches(['[', ']']).to_owned(), port))
 }
 
 /// How it is spoken to by TLS, if it is: `tls: true`, or more about it.
-pub(super) fn tls(desk: &Desk<'_>, fields: &Fields<'_>) -> Option<ServerTls> {
+pub(super) fn tls(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option<ServerTls> {
     let node = fields.get("tls")?;
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        return desk.switch(node)?.then(ServerTls::default);
+    if matches!(node.kind, NodeKind::Scalar { .. }) {
+        return reader.switch(node)?.then(ServerTls::default);
     }
-    Some(pools::tls(desk, node))
+    Some(pools::tls(reader, node))
 }
 
 /// Who asks Redis.
-fn credentials(desk: &Desk<'_>, fields: &Fields<'_>) -> (Option<String>, Option<String>) {
-    let word = |word: &str, valid: &str| fields.get(word).and_then(|node| desk.word(node, valid));
+fn credentials(
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
+) -> (Option<String>, Option<String>) {
+    let word = |word: &str, valid: &str| fields.get(word).and_then(|node| reader.word(node, valid));
     if let (Some(node), None) = (fields.get("user"), fields.get("password")) {
-        desk.fault(node, "a user has a password", "`password: …` beside it");
+        reader.report(node, "a user has a password", "`password: …` beside it");
     }
     (word("user", "a name"), word("password", "a password"))
 }

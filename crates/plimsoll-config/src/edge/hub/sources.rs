@@ -1,11 +1,11 @@
 //! Where messages of the hub come from besides publishers who ask for it.
 
 use super::super::file::required;
-use super::super::words::HUB_SOURCES;
+use super::super::keywords::HUB_SOURCES;
 use super::redis::{self, host_and_port};
 use crate::edge::ServerTls;
-use crate::plan::desk::{Desk, Fields};
-use crate::plan::tree::Node;
+use crate::plan::reader::{DocumentReader, MapFields};
+use crate::plan::tree::DocumentNode;
 
 /// Most sources.
 const SOURCES_MAX: usize = 16;
@@ -68,16 +68,19 @@ impl HubSource {
 }
 
 /// Reads `sources:`.
-pub(super) fn sources(desk: &Desk<'_>, node: &Node) -> Vec<HubSource> {
-    let items = desk.list(node, "sources");
+pub(super) fn sources(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<HubSource> {
+    let items = reader.list(node, "sources");
     if items.len() > SOURCES_MAX {
         let valid = format!("at most {SOURCES_MAX}; one may listen to several names");
-        desk.fault(node, "there are too many sources", valid);
+        reader.report(node, "there are too many sources", valid);
     }
-    let all: Vec<_> = items.iter().filter_map(|item| source(desk, item)).collect();
-    for (at, one) in all.iter().enumerate() {
-        if all[..at].contains(one) {
-            desk.fault(
+    let all: Vec<_> = items
+        .iter()
+        .filter_map(|item| source(reader, item))
+        .collect();
+    for (at, source) in all.iter().enumerate() {
+        if all[..at].contains(source) {
+            reader.report(
                 node,
                 "a source is written twice",
                 "each once: every message would come twice",
@@ -87,18 +90,18 @@ pub(super) fn sources(desk: &Desk<'_>, node: &Node) -> Vec<HubSource> {
     all
 }
 
-fn source(desk: &Desk<'_>, node: &Node) -> Option<HubSource> {
-    let fields = desk.fields(node, &HUB_SOURCES)?;
+fn source(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubSource> {
+    let fields = reader.fields(node, &HUB_SOURCES)?;
     let kinds = ["redis_stream", "nats", "postgres"];
-    let (kind, address) = desk.exactly_one(&fields, &kinds)?;
-    let word = |name: &str, valid: &str| fields.get(name).and_then(|node| desk.word(node, valid));
+    let (kind, address) = reader.exactly_one(&fields, &kinds)?;
+    let word = |name: &str, valid: &str| fields.get(name).and_then(|node| reader.word(node, valid));
     let (example, is_names) = match kind.text.as_str() {
         "redis_stream" => ("127.0.0.1:6379", "keys of streams: `updates`"),
         "nats" => ("127.0.0.1:4222", "subjects: `game.>`"),
         _ => ("127.0.0.1:5432", "channels of NOTIFY: `updates`"),
     };
-    let place = host_and_port(desk, address, example);
-    let names = required(desk, &fields, "listen").map(|node| names(desk, node, is_names));
+    let place = host_and_port(reader, address, example);
+    let names = required(reader, &fields, "listen").map(|node| names(reader, node, is_names));
     let channel = word(
         "channel",
         "a name in which `*` stands for the source's: `live-*`",
@@ -113,14 +116,14 @@ fn source(desk: &Desk<'_>, node: &Node) -> Option<HubSource> {
         },
     };
     only_for(
-        desk,
+        reader,
         &fields,
         "group",
         matches!(kind, HubSourceKind::RedisStream { .. }),
         "redis_stream",
     );
     only_for(
-        desk,
+        reader,
         &fields,
         "database",
         matches!(kind, HubSourceKind::Postgres { .. }),
@@ -130,9 +133,9 @@ fn source(desk: &Desk<'_>, node: &Node) -> Option<HubSource> {
     let password = word("password", "a password");
     let may_trust = matches!(kind, HubSourceKind::Postgres { .. });
     if let (Some(node), None, false) = (fields.get("user"), fields.get("password"), may_trust) {
-        desk.fault(node, "a user has a password", "`password: …` beside it");
+        reader.report(node, "a user has a password", "`password: …` beside it");
     }
-    let tls = redis::tls(desk, &fields);
+    let tls = redis::tls(reader, &fields);
     let (host, port) = place?;
     Some(HubSource {
         kind,
@@ -147,28 +150,37 @@ fn source(desk: &Desk<'_>, node: &Node) -> Option<HubSource> {
 }
 
 /// A word that means nothing at other sources.
-fn only_for(desk: &Desk<'_>, fields: &Fields<'_>, name: &str, is_meant: bool, kind: &str) {
+fn only_for(
+    reader: &DocumentReader<'_>,
+    fields: &MapFields<'_>,
+    name: &str,
+    is_meant: bool,
+    kind: &str,
+) {
     if let (Some(node), false) = (fields.get(name), is_meant) {
-        let fault = format!("`{name}` is a word of `{kind}`");
-        desk.fault(node, fault, format!("leave it out, or listen to `{kind}`"));
+        let message = format!("`{name}` is a word of `{kind}`");
+        reader.report(
+            node,
+            message,
+            format!("leave it out, or listen to `{kind}`"),
+        );
     }
 }
 
-fn names(desk: &Desk<'_>, node: &Node, valid: &str) -> Vec<String> {
-    let items = desk.one_or_more(node);
+fn names(reader: &DocumentReader<'_>, node: &DocumentNode, valid: &str) -> Vec<String> {
+    let items = reader.one_or_more(node);
     if items.len() > NAMES_MAX {
-        desk.fault(
+        reader.report(
             node,
             "too much is listened to at once",
             format!("at most {NAMES_MAX}"),
         );
     }
-    let read = |item: &Node| {
-        let name = desk.word(item, valid)?;
-        let is_name =
-            name.len() <= 200 && !name.contains(|one: char| one.is_control() || one == ' ');
+    let read = |item: &DocumentNode| {
+        let name = reader.word(item, valid)?;
+        let is_name = name.len() <= 200 && !name.contains(|c: char| c.is_control() || c == ' ');
         if !is_name {
-            desk.fault(item, format!("`{name}` cannot be listened to"), valid);
+            reader.report(item, format!("`{name}` cannot be listened to"), valid);
         }
         is_name.then_some(name)
     };

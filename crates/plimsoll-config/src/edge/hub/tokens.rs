@@ -4,9 +4,9 @@ use x509_parser::pem::parse_x509_pem;
 use x509_parser::prelude::{FromDer as _, SubjectPublicKeyInfo};
 use x509_parser::public_key::PublicKey;
 
-use crate::edge::words::HUB_TOKENS;
-use crate::plan::desk::Desk;
-use crate::plan::tree::Node;
+use crate::edge::keywords::HUB_TOKENS;
+use crate::plan::reader::DocumentReader;
+use crate::plan::tree::DocumentNode;
 
 /// Longest file of a key, bytes.
 const KEY_LEN_MAX: u64 = 64 << 10;
@@ -51,21 +51,21 @@ impl std::fmt::Debug for HubKey {
 }
 
 /// Reads `tokens:`.
-pub(super) fn tokens(desk: &Desk<'_>, node: &Node) -> Option<HubTokens> {
-    let fields = desk.fields(node, &HUB_TOKENS)?;
+pub(super) fn tokens(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubTokens> {
+    let fields = reader.fields(node, &HUB_TOKENS)?;
     let audience = fields
         .get("audience")
-        .and_then(|node| desk.word(node, "a word that tokens say in `aud`"));
+        .and_then(|node| reader.word(node, "a word that tokens say in `aud`"));
     let public = fields.get("public").map(|node| {
-        let items = desk.one_or_more(node).iter();
-        let items = items.filter_map(|node| desk.word(node, "a pattern such as news-*"));
+        let items = reader.one_or_more(node).iter();
+        let items = items.filter_map(|node| reader.word(node, "a pattern such as news-*"));
         items.collect()
     });
-    let (word, node) = desk.exactly_one(&fields, &["secret", "key"])?;
+    let (word, node) = reader.exactly_one(&fields, &["secret", "key"])?;
     let key = if word.text == "secret" {
-        secret(desk, node)
+        secret(reader, node)
     } else {
-        public_key(desk, node)
+        public_key(reader, node)
     };
     Some(HubTokens {
         key: key?,
@@ -74,23 +74,23 @@ pub(super) fn tokens(desk: &Desk<'_>, node: &Node) -> Option<HubTokens> {
     })
 }
 
-fn secret(desk: &Desk<'_>, node: &Node) -> Option<HubKey> {
+fn secret(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubKey> {
     let valid = "at least 32 bytes: openssl rand -base64 32";
-    let secret = desk.word(node, valid)?;
+    let secret = reader.word(node, valid)?;
     if secret.len() < SECRET_LEN_MIN {
-        desk.fault(node, "the secret is too short to sign with", valid);
+        reader.report(node, "the secret is too short to sign with", valid);
         return None;
     }
     Some(HubKey::Secret(secret))
 }
 
-fn public_key(desk: &Desk<'_>, node: &Node) -> Option<HubKey> {
+fn public_key(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubKey> {
     let valid = "a public key in PEM (BEGIN PUBLIC KEY): RSA of 2048 to 8192 bits, or P-256";
-    let name = desk.word(node, valid)?;
-    let content = desk.file(node, &name, KEY_LEN_MAX)?;
+    let name = reader.word(node, valid)?;
+    let content = reader.file(node, &name, KEY_LEN_MAX)?;
     let key = read_key(&content);
     if key.is_none() {
-        desk.fault(node, format!("`{name}` holds no key that is known"), valid);
+        reader.report(node, format!("`{name}` holds no key that is known"), valid);
     }
     key
 }

@@ -6,37 +6,37 @@ use plimsoll_model::schedule::Spacing;
 
 use super::{Effort, FindPlan, RATE_VALID, arrivals, needs_steps, users_range};
 use crate::load::rate_range;
-use crate::plan::desk::Desk;
-use crate::plan::judgement;
-use crate::plan::tree::{Key, Kind, Node};
-use crate::plan::words::FIND;
+use crate::plan::keywords::FIND;
+use crate::plan::reader::DocumentReader;
+use crate::plan::thresholds;
+use crate::plan::tree::{DocumentKey, DocumentNode, NodeKind};
 
 pub(super) fn find(
-    desk: &Desk<'_>,
-    node: &Node,
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
     journeys: &[Journey],
     spacing: Spacing,
 ) -> Option<FindPlan> {
-    if let Kind::Scalar { text, .. } = &node.kind {
+    if let NodeKind::Scalar { text, .. } = &node.kind {
         let words = ["users", "sessions", "rate"].map(|word| (word, ()));
-        desk.one_of(node, &words)?;
-        let key = Key {
+        reader.one_of(node, &words)?;
+        let key = DocumentKey {
             text: text.clone(),
             span: node.span.clone(),
         };
-        needs_steps(desk, &key, text, journeys)?;
+        needs_steps(reader, &key, text, journeys)?;
         return Some(searched(text, journeys, spacing));
     }
-    let fields = desk.fields(node, &FIND)?;
+    let fields = reader.fields(node, &FIND)?;
     let objective = match fields.get("objective") {
-        Some(node) => judgement::objective(desk, node).map(Some),
+        Some(node) => thresholds::objective(reader, node).map(Some),
         None => Some(None),
     };
-    let switch = |word: &str| fields.get(word).and_then(|node| desk.switch(node)) == Some(true);
+    let switch = |word: &str| fields.get(word).and_then(|node| reader.switch(node)) == Some(true);
     let effort = match (switch("quick"), switch("thorough")) {
         (true, true) => {
-            let fault = "`quick` and `thorough` cannot stand together";
-            desk.fault(node, fault, "one of them");
+            let message = "`quick` and `thorough` cannot stand together";
+            reader.report(node, message, "one of them");
             None
         }
         (true, false) => Some(Effort::Quick),
@@ -44,16 +44,16 @@ pub(super) fn find(
         (false, false) => Some(Effort::Standard),
     };
     let kinds = ["users", "sessions", "rate"];
-    let Some((key, value)) = desk.exactly_one(&fields, &kinds) else {
+    let Some((key, value)) = reader.exactly_one(&fields, &kinds) else {
         for (key, value) in fields.among(&kinds) {
             let unit = searched(&key.text, journeys, spacing).find.unit;
-            search_range(desk, value, unit);
+            search_range(reader, value, unit);
         }
         return None;
     };
     let mut found = searched(&key.text, journeys, spacing);
-    let range = search_range(desk, value, found.find.unit);
-    needs_steps(desk, key, &key.text, journeys)?;
+    let range = search_range(reader, value, found.find.unit);
+    needs_steps(reader, key, &key.text, journeys)?;
     (found.find.from, found.find.to) = range?;
     (found.objective, found.effort) = (objective?, effort?);
     Some(found)
@@ -61,22 +61,22 @@ pub(super) fn find(
 
 /// Where to search: within bounds, or, behind `true`, anywhere.
 fn search_range(
-    desk: &Desk<'_>,
-    node: &Node,
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
     unit: LoadUnit,
 ) -> Option<(Option<f64>, Option<f64>)> {
-    if desk.text(node, "true, or a range")? == "true" {
+    if reader.text(node, "true, or a range")? == "true" {
         return Some((None, None));
     }
     let (from, to) = if unit == LoadUnit::Users {
-        users_range(desk, node, 1.0)?
+        users_range(reader, node, 1.0)?
     } else {
-        let range = desk.value(node, RATE_VALID, rate_range)?;
+        let range = reader.value(node, RATE_VALID, rate_range)?;
         (range.from, range.to)
     };
     if from >= to || from <= 0.0 {
-        let fault = "this leaves nothing to search";
-        desk.fault(node, fault, "an ascending range, or true");
+        let message = "this leaves nothing to search";
+        reader.report(node, message, "an ascending range, or true");
         return None;
     }
     Some((Some(from), Some(to)))

@@ -2,88 +2,95 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plimsoll_model::journey::{Body, Capture, Expectation, Match, RequestStep, Saying, Text};
+use plimsoll_model::journey::{
+    Capture, Expectation, OutgoingMessage, RequestBody, RequestStep, TextMatch, TextTemplate,
+};
 
 use crate::plan::answer::{json_path, regex};
-use crate::plan::desk::Fields;
-use crate::plan::names::{FILE_LEN_MAX, joined};
+use crate::plan::keywords::{AWAIT, MESSAGE};
+use crate::plan::reader::MapFields;
+use crate::plan::scope::{FILE_LEN_MAX, merge_literals};
 use crate::plan::steps::Walk;
-use crate::plan::tree::{Kind, Node};
-use crate::plan::words::{AWAIT, MESSAGE};
+use crate::plan::tree::{DocumentNode, NodeKind};
 
 const AWAIT_VALID: &str = "any, a text that it contains, or json, contains, lacks, regex";
 
 impl Walk<'_, '_> {
     /// A message that is sent.
-    pub(super) fn said(&mut self, node: &Node) -> Option<Saying> {
-        let plain = |text| Saying {
+    pub(super) fn outgoing_message(&mut self, node: &DocumentNode) -> Option<OutgoingMessage> {
+        let plain = |text| OutgoingMessage {
             text,
             binary: false,
         };
-        if !matches!(node.kind, Kind::Map(_)) {
-            return self.scene.text(node, &self.reach).map(plain);
+        if !matches!(node.kind, NodeKind::Map(_)) {
+            return self.scope.text(node, &self.reach).map(plain);
         }
-        let desk = self.scene.desk;
-        let fields = desk.fields(node, &MESSAGE)?;
-        let (key, value) = desk.exactly_one(&fields, &["text", "json", "binary", "file"])?;
+        let reader = self.scope.reader;
+        let fields = reader.fields(node, &MESSAGE)?;
+        let (key, value) = reader.exactly_one(&fields, &["text", "json", "binary", "file"])?;
         if key.text != "file" {
             for (word, _) in fields.among(&["template", "bytes"]) {
-                let fault = format!("`{}` means nothing beside `{}`", word.text, key.text);
-                desk.note(word.span.start, fault, "with file only", None);
+                let message = format!("`{}` means nothing beside `{}`", word.text, key.text);
+                reader.report_at(word.span.start, message, "with file only", None);
             }
         }
         match key.text.as_str() {
-            "text" => self.scene.text(value, &self.reach).map(plain),
-            "json" => match self.scene.json_body(value, &self.reach)? {
-                Body::Text { text, .. } => Some(plain(text)),
+            "text" => self.scope.text(value, &self.reach).map(plain),
+            "json" => match self.scope.json_body(value, &self.reach)? {
+                RequestBody::Text { text, .. } => Some(plain(text)),
                 _ => None,
             },
             "binary" => self.bytes(value),
-            _ => self.file_said(&fields, value),
+            _ => self.file_message(&fields, value),
         }
     }
 
-    fn bytes(&mut self, node: &Node) -> Option<Saying> {
-        let desk = self.scene.desk;
-        let text = desk.word(node, "bytes in base64")?;
+    fn bytes(&mut self, node: &DocumentNode) -> Option<OutgoingMessage> {
+        let reader = self.scope.reader;
+        let text = reader.word(node, "bytes in base64")?;
         let Ok(bytes) = STANDARD.decode(text.trim()) else {
             let valid = "base64 with its padding, such as AAEC/w==";
-            desk.fault(node, "these are no bytes in base64", valid);
+            reader.report(node, "these are no bytes in base64", valid);
             return None;
         };
         let piece = self
-            .scene
+            .scope
             .input(&format!("base64 {text}"), || Some(bytes))?;
-        Some(Saying {
-            text: joined(vec![piece]),
+        Some(OutgoingMessage {
+            text: merge_literals(vec![piece]),
             binary: true,
         })
     }
 
-    fn file_said(&mut self, fields: &Fields<'_>, node: &Node) -> Option<Saying> {
-        let desk = self.scene.desk;
-        let path = desk.word(node, "the name of a file")?;
-        let switch = |word: &str| fields.get(word).and_then(|node| desk.switch(node)) == Some(true);
+    fn file_message(
+        &mut self,
+        fields: &MapFields<'_>,
+        node: &DocumentNode,
+    ) -> Option<OutgoingMessage> {
+        let reader = self.scope.reader;
+        let path = reader.word(node, "the name of a file")?;
+        let switch =
+            |word: &str| fields.get(word).and_then(|node| reader.switch(node)) == Some(true);
         let binary = switch("bytes");
         let text = if switch("template") {
-            self.scene.template_file(node, &path, &self.reach)?
+            self.scope.template_file(node, &path, &self.reach)?
         } else {
-            let content = desk.file(node, &path, FILE_LEN_MAX)?;
+            let content = reader.file(node, &path, FILE_LEN_MAX)?;
             if !binary && std::str::from_utf8(&content).is_err() {
-                let fault = format!("`{path}` is not text");
-                desk.fault(node, fault, "UTF-8, or `bytes: true` beside it");
+                let message = format!("`{path}` is not text");
+                reader.report(node, message, "UTF-8, or `bytes: true` beside it");
                 return None;
             }
-            joined(vec![self.scene.file(node.span.start, &path)?])
+            merge_literals(vec![self.scope.file(node.span.start, &path)?])
         };
-        Some(Saying { text, binary })
+        Some(OutgoingMessage { text, binary })
     }
 
     /// The message that a step waits for, counted under its label.
     pub(super) fn awaited(
         &mut self,
-        fields: &Fields<'_>,
-        node: &Node,
+        fields: &MapFields<'_>,
+        node: &DocumentNode,
         label: &str,
     ) -> Option<RequestStep> {
         let label = self.label(fields, || label.to_owned());
@@ -98,45 +105,45 @@ impl Walk<'_, '_> {
             timeout: timeout?,
             captures,
             expectations: expectations?,
-            ..crate::plan::request::plain_get(id, Text::literal("/"))
+            ..crate::plan::request::plain_get(id, TextTemplate::literal("/"))
         })
     }
 
     /// Which message is meant.
-    pub(super) fn meant(&mut self, node: &Node) -> Option<Vec<Expectation>> {
-        let desk = self.scene.desk;
-        if !matches!(node.kind, Kind::Map(_)) {
-            let text = desk.scalar(node, AWAIT_VALID)?;
+    pub(super) fn meant(&mut self, node: &DocumentNode) -> Option<Vec<Expectation>> {
+        let reader = self.scope.reader;
+        if !matches!(node.kind, NodeKind::Map(_)) {
+            let text = reader.scalar(node, AWAIT_VALID)?;
             if text.is_empty() {
-                desk.fault(node, "nothing is written", AWAIT_VALID);
+                reader.report(node, "nothing is written", AWAIT_VALID);
                 return None;
             }
             if text == "any" {
                 return Some(Vec::new());
             }
-            let text = self.scene.text(node, &self.reach)?;
-            return Some(vec![Expectation::Body(Match::Contains(text))]);
+            let text = self.scope.text(node, &self.reach)?;
+            return Some(vec![Expectation::Body(TextMatch::Contains(text))]);
         }
-        let fields = desk.fields(node, &AWAIT)?;
+        let fields = reader.fields(node, &AWAIT)?;
         let mut meant = Vec::new();
         for (key, node) in fields.among(&["contains", "lacks", "regex"]) {
-            for item in desk.one_or_more(node) {
+            for item in reader.one_or_more(node) {
                 meant.push(Expectation::Body(match key.text.as_str() {
-                    "contains" => Match::Contains(self.scene.text(item, &self.reach)?),
-                    "lacks" => Match::Lacks(self.scene.text(item, &self.reach)?),
-                    _ => Match::Regex(regex(desk, item)?),
+                    "contains" => TextMatch::Contains(self.scope.text(item, &self.reach)?),
+                    "lacks" => TextMatch::Lacks(self.scope.text(item, &self.reach)?),
+                    _ => TextMatch::Regex(regex(reader, item)?),
                 }));
             }
         }
         if let Some(node) = fields.get("json") {
-            for (name, value) in desk.entries(node, "JSON paths and values")? {
-                let path = json_path(desk, name.span.start, &name.text);
-                let wanted = self.scene.wanted(value, &self.reach);
+            for (name, value) in reader.entries(node, "JSON paths and values")? {
+                let path = json_path(reader, name.span.start, &name.text);
+                let wanted = self.scope.expected_match(value, &self.reach);
                 meant.push(Expectation::Json(path?, wanted?));
             }
         }
         if meant.is_empty() {
-            desk.fault(node, "nothing is written", AWAIT_VALID);
+            reader.report(node, "nothing is written", AWAIT_VALID);
             return None;
         }
         Some(meant)

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use plimsoll_model::journey::{Expectation, Layout, Match, Piece, Text};
+use plimsoll_model::journey::{Expectation, Layout, TextMatch, TextPiece, TextTemplate};
 
-use super::{Spoken, contains, literal, with_value};
+use super::{PresetDefaults, contains, literal, with_value};
 
 /// A protocol on a WebSocket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,8 +33,8 @@ impl Preset {
         ("centrifugo", Self::Centrifugo),
     ];
 
-    pub(super) fn socket(self) -> Spoken {
-        let plain = Spoken {
+    pub(super) fn socket(self) -> PresetDefaults {
+        let plain = PresetDefaults {
             protocols: String::new(),
             first: None,
             ready: Vec::new(),
@@ -48,15 +48,15 @@ impl Preset {
             Self::Plain => plain,
             // Packets of Engine.IO are numbers before the text: 0 open, 2 ping, 3 pong, 4 message; those of Socket.IO
             // follow: 40 connect, 42 event, 43 acknowledgement.
-            Self::SocketIo => Spoken {
+            Self::SocketIo => PresetDefaults {
                 first: Some(literal("40")),
-                ready: vec![Expectation::Body(Match::Regex("^40".to_owned()))],
+                ready: vec![Expectation::Body(TextMatch::Regex("^40".to_owned()))],
                 replies: reply("2", "3"),
                 layout: Layout::AfterNumber,
                 query: Some(("EIO=", "EIO=4&transport=websocket")),
                 ..plain
             },
-            Self::Graphql => Spoken {
+            Self::Graphql => PresetDefaults {
                 protocols: "graphql-transport-ws".to_owned(),
                 first: Some(literal(r#"{"type":"connection_init"}"#)),
                 ready: vec![with_value("$.type", "connection_ack")],
@@ -64,7 +64,7 @@ impl Preset {
                 ..plain
             },
             // No heart-beats are offered, so that none are owed.
-            Self::Stomp => Spoken {
+            Self::Stomp => PresetDefaults {
                 protocols: "v12.stomp".to_owned(),
                 first: Some(literal(
                     "CONNECT\naccept-version:1.2\nhost:/\nheart-beat:0,0\n\n\0",
@@ -74,7 +74,7 @@ impl Preset {
                 ..plain
             },
             // The server closes what does not beat for 60 s. Messages: [join, ref, topic, event, payload].
-            Self::Phoenix => Spoken {
+            Self::Phoenix => PresetDefaults {
                 beat: Some((
                     Duration::from_secs(30),
                     r#"[null,"beat","phoenix","heartbeat",{}]"#.to_owned(),
@@ -83,7 +83,7 @@ impl Preset {
                 ..plain
             },
             // An empty command answers the server's empty ping.
-            Self::Centrifugo => Spoken {
+            Self::Centrifugo => PresetDefaults {
                 first: Some(literal(r#"{"id":1,"connect":{}}"#)),
                 ready: contains("\"connect\""),
                 replies: reply("{}", "{}"),
@@ -93,24 +93,24 @@ impl Preset {
     }
 }
 
-impl Spoken {
+impl PresetDefaults {
     /// A URL with what the protocol wants in its query.
-    pub(super) fn address(&self, mut url: Text) -> Text {
+    pub(super) fn address(&self, mut url: TextTemplate) -> TextTemplate {
         let Some((known, query)) = self.query else {
             return url;
         };
         let has = |text: &str| {
             let mut pieces = url.pieces.iter();
-            pieces.any(|piece| matches!(piece, Piece::Literal(part) if part.contains(text)))
+            pieces.any(|piece| matches!(piece, TextPiece::Literal(part) if part.contains(text)))
         };
         if has(known) {
             return url;
         }
         let more = format!("{}{query}", if has("?") { '&' } else { '?' });
-        if let Some(Piece::Literal(last)) = url.pieces.last_mut() {
+        if let Some(TextPiece::Literal(last)) = url.pieces.last_mut() {
             last.push_str(&more);
         } else {
-            url.pieces.push(Piece::Literal(more));
+            url.pieces.push(TextPiece::Literal(more));
         }
         url
     }
@@ -122,9 +122,12 @@ mod tests {
 
     #[test]
     fn a_url_has_what_its_protocol_wants_once() {
-        let spoken = Preset::SocketIo.socket();
+        let socket_io = Preset::SocketIo.socket();
         let check = |url: &str, expected: &str| {
-            assert_eq!(spoken.address(Text::literal(url)), Text::literal(expected));
+            assert_eq!(
+                socket_io.address(TextTemplate::literal(url)),
+                TextTemplate::literal(expected)
+            );
         };
         check("/socket.io/", "/socket.io/?EIO=4&transport=websocket");
         check("/s?a=b", "/s?a=b&EIO=4&transport=websocket");
@@ -134,8 +137,8 @@ mod tests {
         );
         let plain = Preset::Plain.socket();
         assert_eq!(
-            plain.address(Text::literal("/live")),
-            Text::literal("/live")
+            plain.address(TextTemplate::literal("/live")),
+            TextTemplate::literal("/live")
         );
     }
 }

@@ -8,7 +8,7 @@ const DEPTH_MAX: u32 = 16;
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum TemplateSegment {
     /// Stands as it is.
     Literal(String),
     /// What stands between `{{` and `}}`.
@@ -40,21 +40,21 @@ impl Expression {
 
 /// What is wrong with a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TemplateFault {
+pub(crate) struct TemplateError {
     /// Byte of the text.
     pub(crate) at: usize,
-    pub(crate) fault: String,
+    pub(crate) message: String,
     pub(crate) valid: &'static str,
 }
 
 /// Takes a text apart.
-pub(crate) fn parse(text: &str) -> Result<Vec<Part>, TemplateFault> {
-    let mut parts = Vec::new();
+pub(crate) fn parse(text: &str) -> Result<Vec<TemplateSegment>, TemplateError> {
+    let mut segments = Vec::new();
     let mut at = 0;
     while let Some(found) = text[at..].find("{{") {
         let open = at + found;
         if open > at {
-            parts.push(Part::Literal(text[at..open].to_owned()));
+            segments.push(TemplateSegment::Literal(text[at..open].to_owned()));
         }
         let mut hole = Hole {
             text,
@@ -64,26 +64,26 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Part>, TemplateFault> {
         let expression = hole.expression()?;
         hole.skip_space();
         if !text[hole.at..].starts_with("}}") {
-            let fault = if hole.at >= text.len() {
-                return Err(fault_at(open, "this hole is not closed", VALID));
+            let message = if hole.at >= text.len() {
+                return Err(error_at(open, "this hole is not closed", VALID));
             } else {
                 "this does not end the hole"
             };
-            return Err(fault_at(hole.at, fault, VALID));
+            return Err(error_at(hole.at, message, VALID));
         }
         at = hole.at + 2;
-        parts.push(Part::Hole(expression));
+        segments.push(TemplateSegment::Hole(expression));
     }
     if at < text.len() {
-        parts.push(Part::Literal(text[at..].to_owned()));
+        segments.push(TemplateSegment::Literal(text[at..].to_owned()));
     }
-    Ok(parts)
+    Ok(segments)
 }
 
-fn fault_at(at: usize, fault: impl Into<String>, valid: &'static str) -> TemplateFault {
-    TemplateFault {
+fn error_at(at: usize, message: impl Into<String>, valid: &'static str) -> TemplateError {
+    TemplateError {
         at,
-        fault: fault.into(),
+        message: message.into(),
         valid,
     }
 }
@@ -104,25 +104,25 @@ impl Hole<'_> {
         self.at += rest.len() - rest.trim_start().len();
     }
 
-    fn expression(&mut self) -> Result<Expression, TemplateFault> {
+    fn expression(&mut self) -> Result<Expression, TemplateError> {
         self.skip_space();
         match self.rest().chars().next() {
             Some(quote @ ('\'' | '"')) => self.quoted(quote),
             Some(c) if c.is_ascii_digit() || c == '-' => Ok(self.number()),
             Some(c) if is_name(c) => self.named(),
-            None => Err(fault_at(self.at, "this hole is not closed", VALID)),
+            None => Err(error_at(self.at, "this hole is not closed", VALID)),
             Some(_) if self.rest().starts_with("}}") => {
-                Err(fault_at(self.at, "this hole is empty", VALID))
+                Err(error_at(self.at, "this hole is empty", VALID))
             }
-            Some(c) => Err(fault_at(self.at, format!("`{c}` cannot stand here"), VALID)),
+            Some(c) => Err(error_at(self.at, format!("`{c}` cannot stand here"), VALID)),
         }
     }
 
-    fn quoted(&mut self, quote: char) -> Result<Expression, TemplateFault> {
+    fn quoted(&mut self, quote: char) -> Result<Expression, TemplateError> {
         let start = self.at;
         self.at += 1;
         let Some(len) = self.rest().find(quote) else {
-            return Err(fault_at(start, "this quote is not closed", VALID));
+            return Err(error_at(start, "this quote is not closed", VALID));
         };
         let text = self.rest()[..len].to_owned();
         self.at += len + 1;
@@ -145,7 +145,7 @@ impl Hole<'_> {
         start..self.at
     }
 
-    fn named(&mut self) -> Result<Expression, TemplateFault> {
+    fn named(&mut self) -> Result<Expression, TemplateError> {
         let place = self.name();
         let name = self.text[place.clone()].to_owned();
         if self.rest().starts_with('.') {
@@ -165,21 +165,21 @@ impl Hole<'_> {
     }
 
     /// Names of columns come from files: everything up to a space or the end of the hole.
-    fn column(&mut self) -> Result<Range<usize>, TemplateFault> {
+    fn column(&mut self) -> Result<Range<usize>, TemplateError> {
         let start = self.at;
         let ends = |c: char| c.is_whitespace() || matches!(c, '}' | ',' | ')' | '(' | '\'' | '"');
         let len = self.rest().find(ends).unwrap_or(self.rest().len());
         if len == 0 {
-            return Err(fault_at(start, "the column is missing", VALID));
+            return Err(error_at(start, "the column is missing", VALID));
         }
         self.at += len;
         Ok(start..self.at)
     }
 
-    fn arguments(&mut self) -> Result<Vec<Expression>, TemplateFault> {
+    fn arguments(&mut self) -> Result<Vec<Expression>, TemplateError> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(fault_at(
+            return Err(error_at(
                 self.at,
                 "these calls are nested too deep",
                 "at most 16 levels",
@@ -197,7 +197,7 @@ impl Hole<'_> {
                 break;
             }
             if !self.rest().starts_with(',') {
-                return Err(fault_at(
+                return Err(error_at(
                     self.at,
                     "the arguments do not end",
                     "arguments between brackets, with commas between them",
@@ -224,18 +224,18 @@ mod tests {
 
     #[test]
     fn texts_are_taken_apart() {
-        let parts = parse("/a/{{ user.id }}?b={{pick('x y', 2, now( ))}}").unwrap();
-        assert_eq!(parts[0], Part::Literal("/a/".to_owned()));
+        let segments = parse("/a/{{ user.id }}?b={{pick('x y', 2, now( ))}}").unwrap();
+        assert_eq!(segments[0], TemplateSegment::Literal("/a/".to_owned()));
         assert_eq!(
-            parts[1],
-            Part::Hole(Expression::Column(
+            segments[1],
+            TemplateSegment::Hole(Expression::Column(
                 "user".to_owned(),
                 "id".to_owned(),
                 11..13
             ))
         );
-        let Part::Hole(Expression::Call(name, _, arguments)) = &parts[3] else {
-            panic!("{parts:?}");
+        let TemplateSegment::Hole(Expression::Call(name, _, arguments)) = &segments[3] else {
+            panic!("{segments:?}");
         };
         assert_eq!((name.as_str(), arguments.len()), ("pick", 3));
         assert_eq!(parse("").unwrap(), []);
@@ -245,9 +245,9 @@ mod tests {
     #[test]
     fn faults_have_their_place() {
         let check = |text: &str, at: usize, word: &str| {
-            let fault = parse(text).unwrap_err();
-            assert_eq!(fault.at, at, "{fault:?}");
-            assert!(fault.fault.contains(word), "{fault:?}");
+            let error = parse(text).unwrap_err();
+            assert_eq!(error.at, at, "{error:?}");
+            assert!(error.message.contains(word), "{error:?}");
         };
         check("a {{ b", 2, "not closed");
         check("{{ }}", 3, "empty");

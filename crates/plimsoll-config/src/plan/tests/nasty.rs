@@ -22,9 +22,13 @@ fn what_a_process_is_given_is_checked() {
         check(&plan(process), place, words);
     }
     let both = plan("[a]\n    steps: [{ get: / }]\n    cache: true");
-    let faults = refused(&both);
-    let told: Vec<_> = faults.list().iter().map(|fault| fault.line).collect();
-    assert_eq!(told, [7, 8], "{faults}");
+    let diagnostics = refused(&both);
+    let lines: Vec<_> = diagnostics
+        .list()
+        .iter()
+        .map(|diagnostic| diagnostic.line)
+        .collect();
+    assert_eq!(lines, [7, 8], "{diagnostics}");
     let read = read(&plan("{ command: a, data: town }"), &given(), &desktop()).unwrap();
     let process = read.scenario.unwrap().journeys[0].process.clone().unwrap();
     assert_eq!((process.count, process.feeds), (1, vec![0]));
@@ -75,9 +79,11 @@ fn a_mix_may_change_for_users_and_for_arrivals() {
 }
 
 fn with_requests(rows: &'static str) -> Desktop {
-    let mut desk = desktop();
-    desk.files.insert("log.csv", rows.as_bytes().to_vec());
-    desk
+    let mut surroundings = desktop();
+    surroundings
+        .files
+        .insert("log.csv", rows.as_bytes().to_vec());
+    surroundings
 }
 
 #[test]
@@ -85,8 +91,8 @@ fn a_replay_keeps_order_and_gaps() {
     let rows = "path,at,status\n/a?x=1,10.0,200\n/c,12.25,200\n/b,10.5,200\n";
     let text =
         "target: http://site/app\nheaders: { X-A: b }\nload: { replay: log.csv, speed: 2x }\n";
-    let plan =
-        read(text, &given(), &with_requests(rows)).unwrap_or_else(|faults| panic!("{faults}"));
+    let plan = read(text, &given(), &with_requests(rows))
+        .unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     insta::assert_debug_snapshot!((&plan.scenario, &plan.inputs.rows, &plan.load));
     let hour = text.replace("2x", "0.5x, window: busiest hour");
     assert!(read(&hour, &given(), &with_requests(rows)).is_ok());
@@ -96,10 +102,10 @@ fn a_replay_keeps_order_and_gaps() {
 fn a_replay_that_cannot_be_is_told() {
     let text = "target: http://site\nload: { replay: log.csv, speed: 3x }\n";
     let check = |text: &str, rows: &'static str, place: (usize, usize), words: &str| {
-        let faults = read(text, &given(), &with_requests(rows)).unwrap_err();
-        let first = &faults.list()[0];
-        assert_eq!((first.line, first.column), place, "{faults}");
-        assert!(first.to_string().contains(words), "{faults}");
+        let diagnostics = read(text, &given(), &with_requests(rows)).unwrap_err();
+        let first = &diagnostics.list()[0];
+        assert_eq!((first.line, first.column), place, "{diagnostics}");
+        assert!(first.to_string().contains(words), "{diagnostics}");
     };
     let good = "at,path\n0,/a\n";
     check(&text.replace("3x", "fast"), good, (2, 33), "0.01x to 1000x");
@@ -161,7 +167,7 @@ fn what_is_watched_is_known_or_told() {
 #[test]
 fn parts_are_watched_where_they_tell_of_themselves() {
     let plan = |watch: &str| with_steps(&format!("  - get: /\nwatch: {watch}\n"));
-    for (watch, at, says) in [
+    for (watch, at, expected) in [
         ("{ nginx: '127.0.0.1:80' }", (5, 17), "stub_status"),
         ("{ haproxy: lb }", (5, 19), "stats socket"),
         (
@@ -207,13 +213,13 @@ fn parts_are_watched_where_they_tell_of_themselves() {
         ("sometimes", (5, 8), "auto, none"),
         ("{ auto: perhaps }", (5, 16), "true, false"),
     ] {
-        check(&plan(watch), at, says);
+        check(&plan(watch), at, expected);
     }
     let text = plan(
         "{ auto: true, nginx: [http://a/s, http://b/s], valkey: { at: cache, password: \"{{ env('KEY') }}\" }, prometheus: { url: 'http://c:9100', series: [a_total, 'b{c=d}'] } }",
     );
     let watch = read(&text, &given(), &desktop()).unwrap().watch;
-    let shown: Vec<String> = watch.parts.iter().map(ToString::to_string).collect();
+    let shown: Vec<String> = watch.components.iter().map(ToString::to_string).collect();
     assert_eq!(
         shown,
         [
@@ -223,12 +229,12 @@ fn parts_are_watched_where_they_tell_of_themselves() {
             "the page of figures at http://c:9100/metrics"
         ]
     );
-    let login = watch.parts[2].login.as_ref().unwrap();
+    let login = watch.components[2].login.as_ref().unwrap();
     assert!(login.password == "secret" && login.user.is_empty() && watch.auto);
     let auto = read_watch("auto\n", &desktop()).unwrap();
-    assert!(auto.auto && auto.parts.is_empty());
-    let faults = read_watch("nginx: x\nhapoxy: y\n", &desktop()).unwrap_err();
-    assert_eq!(faults.list().len(), 2, "{faults:?}");
+    assert!(auto.auto && auto.components.is_empty());
+    let diagnostics = read_watch("nginx: x\nhapoxy: y\n", &desktop()).unwrap_err();
+    assert_eq!(diagnostics.list().len(), 2, "{diagnostics:?}");
     assert!(read_watch("", &desktop()).is_err());
 }
 
@@ -270,13 +276,13 @@ fn mistakes_of_every_kind_have_their_place() {
         ("  - *nobody\n", "not YAML"),
         ("  - &a { get: /, steps: [*a] }\n", "valid: "),
     ] {
-        let faults = refused(&with_steps(steps));
-        let lines = faults.list().iter().map(|fault| fault.line);
+        let diagnostics = refused(&with_steps(steps));
+        let lines = diagnostics.list().iter().map(|diagnostic| diagnostic.line);
         assert!(
             lines.clone().all(|line| (4..=5).contains(&line)),
-            "{faults}"
+            "{diagnostics}"
         );
-        assert!(faults.to_string().contains(words), "{faults}");
+        assert!(diagnostics.to_string().contains(words), "{diagnostics}");
     }
 }
 
@@ -310,28 +316,36 @@ fn a_long_file_does_not_keep_the_reader_busy() {
 #[test]
 fn loads_that_conflict_hide_no_further_mistake() {
     let text = "target: http://site\nsteps: [{ get: / }]\nload:\n  users: many\n  within: soon\n  hold: 0s\n  iterations: -1\n  rate: 5\n  connections: none\n  think: 2\n  spacing: evn\n  phases: [{ users: 1..x, for: 1h, mix: { nobody: 1 } }, { rate: 1/s, users: b, for: never }]\n  find: { users: 9..1, sessions: x, objective: p95, quick: maybe }\n";
-    let faults = refused(text);
-    let mut lines: Vec<usize> = faults.list().iter().map(|fault| fault.line).collect();
+    let diagnostics = refused(text);
+    let mut lines: Vec<usize> = diagnostics
+        .list()
+        .iter()
+        .map(|diagnostic| diagnostic.line)
+        .collect();
     assert_eq!(
         lines.iter().filter(|line| **line == 12).count(),
         5,
-        "{faults}"
+        "{diagnostics}"
     );
     assert_eq!(
         lines.iter().filter(|line| **line == 13).count(),
         5,
-        "{faults}"
+        "{diagnostics}"
     );
     lines.dedup();
-    assert_eq!(lines, [4, 5, 6, 7, 8, 9, 10, 11, 12, 13], "{faults}");
+    assert_eq!(lines, [4, 5, 6, 7, 8, 9, 10, 11, 12, 13], "{diagnostics}");
 }
 
 #[test]
 fn a_replay_beside_steps_hides_no_mistake_of_them() {
     let text = "target: http://site\nload: { replay: log.csv, speed: fast, window: noon }\nsteps:\n  - gte: /\n";
-    let faults = read(text, &given(), &with_requests("at,path\n0,/a\n")).unwrap_err();
-    let lines: Vec<usize> = faults.list().iter().map(|fault| fault.line).collect();
-    assert_eq!(lines, [2, 2, 3, 4], "{faults}");
+    let diagnostics = read(text, &given(), &with_requests("at,path\n0,/a\n")).unwrap_err();
+    let lines: Vec<usize> = diagnostics
+        .list()
+        .iter()
+        .map(|diagnostic| diagnostic.line)
+        .collect();
+    assert_eq!(lines, [2, 2, 3, 4], "{diagnostics}");
 }
 
 #[test]
@@ -343,7 +357,7 @@ fn words_that_conflict_hide_no_further_mistake() {
         refused(text)
             .list()
             .iter()
-            .map(|fault| fault.line)
+            .map(|diagnostic| diagnostic.line)
             .collect()
     };
     assert_eq!(lines(&step), [5, 6, 6], "{}", refused(&step));

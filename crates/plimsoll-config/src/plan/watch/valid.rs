@@ -1,118 +1,118 @@
 //! What would be right where a part is named, for whoever wrote something else.
 
-use plimsoll_model::part::PartKind;
+use plimsoll_model::component::ComponentKind;
 
 /// By kind.
-const VALID: [(PartKind, &str); 24] = [
+const VALID: [(ComponentKind, &str); 24] = [
     (
-        PartKind::Nginx,
+        ComponentKind::Nginx,
         "the address of its stub_status page, such as http://127.0.0.1:8080/nginx_status",
     ),
     (
-        PartKind::Haproxy,
+        ComponentKind::Haproxy,
         "its stats socket, such as unix:/run/haproxy/admin.sock or 127.0.0.1:9999, or the CSV of its stats page, \
              such as http://127.0.0.1:8404/stats;csv",
     ),
     (
-        PartKind::Redis,
+        ComponentKind::Redis,
         "its address or socket, such as 127.0.0.1:6379 or unix:/run/redis/redis-server.sock; with a login \
              { at: …, user: …, password: … }",
     ),
     (
-        PartKind::Postgres,
+        ComponentKind::Postgres,
         "its address or socket, such as postgres://eye:password@127.0.0.1:5432/shop or \
              unix:/run/postgresql/.s.PGSQL.5432; or { at: …, user: …, password: …, database: … }",
     ),
     (
-        PartKind::PhpFpm,
+        ComponentKind::PhpFpm,
         "where a pool listens, and its status page, such as unix:/run/php/php-fpm.sock:/status or 127.0.0.1:9001/status",
     ),
     (
-        PartKind::NginxLog,
+        ComponentKind::NginxLog,
         "its file, such as /var/log/nginx/error.log",
     ),
     (
-        PartKind::NginxAccessLog,
+        ComponentKind::NginxAccessLog,
         "its file, such as /var/log/nginx/access.log",
     ),
     (
-        PartKind::HaproxyLog,
+        ComponentKind::HaproxyLog,
         "its file, such as /var/log/haproxy.log",
     ),
     (
-        PartKind::PhpFpmSlowlog,
+        ComponentKind::PhpFpmSlowlog,
         "its file, as `slowlog` of the pool names it",
     ),
     (
-        PartKind::Node,
+        ComponentKind::Node,
         "the socket of the module that `plimsoll watch --node-module` prints, such as unix:/tmp/plimsoll-node-4711.sock",
     ),
     (
-        PartKind::Puma,
+        ComponentKind::Puma,
         "its control server, such as 127.0.0.1:9293 or unix:/run/puma.sock; with a token { at: …, password: … }",
     ),
     (
-        PartKind::Mysql,
+        ComponentKind::Mysql,
         "its address or socket, such as mysql://eye:password@127.0.0.1:3306 or unix:/run/mysqld/mysqld.sock; or \
              { at: …, user: …, password: … }",
     ),
     (
-        PartKind::Memcached,
+        ComponentKind::Memcached,
         "its address or socket, such as 127.0.0.1:11211 or unix:/run/memcached.sock",
     ),
     (
-        PartKind::Apache,
+        ComponentKind::Apache,
         "the address of its status page, such as http://127.0.0.1/server-status",
     ),
     (
-        PartKind::Pgbouncer,
+        ComponentKind::Pgbouncer,
         "its address or socket with a login of its `stats_users`, such as pgbouncer://eye:password@127.0.0.1:6432; or \
              { at: …, user: …, password: … }",
     ),
     (
-        PartKind::Gunicorn,
+        ComponentKind::Gunicorn,
         "where it listens on this machine, such as 127.0.0.1:8000 or unix:/run/gunicorn.sock",
     ),
     (
-        PartKind::Mongo,
+        ComponentKind::Mongo,
         "its address, such as mongodb://eye:password@127.0.0.1:27017; or { at: …, user: …, password: … }",
     ),
     (
-        PartKind::Jvm,
+        ComponentKind::Jvm,
         "the file of its counters, such as /tmp/hsperfdata_shop/4711 (`ls /tmp/hsperfdata_*/`), or the address of Jolokia's \
              agent, such as http://127.0.0.1:8778/jolokia",
     ),
     (
-        PartKind::Uwsgi,
+        ComponentKind::Uwsgi,
         "its stats server, such as 127.0.0.1:1717, unix:/run/uwsgi/stats.sock or, with `stats-http`, http://127.0.0.1:1717/",
     ),
     (
-        PartKind::Go,
+        ComponentKind::Go,
         "a page of the program, such as http://127.0.0.1:8080/debug/vars (expvar) http://127.0.0.1:8080/metrics or \
              http://127.0.0.1:8080/debug/pprof/goroutine?debug=1",
     ),
     (
-        PartKind::Varnish,
+        ComponentKind::Varnish,
         "a command that prints its counters, without a shell, such as `varnishstat -j -t 0` or `varnishstat -j -t 0 -n NAME`",
     ),
     (
-        PartKind::Python,
+        ComponentKind::Python,
         "the number of its process, such as 4711, whose stacks `py-spy` reads; or a command that prints them, without a shell, such \
              as `/opt/venv/bin/py-spy dump --json --pid 4711`",
     ),
     (
-        PartKind::Otlp,
+        ComponentKind::Otlp,
         "an address of this machine at which spans are received, such as 127.0.0.1:4318",
     ),
     (
-        PartKind::Prometheus,
+        ComponentKind::Prometheus,
         "a page, and which of its series are taken beside those that are known, such as { url: http://127.0.0.1:9100/metrics, \
         series: [node_load1, 'http_requests_total{code=\"500\"}', 'go_gc_*'] }",
     ),
 ];
 
 /// What would be right for a kind of part.
-pub(super) fn valid(kind: PartKind) -> &'static str {
+pub(super) fn valid(kind: ComponentKind) -> &'static str {
     let mut kinds = VALID.iter();
     let found = kinds.find(|(of, _)| *of == kind);
     found.map_or("where it tells of itself", |(_, valid)| valid)
@@ -120,12 +120,12 @@ pub(super) fn valid(kind: PartKind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::part::PARTS;
+    use super::super::component::COMPONENTS;
     use super::*;
 
     #[test]
     fn every_part_says_what_would_be_right() {
-        for (word, kind) in PARTS {
+        for (word, kind) in COMPONENTS {
             assert!(
                 valid(kind).contains("such as") || valid(kind).contains("as `"),
                 "{word}"

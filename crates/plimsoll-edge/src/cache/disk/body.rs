@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use plimsoll_cache::disk::{SUM_LEN, Start};
+use plimsoll_cache::disk::{CacheFileHeader, SUM_LEN};
 
-use super::Inner;
-use super::index::Name;
+use super::DiskShared;
+use super::index::FileId;
 use crate::lock::lock;
 
 /// How many blocks are read at a time.
@@ -19,12 +19,12 @@ const BLOCKS: u64 = 4;
 
 /// A copy's body, as it comes.
 #[derive(Clone, Debug)]
-pub(crate) enum Body {
+pub(crate) enum CopyBody {
     Memory(Bytes),
     Disk(Arc<OnDisk>),
 }
 
-impl Body {
+impl CopyBody {
     pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Memory(bytes) => bytes.len() as u64,
@@ -61,7 +61,7 @@ impl<'a> BodyRef<'a> {
     }
 
     /// What of it is in memory, from one byte up to another, and how the rest is read.
-    pub(crate) fn part(self, from: u64, to: u64) -> (Bytes, Option<Reading>) {
+    pub(crate) fn range(self, from: u64, to: u64) -> (Bytes, Option<DiskBodyReader>) {
         match self {
             Self::Short(bytes) => (
                 Bytes::copy_from_slice(&bytes[within(bytes, from, to)]),
@@ -69,7 +69,7 @@ impl<'a> BodyRef<'a> {
             ),
             Self::Long(bytes) => (bytes.slice(within(bytes, from, to)), None),
             Self::Disk(file) => {
-                let reading = Reading {
+                let reading = DiskBodyReader {
                     file: Arc::clone(file),
                     at: from,
                     end: to,
@@ -87,7 +87,7 @@ pub(crate) fn within(bytes: &[u8], from: u64, to: u64) -> Range<usize> {
     place(from)..place(to)
 }
 
-impl From<Bytes> for Body {
+impl From<Bytes> for CopyBody {
     fn from(bytes: Bytes) -> Self {
         Self::Memory(bytes)
     }
@@ -97,9 +97,9 @@ impl From<Bytes> for Body {
 #[derive(Debug)]
 pub(crate) struct OnDisk {
     pub(super) file: File,
-    pub(super) start: Start,
-    pub(super) name: Name,
-    pub(super) disk: Weak<Inner>,
+    pub(super) start: CacheFileHeader,
+    pub(super) name: FileId,
+    pub(super) disk: Weak<DiskShared>,
 }
 
 impl OnDisk {
@@ -155,13 +155,13 @@ impl From<io::Error> for Unread {
 
 /// A piece that was asked for.
 #[derive(Debug, Default)]
-pub(super) struct Piece {
+pub(super) struct PieceRead {
     /// What came of it, and who is to be woken.
-    read: Mutex<(Option<Next>, Option<Waker>)>,
+    read: Mutex<(Option<NextPiece>, Option<Waker>)>,
 }
 
-impl Piece {
-    fn bring(&self, next: Next) {
+impl PieceRead {
+    fn bring(&self, next: NextPiece) {
         let mut read = lock(&self.read);
         read.0 = Some(next);
         let waker = read.1.take();
@@ -178,14 +178,14 @@ pub(super) struct ReadPiece {
     pub(super) file: Arc<OnDisk>,
     from: u64,
     to: u64,
-    piece: Arc<Piece>,
+    piece: Arc<PieceRead>,
 }
 
 impl ReadPiece {
     /// Carries it out; why it cannot be is the caller's to tell.
     pub(super) fn carry_out(&self) -> Result<(), Unread> {
         let bytes = self.file.read(self.from, self.to)?;
-        self.piece.bring(Next::Bytes(bytes));
+        self.piece.bring(NextPiece::Bytes(bytes));
         Ok(())
     }
 }
@@ -194,43 +194,43 @@ impl Drop for ReadPiece {
     fn drop(&mut self) {
         let is_open = lock(&self.piece.read).0.is_none() && Arc::strong_count(&self.piece) > 1;
         if is_open {
-            self.piece.bring(Next::Broken);
+            self.piece.bring(NextPiece::Broken);
         }
     }
 }
 
 /// A body that is read while it goes out.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct DiskBodyReader {
     file: Arc<OnDisk>,
     at: u64,
     end: u64,
-    piece: Option<Arc<Piece>>,
+    piece: Option<Arc<PieceRead>>,
 }
 
 /// The next piece of a body.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum NextPiece {
     Bytes(Bytes),
     End,
     /// It cannot be read.
     Broken,
 }
 
-impl Reading {
+impl DiskBodyReader {
     pub(crate) fn len(&self) -> u64 {
         self.end - self.at
     }
 
-    pub(crate) fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Next> {
+    pub(crate) fn poll_next(&mut self, cx: &Context<'_>) -> Poll<NextPiece> {
         if self.at >= self.end {
-            return Poll::Ready(Next::End);
+            return Poll::Ready(NextPiece::End);
         }
         let piece = match &self.piece {
             Some(piece) => Arc::clone(piece),
-            None => match self.ask() {
+            None => match self.request_piece() {
                 Some(piece) => piece,
-                None => return Poll::Ready(Next::Broken),
+                None => return Poll::Ready(NextPiece::Broken),
             },
         };
         let mut read = lock(&piece.read);
@@ -240,17 +240,17 @@ impl Reading {
         };
         drop(read);
         self.piece = None;
-        if let Next::Bytes(bytes) = &next {
+        if let NextPiece::Bytes(bytes) = &next {
             self.at += bytes.len() as u64;
         }
         Poll::Ready(next)
     }
 
-    fn ask(&mut self) -> Option<Arc<Piece>> {
+    fn request_piece(&mut self) -> Option<Arc<PieceRead>> {
         let disk = self.file.disk.upgrade()?;
         let block_len = plimsoll_cache::disk::BLOCK_LEN as u64;
         let to = (block_of(self.at) + BLOCKS) * block_len;
-        let piece = Arc::new(Piece::default());
+        let piece = Arc::new(PieceRead::default());
         disk.read(ReadPiece {
             file: Arc::clone(&self.file),
             from: self.at,

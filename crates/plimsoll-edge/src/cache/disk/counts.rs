@@ -9,7 +9,7 @@ const PAUSE_NS: Nanoseconds = 10_000_000_000;
 
 /// Sums since the start.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct DiskCounters {
     hits: AtomicU64,
     written: AtomicU64,
     skipped: AtomicU64,
@@ -57,7 +57,7 @@ impl DiskView {
     }
 }
 
-impl Counts {
+impl DiskCounters {
     pub(super) fn hit(&self) {
         self.hits.fetch_add(1, Relaxed);
     }

@@ -21,7 +21,7 @@ pub(super) struct Directory(OwnedFd);
 
 /// What is under a name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct FileStat {
     pub(super) is_file: bool,
     /// Bytes.
     pub(super) len: u64,
@@ -169,13 +169,13 @@ impl Directory {
     }
 
     /// What is under a name; `None` when nothing is.
-    pub(super) fn entry(&self, name: &str) -> io::Result<Option<Entry>> {
+    pub(super) fn entry(&self, name: &str) -> io::Result<Option<FileStat>> {
         let about: Stat = match rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(about) => about,
             Err(Errno::NOENT) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        Ok(Some(Entry {
+        Ok(Some(FileStat {
             is_file: FileType::from_raw_mode(about.st_mode) == FileType::RegularFile,
             len: u64::try_from(about.st_size).unwrap_or(0),
         }))

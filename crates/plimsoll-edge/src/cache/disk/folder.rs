@@ -10,7 +10,7 @@ use plimsoll_cache::Seed;
 use plimsoll_cache::disk::{BODY_LEN_MAX, JOURNAL_LEN_MAX, Journal, META_LEN_MAX, START_LEN};
 
 use super::directory::{Directory, Rights, linked_by};
-use super::index::{Name, taken};
+use super::index::{FileId, taken};
 
 const LOCK: &str = "lock";
 const JOURNAL: &str = "purges";
@@ -25,7 +25,7 @@ const FILE_LEN_MAX: u64 = 2 * BODY_LEN_MAX;
 
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Fault {
+pub(super) enum FolderError {
     #[error(
         "it belongs to the user {owner}, and the edge runs as the user {own}; give it to that one with chown, or choose a \
          folder that is not there yet",
@@ -82,7 +82,7 @@ pub(super) struct Folder {
 
 /// The name under which a file is written.
 #[derive(Debug)]
-pub(super) struct Written(String);
+pub(super) struct TempName(String);
 
 /// Whether another edge uses a folder.
 pub(crate) fn is_in_use(path: &Path) -> bool {
@@ -109,38 +109,38 @@ pub(crate) fn prepare(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> 
 }
 
 /// Opens a folder that is this user's, and in which nobody else has put anything.
-fn open_own(path: &Path) -> Result<Directory, Fault> {
+fn open_own(path: &Path) -> Result<Directory, FolderError> {
     if let Some(owner) = linked_by(path) {
-        return Err(Fault::Linked { owner });
+        return Err(FolderError::Linked { owner });
     }
     let root = Directory::open(path)?;
     let rights @ Rights { owner, mode } = root.rights()?;
     if !rights.is_own() {
-        return Err(Fault::OfAnother { owner });
+        return Err(FolderError::OfAnother { owner });
     }
     let is_empty = root.is_empty()?;
     let is_ours = root.entry(JOURNAL)?.is_some() || root.entry(LOCK)?.is_some();
     if !is_ours && !is_empty {
-        return Err(Fault::Foreign);
+        return Err(FolderError::Foreign);
     }
     if rights.lets_others_write() && !is_empty {
-        return Err(Fault::Writable { mode });
+        return Err(FolderError::Writable { mode });
     }
     root.close_to_others()?;
     Ok(root)
 }
 
 /// Something else stands where a file or a folder of ours should.
-fn replaced(name: &'static str) -> impl Fn(io::Error) -> Fault {
+fn replaced(name: &'static str) -> impl Fn(io::Error) -> FolderError {
     move |error| match error.kind() {
-        io::ErrorKind::InvalidData | io::ErrorKind::NotADirectory => Fault::Replaced(name),
+        io::ErrorKind::InvalidData | io::ErrorKind::NotADirectory => FolderError::Replaced(name),
         _ => error.into(),
     }
 }
 
 impl Folder {
     /// Takes a folder into use; also says whether what is in it can still be read.
-    pub(super) fn open(path: &Path) -> Result<(Self, Journal, bool), Fault> {
+    pub(super) fn open(path: &Path) -> Result<(Self, Journal, bool), FolderError> {
         prepare(path, None)?;
         let root = open_own(path)?;
         if root.entry(LOCK)?.is_none() {
@@ -150,7 +150,7 @@ impl Folder {
         let lock = root.read(LOCK).map_err(replaced(LOCK))?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Fault::InUse),
+            Err(TryLockError::WouldBlock) => return Err(FolderError::InUse),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
         let new = root.make_child(NEW).map_err(replaced(NEW))?;
@@ -164,7 +164,7 @@ impl Folder {
         let is_known = known.is_some();
         let journal = match known {
             Some(journal) => journal,
-            None => Journal::new(random_seed().ok_or(Fault::NoRandom)?),
+            None => Journal::new(random_seed().ok_or(FolderError::NoRandom)?),
         };
         folder.clear_new()?;
         folder.write_journal(&journal)?;
@@ -181,7 +181,7 @@ impl Folder {
         let _ = self.lock.unlock();
     }
 
-    fn read_journal(&self) -> Result<Option<Journal>, Fault> {
+    fn read_journal(&self) -> Result<Option<Journal>, FolderError> {
         let file = match self.root.read(JOURNAL) {
             Ok(file) => file,
             // What is no file says nothing; it is written anew, in its place.
@@ -219,40 +219,41 @@ impl Folder {
     }
 
     /// A file that is written, under a name that nobody looks at.
-    pub(super) fn create(&self, number: u64) -> io::Result<(File, Written)> {
+    pub(super) fn create(&self, number: u64) -> io::Result<(File, TempName)> {
         let name = number.to_string();
         let file = self.new.create(&name)?;
-        Ok((file, Written(name)))
+        Ok((file, TempName(name)))
     }
 
     /// A file that was written is not wanted. What is left of it is removed at the next start.
-    pub(super) fn discard(&self, written: &Written) {
+    pub(super) fn discard(&self, written: &TempName) {
         let _ = self.new.remove(&written.0);
     }
 
     /// A file that was written takes its name. It is not forced to the disk: after a loss of power its sums tell.
-    pub(super) fn settle(&self, written: &Written, name: Name) -> io::Result<()> {
-        let part = self.root.make_child(&part_of(name))?;
+    pub(super) fn settle(&self, written: &TempName, name: FileId) -> io::Result<()> {
+        let shard = self.root.make_child(&shard_of(name))?;
         let place = file_of(name);
-        self.new.rename(&written.0, &part, &place)?;
+        self.new.rename(&written.0, &shard, &place)?;
         // It was of the copy before, and says so: whoever finds it all the same does not use it.
-        part.remove(&head_of(&place))
+        shard.remove(&head_of(&place))
     }
 
     /// A newer head that was written takes its name, beside the file of its copy.
-    pub(super) fn settle_head(&self, written: &Written, name: Name) -> io::Result<()> {
-        let part = self.root.child(&part_of(name))?;
-        self.new.rename(&written.0, &part, &head_of(&file_of(name)))
+    pub(super) fn settle_head(&self, written: &TempName, name: FileId) -> io::Result<()> {
+        let shard = self.root.child(&shard_of(name))?;
+        self.new
+            .rename(&written.0, &shard, &head_of(&file_of(name)))
     }
 
-    pub(super) fn open_file(&self, name: Name) -> io::Result<File> {
-        self.root.child(&part_of(name))?.read(&file_of(name))
+    pub(super) fn open_file(&self, name: FileId) -> io::Result<File> {
+        self.root.child(&shard_of(name))?.read(&file_of(name))
     }
 
     /// The newer head of a copy, as bytes; `None` when it has none.
-    pub(super) fn read_head(&self, name: Name) -> io::Result<Option<Vec<u8>>> {
-        let part = self.root.child(&part_of(name));
-        let file = match part.and_then(|part| part.read(&head_of(&file_of(name)))) {
+    pub(super) fn read_head(&self, name: FileId) -> io::Result<Option<Vec<u8>>> {
+        let shard = self.root.child(&shard_of(name));
+        let file = match shard.and_then(|shard| shard.read(&head_of(&file_of(name)))) {
             Ok(file) => file,
             Err(error) if is_missing(&error) => return Ok(None),
             Err(error) => return Err(error),
@@ -262,23 +263,23 @@ impl Folder {
         Ok(Some(bytes))
     }
 
-    pub(super) fn remove(&self, name: Name) -> io::Result<()> {
-        let part = match self.root.child(&part_of(name)) {
-            Ok(part) => part,
+    pub(super) fn remove(&self, name: FileId) -> io::Result<()> {
+        let shard = match self.root.child(&shard_of(name)) {
+            Ok(shard) => shard,
             Err(error) if is_missing(&error) => return Ok(()),
             Err(error) => return Err(error),
         };
         let place = file_of(name);
         // First, so that none is left alone when the edge is killed in between.
-        part.remove(&head_of(&place))?;
-        part.remove(&place)
+        shard.remove(&head_of(&place))?;
+        shard.remove(&place)
     }
 
     /// Hands out what is there, with the bytes that each copy takes, until `take` wants no more. Files of other names
     /// are left alone.
-    pub(super) fn look(&self, mut take: impl FnMut(Name, u64) -> bool) -> io::Result<()> {
+    pub(super) fn scan(&self, mut take: impl FnMut(FileId, u64) -> bool) -> io::Result<()> {
         for number in 0..=u8::MAX {
-            let Some(Part { files, heads }) = self.look_into(number)? else {
+            let Some(ShardListing { files, heads }) = self.read_shard(number)? else {
                 continue;
             };
             for (name, len) in files {
@@ -292,7 +293,7 @@ impl Folder {
     }
 
     /// What is in one of the folders; `None` when there is no such folder. Heads that were left alone are removed.
-    fn look_into(&self, number: u8) -> io::Result<Option<Part>> {
+    fn read_shard(&self, number: u8) -> io::Result<Option<ShardListing>> {
         let directory = match self.root.child(&format!("{number:02x}")) {
             Ok(directory) => directory,
             // What is no folder of ours holds nothing of ours.
@@ -301,7 +302,7 @@ impl Folder {
             }
             Err(error) => return Err(error),
         };
-        let mut part = Part::default();
+        let mut shard = ShardListing::default();
         for file_name in directory.names()? {
             let file_name = file_name?;
             let (text, is_head) = match file_name.split_once('.') {
@@ -320,16 +321,16 @@ impl Folder {
                 // No edge wrote it; it must not count for all others.
                 directory.remove(&file_name)?;
             } else if is_head {
-                part.heads.insert(name, entry.len);
+                shard.heads.insert(name, entry.len);
             } else {
-                part.files.push((name, entry.len));
+                shard.files.push((name, entry.len));
             }
         }
-        let known: HashSet<Name> = part.files.iter().map(|(name, _)| *name).collect();
-        for name in part.heads.keys().filter(|name| !known.contains(name)) {
+        let known: HashSet<FileId> = shard.files.iter().map(|(name, _)| *name).collect();
+        for name in shard.heads.keys().filter(|name| !known.contains(name)) {
             directory.remove(&head_of(&file_of(*name)))?;
         }
-        Ok(Some(part))
+        Ok(Some(shard))
     }
 
     fn clear_new(&self) -> io::Result<()> {
@@ -342,20 +343,20 @@ impl Folder {
 
 /// What one of the folders holds.
 #[derive(Default)]
-struct Part {
+struct ShardListing {
     /// Copies, and how long their files are.
-    files: Vec<(Name, u64)>,
+    files: Vec<(FileId, u64)>,
     /// How long their newer heads are.
-    heads: HashMap<Name, u64>,
+    heads: HashMap<FileId, u64>,
 }
 
 /// The folder of a copy's file.
-fn part_of(name: Name) -> String {
+fn shard_of(name: FileId) -> String {
     format!("{:02x}", name.hash >> 56)
 }
 
 /// The name of a copy's file.
-fn file_of(Name { hash, identity }: Name) -> String {
+fn file_of(FileId { hash, identity }: FileId) -> String {
     format!("{hash:016x}{identity:016x}")
 }
 
@@ -368,13 +369,13 @@ fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-fn named(text: &str) -> Option<Name> {
+fn named(text: &str) -> Option<FileId> {
     let is_name = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_name {
         return None;
     }
     let (hash, identity) = text.split_at(16);
-    Some(Name {
+    Some(FileId {
         hash: u64::from_str_radix(hash, 16).ok()?,
         identity: u64::from_str_radix(identity, 16).ok()?,
     })

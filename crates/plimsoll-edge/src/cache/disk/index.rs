@@ -15,7 +15,7 @@ pub(super) const ENTRY_BYTES: u64 = 64;
 
 /// Which file a copy is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Name {
+pub(super) struct FileId {
     /// Of its key.
     pub(super) hash: u64,
     /// Of all that tells it apart from other copies of its key.
@@ -23,8 +23,8 @@ pub(super) struct Name {
 }
 
 #[derive(Debug)]
-struct Slot {
-    name: Name,
+struct IndexSlot {
+    name: FileId,
     /// Bytes that its file takes.
     bytes: u64,
     /// Next older; in a free slot the next free one.
@@ -37,7 +37,7 @@ struct Slot {
 #[derive(Debug)]
 pub(super) struct Index {
     table: HashTable<u32>,
-    slots: Vec<Slot>,
+    slots: Vec<IndexSlot>,
     free: u32,
     oldest: u32,
     newest: u32,
@@ -48,7 +48,7 @@ pub(super) struct Index {
     entries_max: usize,
     evicted: u64,
     /// Files to be removed.
-    doomed: Vec<Name>,
+    doomed: Vec<FileId>,
 }
 
 /// What a file of so many bytes takes.
@@ -78,7 +78,7 @@ impl Index {
     pub(super) fn limit(&mut self, bytes_max: u64, entries_max: usize) {
         self.bytes_max = bytes_max;
         self.entries_max = entries_max.min(NONE as usize);
-        self.make_room(0);
+        self.evict_to_fit(0);
     }
 
     pub(super) fn live(&self) -> usize {
@@ -94,7 +94,7 @@ impl Index {
     }
 
     /// Files to be removed, which nobody finds any more.
-    pub(super) fn take_doomed(&mut self) -> Vec<Name> {
+    pub(super) fn take_doomed(&mut self) -> Vec<FileId> {
         std::mem::take(&mut self.doomed)
     }
 
@@ -109,7 +109,7 @@ impl Index {
     }
 
     /// All copies of a key, which are read now.
-    pub(super) fn read(&mut self, hash: u64) -> Vec<Name> {
+    pub(super) fn read(&mut self, hash: u64) -> Vec<FileId> {
         let found: Vec<u32> = self.of_key(hash).collect();
         let mut names = Vec::with_capacity(found.len());
         for index in found {
@@ -120,33 +120,33 @@ impl Index {
         names
     }
 
-    pub(super) fn has(&self, name: Name) -> bool {
+    pub(super) fn has(&self, name: FileId) -> bool {
         self.find(name).is_some()
     }
 
-    fn find(&self, name: Name) -> Option<u32> {
+    fn find(&self, name: FileId) -> Option<u32> {
         let is_it = |index: &u32| self.slots[*index as usize].name == name;
         self.table.find(name.hash, is_it).copied()
     }
 
     /// A file was written; what it took while it was written is given back before.
-    pub(super) fn put(&mut self, name: Name, bytes: u64) {
+    pub(super) fn put(&mut self, name: FileId, bytes: u64) {
         self.remove(name);
         self.add(name, bytes, true);
-        self.make_room(0);
+        self.evict_to_fit(0);
     }
 
     /// A file was there already; not when it was written anew meanwhile.
-    pub(super) fn found(&mut self, name: Name, bytes: u64) {
+    pub(super) fn found(&mut self, name: FileId, bytes: u64) {
         if self.has(name) {
             return;
         }
         self.add(name, bytes, false);
-        self.make_room(0);
+        self.evict_to_fit(0);
     }
 
-    fn add(&mut self, name: Name, bytes: u64, is_newest: bool) {
-        let slot = Slot {
+    fn add(&mut self, name: FileId, bytes: u64, is_newest: bool) {
+        let slot = IndexSlot {
             name,
             bytes,
             older: NONE,
@@ -175,7 +175,7 @@ impl Index {
     }
 
     /// Nobody finds it any more; whether it was there.
-    pub(super) fn remove(&mut self, name: Name) -> bool {
+    pub(super) fn remove(&mut self, name: FileId) -> bool {
         let Some(index) = self.find(name) else {
             return false;
         };
@@ -192,7 +192,7 @@ impl Index {
     }
 
     /// Nobody finds it any more, and its file goes.
-    pub(super) fn doom(&mut self, name: Name) {
+    pub(super) fn doom(&mut self, name: FileId) {
         if self.remove(name) {
             self.doomed.push(name);
         }
@@ -200,7 +200,7 @@ impl Index {
 
     /// A file that is written takes more, or less again.
     pub(super) fn reserve(&mut self, bytes: u64) {
-        self.make_room(bytes);
+        self.evict_to_fit(bytes);
         self.bytes += bytes;
     }
 
@@ -215,7 +215,7 @@ impl Index {
     }
 
     /// Lets the oldest go until there is room for so much more.
-    fn make_room(&mut self, more: u64) {
+    fn evict_to_fit(&mut self, more: u64) {
         while self.bytes.saturating_add(more) > self.bytes_max || self.live > self.entries_max {
             if !self.evict() {
                 return;
@@ -288,8 +288,8 @@ impl Index {
 mod tests {
     use super::*;
 
-    fn name(hash: u64) -> Name {
-        Name { hash, identity: 0 }
+    fn name(hash: u64) -> FileId {
+        FileId { hash, identity: 0 }
     }
 
     fn of(bytes: u64, entries: usize) -> Index {

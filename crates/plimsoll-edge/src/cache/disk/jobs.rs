@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use plimsoll_cache::store::{self, Leader, Object};
 
 use super::body::ReadPiece;
-use super::index::Name;
-use crate::cache::{Page, Told};
+use super::index::FileId;
+use crate::cache::{CachedResponse, ResponseMetadata};
 use crate::lock::lock;
 
 /// Most bytes that wait to be written.
@@ -21,7 +21,7 @@ const RECALLS_MAX: usize = 1024;
 /// A copy but for its body, on its way to the disk.
 #[derive(Debug)]
 pub(super) struct Described {
-    pub(super) told: Arc<Told>,
+    pub(super) metadata: Arc<ResponseMetadata>,
     pub(super) key: Box<[u8]>,
     pub(super) tags: Box<[u64]>,
     /// The last purge when it was asked for.
@@ -32,17 +32,17 @@ pub(super) struct Described {
 #[derive(Debug)]
 pub(super) enum Write {
     /// A copy in memory, asked for after this purge.
-    Whole(Arc<Object<Page>>, u64),
+    Whole(Arc<Object<CachedResponse>>, u64),
     /// A new head of a copy whose body is on disk already, asked for after this purge.
-    Head(Arc<Object<Page>>, u64),
+    Head(Arc<Object<CachedResponse>>, u64),
     /// A copy that comes in blocks, under a number of its own.
     Begin(u64, Box<Described>),
     Block(u64, Vec<u8>),
     /// It is whole; its head goes into memory if it was asked for at this moment.
-    End(u64, Option<store::Asked>),
+    End(u64, Option<store::PurgeEpoch>),
     Drop(u64),
     /// A file whose copy is not the newest any more.
-    Forget(Name),
+    Forget(FileId),
 }
 
 impl Write {
@@ -60,7 +60,7 @@ impl Write {
 pub(super) struct Recall {
     pub(super) hash: u64,
     /// Whoever waits for it.
-    pub(super) leader: Leader<Page, Told>,
+    pub(super) leader: Leader<CachedResponse, ResponseMetadata>,
 }
 
 /// What the writer does next.
@@ -81,7 +81,7 @@ pub(super) enum ToRead {
 }
 
 #[derive(Debug, Default)]
-struct Lines {
+struct JobQueues {
     writes: VecDeque<Write>,
     write_bytes: usize,
     records: Vec<u8>,
@@ -98,7 +98,7 @@ struct Lines {
 /// All that is to be done.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
-    lines: Mutex<Lines>,
+    lines: Mutex<JobQueues>,
     written: Condvar,
     read: Condvar,
 }

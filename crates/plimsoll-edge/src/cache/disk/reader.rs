@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use plimsoll_cache::disk::{Copy, START_LEN, Start};
-use plimsoll_cache::store::{How, Named, Store};
+use plimsoll_cache::disk::{CacheFileHeader, Copy, START_LEN};
+use plimsoll_cache::store::{How, RawKey, Store};
 
-use super::body::{Body, OnDisk, ReadPiece, Unread};
-use super::index::Name;
+use super::body::{CopyBody, OnDisk, ReadPiece, Unread};
+use super::index::FileId;
 use super::jobs::{Recall, ToRead};
-use super::{Inner, lock};
-use crate::cache::{Page, Told};
+use super::{DiskShared, lock};
+use crate::cache::{CachedResponse, ResponseMetadata};
 use crate::clock;
 
 /// A large copy up to this length is checked whole before its first byte is served.
@@ -27,7 +27,7 @@ const BESIDE: u64 = 2048;
 /// So many entries are added under one lock.
 const STEP: usize = 64;
 
-pub(super) fn run(inner: &Arc<Inner>) {
+pub(super) fn run(inner: &Arc<DiskShared>) {
     while let Some(job) = inner.jobs.next_read() {
         match job {
             ToRead::Piece(piece) => {
@@ -46,10 +46,10 @@ pub(super) fn run(inner: &Arc<Inner>) {
 }
 
 /// Finds what was there at the start, while others read and write already.
-pub(super) fn look_through(inner: &Arc<Inner>) {
+pub(super) fn scan(inner: &Arc<DiskShared>) {
     let began = inner.clock.now();
     let mut step = Vec::with_capacity(STEP);
-    let looked = inner.folder.look(|name, bytes| {
+    let scanned = inner.folder.scan(|name, bytes| {
         step.push((name, bytes));
         if step.len() == STEP {
             inner.add(&mut step);
@@ -57,23 +57,23 @@ pub(super) fn look_through(inner: &Arc<Inner>) {
         !inner.jobs.is_closing()
     });
     inner.add(&mut step);
-    if let Err(error) = looked {
+    if let Err(error) = scanned {
         inner.failed("look through the folder", &error);
     }
-    inner.is_looked_through.store(true, Ordering::Release);
+    inner.is_scanned.store(true, Ordering::Release);
     let index = lock(&inner.index);
     let (live, bytes) = (index.live(), index.bytes());
     drop(index);
     let seconds = (inner.clock.now() - began) as f64 / 1e9;
-    (inner.tell.0)(&format!(
+    (inner.report.0)(&format!(
         "copies on disk in {}: {live}, {bytes} bytes, found in {seconds:.1} s",
         inner.folder.path().display()
     ));
 }
 
 /// Removes what was there at the start: nothing is known of it.
-pub(super) fn clear(inner: &Arc<Inner>) {
-    let cleared = inner.folder.look(|name, _| {
+pub(super) fn clear(inner: &Arc<DiskShared>) {
+    let cleared = inner.folder.scan(|name, _| {
         let is_new = lock(&inner.index).has(name);
         if !is_new && let Err(error) = inner.folder.remove(name) {
             inner.failed("remove a file", &error);
@@ -83,18 +83,18 @@ pub(super) fn clear(inner: &Arc<Inner>) {
     if let Err(error) = cleared {
         inner.failed("look through the folder", &error);
     }
-    inner.is_looked_through.store(true, Ordering::Release);
+    inner.is_scanned.store(true, Ordering::Release);
 }
 
 /// A copy that was read.
-struct Found {
+struct ReadCopy {
     copy: Copy,
-    body: Body,
+    body: CopyBody,
     purged: bool,
 }
 
-impl Inner {
-    fn add(&self, step: &mut Vec<(Name, u64)>) {
+impl DiskShared {
+    fn add(&self, step: &mut Vec<(FileId, u64)>) {
         let mut index = lock(&self.index);
         for (name, bytes) in step.drain(..) {
             index.found(name, bytes);
@@ -113,13 +113,13 @@ impl Inner {
             return;
         };
         // Before it is looked what was purged: what is purged later, the store knows itself.
-        let asked = store.asked();
+        let watermark = store.purge_epoch();
         let names = lock(&self.index).read(hash);
         for name in names {
             match self.read_copy(name, &store) {
                 Ok(Some(found)) => {
                     self.counts.hit();
-                    self.bring_back(&store, asked, name, found);
+                    self.bring_back(&store, watermark, name, found);
                 }
                 Ok(None) => self.doom(name),
                 Err(why) => self.unread(name, why),
@@ -129,37 +129,37 @@ impl Inner {
 
     fn bring_back(
         &self,
-        store: &Store<Page, Told>,
-        asked: plimsoll_cache::store::Asked,
-        name: Name,
-        found: Found,
+        store: &Store<CachedResponse, ResponseMetadata>,
+        watermark: plimsoll_cache::store::PurgeEpoch,
+        name: FileId,
+        found: ReadCopy,
     ) {
-        let Found { copy, body, purged } = found;
-        if let Body::Disk(file) = &body {
+        let ReadCopy { copy, body, purged } = found;
+        if let CopyBody::Disk(file) = &body {
             self.note_open(file);
         }
         let len = body.len();
         let (key, tags) = (copy.key.clone(), copy.tags.clone());
-        let told = Told::of_copy(copy, len);
-        let named = Named {
+        let metadata = ResponseMetadata::of_copy(copy, len);
+        let named = RawKey {
             hash: name.hash,
             key: &key,
         };
-        let page = Page::new(&told, body);
-        let supersedes = |other: &Page| told.supersedes(&other.told);
-        store.recall(&named, asked, &tags, purged, supersedes, page);
+        let page = CachedResponse::new(&metadata, body);
+        let supersedes = |other: &CachedResponse| metadata.supersedes(&other.metadata);
+        store.recall(&named, watermark, &tags, purged, supersedes, page);
     }
 
     /// Reads a copy; `None` when it may not be used any more.
     fn read_copy(
         self: &Arc<Self>,
-        name: Name,
-        store: &Store<Page, Told>,
-    ) -> Result<Option<Found>, Unread> {
+        name: FileId,
+        store: &Store<CachedResponse, ResponseMetadata>,
+    ) -> Result<Option<ReadCopy>, Unread> {
         let mut file = self.folder.open_file(name)?;
         let mut first = [0; START_LEN];
         file.read_exact(&mut first)?;
-        let start = Start::read(&first).map_err(|_| Unread::Damaged)?;
+        let start = CacheFileHeader::read(&first).map_err(|_| Unread::Damaged)?;
         if start.hash != name.hash || file.metadata()?.len() != start.file_len() {
             return Err(Unread::Damaged);
         }
@@ -170,8 +170,8 @@ impl Inner {
             Some(newer) => newer,
             None => (known, start.purges),
         };
-        let told = Told::of_copy(copy.clone(), start.body_len);
-        if self.name(&copy.key, &told) != name {
+        let metadata = ResponseMetadata::of_copy(copy.clone(), start.body_len);
+        if self.name(&copy.key, &metadata) != name {
             return Err(Unread::Damaged);
         }
         let journal = lock(&self.journal);
@@ -191,7 +191,7 @@ impl Inner {
             disk: Arc::downgrade(self),
         };
         let in_memory = store.limits().object_bytes as u64;
-        Ok(Some(Found {
+        Ok(Some(ReadCopy {
             body: body(file, in_memory.saturating_sub(BESIDE + meta.len() as u64))?,
             copy,
             purged: met == Some(How::Soft),
@@ -199,12 +199,16 @@ impl Inner {
     }
 
     /// The head that a server sent since it sent the body, and the last purge when it was asked for.
-    fn newer_head(&self, name: Name, body: &Start) -> Result<Option<(Copy, u64)>, Unread> {
+    fn newer_head(
+        &self,
+        name: FileId,
+        body: &CacheFileHeader,
+    ) -> Result<Option<(Copy, u64)>, Unread> {
         let Some(bytes) = self.folder.read_head(name)? else {
             return Ok(None);
         };
-        let start = Start::read(&bytes).map_err(|_| Unread::Damaged)?;
-        if start.stamp != body.stamp {
+        let start = CacheFileHeader::read(&bytes).map_err(|_| Unread::Damaged)?;
+        if start.file_id != body.file_id {
             // It belongs to a body that was here before.
             return Ok(None);
         }
@@ -222,11 +226,11 @@ impl Inner {
         };
         let mut first = [0; START_LEN];
         let read = found.read_exact(&mut first);
-        read.is_ok() && Start::read(&first).is_ok_and(|start| start == file.start)
+        read.is_ok() && CacheFileHeader::read(&first).is_ok_and(|start| start == file.start)
     }
 
     /// A file could not be read: it is not found any more, unless it is the system's fault.
-    fn unread(&self, name: Name, why: Unread) {
+    fn unread(&self, name: FileId, why: Unread) {
         match why {
             Unread::Damaged => {
                 self.counts.drop_damaged();
@@ -242,7 +246,7 @@ impl Inner {
     /// A copy in memory holds a file open. When there are too many, the first is let go.
     pub(super) fn note_open(&self, file: &Arc<OnDisk>) {
         let mut open = lock(&self.open);
-        open.retain(|one| one.strong_count() > 0);
+        open.retain(|file_ref| file_ref.strong_count() > 0);
         open.push(Arc::downgrade(file));
         let excess = (open.len() > OPEN_MAX).then(|| open.remove(0));
         drop(open);
@@ -252,7 +256,7 @@ impl Inner {
     }
 
     /// A file is not there any more: whoever reads it reads on, and nobody new does.
-    pub(super) fn close_file(&self, name: Name) {
+    pub(super) fn close_file(&self, name: FileId) {
         let open = lock(&self.open);
         let mut others = open.iter().filter_map(std::sync::Weak::upgrade);
         let is_open = others.any(|file| file.name == name);
@@ -264,7 +268,7 @@ impl Inner {
 }
 
 /// The body of a file: in memory when it is not longer than that.
-fn body(file: OnDisk, in_memory: u64) -> Result<Body, Unread> {
+fn body(file: OnDisk, in_memory: u64) -> Result<CopyBody, Unread> {
     let start = file.start;
     if start.body_len > in_memory {
         let mut room = Vec::new();
@@ -275,12 +279,12 @@ fn body(file: OnDisk, in_memory: u64) -> Result<Body, Unread> {
             room.clear();
             file.block(index, &mut room)?;
         }
-        return Ok(Body::Disk(Arc::new(file)));
+        return Ok(CopyBody::Disk(Arc::new(file)));
     }
     let len = usize::try_from(start.body_len).map_err(|_| io::Error::other("too long"))?;
     let mut bytes = Vec::with_capacity(len);
     for index in 0..start.blocks() {
         file.block(index, &mut bytes)?;
     }
-    Ok(Body::Memory(Bytes::from(bytes.into_boxed_slice())))
+    Ok(CopyBody::Memory(Bytes::from(bytes.into_boxed_slice())))
 }

@@ -5,25 +5,25 @@ use std::sync::Arc;
 use plimsoll_cache::disk::BLOCK_LEN;
 use plimsoll_cache::store;
 
-use super::index::Name;
+use super::index::FileId;
 use super::jobs::{Described, Write};
-use super::{Disk, Inner};
-use crate::cache::Told;
+use super::{DiskCache, DiskShared};
+use crate::cache::ResponseMetadata;
 
 /// One answer on its way to the disk.
 #[derive(Debug)]
 pub(crate) struct Spool {
-    disk: Arc<Inner>,
+    disk: Arc<DiskShared>,
     number: u64,
-    name: Name,
+    name: FileId,
     described: Option<Box<Described>>,
     block: Vec<u8>,
     len: u64,
-    stage: Stage,
+    stage: SpoolStage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum SpoolStage {
     /// It may still be so short that it is written from memory.
     Short,
     Begun,
@@ -33,8 +33,8 @@ enum Stage {
 
 impl Spool {
     pub(crate) fn new(
-        disk: &Disk,
-        told: &Arc<Told>,
+        disk: &DiskCache,
+        metadata: &Arc<ResponseMetadata>,
         key: Box<[u8]>,
         tags: Box<[u64]>,
         purges: u64,
@@ -43,23 +43,23 @@ impl Spool {
         Self {
             disk: Arc::clone(inner),
             number: inner.number(),
-            name: inner.name(&key, told),
+            name: inner.name(&key, metadata),
             described: Some(Box::new(Described {
-                told: Arc::clone(told),
+                metadata: Arc::clone(metadata),
                 key,
                 tags,
                 purges,
             })),
             block: Vec::new(),
             len: 0,
-            stage: Stage::Short,
+            stage: SpoolStage::Short,
         }
     }
 
     /// Takes a piece of the body.
     pub(crate) fn append(&mut self, mut content: &[u8]) {
         self.len += content.len() as u64;
-        if self.stage == Stage::GivenUp {
+        if self.stage == SpoolStage::GivenUp {
             return;
         }
         while !content.is_empty() {
@@ -68,7 +68,7 @@ impl Spool {
             self.block.extend_from_slice(taken);
             content = rest;
             // The last block is not known before the end.
-            if self.block.len() == BLOCK_LEN && !self.hand_on() {
+            if self.block.len() == BLOCK_LEN && !self.push_block() {
                 return self.give_up();
             }
         }
@@ -77,9 +77,9 @@ impl Spool {
         }
     }
 
-    fn hand_on(&mut self) -> bool {
+    fn push_block(&mut self) -> bool {
         if let Some(described) = self.described.take() {
-            self.stage = Stage::Begun;
+            self.stage = SpoolStage::Begun;
             if !self.disk.push(Write::Begin(self.number, described)) {
                 return false;
             }
@@ -96,27 +96,27 @@ impl Spool {
     }
 
     fn abandon(&mut self) {
-        if self.stage == Stage::Begun {
+        if self.stage == SpoolStage::Begun {
             self.disk.must_push(Write::Drop(self.number));
         }
-        self.stage = Stage::GivenUp;
+        self.stage = SpoolStage::GivenUp;
         self.block = Vec::new();
     }
 
     /// Whether it is on the disk, or on its way there.
     pub(crate) fn has_begun(&self) -> bool {
-        self.stage == Stage::Begun
+        self.stage == SpoolStage::Begun
     }
 
     /// The body is whole. `begun` is when it was asked for, if it is not in memory: its head shall be, when it is
     /// written.
-    pub(crate) fn end(mut self, begun: Option<store::Asked>) {
-        if self.stage != Stage::Begun {
+    pub(crate) fn end(mut self, begun: Option<store::PurgeEpoch>) {
+        if self.stage != SpoolStage::Begun {
             return;
         }
-        let is_handed_on = self.block.is_empty() || self.hand_on();
+        let is_handed_on = self.block.is_empty() || self.push_block();
         if is_handed_on && self.disk.push(Write::End(self.number, begun)) {
-            self.stage = Stage::Short;
+            self.stage = SpoolStage::Short;
         } else {
             self.give_up();
         }

@@ -6,24 +6,24 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-use plimsoll_cache::disk::{BLOCK_LEN, START_LEN, Start, block_sum, meta_sum};
-use plimsoll_cache::store::{self, Named, Object, Put};
+use plimsoll_cache::disk::{BLOCK_LEN, CacheFileHeader, START_LEN, block_sum, meta_sum};
+use plimsoll_cache::store::{self, Object, Put, RawKey};
 
-use super::Inner;
-use super::body::{Body, BodyRef, OnDisk};
-use super::folder::Written;
-use super::index::{Name, taken};
+use super::DiskShared;
+use super::body::{BodyRef, CopyBody, OnDisk};
+use super::folder::TempName;
+use super::index::{FileId, taken};
 use super::jobs::{Described, ToWrite, Write};
-use crate::cache::{Page, Told};
+use crate::cache::{CachedResponse, ResponseMetadata};
 
 /// When so many bytes were added to the journal, it is written anew.
 const RECORDS_MAX: usize = 8 << 20;
 
 /// What the writer has in hand.
 #[derive(Debug, Default)]
-struct Writer {
+struct DiskWriter {
     /// Copies that come in blocks.
-    open: HashMap<u64, Opened>,
+    open: HashMap<u64, OpenCopy>,
     /// Bytes added to the journal.
     records: usize,
     /// The journal on the disk is not whole.
@@ -32,18 +32,18 @@ struct Writer {
 
 /// A copy that comes in blocks.
 #[derive(Debug)]
-struct Opened {
+struct OpenCopy {
     file: File,
-    written: Written,
+    written: TempName,
     described: Box<Described>,
-    name: Name,
-    start: Start,
+    name: FileId,
+    start: CacheFileHeader,
     /// Bytes that it takes by now.
     taken: u64,
 }
 
-pub(super) fn run(inner: &Arc<Inner>) {
-    let mut writer = Writer::default();
+pub(super) fn run(inner: &Arc<DiskShared>) {
+    let mut writer = DiskWriter::default();
     while let Some(to_write) = inner.jobs.next_write() {
         let ToWrite {
             records,
@@ -68,7 +68,7 @@ pub(super) fn run(inner: &Arc<Inner>) {
 }
 
 /// Removes the files that nobody finds any more.
-fn sweep(inner: &Inner) {
+fn sweep(inner: &DiskShared) {
     let doomed = super::lock(&inner.index).take_doomed();
     for name in doomed {
         // Only this thread gives a file its name: what is there now stays.
@@ -79,18 +79,18 @@ fn sweep(inner: &Inner) {
     }
 }
 
-fn remove(inner: &Inner, name: Name) {
+fn remove(inner: &DiskShared, name: FileId) {
     if let Err(error) = inner.folder.remove(name) {
         inner.failed("remove a file", &error);
     }
     inner.close_file(name);
 }
 
-impl Writer {
-    fn carry_out(&mut self, inner: &Arc<Inner>, job: Write) {
+impl DiskWriter {
+    fn carry_out(&mut self, inner: &Arc<DiskShared>, job: Write) {
         match job {
             Write::Whole(object, purges) => {
-                let name = inner.name(object.key(), &object.value().told);
+                let name = inner.name(object.key(), &object.value().metadata);
                 if is_written(inner, name, write_whole(inner, &object, purges, name)) {
                     inner.counts.write();
                 }
@@ -104,7 +104,7 @@ impl Writer {
                 }
             },
             Write::Begin(number, described) => {
-                let name = inner.name(&described.key, &described.told);
+                let name = inner.name(&described.key, &described.metadata);
                 match begin(inner, described, name) {
                     Ok(Some(opened)) => {
                         self.open.insert(number, opened);
@@ -144,7 +144,7 @@ impl Writer {
     }
 
     /// Whether the purges so far are on the disk.
-    fn write_records(&mut self, inner: &Inner, records: &[u8]) -> bool {
+    fn write_records(&mut self, inner: &DiskShared, records: &[u8]) -> bool {
         self.records += records.len();
         let whole = self.is_broken || self.records > RECORDS_MAX;
         let done = if whole {
@@ -176,7 +176,7 @@ impl Writer {
 }
 
 /// Whether it was written. If not, what was there before it must not be found any more.
-fn is_written(inner: &Inner, name: Name, done: io::Result<bool>) -> bool {
+fn is_written(inner: &DiskShared, name: FileId, done: io::Result<bool>) -> bool {
     match done {
         Ok(true) => return true,
         Ok(false) => {}
@@ -188,27 +188,33 @@ fn is_written(inner: &Inner, name: Name, done: io::Result<bool>) -> bool {
 }
 
 /// The beginning of a file, and what follows it.
-fn describe(inner: &Inner, told: &Told, key: &[u8], tags: &[u64], purges: u64) -> (Start, Vec<u8>) {
-    let meta = told.copy_ref(key, tags).write();
-    let stamp = inner.stamp();
-    let start = Start {
-        stamp,
+fn describe(
+    inner: &DiskShared,
+    metadata: &ResponseMetadata,
+    key: &[u8],
+    tags: &[u64],
+    purges: u64,
+) -> (CacheFileHeader, Vec<u8>) {
+    let meta = metadata.copy_ref(key, tags).write();
+    let salt = inner.next_salt();
+    let start = CacheFileHeader {
+        file_id: salt,
         purges,
         hash: inner.seed.hash(key),
         // A head has a limit far below this.
         meta_len: u32::try_from(meta.len()).unwrap_or(u32::MAX),
         body_len: 0,
-        meta_sum: meta_sum(stamp, &meta),
+        meta_sum: meta_sum(salt, &meta),
     };
     (start, meta)
 }
 
 /// Writes a copy that is in memory; whether it may be written.
 fn write_whole(
-    inner: &Arc<Inner>,
-    object: &Object<Page>,
+    inner: &Arc<DiskShared>,
+    object: &Object<CachedResponse>,
     purges: u64,
-    name: Name,
+    name: FileId,
 ) -> io::Result<bool> {
     let page = object.value();
     let Some(body) = page.body().in_memory() else {
@@ -217,7 +223,7 @@ fn write_whole(
     if body.len() as u64 > inner.body_len_max() || inner.counts.is_paused(inner.clock.now()) {
         return Ok(false);
     }
-    let (mut start, meta) = describe(inner, &page.told, object.key(), object.tags(), purges);
+    let (mut start, meta) = describe(inner, &page.metadata, object.key(), object.tags(), purges);
     start.body_len = body.len() as u64;
     let file_len = start.file_len();
     let mut bytes = Vec::with_capacity(usize::try_from(file_len).unwrap_or_default());
@@ -225,7 +231,7 @@ fn write_whole(
     bytes.extend_from_slice(&meta);
     for (index, block) in (0_u64..).zip(body.chunks(BLOCK_LEN)) {
         bytes.extend_from_slice(block);
-        bytes.extend_from_slice(&block_sum(start.stamp, index, block));
+        bytes.extend_from_slice(&block_sum(start.file_id, index, block));
     }
     let room = taken(file_len);
     reserve(inner, room);
@@ -243,23 +249,27 @@ fn write_whole(
 
 /// Writes the new head of a copy whose body is on disk already; whether it may be written. Without it the one before
 /// stays: it was true, and is stale sooner.
-fn write_head(inner: &Inner, object: &Object<Page>, purges: u64) -> io::Result<bool> {
-    let told = &object.value().told;
+fn write_head(
+    inner: &DiskShared,
+    object: &Object<CachedResponse>,
+    purges: u64,
+) -> io::Result<bool> {
+    let metadata = &object.value().metadata;
     let BodyRef::Disk(file) = object.value().body() else {
         return Ok(false);
     };
     let name = file.name;
     // One that varies by something else now has another name than its body.
-    let is_of_it = inner.name(object.key(), told) == name && inner.is_newest(file);
+    let is_of_it = inner.name(object.key(), metadata) == name && inner.is_newest(file);
     if !is_of_it || inner.counts.is_paused(inner.clock.now()) {
         return Ok(false);
     }
-    let meta = told.copy_ref(object.key(), object.tags()).write();
-    let start = Start {
+    let meta = metadata.copy_ref(object.key(), object.tags()).write();
+    let start = CacheFileHeader {
         purges,
         // A head has a limit far below this.
         meta_len: u32::try_from(meta.len()).unwrap_or(u32::MAX),
-        meta_sum: meta_sum(file.start.stamp, &meta),
+        meta_sum: meta_sum(file.start.file_id, &meta),
         ..file.start
     };
     let bytes = [&start.write()[..], &meta].concat();
@@ -275,7 +285,7 @@ fn write_head(inner: &Inner, object: &Object<Page>, purges: u64) -> io::Result<b
     Ok(true)
 }
 
-fn write_file(inner: &Inner, bytes: &[u8], name: Name) -> io::Result<()> {
+fn write_file(inner: &DiskShared, bytes: &[u8], name: FileId) -> io::Result<()> {
     let (mut file, written) = inner.folder.create(inner.number())?;
     let done = file.write_all(bytes);
     let settled = done.and_then(|()| inner.folder.settle(&written, name));
@@ -286,13 +296,13 @@ fn write_file(inner: &Inner, bytes: &[u8], name: Name) -> io::Result<()> {
 }
 
 /// Makes room before something is written.
-fn reserve(inner: &Inner, bytes: u64) {
+fn reserve(inner: &DiskShared, bytes: u64) {
     super::lock(&inner.index).reserve(bytes);
     sweep(inner);
 }
 
 /// Others fill the disk too: it holds less than was thought.
-fn shrink(inner: &Inner, bytes: u64) {
+fn shrink(inner: &DiskShared, bytes: u64) {
     super::lock(&inner.index).shrink(2 * bytes);
     sweep(inner);
 }
@@ -305,19 +315,23 @@ fn is_full(error: &io::Error) -> bool {
 }
 
 /// Begins a copy that comes in blocks; `None` when it is too early to try again.
-fn begin(inner: &Inner, described: Box<Described>, name: Name) -> io::Result<Option<Opened>> {
+fn begin(
+    inner: &DiskShared,
+    described: Box<Described>,
+    name: FileId,
+) -> io::Result<Option<OpenCopy>> {
     if inner.counts.is_paused(inner.clock.now()) {
         return Ok(None);
     }
     let Described {
-        told,
+        metadata,
         key,
         tags,
         purges,
     } = &*described;
-    let (start, meta) = describe(inner, told, key, tags, *purges);
+    let (start, meta) = describe(inner, metadata, key, tags, *purges);
     let (file, written) = inner.folder.create(inner.number())?;
-    let opened = Opened {
+    let opened = OpenCopy {
         file,
         written,
         described,
@@ -334,15 +348,15 @@ fn begin(inner: &Inner, described: Box<Described>, name: Name) -> io::Result<Opt
     }
 }
 
-impl Opened {
-    fn add(&mut self, inner: &Inner, block: &[u8]) -> io::Result<()> {
+impl OpenCopy {
+    fn add(&mut self, inner: &DiskShared, block: &[u8]) -> io::Result<()> {
         let index = self.start.blocks();
         self.start.body_len += block.len() as u64;
         let more = taken(self.start.file_len()) - self.taken;
         reserve(inner, more);
         self.taken += more;
         let (at, _) = self.start.block(index);
-        let sum = block_sum(self.start.stamp, index, block);
+        let sum = block_sum(self.start.file_id, index, block);
         let bytes = [block, &sum[..]].concat();
         match self.file.write_all_at(&bytes, at) {
             Err(error) if is_full(&error) => {
@@ -353,13 +367,13 @@ impl Opened {
         }
     }
 
-    fn discard(self, inner: &Inner) {
+    fn discard(self, inner: &DiskShared) {
         super::lock(&inner.index).give_back(self.taken);
         inner.folder.discard(&self.written);
     }
 
     /// It is whole: it takes its name, and its head a place in memory if it has none.
-    fn end(self, inner: &Arc<Inner>, begun: Option<store::Asked>) {
+    fn end(self, inner: &Arc<DiskShared>, begun: Option<store::PurgeEpoch>) {
         let name = self.name;
         let first = self.file.write_all_at(&self.start.write(), 0);
         let settled = first.and_then(|()| inner.folder.settle(&self.written, name));
@@ -377,12 +391,15 @@ impl Opened {
         }
     }
 
-    fn land(self, inner: &Arc<Inner>, begun: store::Asked) {
+    fn land(self, inner: &Arc<DiskShared>, begun: store::PurgeEpoch) {
         let Some(store) = super::lock(&inner.store).upgrade() else {
             return;
         };
         let Described {
-            told, key, tags, ..
+            metadata,
+            key,
+            tags,
+            ..
         } = *self.described;
         let file = Arc::new(OnDisk {
             file: self.file,
@@ -390,12 +407,12 @@ impl Opened {
             name: self.name,
             disk: Arc::downgrade(inner),
         });
-        let named = Named {
+        let named = RawKey {
             hash: self.name.hash,
             key: &key,
         };
-        let page = Page::new(&told, Body::Disk(Arc::clone(&file)));
-        let supersedes = |other: &Page| told.supersedes(&other.told);
+        let page = CachedResponse::new(&metadata, CopyBody::Disk(Arc::clone(&file)));
+        let supersedes = |other: &CachedResponse| metadata.supersedes(&other.metadata);
         match store.put(&named, begun, &tags, supersedes, page) {
             Put::Stored(_) => inner.note_open(&file),
             Put::Purged => inner.doom(self.name),

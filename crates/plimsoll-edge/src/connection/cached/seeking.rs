@@ -8,14 +8,14 @@ use plimsoll_cache::store::{Begin, Hit, Remembered};
 use plimsoll_cache::storing::Simple;
 use plimsoll_cache::vary::write_selecting;
 use plimsoll_cache::{CacheStatus, Class, Decision, Forward, Method};
-use plimsoll_wire::request_head::{header_room, parse};
+use plimsoll_wire::request_head::{header_buffer, parse};
 
-use super::super::own_answer::Own;
-use super::super::{Connection, Stage};
-use super::{Admitted, Look};
-use crate::cache::Page;
-use crate::cache::fetch::{Fetch, Role};
-use crate::client::Client;
+use super::super::local_reply::ResponseContext;
+use super::super::{DownstreamConnection, RequestStage};
+use super::{Admitted, CacheLookup};
+use crate::cache::CachedResponse;
+use crate::cache::fetch::{Fetch, FetchRole};
+use crate::client::ClientStream;
 use crate::exchange::Facts;
 use crate::hash::hash;
 use crate::hash::mix;
@@ -23,12 +23,12 @@ use crate::hash::mix;
 /// Most times that one request is looked up.
 const TRIES_MAX: u8 = 4;
 
-impl Connection {
+impl DownstreamConnection {
     /// Who asks a server for what is not there. `passes` is known when it is remembered that nobody waits for another.
     pub(super) fn seek(
         &mut self,
-        look: Look<'_>,
-        copy: Option<Hit<Page>>,
+        lookup: CacheLookup<'_>,
+        copy: Option<Hit<CachedResponse>>,
         forward: Forward,
         passes: Option<Remembered>,
     ) {
@@ -37,26 +37,28 @@ impl Connection {
             forward: Some(forward),
             ..CacheStatus::default()
         };
-        let asked = &look.asked;
-        let request = look.request;
-        if asked.method == Method::Head {
-            let fetch = copy.map(|copy| self.fetch(&look, Role::Watch, Some(copy), status));
+        let semantics = &lookup.semantics;
+        let request = lookup.request;
+        if semantics.method == Method::Head {
+            let fetch = copy.map(|copy| self.fetch(&lookup, FetchRole::Watch, Some(copy), status));
             return self.go(request, fetch, Some(status));
         }
-        let never_stored = asked.wishes.is_some_and(|wishes| wishes.no_store);
-        if copy.is_none() && (asked.range.is_some() || never_stored) {
+        let never_stored = semantics
+            .cache_control
+            .is_some_and(|directives| directives.no_store);
+        if copy.is_none() && (semantics.range.is_some() || never_stored) {
             return self.go(request, None, Some(status));
         }
-        let variant = self.variant(&look, copy.as_ref());
-        let is_alone = look.seeking.alone || asked.authorized || never_stored;
+        let variant = self.variant(&lookup, copy.as_ref());
+        let is_alone = lookup.seeking.alone || semantics.authorized || never_stored;
         let begun = if is_alone || passes.is_some() {
             Begin::Pass
         } else {
-            self.begin_fill(&look, variant)
+            self.begin_fill(&lookup, variant)
         };
         match begun {
             Begin::Lead(leader) => {
-                let fetch = self.fetch(&look, Role::Lead(leader), copy, status);
+                let fetch = self.fetch(&lookup, FetchRole::Lead(leader), copy, status);
                 self.go(request, Some(fetch), Some(status));
             }
             Begin::Follow(follower) => {
@@ -65,36 +67,40 @@ impl Connection {
                     collapsed: true,
                     ..status
                 };
-                let subject = look.subject();
-                self.follow(&request, follower, copy, subject, status, look.seeking);
+                let keyed = lookup.keyed_request();
+                self.follow(&request, follower, copy, keyed, status, lookup.seeking);
             }
-            Begin::Again if look.seeking.tries < TRIES_MAX => {
-                self.look_up(request, look.seeking.again());
+            Begin::Again if lookup.seeking.tries < TRIES_MAX => {
+                self.look_up(request, lookup.seeking.again());
             }
             // What the client knows already is for the server to judge: nothing is kept of a 304.
-            _ if copy.is_none() && (asked.conditional || never_stored) => {
+            _ if copy.is_none() && (semantics.conditional || never_stored) => {
                 self.go(request, None, Some(status));
             }
             Begin::Again | Begin::Pass | Begin::Full => {
-                let mut fetch = self.fetch(&look, Role::Solo(variant), copy, status);
+                let mut fetch = self.fetch(&lookup, FetchRole::Solo(variant), copy, status);
                 fetch.is_known_to_pass = passes.is_some_and(|passes| passes.is_recent);
                 self.go(request, Some(fetch), Some(status));
             }
         }
     }
 
-    fn begin_fill(&self, look: &Look<'_>, variant: u64) -> Begin<Page, crate::cache::Told> {
+    fn begin_fill(
+        &self,
+        lookup: &CacheLookup<'_>,
+        variant: u64,
+    ) -> Begin<CachedResponse, crate::cache::ResponseMetadata> {
         let now = self.event_loop.moment();
-        let policy = &look.route.policy;
-        let mut room = self.event_loop.room.borrow_mut();
-        let good = |page: &Page| {
-            let told = &page.told;
-            let headers = look.asked.headers;
-            told.is_for(look.route.space, headers, policy, &mut room)
+        let policy = &lookup.route.policy;
+        let mut room = self.event_loop.scratch.borrow_mut();
+        let good = |page: &CachedResponse| {
+            let metadata = &page.metadata;
+            let headers = lookup.semantics.headers;
+            metadata.is_for(lookup.route.space, headers, policy, &mut room)
                 && matches!(
                     decide(
-                        &look.asked,
-                        &told.stored,
+                        &lookup.semantics,
+                        &metadata.stored,
                         None,
                         Some(page.len()),
                         now,
@@ -103,75 +109,86 @@ impl Connection {
                     Decision::Serve(_)
                 )
         };
-        let now_ns = look.request.own.moments.began;
-        look.cache.store.begin(&look.wanted, variant, now_ns, good)
+        let now_ns = lookup.request.own.moments.began;
+        lookup
+            .cache
+            .store
+            .begin(&lookup.hashed_key, variant, now_ns, good)
     }
 
     /// Which requests for the same URL one answer serves, as far as is known.
-    fn variant(&self, look: &Look<'_>, copy: Option<&Hit<Page>>) -> u64 {
-        let kind = kind(look);
+    fn variant(&self, lookup: &CacheLookup<'_>, copy: Option<&Hit<CachedResponse>>) -> u64 {
+        let kind = kind(lookup);
         let names = match copy {
-            Some(copy) => copy.object.value().told.names(),
-            None => look.seeking.names.as_deref().unwrap_or_default(),
+            Some(copy) => copy.object.value().metadata.names(),
+            None => lookup.seeking.names.as_deref().unwrap_or_default(),
         };
         if names.is_empty() {
             return kind;
         }
-        let mut room = self.event_loop.room.borrow_mut();
-        write_selecting(&mut room, names, look.asked.headers, &look.route.policy);
+        let mut room = self.event_loop.scratch.borrow_mut();
+        write_selecting(
+            &mut room,
+            names,
+            lookup.semantics.headers,
+            &lookup.route.policy,
+        );
         mix(kind ^ hash(&room))
     }
 
     pub(super) fn fetch(
         &self,
-        look: &Look<'_>,
-        role: Role,
-        copy: Option<Hit<Page>>,
+        lookup: &CacheLookup<'_>,
+        role: FetchRole,
+        copy: Option<Hit<CachedResponse>>,
         status: CacheStatus,
     ) -> Box<Fetch> {
-        let fills = matches!(role, Role::Lead(_) | Role::Solo(_));
+        let fills = matches!(role, FetchRole::Lead(_) | FetchRole::Solo(_));
         let has_validator = copy
             .as_ref()
-            .is_some_and(|copy| copy.object.value().told.stored.has_validator());
+            .is_some_and(|copy| copy.object.value().metadata.stored.has_validator());
         Box::new(Fetch {
-            cache: Arc::clone(look.cache),
-            subject: look.subject(),
-            is_conditional: fills && has_validator && look.route.may_merge,
+            cache: Arc::clone(lookup.cache),
+            keyed_request: lookup.keyed_request(),
+            is_conditional: fills && has_validator && lookup.route.may_merge,
             role,
             copy,
-            asked_at: self.event_loop.moment(),
-            begun: look.cache.begun(),
+            requested_at: self.event_loop.moment(),
+            begun: lookup.cache.begun(),
             status,
-            simple: Simple::of(&look.asked),
+            simple: Simple::of(&lookup.semantics),
             is_known_to_pass: false,
         })
     }
 
     /// Renews a copy while it is served, on a connection without a client: it does not end with the request that
     /// happened to come at the time.
-    pub(super) fn renew(&self, look: &Look<'_>, hit: &Hit<Page>) {
-        let subject = look.subject().as_get();
-        let mut room = header_room();
-        let Ok(head) = parse(&subject.bytes, &mut room) else {
+    pub(super) fn renew(&self, lookup: &CacheLookup<'_>, hit: &Hit<CachedResponse>) {
+        let keyed = lookup.keyed_request().as_get();
+        let mut room = header_buffer();
+        let Ok(head) = parse(&keyed.bytes, &mut room) else {
             return;
         };
-        let variant = self.variant(look, Some(hit));
-        let ours = &hit.object.value().told;
+        let variant = self.variant(lookup, Some(hit));
+        let ours = &hit.object.value().metadata;
         let begun = {
-            let mut room = self.event_loop.room.borrow_mut();
-            let headers = look.asked.headers;
-            let (space, policy) = (look.route.space, &look.route.policy);
-            let newer = |page: &Page| {
-                !std::ptr::eq(&raw const page.told, ours)
-                    && page.told.is_for(space, headers, policy, &mut room)
+            let mut room = self.event_loop.scratch.borrow_mut();
+            let headers = lookup.semantics.headers;
+            let (space, policy) = (lookup.route.space, &lookup.route.policy);
+            let newer = |page: &CachedResponse| {
+                !std::ptr::eq(&raw const page.metadata, ours)
+                    && page.metadata.is_for(space, headers, policy, &mut room)
             };
-            let now_ns = look.request.own.moments.began;
-            look.cache.store.begin(&look.wanted, variant, now_ns, newer)
+            let now_ns = lookup.request.own.moments.began;
+            lookup
+                .cache
+                .store
+                .begin(&lookup.hashed_key, variant, now_ns, newer)
         };
         let role = match begun {
-            Begin::Lead(leader) => Role::Lead(leader),
+            Begin::Lead(leader) => FetchRole::Lead(leader),
             // Nobody waits for it, but it is wanted all the same.
-            Begin::Pass | Begin::Full => Role::Solo(variant),
+            Begin::Pass | Begin::Full => FetchRole::Solo(variant),
             Begin::Follow(_) | Begin::Again => return,
         };
         let status = CacheStatus {
@@ -182,39 +199,39 @@ impl Connection {
             object: Arc::clone(&hit.object),
             purged: hit.purged,
         };
-        let mut fetch = self.fetch(look, role, Some(copy), status);
-        fetch.subject = subject.clone();
-        let own = Own {
+        let mut fetch = self.fetch(lookup, role, Some(copy), status);
+        fetch.keyed_request = keyed.clone();
+        let own = ResponseContext {
             facts: Facts {
                 is_head: false,
                 is_get: true,
                 takes_page: false,
                 keep_alive: false,
-                ..look.request.own.facts
+                ..lookup.request.own.facts
             },
-            ..look.request.own
+            ..lookup.request.own
         };
         let peer = (*self.peer).clone();
-        let mut alone = Self::of_stream(Client::Nobody, peer, &self.event_loop);
+        let mut alone = Self::of_stream(ClientStream::Nobody, peer, &self.event_loop);
         let request = Admitted {
-            bytes: &subject.bytes,
+            bytes: &keyed.bytes,
             head: &head,
             own,
-            ..look.request
+            ..lookup.request
         };
         alone.go(request, Some(fetch), Some(status));
-        if !matches!(alone.stage, Stage::Over) {
+        if !matches!(alone.stage, RequestStage::Over) {
             tokio::task::spawn_local(alone);
         }
     }
 }
 
 /// Which requests for the same URL one answer serves, where no copy says what else they are told apart by.
-pub(super) fn kind(look: &Look<'_>) -> u64 {
-    let class = match look.asked.class {
+pub(super) fn kind(lookup: &CacheLookup<'_>) -> u64 {
+    let class = match lookup.semantics.class {
         Class::Plain => 0,
         Class::Named => 1,
         Class::Alone(_) => 2,
     };
-    mix(look.route.space.0 ^ class)
+    mix(lookup.route.space.0 ^ class)
 }

@@ -8,7 +8,7 @@ use plimsoll_config::edge::Endpoint;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Kind, Passed, Verdict};
+use super::{HookKind, HookVerdict, Passed};
 use crate::hub::token::Grant;
 use crate::outbound::host;
 
@@ -17,7 +17,7 @@ const WHY_LEN_MAX: usize = 200;
 
 /// A question.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(in crate::hub) struct Asked<'a> {
+pub(in crate::hub) struct HookRequest<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(in crate::hub) address: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ pub(in crate::hub) struct Asked<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Leave {
-    user: Option<Name>,
+    user: Option<UserName>,
     subscribe: Vec<String>,
     publish: Vec<String>,
     exp: Option<f64>,
@@ -47,7 +47,7 @@ struct Leave {
 /// Applications have numbers for users, or names.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Name {
+enum UserName {
     Text(String),
     Number(serde_json::Number),
 }
@@ -61,11 +61,11 @@ struct Replaced<'a> {
 
 /// Why not.
 #[derive(Deserialize)]
-struct Refused {
+struct RefusalBody {
     error: String,
 }
 
-impl Asked<'_> {
+impl HookRequest<'_> {
     pub(super) fn to_json(self) -> String {
         serde_json::to_string(&self).unwrap_or_default()
     }
@@ -103,21 +103,25 @@ pub(super) fn request(
 ///
 /// # Errors
 /// In words, when it means that something is wrong with the application.
-pub(super) fn judge(kind: Kind, status: StatusCode, body: Bytes) -> Result<Verdict, String> {
+pub(super) fn evaluate(
+    kind: HookKind,
+    status: StatusCode,
+    body: Bytes,
+) -> Result<HookVerdict, String> {
     if status.is_success() {
         let is_understood = match kind {
-            Kind::Connect => leave(&body, 0.0).map(drop),
-            Kind::Publish => replaced(&body).map(drop),
-            Kind::Messages | Kind::Aggregate => answer(&body).map(drop),
-            Kind::Subscribe | Kind::Disconnect => Ok(()),
+            HookKind::Connect => leave(&body, 0.0).map(drop),
+            HookKind::Publish => replaced(&body).map(drop),
+            HookKind::Messages | HookKind::Aggregate => answer(&body).map(drop),
+            HookKind::Subscribe | HookKind::Disconnect => Ok(()),
         };
-        return is_understood.map(|()| Verdict::Yes(body));
+        return is_understood.map(|()| HookVerdict::Yes(body));
     }
     match status.as_u16() {
         400 | 401 | 403 | 409 | 422 | 429 => {
-            let said = serde_json::from_slice::<Refused>(&body).ok();
-            let why = said.map(|said| said.error.chars().take(WHY_LEN_MAX).collect());
-            Ok(Verdict::No(why))
+            let refusal = serde_json::from_slice::<RefusalBody>(&body).ok();
+            let why = refusal.map(|refusal| refusal.error.chars().take(WHY_LEN_MAX).collect());
+            Ok(HookVerdict::No(why))
         }
         _ => Err(format!("it answered {status}")),
     }
@@ -130,8 +134,8 @@ pub(super) fn judge(kind: Kind, status: StatusCode, body: Bytes) -> Result<Verdi
 pub(super) fn leave(body: &[u8], now_s: f64) -> Result<Grant, String> {
     let leave: Leave = read(body)?.unwrap_or_default();
     let user = leave.user.map(|user| match user {
-        Name::Text(text) => text,
-        Name::Number(number) => number.to_string(),
+        UserName::Text(text) => text,
+        UserName::Number(number) => number.to_string(),
     });
     let until_s = leave.exp.unwrap_or(f64::INFINITY);
     Grant::new(user, &leave.subscribe, &leave.publish, until_s, now_s)
@@ -167,13 +171,13 @@ fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<Option<T>, String> {
 #[cfg(test)]
 mod tests {
     use plimsoll_config::edge::HubHooks;
-    use plimsoll_hub::desk::Rights as _;
+    use plimsoll_hub::command_handler::Rights as _;
 
     use super::*;
-    use crate::hub::token::Access;
+    use crate::hub::token::ClientAccess;
 
-    fn judged(kind: Kind, status: u16, body: &'static str) -> Result<Verdict, String> {
-        judge(
+    fn evaluated(kind: HookKind, status: u16, body: &'static str) -> Result<HookVerdict, String> {
+        evaluate(
             kind,
             StatusCode::from_u16(status).unwrap(),
             Bytes::from_static(body.as_bytes()),
@@ -182,37 +186,37 @@ mod tests {
 
     #[test]
     fn statuses_say_yes_or_no_or_that_something_is_wrong() {
-        let yes = |body: &'static str| Ok(Verdict::Yes(Bytes::from_static(body.as_bytes())));
-        assert_eq!(judged(Kind::Connect, 204, ""), yes(""));
-        assert_eq!(judged(Kind::Subscribe, 200, "ok"), yes("ok"));
-        assert_eq!(judged(Kind::Messages, 200, "[1] "), yes("[1] "));
+        let yes = |body: &'static str| Ok(HookVerdict::Yes(Bytes::from_static(body.as_bytes())));
+        assert_eq!(evaluated(HookKind::Connect, 204, ""), yes(""));
+        assert_eq!(evaluated(HookKind::Subscribe, 200, "ok"), yes("ok"));
+        assert_eq!(evaluated(HookKind::Messages, 200, "[1] "), yes("[1] "));
         assert_eq!(
-            judged(Kind::Publish, 200, r#"{"data":1}"#),
+            evaluated(HookKind::Publish, 200, r#"{"data":1}"#),
             yes(r#"{"data":1}"#)
         );
-        let why = Verdict::No(Some("not \"you\"".to_owned()));
+        let why = HookVerdict::No(Some("not \"you\"".to_owned()));
         assert_eq!(
-            judged(Kind::Connect, 403, r#"{"error":"not \"you\""}"#),
+            evaluated(HookKind::Connect, 403, r#"{"error":"not \"you\""}"#),
             Ok(why)
         );
         for status in [400, 401, 403, 409, 422, 429] {
             assert_eq!(
-                judged(Kind::Publish, status, "<html>"),
-                Ok(Verdict::No(None))
+                evaluated(HookKind::Publish, status, "<html>"),
+                Ok(HookVerdict::No(None))
             );
         }
         for (kind, status, body) in [
-            (Kind::Connect, 404, ""),
-            (Kind::Subscribe, 302, ""),
-            (Kind::Messages, 500, "{}"),
-            (Kind::Connect, 200, "ok"),
-            (Kind::Connect, 200, r#"{"subscribe":"a"}"#),
-            (Kind::Connect, 200, r#"{"exp":-1}"#),
-            (Kind::Publish, 200, "[]]"),
-            (Kind::Messages, 200, "ok"),
+            (HookKind::Connect, 404, ""),
+            (HookKind::Subscribe, 302, ""),
+            (HookKind::Messages, 500, "{}"),
+            (HookKind::Connect, 200, "ok"),
+            (HookKind::Connect, 200, r#"{"subscribe":"a"}"#),
+            (HookKind::Connect, 200, r#"{"exp":-1}"#),
+            (HookKind::Publish, 200, "[]]"),
+            (HookKind::Messages, 200, "ok"),
         ] {
             assert!(
-                judged(kind, status, body).is_err(),
+                evaluated(kind, status, body).is_err(),
                 "{kind:?} {status} {body}"
             );
         }
@@ -232,7 +236,7 @@ mod tests {
             }),
             ..HubHooks::none()
         };
-        let access = Access {
+        let access = ClientAccess {
             gate: None,
             grant: &mut grant,
             is_known: false,
@@ -265,10 +269,10 @@ mod tests {
             ("cookie".parse().unwrap(), "a=b".parse().unwrap()),
         ]
         .into();
-        let asked = Asked {
+        let asked = HookRequest {
             address: "::1",
             channel: Some("a"),
-            ..Asked::default()
+            ..HookRequest::default()
         };
         assert_eq!(asked.to_json(), r#"{"address":"::1","channel":"a"}"#);
         let request = request(&to, &passed, asked.to_json()).unwrap();

@@ -11,7 +11,7 @@ use plimsoll_config::edge::Endpoint;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 
-use crate::clock::{Clock, Nanoseconds};
+use crate::clock::{EdgeClock, Nanoseconds};
 use crate::lock::lock;
 use crate::outbound::connector;
 use crate::upstream::Upstream;
@@ -21,18 +21,18 @@ const ANSWER_LEN_MAX: usize = 64 * 1024;
 /// Most connections that are kept.
 const IDLE_MAX: usize = 64;
 /// How long one is kept: shorter than servers keep it, who would close it while a question is on its way.
-const KEPT: Nanoseconds = 1_000_000_000;
+const IDLE_TIMEOUT: Nanoseconds = 1_000_000_000;
 
 /// A loop's connections.
 #[derive(Debug)]
 pub(crate) struct Links {
-    clock: Clock,
-    idle: Mutex<Vec<Idle>>,
+    clock: EdgeClock,
+    idle: Mutex<Vec<IdleHookConnection>>,
 }
 
 /// One that nothing is asked on now.
 #[derive(Debug)]
-struct Idle {
+struct IdleHookConnection {
     host: String,
     port: u16,
     secure: bool,
@@ -41,7 +41,7 @@ struct Idle {
 }
 
 impl Links {
-    pub(crate) fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: EdgeClock) -> Self {
         Self {
             clock,
             idle: Mutex::default(),
@@ -84,7 +84,7 @@ impl Links {
         let body = body.map_err(|error| error.to_string())?.to_bytes();
         let mut idle = lock(&self.idle);
         if idle.len() < IDLE_MAX && !sender.is_closed() {
-            idle.push(Idle {
+            idle.push(IdleHookConnection {
                 host: to.host.clone(),
                 port: to.port,
                 secure: to.secure,
@@ -98,12 +98,14 @@ impl Links {
     fn take(&self, to: &Endpoint) -> Option<SendRequest<Full<Bytes>>> {
         let now = self.clock.now();
         let mut idle = lock(&self.idle);
-        idle.retain(|one| now.saturating_sub(one.since) < KEPT && !one.sender.is_closed());
-        let is_of_use = |one: &Idle| {
-            one.host == to.host
-                && one.port == to.port
-                && one.secure == to.secure
-                && one.sender.is_ready()
+        idle.retain(|connection| {
+            now.saturating_sub(connection.since) < IDLE_TIMEOUT && !connection.sender.is_closed()
+        });
+        let is_of_use = |connection: &IdleHookConnection| {
+            connection.host == to.host
+                && connection.port == to.port
+                && connection.secure == to.secure
+                && connection.sender.is_ready()
         };
         let at = idle.iter().rposition(is_of_use)?;
         Some(idle.swap_remove(at).sender)

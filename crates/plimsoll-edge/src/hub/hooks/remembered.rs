@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ring::digest;
 
-use super::{Kind, Passed, Verdict};
+use super::{HookKind, HookVerdict, Passed};
 use crate::clock::{Nanoseconds, nanoseconds};
 
 /// Most answers that are remembered.
@@ -14,23 +14,23 @@ const ANSWERS_MAX: usize = 16_384;
 const LEN_MAX: usize = 4 * 1024;
 
 /// What tells a question from others: a digest, so that no secret is kept that nobody needs.
-pub(super) type Key = [u8; 32];
+pub(super) type HookCacheKey = [u8; 32];
 
 /// Answers, in the order in which they end.
 #[derive(Debug, Default)]
 pub(super) struct Remembered {
-    answers: HashMap<Key, (Nanoseconds, Verdict)>,
-    order: VecDeque<(Nanoseconds, Key)>,
+    answers: HashMap<HookCacheKey, (Nanoseconds, HookVerdict)>,
+    order: VecDeque<(Nanoseconds, HookCacheKey)>,
 }
 
 /// Everything that the application is told, so that all who say the same are answered the same.
-pub(super) fn key(kind: Kind, passed: &Passed, body: &str) -> Key {
+pub(super) fn key(kind: HookKind, passed: &Passed, body: &str) -> HookCacheKey {
     let mut context = digest::Context::new(&digest::SHA256);
     context.update(&[kind as u8]);
     for (name, value) in passed.iter() {
-        for part in [name.as_str().as_bytes(), value.as_bytes()] {
-            context.update(&part.len().to_le_bytes());
-            context.update(part);
+        for chunk in [name.as_str().as_bytes(), value.as_bytes()] {
+            context.update(&chunk.len().to_le_bytes());
+            context.update(chunk);
         }
     }
     context.update(body.as_bytes());
@@ -39,13 +39,19 @@ pub(super) fn key(kind: Kind, passed: &Passed, body: &str) -> Key {
 }
 
 impl Remembered {
-    pub(super) fn get(&self, key: &Key, now: Nanoseconds) -> Option<Verdict> {
+    pub(super) fn get(&self, key: &HookCacheKey, now: Nanoseconds) -> Option<HookVerdict> {
         let (until, verdict) = self.answers.get(key)?;
         (*until > now).then(|| verdict.clone())
     }
 
     /// Keeps an answer for a while. One that says that the application is down is none.
-    pub(super) fn keep(&mut self, key: Key, now: Nanoseconds, age: Duration, verdict: &Verdict) {
+    pub(super) fn keep(
+        &mut self,
+        key: HookCacheKey,
+        now: Nanoseconds,
+        age: Duration,
+        verdict: &HookVerdict,
+    ) {
         while let Some(&(until, oldest)) = self.order.front()
             && (until <= now || self.order.len() >= ANSWERS_MAX)
         {
@@ -59,9 +65,9 @@ impl Remembered {
             }
         }
         let len = match verdict {
-            Verdict::Yes(body) => body.len(),
-            Verdict::No(why) => why.as_ref().map_or(0, String::len),
-            Verdict::Down => return,
+            HookVerdict::Yes(body) => body.len(),
+            HookVerdict::No(why) => why.as_ref().map_or(0, String::len),
+            HookVerdict::Down => return,
         };
         if len <= LEN_MAX {
             let until = now.saturating_add(nanoseconds(age));
@@ -84,25 +90,25 @@ mod tests {
     fn answers_hold_for_the_same_question_and_a_while() {
         let cookie =
             |value: &'static str| -> Passed { [(COOKIE, HeaderValue::from_static(value))].into() };
-        let first = key(Kind::Connect, &cookie("a"), "{}");
+        let first = key(HookKind::Connect, &cookie("a"), "{}");
         for other in [
-            key(Kind::Subscribe, &cookie("a"), "{}"),
-            key(Kind::Connect, &cookie("b"), "{}"),
-            key(Kind::Connect, &cookie("a"), "{ }"),
-            key(Kind::Connect, &[].into(), "{}"),
+            key(HookKind::Subscribe, &cookie("a"), "{}"),
+            key(HookKind::Connect, &cookie("b"), "{}"),
+            key(HookKind::Connect, &cookie("a"), "{ }"),
+            key(HookKind::Connect, &[].into(), "{}"),
         ] {
             assert_ne!(first, other);
         }
         let mut known = Remembered::default();
-        let yes = Verdict::Yes(Bytes::from_static(b"{}"));
+        let yes = HookVerdict::Yes(Bytes::from_static(b"{}"));
         known.keep(first, 100, AGE, &yes);
         assert_eq!(known.get(&first, 109), Some(yes.clone()));
         assert_eq!(known.get(&first, 110), None);
         // A newer answer holds on when the older one's time is over.
-        known.keep(first, 105, AGE, &Verdict::No(None));
+        known.keep(first, 105, AGE, &HookVerdict::No(None));
         known.keep([7; 32], 111, AGE, &yes);
-        assert_eq!(known.get(&first, 112), Some(Verdict::No(None)));
-        known.keep([8; 32], 111, AGE, &Verdict::Down);
+        assert_eq!(known.get(&first, 112), Some(HookVerdict::No(None)));
+        known.keep([8; 32], 111, AGE, &HookVerdict::Down);
         assert_eq!(known.get(&[8; 32], 112), None);
     }
 
@@ -119,13 +125,13 @@ mod tests {
                 numbered(number),
                 number,
                 Duration::from_secs(9),
-                &Verdict::No(None),
+                &HookVerdict::No(None),
             );
         }
         assert_eq!(known.answers.len(), ANSWERS_MAX);
         assert_eq!(known.order.len(), ANSWERS_MAX);
         assert!(known.get(&numbered(19_999), 20_000).is_some());
-        let long = Verdict::Yes(Bytes::from(vec![b' '; LEN_MAX + 1]));
+        let long = HookVerdict::Yes(Bytes::from(vec![b' '; LEN_MAX + 1]));
         known.keep([9; 32], 20_000, AGE, &long);
         assert_eq!(known.get(&[9; 32], 20_001), None);
     }

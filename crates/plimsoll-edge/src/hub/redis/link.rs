@@ -6,7 +6,7 @@ use plimsoll_config::edge::ServerTls;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::resp;
-use super::value::{self, Scan, Value};
+use super::value::{self, RespValue, Scan};
 use crate::hub::dial::{self, PATIENCE};
 use crate::upstream::Upstream;
 
@@ -17,7 +17,7 @@ const ANSWER_LEN_MAX: usize = 256 << 20;
 
 /// Where Redis is, and who asks.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::hub) struct Place<'a> {
+pub(in crate::hub) struct RedisEndpoint<'a> {
     pub(in crate::hub) host: &'a str,
     pub(in crate::hub) port: u16,
     pub(in crate::hub) user: Option<&'a str>,
@@ -29,7 +29,7 @@ pub(in crate::hub) struct Place<'a> {
 ///
 /// # Errors
 /// In words.
-pub(super) async fn open(place: &Place<'_>) -> Result<Upstream, String> {
+pub(super) async fn open(place: &RedisEndpoint<'_>) -> Result<Upstream, String> {
     let stream = dial::connect(place.host, place.port).await?;
     match place.tls {
         Some(tls) => dial::secure(stream, place.host, tls).await,
@@ -52,7 +52,7 @@ pub(in crate::hub) async fn send(stream: &mut Upstream, bytes: &[u8]) -> Result<
 }
 
 /// The command by which whoever asks is known, if Redis wants that.
-pub(super) fn authentication(place: &Place<'_>) -> Option<Vec<u8>> {
+pub(super) fn authentication(place: &RedisEndpoint<'_>) -> Option<Vec<u8>> {
     let password = place.password?;
     let words = ["AUTH"].into_iter().chain(place.user).chain([password]);
     Some(resp::command(&words.collect::<Vec<_>>()))
@@ -60,7 +60,7 @@ pub(super) fn authentication(place: &Place<'_>) -> Option<Vec<u8>> {
 
 /// The connection.
 #[derive(Debug)]
-pub(in crate::hub) struct Link {
+pub(in crate::hub) struct RedisConnection {
     stream: Upstream,
     held: Vec<u8>,
     /// Bytes of `held` that are read.
@@ -69,12 +69,12 @@ pub(in crate::hub) struct Link {
     scan: Scan,
 }
 
-impl Link {
+impl RedisConnection {
     /// Connects, and says who asks.
     ///
     /// # Errors
     /// In words, when nobody answers or the answer is no.
-    pub(in crate::hub) async fn open(place: &Place<'_>) -> Result<Self, String> {
+    pub(in crate::hub) async fn open(place: &RedisEndpoint<'_>) -> Result<Self, String> {
         let mut link = Self {
             stream: open(place).await?,
             held: Vec::new(),
@@ -92,7 +92,7 @@ impl Link {
     ///
     /// # Errors
     /// In words, when there is none in time or it is an error.
-    pub(in crate::hub) async fn ask(&mut self, words: &[&str]) -> Result<Value, String> {
+    pub(in crate::hub) async fn query(&mut self, words: &[&str]) -> Result<RespValue, String> {
         self.send(&resp::command(words)).await?;
         self.answer(PATIENCE).await
     }
@@ -101,10 +101,10 @@ impl Link {
     ///
     /// # Errors
     /// In words.
-    pub(in crate::hub) async fn answer(&mut self, patience: Duration) -> Result<Value, String> {
+    pub(in crate::hub) async fn answer(&mut self, patience: Duration) -> Result<RespValue, String> {
         match tokio::time::timeout(patience, self.next()).await {
             Err(_) => Err(format!("no answer within {patience:?}")),
-            Ok(Ok(Value::Error(error))) => Err(error),
+            Ok(Ok(RespValue::Error(error))) => Err(error),
             Ok(answer) => answer,
         }
     }
@@ -121,7 +121,7 @@ impl Link {
     ///
     /// # Errors
     /// In words, when the connection is gone or something else is said.
-    pub(in crate::hub) async fn next(&mut self) -> Result<Value, String> {
+    pub(in crate::hub) async fn next(&mut self) -> Result<RespValue, String> {
         loop {
             let bytes = &self.held[self.taken..];
             let whole = match self.scan.go_on(bytes) {

@@ -11,7 +11,7 @@ const ELEMENTS_MAX: usize = 16;
 
 /// One reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Reply<'a> {
+pub(super) enum RespReply<'a> {
     /// Something was not done.
     Error(&'a [u8]),
     /// Several texts; a number stands as it is written, nothing as an empty one.
@@ -22,24 +22,24 @@ pub(super) enum Reply<'a> {
 
 /// It is not what Redis says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub(super) struct MalformedResp;
 
 /// The reply at the start of `bytes`, and its length; `None` while it is incomplete.
 ///
 /// # Errors
 /// When it is none, or longer than anything that is wanted.
-pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, Reply<'_>)>, Malformed> {
+pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, RespReply<'_>)>, MalformedResp> {
     let Some((line, mut at)) = line(bytes, 0)? else {
         return Ok(None);
     };
     match line.split_first() {
-        Some((b'-', error)) => Ok(Some((at, Reply::Error(error)))),
-        Some((b'+' | b':', _)) => Ok(Some((at, Reply::Other))),
-        Some((b'$', _)) => Ok(text(bytes, 0)?.map(|(_, end)| (end, Reply::Other))),
+        Some((b'-', error)) => Ok(Some((at, RespReply::Error(error)))),
+        Some((b'+' | b':', _)) => Ok(Some((at, RespReply::Other))),
+        Some((b'$', _)) => Ok(text(bytes, 0)?.map(|(_, end)| (end, RespReply::Other))),
         Some((b'*', count)) => {
             let count = number(count)?;
             if count.is_none_or(|count| count > ELEMENTS_MAX) {
-                return Err(Malformed);
+                return Err(MalformedResp);
             }
             let mut elements = Vec::new();
             for _ in 0..count.unwrap_or_default() {
@@ -49,28 +49,28 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, Reply<'_>)>, Malformed
                 elements.push(element);
                 at = end;
             }
-            Ok(Some((at, Reply::Array(elements))))
+            Ok(Some((at, RespReply::Array(elements))))
         }
-        _ => Err(Malformed),
+        _ => Err(MalformedResp),
     }
 }
 
 /// The line that begins at a place, and where it ends.
-pub(super) fn line(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Malformed> {
+pub(super) fn line(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, MalformedResp> {
     let rest = &bytes[at..];
-    let looked_at = &rest[..rest.len().min(LINE_LEN_MAX)];
-    match memchr::memchr(b'\n', looked_at) {
+    let prefix = &rest[..rest.len().min(LINE_LEN_MAX)];
+    match memchr::memchr(b'\n', prefix) {
         Some(end) => {
-            let line = rest[..end].strip_suffix(b"\r").ok_or(Malformed)?;
+            let line = rest[..end].strip_suffix(b"\r").ok_or(MalformedResp)?;
             Ok(Some((line, at + end + 1)))
         }
-        None if rest.len() > LINE_LEN_MAX => Err(Malformed),
+        None if rest.len() > LINE_LEN_MAX => Err(MalformedResp),
         None => Ok(None),
     }
 }
 
 /// The text, or the number, that begins at a place, and where it ends.
-pub(super) fn text(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Malformed> {
+pub(super) fn text(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, MalformedResp> {
     let Some((line, begin)) = line(bytes, at)? else {
         return Ok(None);
     };
@@ -80,22 +80,22 @@ pub(super) fn text(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Ma
                 return Ok(Some((b"", begin)));
             };
             if len > TEXT_LEN_MAX {
-                return Err(Malformed);
+                return Err(MalformedResp);
             }
             let end = begin + len;
             match bytes.get(end..end + 2) {
                 Some(b"\r\n") => Ok(Some((&bytes[begin..end], end + 2))),
-                Some(_) => Err(Malformed),
+                Some(_) => Err(MalformedResp),
                 None => Ok(None),
             }
         }
         Some((b'+' | b':', rest)) => Ok(Some((rest, begin))),
-        _ => Err(Malformed),
+        _ => Err(MalformedResp),
     }
 }
 
 /// A length; `None` is nothing (`-1`).
-pub(super) fn number(text: &[u8]) -> Result<Option<usize>, Malformed> {
+pub(super) fn number(text: &[u8]) -> Result<Option<usize>, MalformedResp> {
     if text == b"-1" {
         return Ok(None);
     }
@@ -103,7 +103,7 @@ pub(super) fn number(text: &[u8]) -> Result<Option<usize>, Malformed> {
     let text = std::str::from_utf8(text).ok().filter(|_| is_number);
     text.and_then(|text| text.parse().ok())
         .map(Some)
-        .ok_or(Malformed)
+        .ok_or(MalformedResp)
 }
 
 /// A command as Redis reads it.
@@ -128,7 +128,7 @@ mod tests {
         let texts: Vec<&[u8]> = vec![b"pmessage", b"*", b"game-1", b"\r\n\r\n"];
         assert_eq!(
             read(message),
-            Ok(Some((message.len() - 4, Reply::Array(texts))))
+            Ok(Some((message.len() - 4, RespReply::Array(texts))))
         );
         for end in 0..message.len() - 4 {
             assert_eq!(read(&message[..end]), Ok(None), "{end}");
@@ -137,12 +137,12 @@ mod tests {
         let texts: Vec<&[u8]> = vec![b"psubscribe", b"", b"1"];
         assert_eq!(
             read(subscribed),
-            Ok(Some((subscribed.len(), Reply::Array(texts))))
+            Ok(Some((subscribed.len(), RespReply::Array(texts))))
         );
         let refused = read(b"-NOAUTH no\r\n");
-        assert_eq!(refused, Ok(Some((12, Reply::Error(b"NOAUTH no")))));
-        assert_eq!(read(b"+OK\r\nx"), Ok(Some((5, Reply::Other))));
-        assert_eq!(read(b"$2\r\nab\r\n"), Ok(Some((8, Reply::Other))));
+        assert_eq!(refused, Ok(Some((12, RespReply::Error(b"NOAUTH no")))));
+        assert_eq!(read(b"+OK\r\nx"), Ok(Some((5, RespReply::Other))));
+        assert_eq!(read(b"$2\r\nab\r\n"), Ok(Some((8, RespReply::Other))));
         assert_eq!(
             command(&["AUTH", "é"]),
             "*2\r\n$4\r\nAUTH\r\n$2\r\né\r\n".as_bytes()
@@ -167,7 +167,7 @@ mod tests {
         ] {
             assert_eq!(
                 read(bytes),
-                Err(Malformed),
+                Err(MalformedResp),
                 "{}",
                 String::from_utf8_lossy(bytes)
             );

@@ -1,6 +1,6 @@
 //! What Redis answers (RESP 2), with lists in lists. Pure.
 
-use super::resp::{Malformed, line, number, text};
+use super::resp::{MalformedResp, line, number, text};
 
 /// Most values of one answer.
 const VALUES_MAX: usize = 100_000;
@@ -9,15 +9,15 @@ const DEPTH_MAX: u8 = 6;
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::hub) enum Value {
+pub(in crate::hub) enum RespValue {
     Nothing,
     Error(String),
     /// A text, or a number as it is written.
     Text(Vec<u8>),
-    List(Vec<Value>),
+    List(Vec<RespValue>),
 }
 
-impl Value {
+impl RespValue {
     /// A text of UTF-8.
     pub(in crate::hub) fn text(&self) -> Option<&str> {
         match self {
@@ -55,12 +55,12 @@ impl Scan {
     ///
     /// # Errors
     /// When it is none, or larger than anything that is asked for.
-    pub(super) fn go_on(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
+    pub(super) fn go_on(&mut self, bytes: &[u8]) -> Result<Option<usize>, MalformedResp> {
         loop {
-            let Some((said, after)) = line(bytes, self.at)? else {
+            let Some((header, after)) = line(bytes, self.at)? else {
                 return Ok(None);
             };
-            let (&kind, rest) = said.split_first().ok_or(Malformed)?;
+            let (&kind, rest) = header.split_first().ok_or(MalformedResp)?;
             let mut opens = 0;
             let end = match kind {
                 b'-' => after,
@@ -76,11 +76,11 @@ impl Scan {
             self.at = end;
             self.count += 1;
             if opens > VALUES_MAX.saturating_sub(self.count) {
-                return Err(Malformed);
+                return Err(MalformedResp);
             }
             if opens > 0 {
                 if self.open.len() >= usize::from(DEPTH_MAX) {
-                    return Err(Malformed);
+                    return Err(MalformedResp);
                 }
                 self.open.push(opens);
             } else if self.close() {
@@ -106,7 +106,7 @@ impl Scan {
 ///
 /// # Errors
 /// When it is none, or larger than anything that is asked for.
-pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, Value)>, Malformed> {
+pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, RespValue)>, MalformedResp> {
     let mut left = VALUES_MAX;
     let read = read_at(bytes, 0, DEPTH_MAX, &mut left)?;
     Ok(read.map(|(value, end)| (end, value)))
@@ -117,25 +117,25 @@ fn read_at(
     at: usize,
     depth: u8,
     left: &mut usize,
-) -> Result<Option<(Value, usize)>, Malformed> {
-    *left = left.checked_sub(1).ok_or(Malformed)?;
-    let Some((said, after)) = line(bytes, at)? else {
+) -> Result<Option<(RespValue, usize)>, MalformedResp> {
+    *left = left.checked_sub(1).ok_or(MalformedResp)?;
+    let Some((header, after)) = line(bytes, at)? else {
         return Ok(None);
     };
-    let (&kind, rest) = said.split_first().ok_or(Malformed)?;
+    let (&kind, rest) = header.split_first().ok_or(MalformedResp)?;
     match kind {
         b'-' => {
             let error = String::from_utf8_lossy(rest).into_owned();
-            Ok(Some((Value::Error(error), after)))
+            Ok(Some((RespValue::Error(error), after)))
         }
-        b'$' if rest == b"-1" => Ok(Some((Value::Nothing, after))),
+        b'$' if rest == b"-1" => Ok(Some((RespValue::Nothing, after))),
         b'*' => {
             let Some(count) = number(rest)? else {
-                return Ok(Some((Value::Nothing, after)));
+                return Ok(Some((RespValue::Nothing, after)));
             };
-            let depth = depth.checked_sub(1).ok_or(Malformed)?;
+            let depth = depth.checked_sub(1).ok_or(MalformedResp)?;
             if count > *left {
-                return Err(Malformed);
+                return Err(MalformedResp);
             }
             let (mut values, mut end) = (Vec::new(), after);
             for _ in 0..count {
@@ -145,9 +145,9 @@ fn read_at(
                 values.push(value);
                 end = next;
             }
-            Ok(Some((Value::List(values), end)))
+            Ok(Some((RespValue::List(values), end)))
         }
-        _ => Ok(text(bytes, at)?.map(|(text, end)| (Value::Text(text.to_vec()), end))),
+        _ => Ok(text(bytes, at)?.map(|(text, end)| (RespValue::Text(text.to_vec()), end))),
     }
 }
 
@@ -159,22 +159,22 @@ mod tests {
 
     #[test]
     fn a_piece_of_a_stream_is_understood() {
-        let said = b"*1\r\n*2\r\n$3\r\nlog\r\n*1\r\n*2\r\n$3\r\n7-0\r\n*2\r\n$1\r\nd\r\n$2\r\n\r\n\r\n:3\r\n";
-        let text = |text: &str| Value::Text(text.as_bytes().to_vec());
-        let fields = Value::List(vec![text("d"), text("\r\n")]);
-        let entry = Value::List(vec![text("7-0"), fields]);
-        let expected = Value::List(vec![Value::List(vec![
+        let input = b"*1\r\n*2\r\n$3\r\nlog\r\n*1\r\n*2\r\n$3\r\n7-0\r\n*2\r\n$1\r\nd\r\n$2\r\n\r\n\r\n:3\r\n";
+        let text = |text: &str| RespValue::Text(text.as_bytes().to_vec());
+        let fields = RespValue::List(vec![text("d"), text("\r\n")]);
+        let entry = RespValue::List(vec![text("7-0"), fields]);
+        let expected = RespValue::List(vec![RespValue::List(vec![
             text("log"),
-            Value::List(vec![entry]),
+            RespValue::List(vec![entry]),
         ])]);
-        assert_eq!(read(said), Ok(Some((said.len() - 4, expected))));
-        for end in 0..said.len() - 4 {
-            assert_eq!(read(&said[..end]), Ok(None), "{end}");
+        assert_eq!(read(input), Ok(Some((input.len() - 4, expected))));
+        for end in 0..input.len() - 4 {
+            assert_eq!(read(&input[..end]), Ok(None), "{end}");
         }
         assert_eq!(read(b":12\r\n").unwrap().unwrap().1.number(), Some(12));
-        assert_eq!(read(b"*-1\r\n"), Ok(Some((5, Value::Nothing))));
-        assert_eq!(read(b"$-1\r\n"), Ok(Some((5, Value::Nothing))));
-        let error = Value::Error("LIFE it is another".to_owned());
+        assert_eq!(read(b"*-1\r\n"), Ok(Some((5, RespValue::Nothing))));
+        assert_eq!(read(b"$-1\r\n"), Ok(Some((5, RespValue::Nothing))));
+        let error = RespValue::Error("LIFE it is another".to_owned());
         assert_eq!(read(b"-LIFE it is another\r\n"), Ok(Some((21, error))));
     }
 
@@ -188,7 +188,7 @@ mod tests {
             b"\r\n",
         ] {
             let shown = String::from_utf8_lossy(bytes);
-            assert_eq!(read(bytes), Err(Malformed), "{shown}");
+            assert_eq!(read(bytes), Err(MalformedResp), "{shown}");
         }
     }
 

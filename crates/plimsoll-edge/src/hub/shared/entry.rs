@@ -1,10 +1,10 @@
 //! What stands in the order: one message with its place. Pure.
 
-use crate::hub::redis::value::Value;
+use crate::hub::redis::value::RespValue;
 
 /// A message of the order.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Entry<'a> {
+pub(super) struct OrderEntry<'a> {
     pub(super) place: u64,
     pub(super) epoch: u64,
     /// When it was given its place, ms since 1970.
@@ -14,8 +14,8 @@ pub(super) struct Entry<'a> {
 }
 
 /// The entries of a piece of the stream (the answer to `XREAD`); `None` if it is none.
-pub(super) fn entries(answer: &Value) -> Option<Vec<Entry<'_>>> {
-    if *answer == Value::Nothing {
+pub(super) fn entries(answer: &RespValue) -> Option<Vec<OrderEntry<'_>>> {
+    if *answer == RespValue::Nothing {
         return Some(Vec::new());
     }
     let [stream] = answer.list()? else {
@@ -27,14 +27,14 @@ pub(super) fn entries(answer: &Value) -> Option<Vec<Entry<'_>>> {
     entries.list()?.iter().map(entry).collect()
 }
 
-fn entry(value: &Value) -> Option<Entry<'_>> {
+fn entry(value: &RespValue) -> Option<OrderEntry<'_>> {
     let [id, fields] = value.list()? else {
         return None;
     };
     let [_, epoch, _, at_ms, _, channel, _, data] = fields.list()? else {
         return None;
     };
-    Some(Entry {
+    Some(OrderEntry {
         place: id.text()?.strip_suffix("-1")?.parse().ok()?,
         epoch: epoch.number()?,
         at_ms: at_ms.number()?,
@@ -54,9 +54,9 @@ pub(super) fn for_nats(channel: &str, data: &str) -> String {
 /// before the stream's name where servers have such.
 pub(super) fn of_nats<'a>(reply: &[u8], data: &'a [u8]) -> Option<(u64, u64, String, &'a str)> {
     let reply = std::str::from_utf8(reply).ok()?.strip_prefix("$JS.ACK.")?;
-    let parts: Vec<&str> = reply.split('.').take(16).collect();
-    let before = if parts.len() == 7 { 0 } else { 2 };
-    let number = |at: usize| parts.get(before + at)?.parse::<u64>().ok();
+    let tokens: Vec<&str> = reply.split('.').take(16).collect();
+    let before = if tokens.len() == 7 { 0 } else { 2 };
+    let number = |at: usize| tokens.get(before + at)?.parse::<u64>().ok();
     let (place, ns) = (number(3)?, number(5)?);
     let (channel, data) = std::str::from_utf8(data).ok()?.split_once('\n')?;
     let channel = serde_json::from_str(channel).ok()?;
@@ -67,15 +67,15 @@ pub(super) fn of_nats<'a>(reply: &[u8], data: &'a [u8]) -> Option<(u64, u64, Str
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Value {
-        Value::Text(text.as_bytes().to_vec())
+    fn text(text: &str) -> RespValue {
+        RespValue::Text(text.as_bytes().to_vec())
     }
 
-    fn stream(id: &str, fields: &[&str]) -> Value {
+    fn stream(id: &str, fields: &[&str]) -> RespValue {
         let fields = fields.iter().map(|field| text(field)).collect();
-        let entry = Value::List(vec![text(id), Value::List(fields)]);
-        let stream = Value::List(vec![text("log"), Value::List(vec![entry])]);
-        Value::List(vec![stream])
+        let entry = RespValue::List(vec![text(id), RespValue::List(fields)]);
+        let stream = RespValue::List(vec![text("log"), RespValue::List(vec![entry])]);
+        RespValue::List(vec![stream])
     }
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
     fn messages_are_read_and_strangers_are_not() {
         let fields = ["e", "5", "t", "6", "c", "a", "d", "{}"];
         let read = stream("7-1", &fields);
-        let expected = Entry {
+        let expected = OrderEntry {
             place: 7,
             epoch: 5,
             at_ms: 6,
@@ -119,7 +119,7 @@ mod tests {
             data: "{}",
         };
         assert_eq!(entries(&read), Some(vec![expected]));
-        assert_eq!(entries(&Value::Nothing), Some(Vec::new()));
+        assert_eq!(entries(&RespValue::Nothing), Some(Vec::new()));
         for (id, fields) in [
             ("7-0", &fields[..]),
             ("7-1", &fields[..6]),

@@ -4,26 +4,26 @@
 //! is taken by nobody. One connection asks and posts, the other reads what a consumer without acknowledgements is sent,
 //! with its flow control and its sign of life.
 
-mod talk;
+mod connection;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
 
-use plimsoll_hub::channels::Refusal;
+use plimsoll_hub::channels::HubRefusal;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::entry::{self, Entry};
-use super::session::{ASKED_MAX, Joined, SILENCE, Session};
-use super::{Post, Shared};
+use super::entry::{self, OrderEntry};
+use super::session::{IN_FLIGHT_MAX, JoinedOrder, SILENCE, SharedSession};
+use super::{Post, SharedHub};
 use crate::clock;
+use crate::hub::broker::Broker;
 use crate::hub::dial::PATIENCE;
-use crate::hub::sources::nats::said::{self, Said};
+use crate::hub::sources::nats::protocol::{self, NatsOp};
 use crate::hub::sources::nats::{PING, PONG, not_understood};
-use crate::hub::world::World;
-use talk::Talk;
+use connection::NatsConnection;
 
 /// How often a consumer that has nothing to send says that it is there, ns.
 const SIGN_OF_LIFE_NS: u64 = 1_000_000_000;
@@ -39,15 +39,15 @@ const MESSAGES: &str = "messages";
 const FLOW: &[u8] = b"$JS.FC.";
 
 /// One life of the two connections; why it ended.
-pub(super) async fn run(session: &mut Session<'_>) -> Result<Infallible, String> {
+pub(super) async fn run(session: &mut SharedSession<'_>) -> Result<Infallible, String> {
     let config = &session.shared.config;
-    let mut posting = Talk::open(config).await?;
-    let mut reading = Talk::open(config).await?;
+    let mut posting = NatsConnection::open(config).await?;
+    let mut reading = NatsConnection::open(config).await?;
     posting.listen("*").await?;
     // A consumer sends nothing to a subscription that only a star makes fit.
     reading.listen(MESSAGES).await?;
     // Both clocks are taken to agree: the server is not asked what time it is.
-    session.skew_ms = session.world.now_ms().cast_signed() - unix_us().cast_signed() / 1000;
+    session.skew_ms = session.broker.now_ms().cast_signed() - unix_us().cast_signed() / 1000;
     let joined = join(session, &mut posting).await?;
     session.begin(&joined).await;
     let from = session.shared.at() + 1;
@@ -63,13 +63,13 @@ pub(super) async fn run(session: &mut Session<'_>) -> Result<Infallible, String>
         }
     }
     session.arrive();
-    let (world, shared) = (session.world, session.shared);
-    let mut asked = std::mem::take(&mut session.asked);
+    let (broker, shared) = (session.broker, session.shared);
+    let mut in_flight = std::mem::take(&mut session.in_flight);
     let ended = tokio::select! {
         ended = read(session, &mut reading) => ended,
-        ended = post(world, shared, &mut posting, &mut asked) => ended,
+        ended = post(broker, shared, &mut posting, &mut in_flight) => ended,
     };
-    session.asked = asked;
+    session.in_flight = in_flight;
     ended
 }
 
@@ -84,23 +84,26 @@ fn unix_us() -> u64 {
 }
 
 /// The subject of an order's messages.
-fn subject(shared: &Shared, epoch: u64) -> String {
+fn subject(shared: &SharedHub, epoch: u64) -> String {
     format!("{}.order.{epoch}", shared.config.name)
 }
 
 /// Finds the order, or makes one.
-async fn join(session: &Session<'_>, talk: &mut Talk) -> Result<Joined, String> {
+async fn join(
+    session: &SharedSession<'_>,
+    connection: &mut NatsConnection,
+) -> Result<JoinedOrder, String> {
     let shared = session.shared;
     let config = &shared.config;
     let known = shared.epoch.load(Ordering::Acquire);
     for _ in 0..TRIES {
         let about = format!("$JS.API.STREAM.INFO.{}", config.name);
-        let told = talk.ask(&about, &Value::Null).await?;
-        if let Some(joined) = joined(shared, &told) {
+        let answer = connection.request(&about, &Value::Null).await?;
+        if let Some(joined) = parse_order(shared, &answer) {
             return Ok(joined);
         }
-        if told["error"]["code"] != NOT_FOUND {
-            return Err(why(&told, "what is there is no order of edges"));
+        if answer["error"]["code"] != NOT_FOUND {
+            return Err(why(&answer, "what is there is no order of edges"));
         }
         // A life that no other had, also where the time of day was set back.
         let epoch = unix_us().max(known + 1);
@@ -111,48 +114,48 @@ async fn join(session: &Session<'_>, talk: &mut Talk) -> Result<Joined, String> 
             "max_consumers": -1, "max_age": 0, "max_msg_size": -1,
         });
         let make = format!("$JS.API.STREAM.CREATE.{}", config.name);
-        let told = talk.ask(&make, &order).await?;
-        if let Some(joined) = joined(shared, &told) {
+        let answer = connection.request(&make, &order).await?;
+        if let Some(joined) = parse_order(shared, &answer) {
             return Ok(joined);
         }
         // Another edge may have made it meanwhile, which the next look shows.
-        if told["error"]["err_code"] != NAME_IS_TAKEN {
-            return Err(why(&told, "no order can be made"));
+        if answer["error"]["err_code"] != NAME_IS_TAKEN {
+            return Err(why(&answer, "no order can be made"));
         }
     }
     Err("no order can be made".to_owned())
 }
 
 /// What a server says of a stream, if it is an order.
-fn joined(shared: &Shared, told: &Value) -> Option<Joined> {
-    let subject = told["config"]["subjects"][0].as_str()?;
+fn parse_order(shared: &SharedHub, answer: &Value) -> Option<JoinedOrder> {
+    let subject = answer["config"]["subjects"][0].as_str()?;
     let (before, epoch) = subject.rsplit_once('.')?;
     if before.strip_suffix(".order")? != shared.config.name {
         return None;
     }
-    let state = &told["state"];
+    let state = &answer["state"];
     let at = state["last_seq"].as_u64()?;
     let forgotten = match state["messages"].as_u64()? {
         0 => at,
         _ => state["first_seq"].as_u64()?.saturating_sub(1),
     };
-    Some(Joined {
+    Some(JoinedOrder {
         epoch: epoch.parse::<u64>().ok().filter(|epoch| *epoch > 0)?,
         at,
         forgotten,
     })
 }
 
-fn why(told: &Value, otherwise: &str) -> String {
-    let said = told["error"]["description"].as_str();
-    said.unwrap_or(otherwise).to_owned()
+fn why(answer: &Value, otherwise: &str) -> String {
+    let description = answer["error"]["description"].as_str();
+    description.unwrap_or(otherwise).to_owned()
 }
 
 /// Has all messages from a place on sent to the other connection.
 async fn consume(
-    shared: &Shared,
-    talk: &mut Talk,
-    reading: &Talk,
+    shared: &SharedHub,
+    connection: &mut NatsConnection,
+    reading: &NatsConnection,
     from: u64,
 ) -> Result<(), String> {
     let name = &shared.config.name;
@@ -164,49 +167,55 @@ async fn consume(
             "flow_control": true, "idle_heartbeat": SIGN_OF_LIFE_NS, "mem_storage": true, "num_replicas": 1,
         },
     });
-    let told = talk
-        .ask(&format!("$JS.API.CONSUMER.CREATE.{name}"), &wanted)
+    let answer = connection
+        .request(&format!("$JS.API.CONSUMER.CREATE.{name}"), &wanted)
         .await?;
-    if told["error"].is_null() {
+    if answer["error"].is_null() {
         Ok(())
     } else {
-        Err(why(&told, "the order cannot be read"))
+        Err(why(&answer, "the order cannot be read"))
     }
 }
 
-async fn read(session: &mut Session<'_>, talk: &mut Talk) -> Result<Infallible, String> {
+async fn read(
+    session: &mut SharedSession<'_>,
+    connection: &mut NatsConnection,
+) -> Result<Infallible, String> {
     loop {
-        read_more(session, talk).await?;
+        read_more(session, connection).await?;
     }
 }
 
 /// Waits for what is said next, and hands on what is whole of it. Whether the server had nothing to send.
-async fn read_more(session: &mut Session<'_>, talk: &mut Talk) -> Result<bool, String> {
+async fn read_more(
+    session: &mut SharedSession<'_>,
+    connection: &mut NatsConnection,
+) -> Result<bool, String> {
     // A consumer whose stream is gone says nothing any more, not even that.
-    if !talk.line.more(PATIENCE).await? {
+    if !connection.line.more(PATIENCE).await? {
         return Err(format!("the order is gone: nothing for {PATIENCE:?}"));
     }
     let epoch = session.shared.epoch.load(Ordering::Acquire);
     let mut is_idle = false;
     loop {
-        let read = said::read(talk.line.bytes()).map_err(not_understood)?;
-        let Some((len, said)) = read else {
+        let read = protocol::read(connection.line.bytes()).map_err(not_understood)?;
+        let Some((len, op)) = read else {
             return Ok(is_idle);
         };
         let mut answer = Vec::new();
-        match said {
-            Said::Message { reply, .. } if reply.starts_with(FLOW) => {
+        match op {
+            NatsOp::Message { reply, .. } if reply.starts_with(FLOW) => {
                 answer.extend_from_slice(b"PUB ");
                 answer.extend_from_slice(reply);
                 answer.extend_from_slice(b" 0\r\n\r\n");
             }
             // A sign of life.
-            Said::Message { reply: b"", .. } => is_idle = true,
-            Said::Message { reply, data, .. } => {
+            NatsOp::Message { reply: b"", .. } => is_idle = true,
+            NatsOp::Message { reply, data, .. } => {
                 let read = entry::of_nats(reply, data);
                 let (place, at_ms, channel, data) =
                     read.ok_or("in the order stands what no edge wrote")?;
-                let entry = Entry {
+                let entry = OrderEntry {
                     place,
                     epoch,
                     at_ms,
@@ -215,23 +224,23 @@ async fn read_more(session: &mut Session<'_>, talk: &mut Talk) -> Result<bool, S
                 };
                 session.take(&entry).await?;
             }
-            Said::Error(why) => return Err(String::from_utf8_lossy(why).into_owned()),
-            Said::Ping => answer.extend_from_slice(PONG),
-            Said::Pong | Said::Info(_) | Said::Ok => {}
+            NatsOp::Error(why) => return Err(String::from_utf8_lossy(why).into_owned()),
+            NatsOp::Ping => answer.extend_from_slice(PONG),
+            NatsOp::Pong | NatsOp::Info(_) | NatsOp::Ok => {}
         }
-        talk.line.advance(len);
+        connection.line.advance(len);
         if !answer.is_empty() {
-            talk.line.send(&answer).await?;
+            connection.line.send(&answer).await?;
         }
     }
 }
 
 /// Asks for the places of what is published.
 async fn post(
-    world: &World,
-    shared: &Shared,
-    talk: &mut Talk,
-    asked: &mut VecDeque<Post>,
+    broker: &Broker,
+    shared: &SharedHub,
+    connection: &mut NatsConnection,
+    in_flight: &mut VecDeque<Post>,
 ) -> Result<Infallible, String> {
     let subject = subject(shared, shared.epoch.load(Ordering::Acquire));
     let mut is_asked = false;
@@ -239,75 +248,77 @@ async fn post(
     let (mut next, mut settled) = (0_u64, 0_u64);
     let mut late = pin!(tokio::time::sleep(PATIENCE));
     loop {
-        let mut said = Vec::new();
-        if asked.is_empty() {
+        let mut commands = Vec::new();
+        if in_flight.is_empty() {
             late.as_mut().reset(Instant::now() + PATIENCE);
         }
-        for post in shared.take(ASKED_MAX - asked.len()) {
+        for post in shared.take(IN_FLIGHT_MAX - in_flight.len()) {
             let message = entry::for_nats(&post.channel, &post.data);
-            if message.len() > talk.len_max {
-                let refusal = Refusal::DataTooLong(
-                    talk.len_max.saturating_sub(message.len() - post.data.len()),
+            if message.len() > connection.len_max {
+                let refusal = HubRefusal::DataTooLong(
+                    connection
+                        .len_max
+                        .saturating_sub(message.len() - post.data.len()),
                 );
-                shared.reply(world, post, Err(refusal));
+                shared.reply(broker, post, Err(refusal));
                 continue;
             }
-            talk.publish(&mut said, &subject, next, message.as_bytes());
+            connection.publish(&mut commands, &subject, next, message.as_bytes());
             next += 1;
             // From here on nobody knows what became of it until the server says so.
-            asked.push_back(post);
+            in_flight.push_back(post);
         }
-        if !said.is_empty() {
-            talk.line.send(&said).await?;
+        if !commands.is_empty() {
+            connection.line.send(&commands).await?;
         }
-        let is_idle = asked.is_empty() && !is_asked;
+        let is_idle = in_flight.is_empty() && !is_asked;
         let patience = if is_idle { SILENCE } else { PATIENCE };
         tokio::select! {
             // Whatever else it says meanwhile.
-            () = &mut late, if !asked.is_empty() => {
+            () = &mut late, if !in_flight.is_empty() => {
                 return Err(format!("no answer within {PATIENCE:?}"));
             }
-            more = talk.line.more(patience) => {
+            more = connection.line.more(patience) => {
                 if more? {
                     is_asked = false;
                 } else if is_idle {
                     is_asked = true;
-                    talk.line.send(PING).await?;
+                    connection.line.send(PING).await?;
                 } else {
                     return Err(format!("no answer within {PATIENCE:?}"));
                 }
             }
-            () = shared.ready.notified(), if asked.len() < ASKED_MAX => {}
+            () = shared.ready.notified(), if in_flight.len() < IN_FLIGHT_MAX => {}
         }
-        while let Some((number, told)) = talk.answer().await? {
+        while let Some((number, answer)) = connection.answer().await? {
             if number != Some(settled) {
                 return Err("it answers what was not asked".to_owned());
             }
             settled += 1;
             late.as_mut().reset(Instant::now() + PATIENCE);
-            settle(world, shared, asked, &told)?;
+            settle(broker, shared, in_flight, &answer)?;
         }
     }
 }
 
 /// One place is told.
 fn settle(
-    world: &World,
-    shared: &Shared,
-    asked: &mut VecDeque<Post>,
-    told: &Value,
+    broker: &Broker,
+    shared: &SharedHub,
+    in_flight: &mut VecDeque<Post>,
+    answer: &Value,
 ) -> Result<(), String> {
-    let Some(post) = asked.pop_front() else {
+    let Some(post) = in_flight.pop_front() else {
         return Err("it answers what was not asked".to_owned());
     };
-    let place = told["seq"].as_u64().filter(|place| *place > 0);
-    if let (Some(place), true) = (place, told["error"].is_null()) {
-        shared.reply(world, post, Ok(place));
+    let place = answer["seq"].as_u64().filter(|place| *place > 0);
+    if let (Some(place), true) = (place, answer["error"].is_null()) {
+        shared.reply(broker, post, Ok(place));
         return Ok(());
     }
     // A refusal is certain.
-    shared.reply(world, post, Err(Refusal::Away));
-    Err(why(told, "it gives a message no place"))
+    shared.reply(broker, post, Err(HubRefusal::SharedLogUnavailable));
+    Err(why(answer, "it gives a message no place"))
 }
 
 #[cfg(test)]
@@ -317,7 +328,7 @@ mod tests {
 
     #[test]
     fn an_order_is_known_by_its_subject() {
-        let shared = Shared::new(HubShared {
+        let shared = SharedHub::new(HubShared {
             kind: HubSharedKind::Nats,
             host: "a".to_owned(),
             port: 1,
@@ -329,8 +340,8 @@ mod tests {
             bytes_max: 1,
         });
         let of = |subject: &str, state: Value| {
-            let told = json!({ "config": { "subjects": [subject] }, "state": state });
-            joined(&shared, &told).map(|it| (it.epoch, it.forgotten, it.at))
+            let answer = json!({ "config": { "subjects": [subject] }, "state": state });
+            parse_order(&shared, &answer).map(|it| (it.epoch, it.forgotten, it.at))
         };
         let empty = json!({ "messages": 0, "first_seq": 0, "last_seq": 0 });
         let purged = json!({ "messages": 0, "first_seq": 8, "last_seq": 7 });

@@ -9,17 +9,17 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use plimsoll_config::edge::HubSharedKind;
-use plimsoll_hub::channels::{Position, Refusal};
+use plimsoll_hub::channels::{HubRefusal, Position};
 
-use super::entry::Entry;
-use super::{Post, Shared, nats, redis};
+use super::entry::OrderEntry;
+use super::{Post, SharedHub, nats, redis};
 use crate::hub::InUse;
+use crate::hub::broker::Broker;
 use crate::hub::redis::{CATCHING_UP, PAUSES};
-use crate::hub::world::World;
 use crate::lock::lock;
 
 /// Messages whose place was asked for and not told.
-pub(super) const ASKED_MAX: usize = 1024;
+pub(super) const IN_FLIGHT_MAX: usize = 1024;
 /// When nothing was asked for so long, it is asked whether anybody is there.
 pub(super) const SILENCE: Duration = Duration::from_secs(5);
 
@@ -27,36 +27,40 @@ pub(super) const SILENCE: Duration = Duration::from_secs(5);
 pub(crate) async fn keep_sharing(in_use: InUse<'_>) {
     loop {
         let hub = in_use.hub();
-        let shared = hub.and_then(|hub| Some((hub.world.shared.clone()?, hub)));
+        let shared = hub.and_then(|hub| Some((hub.broker.shared.clone()?, hub)));
         let Some((shared, hub)) = shared else {
             in_use.changed.notified().await;
             continue;
         };
-        let mut sharing = pin!(share(&hub.world, &shared, &**in_use.tell));
+        let mut sharing = pin!(share(&hub.broker, &shared, &**in_use.report));
         while in_use
             .hub()
-            .is_some_and(|now| Arc::ptr_eq(&now.world, &hub.world))
+            .is_some_and(|now| Arc::ptr_eq(&now.broker, &hub.broker))
         {
             tokio::select! {
                 never = &mut sharing => match never {},
                 () = in_use.changed.notified() => {}
             }
         }
-        shared.part(&hub.world);
+        shared.detach(&hub.broker);
     }
 }
 
 /// Joins the order, and again whenever it was gone.
-async fn share(world: &World, shared: &Shared, tell: &(dyn Fn(&str) + Send + Sync)) -> Infallible {
+async fn share(
+    broker: &Broker,
+    shared: &SharedHub,
+    report: &(dyn Fn(&str) + Send + Sync),
+) -> Infallible {
     let title = shared.config.title();
-    let mut session = Session {
-        world,
+    let mut session = SharedSession {
+        broker,
         shared,
-        tell,
+        report,
         title: &title,
         is_there: None,
-        is_told_of_refusal: false,
-        asked: VecDeque::new(),
+        is_refusal_reported: false,
+        in_flight: VecDeque::new(),
         skew_ms: 0,
     };
     let mut pause = PAUSES.0;
@@ -65,12 +69,12 @@ async fn share(world: &World, shared: &Shared, tell: &(dyn Fn(&str) + Send + Syn
             Ok(never) => match never {},
             Err(why) => why,
         };
-        shared.part(world);
-        for post in session.asked.drain(..) {
-            shared.reply(world, post, Err(Refusal::Unsure));
+        shared.detach(broker);
+        for post in session.in_flight.drain(..) {
+            shared.reply(broker, post, Err(HubRefusal::Unsure));
         }
         if session.is_there != Some(false) {
-            tell(&format!(
+            report(&format!(
                 "{title}, which the hub shares, is not there: {why}; nothing is published, and it is tried again and again"
             ));
             pause = PAUSES.0;
@@ -81,44 +85,44 @@ async fn share(world: &World, shared: &Shared, tell: &(dyn Fn(&str) + Send + Syn
     }
 }
 
-impl Shared {
+impl SharedHub {
     /// The order is not followed any more: who waits for a place gets none.
-    fn part(&self, world: &World) {
+    fn detach(&self, broker: &Broker) {
         let posts = {
             let mut posts = lock(&self.posts);
             self.is_joined.store(false, Ordering::Release);
             std::mem::take(&mut *posts)
         };
         for post in posts {
-            self.reply(world, post, Err(Refusal::Away));
+            self.reply(broker, post, Err(HubRefusal::SharedLogUnavailable));
         }
     }
 }
 
 /// What is known over several connections.
-pub(super) struct Session<'a> {
-    pub(super) world: &'a World,
-    pub(super) shared: &'a Shared,
-    tell: &'a (dyn Fn(&str) + Send + Sync),
+pub(super) struct SharedSession<'a> {
+    pub(super) broker: &'a Broker,
+    pub(super) shared: &'a SharedHub,
+    report: &'a (dyn Fn(&str) + Send + Sync),
     title: &'a str,
     /// Whether it was there last; `None` before anybody has looked.
     is_there: Option<bool>,
-    is_told_of_refusal: bool,
+    is_refusal_reported: bool,
     /// Messages whose place was asked for, in the order of the answers.
-    pub(super) asked: VecDeque<Post>,
+    pub(super) in_flight: VecDeque<Post>,
     /// What is to be added to a moment at which a message took its place, ms.
     pub(super) skew_ms: i64,
 }
 
 /// The order when it was joined.
-pub(super) struct Joined {
+pub(super) struct JoinedOrder {
     pub(super) epoch: u64,
     pub(super) at: u64,
     /// Up to here messages are not there any more.
     pub(super) forgotten: u64,
 }
 
-impl Session<'_> {
+impl SharedSession<'_> {
     async fn run(&mut self) -> Result<Infallible, String> {
         match self.shared.config.kind {
             HubSharedKind::Redis => redis::run(self).await,
@@ -131,17 +135,17 @@ impl Session<'_> {
         self.shared.is_joined.store(true, Ordering::Release);
         if self.is_there != Some(true) {
             self.is_there = Some(true);
-            (self.tell)(&format!("the hub shares {}", self.title));
+            (self.report)(&format!("the hub shares {}", self.title));
         }
     }
 
     /// Goes on in the order, or begins anew if that cannot be.
-    pub(super) async fn begin(&self, joined: &Joined) {
+    pub(super) async fn begin(&self, joined: &JoinedOrder) {
         let known = self.shared.epoch.load(Ordering::Acquire);
         let at = self.shared.at();
         if known == joined.epoch && (joined.forgotten..=joined.at).contains(&at) {
             // The last session may have ended in the middle of it.
-            return self.world.tell_of_losses().await;
+            return self.broker.report_losses().await;
         }
         let position = Position {
             epoch: joined.epoch,
@@ -157,17 +161,17 @@ impl Session<'_> {
         self.shared.epoch.store(position.epoch, Ordering::Release);
         if is_loss {
             self.shared.counts.lost.fetch_add(1, Ordering::Relaxed);
-            (self.tell)(&format!(
+            (self.report)(&format!(
                 "messages that {} held were missed; all clients of the hub are told",
                 self.title
             ));
         }
-        self.world.begin_anew(position);
-        self.world.tell_of_losses().await;
+        self.broker.begin_anew(position);
+        self.broker.report_losses().await;
     }
 
     /// Hands on one message.
-    pub(super) async fn take(&mut self, entry: &Entry<'_>) -> Result<(), String> {
+    pub(super) async fn take(&mut self, entry: &OrderEntry<'_>) -> Result<(), String> {
         let epoch = self.shared.epoch.load(Ordering::Acquire);
         if entry.epoch != epoch {
             return Err("the order is another than it was".to_owned());
@@ -180,12 +184,12 @@ impl Session<'_> {
         }
         let taken = loop {
             // It is remembered from when it took its place, whenever this edge reads it.
-            let now_ms = self.world.now_ms();
+            let now_ms = self.broker.now_ms();
             let at_ms = entry.at_ms.saturating_add_signed(self.skew_ms).min(now_ms);
             let taken = self
-                .world
+                .broker
                 .take(at_ms, entry.channel, entry.data, entry.place);
-            if taken != Err(Refusal::Behind) {
+            if taken != Err(HubRefusal::Behind) {
                 break taken;
             }
             tokio::time::sleep(CATCHING_UP).await;
@@ -193,10 +197,10 @@ impl Session<'_> {
         self.shared.at.store(entry.place, Ordering::Release);
         self.shared.counts.read.fetch_add(1, Ordering::Relaxed);
         if let Err(why) = taken
-            && !self.is_told_of_refusal
+            && !self.is_refusal_reported
         {
-            self.is_told_of_refusal = true;
-            (self.tell)(&format!(
+            self.is_refusal_reported = true;
+            (self.report)(&format!(
                 "a shared message to the channel `{}` is not sent: {why}; others are not told of",
                 entry.channel
             ));

@@ -1,6 +1,6 @@
 //! Messages from NATS: what is published to a subject goes to the hub.
 
-pub(in crate::hub) mod said;
+pub(in crate::hub) mod protocol;
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -9,49 +9,57 @@ use plimsoll_config::edge::{HubSource, ServerTls};
 use serde_json::{Value, json};
 
 use super::super::dial::within;
-use super::{Ear, Line};
-use said::{Malformed, Said};
+use super::{BufferedConnection, SourceSession};
+use protocol::{MalformedNats, NatsOp};
 
 pub(in crate::hub) const PING: &[u8] = b"PING\r\n";
 pub(in crate::hub) const PONG: &[u8] = b"PONG\r\n";
 
 /// One connection, until it ends; why it did.
-pub(super) async fn listen(ear: &mut Ear, config: &HubSource) -> Result<Infallible, String> {
-    let line = Line::open(&config.host, config.port).await?;
+pub(super) async fn listen(
+    session: &mut SourceSession,
+    config: &HubSource,
+) -> Result<Infallible, String> {
+    let line = BufferedConnection::open(&config.host, config.port).await?;
     let (mut line, _) = greet(line, &config.host, config.tls.as_ref()).await?;
     line.send(&commands(config)).await?;
     let entering = async {
-        while !take_all(ear, &mut line).await? {
+        while !take_all(session, &mut line).await? {
             line.must_have_more().await?;
         }
         Ok(())
     };
     within(entering).await?;
-    ear.arrive();
+    session.arrive();
     let mut is_asked = false;
     loop {
-        line.more_or_ask(&mut is_asked, PING).await?;
-        take_all(ear, &mut line).await?;
+        line.more_or_ping(&mut is_asked, PING).await?;
+        take_all(session, &mut line).await?;
     }
 }
 
 /// Takes what is whole; whether it answered a question, the first of which stands behind the subscriptions.
-async fn take_all(ear: &mut Ear, line: &mut Line) -> Result<bool, String> {
+async fn take_all(
+    session: &mut SourceSession,
+    line: &mut BufferedConnection,
+) -> Result<bool, String> {
     let (mut pings, mut is_answered) = (0, false);
     loop {
-        let read = said::read(line.bytes()).map_err(not_understood)?;
-        let Some((len, said)) = read else {
+        let read = protocol::read(line.bytes()).map_err(not_understood)?;
+        let Some((len, op)) = read else {
             break;
         };
-        match said {
-            Said::Message { subject, data, .. } => {
+        match op {
+            NatsOp::Message { subject, data, .. } => {
                 let subject = String::from_utf8_lossy(subject);
-                ear.publish(&subject, &String::from_utf8_lossy(data)).await;
+                session
+                    .publish(&subject, &String::from_utf8_lossy(data))
+                    .await;
             }
-            Said::Error(why) => return Err(String::from_utf8_lossy(why).into_owned()),
-            Said::Ping => pings += 1,
-            Said::Pong => is_answered = true,
-            Said::Info(_) | Said::Ok => {}
+            NatsOp::Error(why) => return Err(String::from_utf8_lossy(why).into_owned()),
+            NatsOp::Ping => pings += 1,
+            NatsOp::Pong => is_answered = true,
+            NatsOp::Info(_) | NatsOp::Ok => {}
         }
         line.advance(len);
     }
@@ -63,24 +71,24 @@ async fn take_all(ear: &mut Ear, line: &mut Line) -> Result<bool, String> {
 
 /// What a server says first, about itself; from then on by TLS, where that is wanted.
 pub(in crate::hub) async fn greet(
-    mut line: Line,
+    mut line: BufferedConnection,
     host: &str,
     tls: Option<&ServerTls>,
-) -> Result<(Line, Value), String> {
+) -> Result<(BufferedConnection, Value), String> {
     let info = within(introduction(&mut line)).await?;
-    let speaks = info["tls_required"] == true || info["tls_available"] == true;
+    let offers_tls = info["tls_required"] == true || info["tls_available"] == true;
     match tls {
-        Some(_) if !speaks => Err("it speaks no TLS; leave `tls` out".to_owned()),
+        Some(_) if !offers_tls => Err("it speaks no TLS; leave `tls` out".to_owned()),
         Some(tls) => Ok((line.secure(host, tls).await?, info)),
         None if info["tls_required"] == true => Err("it wants TLS: `tls: true`".to_owned()),
         None => Ok((line, info)),
     }
 }
 
-async fn introduction(line: &mut Line) -> Result<Value, String> {
+async fn introduction(line: &mut BufferedConnection) -> Result<Value, String> {
     loop {
-        if let Some((len, said)) = said::read(line.bytes()).map_err(not_understood)? {
-            let Said::Info(info) = said else {
+        if let Some((len, op)) = protocol::read(line.bytes()).map_err(not_understood)? {
+            let NatsOp::Info(info) = op else {
                 return Err("it does not say who it is".to_owned());
             };
             let info = serde_json::from_slice(info).unwrap_or_default();
@@ -114,19 +122,19 @@ pub(in crate::hub) fn connect(
 
 /// Who listens, to what, and whether that is understood.
 fn commands(config: &HubSource) -> Vec<u8> {
-    let mut said = connect(
+    let mut commands = connect(
         config.user.as_deref(),
         config.password.as_deref(),
         config.tls.is_some(),
     );
     for (number, subject) in config.names.iter().enumerate() {
-        let _ = write!(said, "SUB {subject} {}\r\n", number + 1);
+        let _ = write!(commands, "SUB {subject} {}\r\n", number + 1);
     }
-    let mut said = said.into_bytes();
-    said.extend_from_slice(PING);
-    said
+    let mut commands = commands.into_bytes();
+    commands.extend_from_slice(PING);
+    commands
 }
 
-pub(in crate::hub) fn not_understood(_: Malformed) -> String {
+pub(in crate::hub) fn not_understood(_: MalformedNats) -> String {
     "what it says is not understood".to_owned()
 }

@@ -4,22 +4,22 @@ use std::convert::Infallible;
 
 use plimsoll_config::edge::{HubSource, ServerTls};
 use plimsoll_wire::postgres::{
-    self, Entrance, Message, NoEntrance, Step, error_field, notification,
+    self, AuthError, AuthStep, Authentication, BackendMessage, error_field, notification,
 };
 
 use super::super::dial::within;
-use super::{Ear, Line};
+use super::{BufferedConnection, SourceSession};
 
 /// Longest message of the server, bytes: a notification has at most 8,000.
 const MESSAGE_LEN_MAX: usize = 1 << 20;
 
 /// One connection, until it ends; why it did.
 pub(super) async fn listen(
-    ear: &mut Ear,
+    session: &mut SourceSession,
     config: &HubSource,
     database: &str,
 ) -> Result<Infallible, String> {
-    let mut line = Line::open(&config.host, config.port).await?;
+    let mut line = BufferedConnection::open(&config.host, config.port).await?;
     let is_near = line.is_near();
     if let Some(tls) = &config.tls {
         line = secure(line, &config.host, tls).await?;
@@ -31,31 +31,36 @@ pub(super) async fn listen(
     line.send(&postgres::question(&listening)).await?;
     let question = postgres::question("");
     let listens = async {
-        while !take_all(ear, &mut line).await? {
+        while !take_all(session, &mut line).await? {
             line.must_have_more().await?;
         }
         Ok(())
     };
     within(listens).await?;
-    ear.arrive();
+    session.arrive();
     let mut is_asked = false;
     loop {
-        line.more_or_ask(&mut is_asked, &question).await?;
-        take_all(ear, &mut line).await?;
+        line.more_or_ping(&mut is_asked, &question).await?;
+        take_all(session, &mut line).await?;
     }
 }
 
 /// Takes what is whole; whether it is ready for a question, so that all that was asked before is done.
-async fn take_all(ear: &mut Ear, line: &mut Line) -> Result<bool, String> {
+async fn take_all(
+    session: &mut SourceSession,
+    line: &mut BufferedConnection,
+) -> Result<bool, String> {
     let mut is_ready = false;
     while let Some((len, message)) = read(line)? {
         match message.kind {
             b'A' => {
                 let (channel, data) = notification(message.body).ok_or_else(not_understood)?;
                 let channel = String::from_utf8_lossy(channel);
-                ear.publish(&channel, &String::from_utf8_lossy(data)).await;
+                session
+                    .publish(&channel, &String::from_utf8_lossy(data))
+                    .await;
             }
-            b'E' => return Err(said(message.body)),
+            b'E' => return Err(error_message(message.body)),
             b'Z' => is_ready = true,
             _ => {}
         }
@@ -65,7 +70,11 @@ async fn take_all(ear: &mut Ear, line: &mut Line) -> Result<bool, String> {
 }
 
 /// Asks for TLS, and goes on by it.
-async fn secure(mut line: Line, host: &str, tls: &ServerTls) -> Result<Line, String> {
+async fn secure(
+    mut line: BufferedConnection,
+    host: &str,
+    tls: &ServerTls,
+) -> Result<BufferedConnection, String> {
     line.send(&postgres::SSL_REQUEST).await?;
     loop {
         match line.bytes() {
@@ -83,27 +92,27 @@ async fn secure(mut line: Line, host: &str, tls: &ServerTls) -> Result<Line, Str
 
 /// Comes in.
 async fn enter(
-    line: &mut Line,
+    line: &mut BufferedConnection,
     config: &HubSource,
     database: &str,
-    may_say_password: bool,
+    may_send_password: bool,
 ) -> Result<(), String> {
     let user = config.user.as_deref().unwrap_or("postgres");
     let password = config.password.as_deref().unwrap_or_default();
-    let mut entrance = Entrance::new(password, may_say_password);
+    let mut entrance = Authentication::new(password, may_send_password);
     line.send(&postgres::entry(user, database)).await?;
     loop {
         while let Some((len, message)) = read(line)? {
             let answer = match message.kind {
                 b'R' => match entrance.answer(message.body) {
-                    Ok(Step::Send(answer)) => Some(answer),
-                    Ok(Step::Wait) => None,
-                    Err(NoEntrance::Denied(why) | NoEntrance::Strange(why)) => {
+                    Ok(AuthStep::Send(answer)) => Some(answer),
+                    Ok(AuthStep::Wait) => None,
+                    Err(AuthError::Denied(why) | AuthError::Strange(why)) => {
                         return Err(why.to_owned());
                     }
-                    Err(NoEntrance::Malformed) => return Err(not_understood()),
+                    Err(AuthError::Malformed) => return Err(not_understood()),
                 },
-                b'E' => return Err(said(message.body)),
+                b'E' => return Err(error_message(message.body)),
                 b'Z' => {
                     line.advance(len);
                     return Ok(());
@@ -119,7 +128,7 @@ async fn enter(
     }
 }
 
-fn read(line: &Line) -> Result<Option<(usize, Message<'_>)>, String> {
+fn read(line: &BufferedConnection) -> Result<Option<(usize, BackendMessage<'_>)>, String> {
     postgres::read(line.bytes(), MESSAGE_LEN_MAX).map_err(|_| not_understood())
 }
 
@@ -128,7 +137,7 @@ fn listening(name: &str) -> String {
     format!("LISTEN \"{}\";", name.replace('"', "\"\""))
 }
 
-fn said(error: &[u8]) -> String {
+fn error_message(error: &[u8]) -> String {
     error_field(error, b'M').unwrap_or_else(not_understood)
 }
 

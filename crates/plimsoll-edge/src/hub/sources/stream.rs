@@ -6,9 +6,9 @@ use std::convert::Infallible;
 use plimsoll_config::edge::HubSource;
 use serde_json::Map;
 
-use super::super::redis::link::{Link, Place};
-use super::super::redis::value::Value;
-use super::Ear;
+use super::super::redis::link::{RedisConnection, RedisEndpoint};
+use super::super::redis::value::RespValue;
+use super::SourceSession;
 
 /// The name of this edge in its group.
 const CONSUMER: &str = "edge";
@@ -19,7 +19,7 @@ const BLOCK_MS: &str = "2000";
 
 /// An entry of a stream.
 #[derive(Debug, PartialEq, Eq)]
-struct Entry<'a> {
+struct StreamEntry<'a> {
     id: &'a str,
     /// Fields and their values in turn; none when the entry was trimmed meanwhile.
     fields: Vec<(&'a [u8], &'a [u8])>,
@@ -27,33 +27,33 @@ struct Entry<'a> {
 
 /// One connection, until it ends; why it did.
 pub(super) async fn listen(
-    ear: &mut Ear,
+    session: &mut SourceSession,
     config: &HubSource,
     group: &str,
 ) -> Result<Infallible, String> {
-    let place = Place {
+    let place = RedisEndpoint {
         host: &config.host,
         port: config.port,
         user: config.user.as_deref(),
         password: config.password.as_deref(),
         tls: config.tls.as_ref(),
     };
-    let mut link = Link::open(&place).await?;
+    let mut link = RedisConnection::open(&place).await?;
     for key in &config.names {
         begin(&mut link, key, group).await?;
     }
     // What was read and not acknowledged is read again first.
-    while take(ear, &mut link, config, group, "0").await? > 0 {}
-    ear.arrive();
+    while take(session, &mut link, config, group, "0").await? > 0 {}
+    session.arrive();
     loop {
-        take(ear, &mut link, config, group, ">").await?;
+        take(session, &mut link, config, group, ">").await?;
     }
 }
 
 /// Makes the group if there is none: it begins with what is added from then on.
-async fn begin(link: &mut Link, key: &str, group: &str) -> Result<(), String> {
+async fn begin(link: &mut RedisConnection, key: &str, group: &str) -> Result<(), String> {
     match link
-        .ask(&["XGROUP", "CREATE", key, group, "$", "MKSTREAM"])
+        .query(&["XGROUP", "CREATE", key, group, "$", "MKSTREAM"])
         .await
     {
         Err(why) if !why.starts_with("BUSYGROUP") => Err(why),
@@ -63,8 +63,8 @@ async fn begin(link: &mut Link, key: &str, group: &str) -> Result<(), String> {
 
 /// Reads from all keys, publishes what there is, and acknowledges it; how many entries that were.
 async fn take(
-    ear: &mut Ear,
-    link: &mut Link,
+    session: &mut SourceSession,
+    link: &mut RedisConnection,
     config: &HubSource,
     group: &str,
     from: &str,
@@ -73,18 +73,18 @@ async fn take(
     words.extend(["BLOCK", BLOCK_MS, "STREAMS"]);
     words.extend(config.names.iter().map(String::as_str));
     words.extend(config.names.iter().map(|_| from));
-    let answer = link.ask(&words).await?;
+    let answer = link.query(&words).await?;
     let streams = streams(&answer).ok_or("it does not answer with entries of streams")?;
     let mut count = 0;
     for &(key, ref entries) in &streams {
         for entry in entries.iter().filter(|entry| !entry.fields.is_empty()) {
             let (name, data) = message(key, entry);
-            ear.publish(&name, &data).await;
+            session.publish(&name, &data).await;
         }
         let mut words = vec!["XACK", key, group];
         words.extend(entries.iter().map(|entry| entry.id));
         if !entries.is_empty() {
-            link.ask(&words).await?;
+            link.query(&words).await?;
         }
         count += entries.len();
     }
@@ -92,7 +92,7 @@ async fn take(
 }
 
 /// What an entry says: a name, and data. Without a field `data`, all fields together are the data.
-fn message(key: &str, entry: &Entry<'_>) -> (String, String) {
+fn message(key: &str, entry: &StreamEntry<'_>) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let field = |name: &[u8]| {
         let mut fields = entry.fields.iter();
@@ -113,8 +113,8 @@ fn message(key: &str, entry: &Entry<'_>) -> (String, String) {
 }
 
 /// The answer to a reading: keys with their entries; `None` if it is none.
-fn streams(answer: &Value) -> Option<Vec<(&str, Vec<Entry<'_>>)>> {
-    if *answer == Value::Nothing {
+fn streams(answer: &RespValue) -> Option<Vec<(&str, Vec<StreamEntry<'_>>)>> {
+    if *answer == RespValue::Nothing {
         return Some(Vec::new());
     }
     let streams = answer.list()?.iter().map(|stream| {
@@ -127,20 +127,22 @@ fn streams(answer: &Value) -> Option<Vec<(&str, Vec<Entry<'_>>)>> {
     streams.collect()
 }
 
-fn entry(value: &Value) -> Option<Entry<'_>> {
+fn entry(value: &RespValue) -> Option<StreamEntry<'_>> {
     let [id, fields] = value.list()? else {
         return None;
     };
-    let fields: &[Value] = if *fields == Value::Nothing {
+    let fields: &[RespValue] = if *fields == RespValue::Nothing {
         &[]
     } else {
         fields.list()?
     };
     let pairs = fields.chunks(2).map(|pair| match pair {
-        [Value::Text(field), Value::Text(value)] => Some((field.as_slice(), value.as_slice())),
+        [RespValue::Text(field), RespValue::Text(value)] => {
+            Some((field.as_slice(), value.as_slice()))
+        }
         _ => None,
     });
-    Some(Entry {
+    Some(StreamEntry {
         id: id.text()?,
         fields: pairs.collect::<Option<Vec<_>>>()?,
     })
@@ -150,18 +152,18 @@ fn entry(value: &Value) -> Option<Entry<'_>> {
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Value {
-        Value::Text(text.as_bytes().to_vec())
+    fn text(text: &str) -> RespValue {
+        RespValue::Text(text.as_bytes().to_vec())
     }
 
-    fn answer(entries: Vec<Value>) -> Value {
-        let stream = Value::List(vec![text("updates"), Value::List(entries)]);
-        Value::List(vec![stream])
+    fn answer(entries: Vec<RespValue>) -> RespValue {
+        let stream = RespValue::List(vec![text("updates"), RespValue::List(entries)]);
+        RespValue::List(vec![stream])
     }
 
-    fn said(fields: &[&str]) -> Value {
+    fn raw_entry(fields: &[&str]) -> RespValue {
         let fields = fields.iter().map(|field| text(field)).collect();
-        Value::List(vec![text("5-0"), Value::List(fields)])
+        RespValue::List(vec![text("5-0"), RespValue::List(fields)])
     }
 
     #[test]
@@ -171,26 +173,26 @@ mod tests {
             (&["channel", "game-1", "data", "x"], "game-1", "x"),
             (&["a", "1", "b", "ä"], "updates", r#"{"a":"1","b":"ä"}"#),
         ] {
-            let answer = answer(vec![said(fields)]);
+            let answer = answer(vec![raw_entry(fields)]);
             let read = streams(&answer).unwrap();
             let (key, entries) = &read[0];
             let expected = (name.to_owned(), data.to_owned());
             assert_eq!(message(key, &entries[0]), expected);
             assert_eq!(entries[0].id, "5-0");
         }
-        let trimmed = answer(vec![Value::List(vec![text("5-0"), Value::Nothing])]);
+        let trimmed = answer(vec![RespValue::List(vec![text("5-0"), RespValue::Nothing])]);
         let read = streams(&trimmed).unwrap();
         assert!(read[0].1[0].fields.is_empty());
-        assert_eq!(streams(&Value::Nothing), Some(Vec::new()));
+        assert_eq!(streams(&RespValue::Nothing), Some(Vec::new()));
     }
 
     #[test]
     fn what_is_no_stream_is_refused() {
         for strange in [
             text("x"),
-            Value::List(vec![text("x")]),
+            RespValue::List(vec![text("x")]),
             answer(vec![text("x")]),
-            answer(vec![said(&["a"])]),
+            answer(vec![raw_entry(&["a"])]),
         ] {
             assert_eq!(streams(&strange), None, "{strange:?}");
         }

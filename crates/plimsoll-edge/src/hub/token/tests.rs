@@ -17,16 +17,16 @@ const ES256_KEY: [&str; 2] = [
 const BEFORE: f64 = 1_300_819_379.0;
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
-fn gate(key: Key) -> Gate {
-    Gate {
+fn gate(key: VerificationKey) -> TokenGate {
+    TokenGate {
         key,
         audience: None,
         public: vec![Pattern::new("news")],
     }
 }
 
-fn open_gate() -> Gate {
-    gate(Key::Secret(hmac::Key::new(
+fn open_gate() -> TokenGate {
+    gate(VerificationKey::Secret(hmac::Key::new(
         hmac::HMAC_SHA256,
         SECRET.as_bytes(),
     )))
@@ -37,22 +37,25 @@ fn signed(claims: &serde_json::Value) -> String {
 }
 
 fn signed_as(header: &serde_json::Value, claims: &serde_json::Value) -> String {
-    let part = |value: &serde_json::Value| BASE64.encode(value.to_string());
-    let said = format!("{}.{}", part(header), part(claims));
+    let encode = |value: &serde_json::Value| BASE64.encode(value.to_string());
+    let signing_input = format!("{}.{}", encode(header), encode(claims));
     let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes());
-    let tag = hmac::sign(&key, said.as_bytes());
-    format!("{said}.{}", BASE64.encode(tag))
+    let tag = hmac::sign(&key, signing_input.as_bytes());
+    format!("{signing_input}.{}", BASE64.encode(tag))
 }
 
 #[test]
 fn what_the_standard_signs_is_signed() {
     let key = BASE64.decode(HS256_KEY).unwrap();
-    let secret = gate(Key::Secret(hmac::Key::new(hmac::HMAC_SHA256, &key)));
+    let secret = gate(VerificationKey::Secret(hmac::Key::new(
+        hmac::HMAC_SHA256,
+        &key,
+    )));
     let mut point = vec![4];
     for coordinate in ES256_KEY {
         point.extend(BASE64.decode(coordinate).unwrap());
     }
-    let curve = gate(Key::P256(point));
+    let curve = gate(VerificationKey::P256(point));
     for (gate, token, foreign) in [(&secret, HS256, ES256), (&curve, ES256, HS256)] {
         assert!(gate.admit(token, BEFORE).is_ok(), "{gate:?}");
         assert_eq!(
@@ -76,14 +79,14 @@ fn a_new_key_signs_too() {
     let scheme = &ECDSA_P256_SHA256_FIXED_SIGNING;
     let pkcs8 = EcdsaKeyPair::generate_pkcs8(scheme, &random).unwrap();
     let pair = EcdsaKeyPair::from_pkcs8(scheme, pkcs8.as_ref(), &random).unwrap();
-    let said = format!(
+    let signing_input = format!(
         "{}.{}",
         BASE64.encode(r#"{"alg":"ES256"}"#),
         BASE64.encode(r#"{"exp":100}"#)
     );
-    let signature = pair.sign(&random, said.as_bytes()).unwrap();
-    let token = format!("{said}.{}", BASE64.encode(signature));
-    let gate = gate(Key::P256(pair.public_key().as_ref().to_vec()));
+    let signature = pair.sign(&random, signing_input.as_bytes()).unwrap();
+    let token = format!("{signing_input}.{}", BASE64.encode(signature));
+    let gate = gate(VerificationKey::P256(pair.public_key().as_ref().to_vec()));
     assert!(gate.admit(&token, 99.0).is_ok());
 }
 
@@ -91,7 +94,7 @@ fn a_new_key_signs_too() {
 fn a_token_lets_its_bearer_do_what_it_says() {
     let gate = open_gate();
     let mut grant = None;
-    let mut access = Access {
+    let mut access = ClientAccess {
         gate: Some(&gate),
         grant: &mut grant,
         is_known: false,
@@ -136,7 +139,7 @@ fn a_token_lets_its_bearer_do_what_it_says() {
     assert!(!access.may_subscribe("game-1") && !access.may_publish("chat"));
     assert!(access.may_subscribe("news"));
     let mut none = None;
-    let mut open = Access {
+    let mut open = ClientAccess {
         gate: None,
         grant: &mut none,
         is_known: false,
@@ -183,7 +186,7 @@ fn what_lets_nobody_do_anything_says_why() {
             "not signed as HS256",
         ),
     ] {
-        let told = gate.admit(&token, 10.0).unwrap_err();
-        assert!(told.contains(why), "{token}: {told}");
+        let error = gate.admit(&token, 10.0).unwrap_err();
+        assert!(error.contains(why), "{token}: {error}");
     }
 }

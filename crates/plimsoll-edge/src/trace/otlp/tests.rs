@@ -1,14 +1,14 @@
 use std::time::{Duration, SystemTime};
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::common::v1::any_value::Value as Said;
+use opentelemetry_proto::tonic::common::v1::any_value::Value as AttributeValue;
 use opentelemetry_proto::tonic::trace::v1::Span as Decoded;
 
 use super::*;
 use crate::trace::Context;
 
-fn span() -> Span {
-    Span {
+fn span() -> RequestSpan {
+    RequestSpan {
         context: Context {
             trace: 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c,
             parent: 0xb7ad_6b71_6920_3331,
@@ -16,7 +16,7 @@ fn span() -> Span {
         },
         id: 0x11,
         exchange: 0x22,
-        request: Box::new(Request {
+        request: Box::new(SpanRequest {
             method: "GET".to_owned(),
             host: "a.example:8443".to_owned(),
             target: "/news/1?q=\"x\"".to_owned(),
@@ -39,20 +39,28 @@ fn span() -> Span {
 }
 
 /// Decodes as the schema has it.
-fn decode(spans: &[Span]) -> Vec<Decoded> {
+fn decode(spans: &[RequestSpan]) -> Vec<Decoded> {
     let json = request(spans, "edge", "7");
     let decoded: ExportTraceServiceRequest = serde_json::from_str(&json).unwrap();
     let resource = &decoded.resource_spans[0];
     let named = resource.resource.as_ref().unwrap();
-    assert!(named.attributes.iter().any(|one| one.key == "service.name"));
+    assert!(
+        named
+            .attributes
+            .iter()
+            .any(|attribute| attribute.key == "service.name")
+    );
     resource.scope_spans[0].spans.clone()
 }
 
-fn said(span: &Decoded, key: &str) -> Option<String> {
-    let found = span.attributes.iter().find(|one| one.key == key)?;
+fn attribute_text(span: &Decoded, key: &str) -> Option<String> {
+    let found = span
+        .attributes
+        .iter()
+        .find(|attribute| attribute.key == key)?;
     match found.value.as_ref()?.value.as_ref()? {
-        Said::StringValue(text) => Some(text.clone()),
-        Said::IntValue(number) => Some(number.to_string()),
+        AttributeValue::StringValue(text) => Some(text.clone()),
+        AttributeValue::IntValue(number) => Some(number.to_string()),
         other => panic!("{other:?}"),
     }
 }
@@ -99,17 +107,23 @@ fn a_request_is_two_spans_by_the_conventions() {
         ("network.protocol.version", "2"),
         ("user_agent.original", "curl/8"),
     ] {
-        assert_eq!(said(server, key).as_deref(), Some(value), "{key}");
+        assert_eq!(attribute_text(server, key).as_deref(), Some(value), "{key}");
     }
-    assert_eq!(said(client, "server.address").as_deref(), Some("10.0.0.1"));
-    assert_eq!(said(client, "server.port").as_deref(), Some("3000"));
-    assert_eq!(said(server, "error.type"), None);
+    assert_eq!(
+        attribute_text(client, "server.address").as_deref(),
+        Some("10.0.0.1")
+    );
+    assert_eq!(
+        attribute_text(client, "server.port").as_deref(),
+        Some("3000")
+    );
+    assert_eq!(attribute_text(server, "error.type"), None);
     assert_eq!(server.status.as_ref().map_or(0, |status| status.code), 0);
 }
 
 #[test]
 fn failures_are_told_on_the_side_that_failed() {
-    let refused = Span {
+    let refused = RequestSpan {
         admitted: 0,
         first_byte: 0,
         status: 503,
@@ -120,16 +134,19 @@ fn failures_are_told_on_the_side_that_failed() {
         },
         ..span()
     };
-    let missing = Span {
+    let missing = RequestSpan {
         status: 404,
         ..span()
     };
     let spans = decode(&[refused, missing]);
     assert_eq!(spans.len(), 3, "no exchange, no span of one");
     assert!(spans[0].parent_span_id.is_empty());
-    assert_eq!(said(&spans[0], "error.type").as_deref(), Some("queue-full"));
     assert_eq!(
-        said(&spans[0], "plimsoll.reason").as_deref(),
+        attribute_text(&spans[0], "error.type").as_deref(),
+        Some("queue-full")
+    );
+    assert_eq!(
+        attribute_text(&spans[0], "plimsoll.reason").as_deref(),
         Some("queue-full")
     );
     assert_eq!(spans[0].status.as_ref().unwrap().code, 2);
@@ -139,9 +156,12 @@ fn failures_are_told_on_the_side_that_failed() {
         2,
         "the client's side has failed"
     );
-    assert_eq!(said(&spans[2], "error.type").as_deref(), Some("404"));
-    let odd = Span {
-        request: Box::new(Request {
+    assert_eq!(
+        attribute_text(&spans[2], "error.type").as_deref(),
+        Some("404")
+    );
+    let odd = RequestSpan {
+        request: Box::new(SpanRequest {
             method: "BREW".to_owned(),
             route: String::new(),
             host: "[::1]".to_owned(),
@@ -152,8 +172,11 @@ fn failures_are_told_on_the_side_that_failed() {
     let spans = decode(&[odd]);
     assert_eq!(spans[0].name, "_OTHER");
     assert_eq!(
-        said(&spans[0], "http.request.method_original").as_deref(),
+        attribute_text(&spans[0], "http.request.method_original").as_deref(),
         Some("BREW")
     );
-    assert_eq!(said(&spans[0], "server.address").as_deref(), Some("[::1]"));
+    assert_eq!(
+        attribute_text(&spans[0], "server.address").as_deref(),
+        Some("[::1]")
+    );
 }

@@ -5,12 +5,13 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::sync_channel;
 
-use plimsoll_config::edge::{Caching, Edge};
+use plimsoll_config::edge::{Caching, EdgeConfig};
 use serde_json::Value;
 
 use super::{before, cached, check, open, origin, page, request, shown, value};
 use crate::support::{
-    Afloat, PATIENCE, Patience, Scripted, ask, connect, get, parts, read_until, start,
+    Afloat, PATIENCE, Patience, Scripted, connect, get, read_until, send_request, start,
+    status_and_body,
 };
 
 /// A server whose pages say all that it was asked.
@@ -57,7 +58,7 @@ fn a_field_that_is_no_part_of_the_key_leaves_nothing_in_a_page() {
         let line = format!("GET /{field}");
         request(edge.address, &line, &format!("{field}: poison"));
         let answer = request(edge.address, &line, "");
-        let (status, body) = parts(&answer);
+        let (status, body) = status_and_body(&answer);
         assert_eq!(status, 200, "{field}: {answer}");
         assert!(!body.contains("poison"), "{field}: {answer}");
         let again = request(edge.address, &line, "");
@@ -100,11 +101,15 @@ fn pages_of_other_methods_hosts_ports_paths_and_queries_stay_apart() {
     for round in 0..2 {
         for target in targets {
             let answer = request(edge.address, &format!("GET {target}"), "");
-            if parts(&answer).0 == 400 {
+            if status_and_body(&answer).0 == 400 {
                 // Two ways to read it: nobody gets anything.
                 continue;
             }
-            let first = parts(&answer).1.lines().next().unwrap_or_default();
+            let first = status_and_body(&answer)
+                .1
+                .lines()
+                .next()
+                .unwrap_or_default();
             let asked = format!("GET {target} HTTP/1.1");
             assert_eq!(first, asked, "{round}");
         }
@@ -112,8 +117,8 @@ fn pages_of_other_methods_hosts_ports_paths_and_queries_stay_apart() {
     for host in ["a.example", "a.example:81", "b.example", "a.example."] {
         for _ in 0..2 {
             let asked = format!("GET /host HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-            let answer = ask(edge.address, asked);
-            let body = parts(&answer).1.to_ascii_lowercase();
+            let answer = send_request(edge.address, asked);
+            let body = status_and_body(&answer).1.to_ascii_lowercase();
             assert!(body.contains(&format!("host: {host}\r\n")), "{answer}");
         }
     }
@@ -125,7 +130,7 @@ fn pages_of_other_methods_hosts_ports_paths_and_queries_stay_apart() {
         );
         let answer = request(edge.address, "GET /method", "");
         assert!(
-            parts(&answer).1.starts_with("GET /method "),
+            status_and_body(&answer).1.starts_with("GET /method "),
             "{method}: {answer}"
         );
     }
@@ -133,22 +138,28 @@ fn pages_of_other_methods_hosts_ports_paths_and_queries_stay_apart() {
 
 #[test]
 fn what_hides_in_the_body_of_a_get_is_in_nobodys_page() {
-    let origin = Scripted::start(|mut heard| {
-        while let Some(head) = heard.head() {
+    let origin = Scripted::start(|mut connection| {
+        while let Some(head) = connection.head() {
             let mut body = vec![0; value(&head, "content-length").parse().unwrap_or_default()];
-            heard.stream.read_exact(&mut body).unwrap();
+            connection.stream.read_exact(&mut body).unwrap();
             let body = String::from_utf8(body).unwrap();
-            heard.say(page("Cache-Control: max-age=600", &format!("said: {body}")));
+            connection.send(page("Cache-Control: max-age=600", &format!("said: {body}")));
         }
     });
     let edge = before(origin.address);
     let fat =
         "GET / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 6\r\nConnection: close\r\n\r\npoison";
-    assert_eq!(parts(&ask(edge.address, fat)), (200, "said: poison"));
+    assert_eq!(
+        status_and_body(&send_request(edge.address, fat)),
+        (200, "said: poison")
+    );
     let answer = request(edge.address, "GET /", "");
     check(&answer, (200, "said: "), "plimsoll; fwd=uri-miss; stored");
     // Nor is the copy an answer to such a request.
-    assert_eq!(parts(&ask(edge.address, fat)), (200, "said: poison"));
+    assert_eq!(
+        status_and_body(&send_request(edge.address, fat)),
+        (200, "said: poison")
+    );
     check(
         &request(edge.address, "GET /", ""),
         (200, "said: "),
@@ -178,14 +189,18 @@ fn check_deception(edge: SocketAddr) {
     ] {
         let line = format!("GET {path}");
         let hers = request(edge, &line, "Cookie: session=anna");
-        assert_eq!(parts(&hers).1, "anna");
+        assert_eq!(status_and_body(&hers).1, "anna");
         for (cookie, expected) in [
             ("", "nobody"),
             ("Cookie: session=bert", "bert"),
             ("Cookie: theme=1", "nobody"),
         ] {
             let answer = request(edge, &line, cookie);
-            assert_eq!(parts(&answer).1, expected, "{path}, {cookie}: {answer}");
+            assert_eq!(
+                status_and_body(&answer).1,
+                expected,
+                "{path}, {cookie}: {answer}"
+            );
         }
     }
 }
@@ -204,7 +219,7 @@ fn a_page_that_looks_like_a_style_sheet_is_still_somebodys_own() {
 }
 
 /// Asks for one page after the other on one connection; what the last was answered.
-fn ask_all(stream: &mut TcpStream, lines: impl Iterator<Item = String>) -> String {
+fn request_all(stream: &mut TcpStream, lines: impl Iterator<Item = String>) -> String {
     let mut answer = String::new();
     for line in lines {
         stream
@@ -226,7 +241,7 @@ fn held(edge: &Afloat) -> (u64, u64) {
 
 /// An edge with the smallest room for copies.
 fn small(server: SocketAddr) -> Afloat {
-    start(&Edge {
+    start(&EdgeConfig {
         cache: Some(1 << 20),
         ..open(server)
     })
@@ -239,11 +254,11 @@ fn a_flood_of_keys_stays_in_the_budget_and_drives_out_no_hot_page() {
     let mut stream = connect(edge.address);
     let line = |target: String| format!("GET {target} HTTP/1.1\r\nHost: a.example");
     let hot = || line("/hot".to_owned());
-    ask_all(&mut stream, (0..5).map(|_| hot()));
+    request_all(&mut stream, (0..5).map(|_| hot()));
     for flood in 0..20 {
         let targets = (0..100).map(|number| line(format!("/?{flood}-{number}")));
-        ask_all(&mut stream, targets);
-        let answer = ask_all(&mut stream, std::iter::once(hot()));
+        request_all(&mut stream, targets);
+        let answer = request_all(&mut stream, std::iter::once(hot()));
         assert!(
             value(&answer, "cache-status").starts_with("plimsoll; hit"),
             "{flood}: {answer}"
@@ -265,13 +280,13 @@ fn a_flood_of_variants_is_bounded() {
     let mut stream = connect(edge.address);
     let line = |agent: String| format!("GET / HTTP/1.1\r\nHost: a.example\r\nUser-Agent: {agent}");
     for flood in 0..20 {
-        ask_all(
+        request_all(
             &mut stream,
             (0..20).map(|number| line(format!("{flood}-{number}"))),
         );
-        ask_all(&mut stream, (0..2).map(|_| line("usual".to_owned())));
+        request_all(&mut stream, (0..2).map(|_| line("usual".to_owned())));
     }
-    let answer = ask_all(&mut stream, std::iter::once(line("usual".to_owned())));
+    let answer = request_all(&mut stream, std::iter::once(line("usual".to_owned())));
     assert!(
         value(&answer, "cache-status").starts_with("plimsoll; hit"),
         "{answer}"
@@ -285,17 +300,17 @@ fn a_flood_of_variants_is_bounded() {
 
 #[test]
 fn an_answer_that_never_ends_is_let_go_with_its_last_reader() {
-    let (tell, told) = sync_channel::<()>(1);
-    let origin = Scripted::start(move |mut heard| {
-        if heard.head().is_none() {
+    let (release, released) = sync_channel::<()>(1);
+    let origin = Scripted::start(move |mut connection| {
+        if connection.head().is_none() {
             return;
         }
-        heard.say(
+        connection.send(
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nTransfer-Encoding: chunked\r\n\r\n",
         );
         let piece = format!("10000\r\n{}\r\n", "x".repeat(0x1_0000));
-        while heard.stream.write_all(piece.as_bytes()).is_ok() {}
-        let _ = tell.send(());
+        while connection.stream.write_all(piece.as_bytes()).is_ok() {}
+        let _ = release.send(());
     });
     let edge = small(origin.address);
     let mut stream = connect(edge.address);
@@ -307,7 +322,9 @@ fn an_answer_that_never_ends_is_let_go_with_its_last_reader() {
     let (bytes, _) = held(&edge);
     assert!(bytes <= 1 << 20, "{bytes} bytes");
     drop(stream);
-    told.recv_timeout(PATIENCE).expect("the server is let go");
+    released
+        .recv_timeout(PATIENCE)
+        .expect("the server is let go");
     let patience = Patience::start();
     while shown(&edge, "/cache")["fetches"] != 0 {
         patience.check("the end of the fetch");
@@ -324,9 +341,9 @@ fn lengths_that_lie_leave_no_copy() {
         "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
         "Content-Length: 99999999999999999999\r\n\r\nhello",
     ] {
-        let origin = Scripted::start(move |mut heard| {
-            if heard.head().is_some() {
-                heard.say(format!(
+        let origin = Scripted::start(move |mut connection| {
+            if connection.head().is_some() {
+                connection.send(format!(
                     "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\n{lie}"
                 ));
             }
@@ -341,9 +358,9 @@ fn lengths_that_lie_leave_no_copy() {
         }
     }
     // What comes behind the end that was announced is nobody's answer.
-    let origin = Scripted::start(|mut heard| {
-        while heard.head().is_some() {
-            heard.say(
+    let origin = Scripted::start(|mut connection| {
+        while connection.head().is_some() {
+            connection.send(
                 "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: 5\r\n\r\n\
                  helloHTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: 4\r\n\r\nevil",
             );
@@ -351,7 +368,11 @@ fn lengths_that_lie_leave_no_copy() {
     });
     let edge = before(origin.address);
     for path in ["/a", "/b", "/a", "/b"] {
-        assert_eq!(parts(&get(edge.address, path)), (200, "hello"), "{path}");
+        assert_eq!(
+            status_and_body(&get(edge.address, path)),
+            (200, "hello"),
+            "{path}"
+        );
     }
 }
 
@@ -371,12 +392,12 @@ fn huge_heads_are_refused_or_passed_and_never_kept_beyond_the_budget() {
     let edge = small(origin.address);
     for number in 0..40 {
         let answer = get(edge.address, &format!("/{number}"));
-        assert_eq!(parts(&answer), (200, "hello"));
+        assert_eq!(status_and_body(&answer), (200, "hello"));
     }
     let (bytes, _) = held(&edge);
     assert!(bytes <= 1 << 20, "{bytes} bytes");
     let answer = get(edge.address, "/more");
-    assert_eq!(parts(&answer).0, 502, "{answer}");
+    assert_eq!(status_and_body(&answer).0, 502, "{answer}");
     // Tags without end are no reason to keep them all.
     let tagged = super::origin(|_, number| {
         let tags: Vec<String> = (0..5_000).map(|tag| format!("t{tag}")).collect();
@@ -388,7 +409,7 @@ fn huge_heads_are_refused_or_passed_and_never_kept_beyond_the_budget() {
     let edge = before(tagged.address);
     for number in 0..2 {
         assert_eq!(
-            parts(&get(edge.address, "/")),
+            status_and_body(&get(edge.address, "/")),
             (200, number.to_string().as_str())
         );
     }
@@ -398,14 +419,18 @@ fn huge_heads_are_refused_or_passed_and_never_kept_beyond_the_budget() {
 fn nobody_purges_from_outside() {
     let origin = origin(|_, number| page("Cache-Control: max-age=600", &number.to_string()));
     let edge = start(&open(origin.address));
-    assert_eq!(parts(&get(edge.address, "/")).1, "0");
+    assert_eq!(status_and_body(&get(edge.address, "/")).1, "0");
     let order = r#"{"all":true,"hard":true}"#;
     let len = order.len();
     let json = "Content-Type: application/json\r\n";
     let ordered = |to: SocketAddr, host: &str, headers: &str| {
         let head =
             format!("POST /purge HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len}\r\n{headers}");
-        parts(&ask(to, format!("{head}Connection: close\r\n\r\n{order}"))).0
+        status_and_body(&send_request(
+            to,
+            format!("{head}Connection: close\r\n\r\n{order}"),
+        ))
+        .0
     };
     // Clients of the site reach its servers with such a request, never the edge itself.
     ordered(edge.address, "a.example", json);
@@ -428,7 +453,7 @@ fn nobody_purges_from_outside() {
         let status = ordered(admin, host, headers);
         assert_eq!(status / 100, 4, "{host}, {headers}");
     }
-    assert_eq!(parts(&get(edge.address, "/")).1, "0");
+    assert_eq!(status_and_body(&get(edge.address, "/")).1, "0");
     assert_eq!(ordered(admin, own, json), 200);
-    assert_ne!(parts(&get(edge.address, "/")).1, "0");
+    assert_ne!(status_and_body(&get(edge.address, "/")).1, "0");
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use super::{before, cached, origin, page, request, value};
-use crate::support::{Scripted, connect, get, parts, read_until};
+use crate::support::{Scripted, connect, get, read_until, status_and_body};
 use crate::tls::{curl, secure};
 
 #[test]
@@ -20,19 +20,19 @@ fn a_copy_answers_over_http2_too() {
     });
     let (edge, _folder) = secure(cached(origin.address), &["a.example"]);
     let url = format!("https://a.example:{}/a", edge.address.port());
-    let ask = |words: &[&str]| {
+    let fetch = |words: &[&str]| {
         let common = ["-i", "-w", "|%{http_version} %{size_download}"];
         let words = [&common[..], words, &[url.as_str()]].concat();
         curl(&edge, "a.example", &words)
     };
-    let missed = ask(&["--http2"]);
+    let missed = fetch(&["--http2"]);
     assert!(
         missed.contains("cache-status: plimsoll; fwd=uri-miss; stored"),
         "{}",
         head(&missed)
     );
     for (words, version) in [(["--http2", "-s"], "2"), (["--http1.1", "-s"], "1.1")] {
-        let hit = ask(&words);
+        let hit = fetch(&words);
         assert!(
             value(&hit, "cache-status").starts_with("plimsoll; hit"),
             "{}",
@@ -43,18 +43,21 @@ fn a_copy_answers_over_http2_too() {
             "{}",
             head(&hit)
         );
-        let part = ask(&[words[0], "-r", "10-13"]);
-        assert!(part.starts_with(&format!("HTTP/{version} 206 ")), "{part}");
-        assert!(part.ends_with(&format!("0123|{version} 4")), "{part}");
-        let known = ask(&[words[0], "-H", "If-None-Match: \"v0\""]);
+        let partial = fetch(&[words[0], "-r", "10-13"]);
+        assert!(
+            partial.starts_with(&format!("HTTP/{version} 206 ")),
+            "{partial}"
+        );
+        assert!(partial.ends_with(&format!("0123|{version} 4")), "{partial}");
+        let known = fetch(&[words[0], "-H", "If-None-Match: \"v0\""]);
         assert!(
             known.starts_with(&format!("HTTP/{version} 304 ")),
             "{known}"
         );
-        let alone = ask(&[words[0], "-I"]);
+        let alone = fetch(&[words[0], "-I"]);
         assert_eq!(value(&alone, "content-length"), "100000", "{alone}");
     }
-    assert_eq!(origin.heard().len(), 1);
+    assert_eq!(origin.requests().len(), 1);
 }
 
 fn head(answer: &str) -> &str {
@@ -81,21 +84,25 @@ fn ranges_are_cut_from_a_whole_copy() {
         ("0-999999", 0, 49_999),
         ("1-40000", 1, 40_000),
     ] {
-        let part = request(edge.address, "GET /", &format!("Range: bytes={range}"));
-        assert_eq!(parts(&part), (206, &body[first..=last]), "{range}");
-        let said = format!("bytes {first}-{last}/50000");
-        assert_eq!(value(&part, "content-range"), said);
+        let partial = request(edge.address, "GET /", &format!("Range: bytes={range}"));
         assert_eq!(
-            value(&part, "content-length"),
+            status_and_body(&partial),
+            (206, &body[first..=last]),
+            "{range}"
+        );
+        let content_range = format!("bytes {first}-{last}/50000");
+        assert_eq!(value(&partial, "content-range"), content_range);
+        assert_eq!(
+            value(&partial, "content-length"),
             (last - first + 1).to_string()
         );
     }
     // A part of what is not there any more would be of no use.
     let other = request(edge.address, "GET /", "Range: bytes=0-4\nIf-Range: \"w\"");
-    assert_eq!(parts(&other), (200, body.as_str()));
+    assert_eq!(status_and_body(&other), (200, body.as_str()));
     let same = request(edge.address, "GET /", "Range: bytes=0-4\nIf-Range: \"v\"");
-    assert_eq!(parts(&same), (206, "00000"));
-    assert_eq!(origin.heard().len(), 1);
+    assert_eq!(status_and_body(&same), (206, "00000"));
+    assert_eq!(origin.requests().len(), 1);
 }
 
 #[test]
@@ -109,23 +116,23 @@ fn a_client_that_reads_slowly_holds_up_nobody() {
         .unwrap();
     read_until(&mut slow, "\r\n\r\n");
     for _ in 0..3 {
-        assert_eq!(parts(&get(edge.address, "/")).1.len(), len);
+        assert_eq!(status_and_body(&get(edge.address, "/")).1.len(), len);
     }
     let mut rest = Vec::new();
     slow.read_to_end(&mut rest).unwrap();
     assert_eq!(rest.len(), len);
-    assert_eq!(origin.heard().len(), 1);
+    assert_eq!(origin.requests().len(), 1);
 }
 
 /// Clients ask for three seconds for a page of one, which takes its origin a fifth of one; how many fetches
 /// there were, and how long it took.
 fn stampede(clients: usize) -> (usize, Duration) {
-    let origin = Scripted::start(|mut heard| {
+    let origin = Scripted::start(|mut connection| {
         // Nobody says anything here: this is the origin's time for a page.
         let (_nobody, nothing) = sync_channel::<()>(1);
-        while heard.head().is_some() {
+        while connection.head().is_some() {
             let _ = nothing.recv_timeout(Duration::from_millis(200));
-            heard.say(page(
+            connection.send(page(
                 "Cache-Control: max-age=1, stale-while-revalidate=60",
                 "hello",
             ));
@@ -158,7 +165,7 @@ fn stampede(clients: usize) -> (usize, Duration) {
         thread.join().unwrap();
     }
     assert!(answers.load(Ordering::Relaxed) >= clients);
-    (origin.heard().len(), began.elapsed())
+    (origin.requests().len(), began.elapsed())
 }
 
 #[test]

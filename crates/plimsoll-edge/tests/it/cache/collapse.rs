@@ -6,21 +6,23 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use super::{page, with_admin};
-use crate::support::{Patience, Scripted, ask, connect, get, parts, read_all, read_until};
+use crate::support::{
+    Patience, Scripted, connect, get, read_all, read_until, send_request, status_and_body,
+};
 
 /// A server that answers each request when it is told how.
-fn told() -> (Scripted, SyncSender<String>) {
-    let (tell, told) = sync_channel::<String>(1000);
-    let told: Arc<Mutex<Receiver<String>>> = Arc::new(Mutex::new(told));
-    let origin = Scripted::start(move |mut heard| {
-        while heard.head().is_some() {
-            let Ok(answer) = told.lock().unwrap().recv() else {
+fn origin_on_cue() -> (Scripted, SyncSender<String>) {
+    let (responses, queued) = sync_channel::<String>(1000);
+    let queued: Arc<Mutex<Receiver<String>>> = Arc::new(Mutex::new(queued));
+    let origin = Scripted::start(move |mut connection| {
+        while connection.head().is_some() {
+            let Ok(answer) = queued.lock().unwrap().recv() else {
                 return;
             };
-            heard.say(answer);
+            connection.send(answer);
         }
     });
-    (origin, tell)
+    (origin, responses)
 }
 
 fn send(address: SocketAddr, path: &str) -> TcpStream {
@@ -34,11 +36,11 @@ fn send(address: SocketAddr, path: &str) -> TcpStream {
 fn until(admin: SocketAddr, pointer: &str, expected: u64) {
     let patience = Patience::start();
     loop {
-        let figures = ask(
+        let figures = send_request(
             admin,
             format!("GET /figures HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"),
         );
-        let figures: serde_json::Value = serde_json::from_str(parts(&figures).1).unwrap();
+        let figures: serde_json::Value = serde_json::from_str(status_and_body(&figures).1).unwrap();
         if figures.pointer(pointer).and_then(serde_json::Value::as_u64) == Some(expected) {
             return;
         }
@@ -48,45 +50,46 @@ fn until(admin: SocketAddr, pointer: &str, expected: u64) {
 
 #[test]
 fn two_hundred_clients_are_one_fetch() {
-    let (origin, tell) = told();
+    let (origin, responses) = origin_on_cue();
     let edge = with_admin(origin.address);
     let clients: Vec<TcpStream> = (0..200).map(|_| send(edge.address, "/")).collect();
     until(edge.admin(), "/cache/collapsed", 199);
-    tell.send(page("Cache-Control: max-age=60", "hello"))
+    responses
+        .send(page("Cache-Control: max-age=60", "hello"))
         .unwrap();
     for mut client in clients {
-        assert_eq!(parts(&read_all(&mut client)), (200, "hello"));
+        assert_eq!(status_and_body(&read_all(&mut client)), (200, "hello"));
     }
-    assert_eq!(origin.heard().len(), 1);
+    assert_eq!(origin.requests().len(), 1);
 }
 
 #[test]
 fn bytes_reach_all_who_wait_while_they_come() {
-    let (origin, tell) = told();
+    let (origin, responses) = origin_on_cue();
     let edge = with_admin(origin.address);
     let mut clients: Vec<TcpStream> = (0..3).map(|_| send(edge.address, "/")).collect();
     until(edge.admin(), "/cache/collapsed", 2);
     let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nhello";
-    tell.send(head.to_owned()).unwrap();
+    responses.send(head.to_owned()).unwrap();
     for client in &mut clients {
         read_until(client, "hello");
     }
     // Whoever asked first leaves; the others get the rest all the same.
     clients.remove(0);
-    drop(tell);
+    drop(responses);
 }
 
 #[test]
 fn the_first_to_ask_may_leave() {
     let (release, wait) = sync_channel::<()>(1);
     let wait = Mutex::new(wait);
-    let origin = Scripted::start(move |mut heard| {
-        while heard.head().is_some() {
-            heard.say(
+    let origin = Scripted::start(move |mut connection| {
+        while connection.head().is_some() {
+            connection.send(
                 "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nhello",
             );
             let _ = wait.lock().unwrap().recv();
-            heard.say("world");
+            connection.send("world");
         }
     });
     let edge = with_admin(origin.address);
@@ -97,31 +100,35 @@ fn the_first_to_ask_may_leave() {
     drop(first);
     release.send(()).unwrap();
     assert_eq!(read_all(&mut second), "world");
-    assert_eq!(parts(&get(edge.address, "/")), (200, "helloworld"));
-    assert_eq!(origin.heard().len(), 1);
+    assert_eq!(
+        status_and_body(&get(edge.address, "/")),
+        (200, "helloworld")
+    );
+    assert_eq!(origin.requests().len(), 1);
 }
 
 #[test]
 fn what_is_private_releases_everybody() {
-    let (origin, tell) = told();
+    let (origin, responses) = origin_on_cue();
     let edge = with_admin(origin.address);
     let clients: Vec<TcpStream> = (0..20).map(|_| send(edge.address, "/")).collect();
     until(edge.admin(), "/cache/collapsed", 19);
     for number in 0..21 {
-        tell.send(page("Cache-Control: private", &format!("{number:02}")))
+        responses
+            .send(page("Cache-Control: private", &format!("{number:02}")))
             .unwrap();
     }
     let mut bodies: Vec<String> = Vec::new();
     for mut client in clients {
         let answer = read_all(&mut client);
-        let (status, body) = parts(&answer);
+        let (status, body) = status_and_body(&answer);
         assert_eq!(status, 200, "{answer}");
         bodies.push(body.to_owned());
     }
     bodies.sort();
     bodies.dedup();
     assert_eq!(bodies.len(), 20, "nobody gets another's page: {bodies:?}");
-    assert_eq!(origin.heard().len(), 20);
+    assert_eq!(origin.requests().len(), 20);
     // It is remembered: nobody waits any more.
     get(edge.address, "/");
     until(edge.admin(), "/cache/collapsed", 19);
@@ -129,15 +136,15 @@ fn what_is_private_releases_everybody() {
 
 #[test]
 fn a_failed_fetch_fails_all_who_wait() {
-    let (origin, tell) = told();
+    let (origin, responses) = origin_on_cue();
     let edge = with_admin(origin.address);
     let clients: Vec<TcpStream> = (0..10).map(|_| send(edge.address, "/")).collect();
     until(edge.admin(), "/cache/collapsed", 9);
     for _ in 0..2 {
-        tell.send("nonsense\r\n\r\n".to_owned()).unwrap();
+        responses.send("nonsense\r\n\r\n".to_owned()).unwrap();
     }
     for mut client in clients {
-        let status = parts(&read_all(&mut client)).0;
+        let status = status_and_body(&read_all(&mut client)).0;
         assert!(matches!(status, 502 | 503), "{status}");
     }
 }

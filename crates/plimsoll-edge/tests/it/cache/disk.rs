@@ -9,13 +9,14 @@ use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plimsoll_config::edge::{CacheDisk, Edge};
+use plimsoll_config::edge::{CacheDisk, EdgeConfig};
 use tempfile::TempDir;
 
 use super::{cached, check, origin, page, request, status, value};
 use crate::cache::purge::order;
 use crate::support::{
-    Afloat, Patience, Scripted, Telling, ask, get, metric, open_admin, parts, start, wait_for,
+    Afloat, ObservedEdge, Patience, Scripted, get, metric, open_admin, send_request, start,
+    status_and_body, wait_for,
 };
 
 const OBJECTS: &str = "plimsoll_edge_cache_disk_objects";
@@ -23,8 +24,8 @@ const DROPPED: &str = "plimsoll_edge_cache_disk_dropped_total";
 const HIT: &str = "plimsoll; hit";
 
 /// An edge before one server that keeps copies in a folder.
-fn config(server: SocketAddr, folder: &Path) -> Edge {
-    Edge {
+fn config(server: SocketAddr, folder: &Path) -> EdgeConfig {
+    EdgeConfig {
         cache: Some(1 << 20),
         cache_disk: Some(CacheDisk {
             path: folder.to_owned(),
@@ -59,10 +60,10 @@ fn pages() -> Scripted {
 /// The files of copies in a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for part in std::fs::read_dir(folder).unwrap() {
-        let part = part.unwrap().path();
-        if part.file_name().is_some_and(|name| name.len() == 2) {
-            let files = std::fs::read_dir(part).unwrap();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().is_some_and(|name| name.len() == 2) {
+            let files = std::fs::read_dir(path).unwrap();
             found.extend(files.map(|file| file.unwrap().path()));
         }
     }
@@ -96,7 +97,7 @@ fn copies_outlive_the_edge() {
             "GET /",
             &format!("Accept-Language: {language}"),
         );
-        assert_eq!(parts(&answer).1, body);
+        assert_eq!(status_and_body(&answer).1, body);
     }
     wait_for(&edge, OBJECTS, 2.0);
     end(edge);
@@ -116,7 +117,7 @@ fn copies_outlive_the_edge() {
         check(&answer, (200, body), HIT);
         assert_eq!(value(&answer, "x-told"), "yes");
     }
-    assert_eq!(origin.heard().len(), 2);
+    assert_eq!(origin.requests().len(), 2);
 }
 
 #[test]
@@ -129,7 +130,7 @@ fn a_copy_too_large_for_memory_is_served_from_the_disk() {
         page(lines, &whole)
     });
     let edge = start(&config(origin.address, &folder));
-    assert_eq!(parts(&get(edge.address, "/")).1, body);
+    assert_eq!(status_and_body(&get(edge.address, "/")).1, body);
     wait_for(&edge, OBJECTS, 1.0);
     check_large(edge.address, &body);
     // Its head is in memory, its body is not.
@@ -139,7 +140,7 @@ fn a_copy_too_large_for_memory_is_served_from_the_disk() {
     let edge = start(&config(origin.address, &folder));
     wait_for(&edge, OBJECTS, 1.0);
     check_large(edge.address, &body);
-    assert_eq!(origin.heard().len(), 1);
+    assert_eq!(origin.requests().len(), 1);
 }
 
 #[track_caller]
@@ -161,8 +162,8 @@ fn check_large(address: SocketAddr, body: &str) {
         (100, 2_000_000),
         (body.len() - 5, body.len() - 1),
     ] {
-        let part = request(address, "GET /", &format!("Range: bytes={first}-{last}"));
-        check(&part, (206, &body[first..=last]), HIT);
+        let partial = request(address, "GET /", &format!("Range: bytes={first}-{last}"));
+        check(&partial, (206, &body[first..=last]), HIT);
     }
     let beyond = request(address, "GET /", "Range: bytes=99999999-");
     check(&beyond, (416, ""), HIT);
@@ -186,7 +187,7 @@ fn an_answer_of_unknown_length_goes_to_the_disk_too() {
     assert!(first.len() > body.len(), "{}", first.len());
     wait_for(&edge, OBJECTS, 1.0);
     check_large(edge.address, &body);
-    assert_eq!(origin.heard().len(), 1);
+    assert_eq!(origin.requests().len(), 1);
 }
 
 /// What a damage does to a file.
@@ -228,7 +229,7 @@ fn a_damaged_file_is_dropped_and_never_served() {
         let edge = start(&config(origin.address, &folder));
         wait_for(&edge, OBJECTS, 1.0);
         let answer = get(edge.address, "/");
-        assert_eq!(parts(&answer), (200, "/ 1"), "{what}: {answer}");
+        assert_eq!(status_and_body(&answer), (200, "/ 1"), "{what}: {answer}");
         assert_eq!(metric(&edge, DROPPED), Some(1.0), "{what}");
         // The new one takes its place.
         wait_for(&edge, OBJECTS, 1.0);
@@ -255,18 +256,18 @@ fn a_large_copy_that_is_damaged_while_it_is_in_use_is_broken_off_and_fetched_ane
         .unwrap();
     file.write_all_at(b"?", 2 << 20).unwrap();
     let broken = get(edge.address, "/");
-    let served = parts(&broken).1;
+    let served = status_and_body(&broken).1;
     assert!(
         served.len() < body.len() && body.starts_with(served),
         "{}",
         served.len()
     );
     let patience = Patience::start();
-    while parts(&get(edge.address, "/")).1 != body {
+    while status_and_body(&get(edge.address, "/")).1 != body {
         patience.check("the whole page");
     }
     assert_eq!(metric(&edge, DROPPED), Some(1.0));
-    assert_eq!(origin.heard().len(), 2);
+    assert_eq!(origin.requests().len(), 2);
 }
 
 #[track_caller]
@@ -279,9 +280,9 @@ fn check_purge(what: &str, expected: [bool; 3]) {
         get(edge.address, path);
     }
     wait_for(&edge, OBJECTS, 3.0);
-    let (status_of, told) = order(edge.admin(), "/purge", what);
-    assert_eq!(status_of, 200, "{told}");
-    assert!(!told.contains("could not"), "{told}");
+    let (status_of, body) = order(edge.admin(), "/purge", what);
+    assert_eq!(status_of, 200, "{body}");
+    assert!(!body.contains("could not"), "{body}");
     end(edge);
     let edge = start(&config(origin.address, &folder));
     // What is there first: of what is not, new copies come, and there must be none before the old are found.
@@ -334,7 +335,7 @@ fn a_change_at_the_origin_holds_after_a_restart() {
     let edge = start(&config(origin.address, &folder));
     wait_for(&edge, OBJECTS, 1.0);
     check(&get(edge.address, "/b"), (200, "/b 1"), HIT);
-    assert_eq!(parts(&get(edge.address, "/a")).1, "/a 3");
+    assert_eq!(status_and_body(&get(edge.address, "/a")).1, "/a 3");
 }
 
 #[test]
@@ -351,7 +352,7 @@ fn a_journal_that_cannot_be_read_empties_the_folder() {
     while !files(&folder).is_empty() {
         patience.check("an empty folder");
     }
-    assert_eq!(parts(&get(edge.address, "/a")).1, "/a 1");
+    assert_eq!(status_and_body(&get(edge.address, "/a")).1, "/a 1");
 }
 
 #[test]
@@ -360,7 +361,7 @@ fn the_disk_keeps_to_its_size() {
     let body = "x".repeat(30_000);
     let origin = origin(move |_, _| page("Cache-Control: max-age=600", &body));
     let size = 1 << 20;
-    let edge = start(&Edge {
+    let edge = start(&EdgeConfig {
         cache_disk: Some(CacheDisk {
             path: folder.clone(),
             size,
@@ -392,22 +393,22 @@ fn the_disk_keeps_to_its_size() {
 fn a_reload_with_other_memory_keeps_what_is_on_disk() {
     let (_place, folder) = folder();
     let origin = pages();
-    let telling = Telling::start(&config(origin.address, &folder));
-    let edge = &telling.edge;
+    let observed = ObservedEdge::start(&config(origin.address, &folder));
+    let edge = &observed.edge;
     get(edge.address, "/a");
     wait_for(edge, OBJECTS, 1.0);
-    let other = Edge {
+    let other = EdgeConfig {
         cache: Some(2 << 20),
         ..config(origin.address, &folder)
     };
-    telling.reload(&other).unwrap();
+    observed.reload(&other).unwrap();
     wait_for(edge, "plimsoll_edge_cache_size_bytes", f64::from(2 << 20));
     let patience = Patience::start();
     while status(&get(edge.address, "/a")) != HIT {
         patience.check("the copy");
     }
     check(&get(edge.address, "/a"), (200, "/a 0"), HIT);
-    assert_eq!(origin.heard().len(), 1);
+    assert_eq!(origin.requests().len(), 1);
 }
 
 #[test]
@@ -427,9 +428,9 @@ fn who_asks_for_a_copy_on_disk_at_once_waits_for_one_read() {
     for client in clients {
         check(&client.join().unwrap(), (200, "/a 0"), HIT);
     }
-    assert_eq!(origin.heard().len(), 1);
+    assert_eq!(origin.requests().len(), 1);
     let admin = edge.admin();
     let request = format!("GET /cache HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
-    let asked = ask(admin, &request);
+    let asked = send_request(admin, &request);
     assert!(asked.contains("\"disk\""), "{asked}");
 }

@@ -7,18 +7,19 @@ use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plimsoll_config::edge::{Edge, FragmentPages, Fragments, Route};
+use plimsoll_config::edge::{EdgeConfig, FragmentPages, Fragments, RouteConfig};
 
 use super::{cached, page, request, value};
 use crate::programs::curl;
 use crate::support::{
-    Afloat, Patience, Scripted, ask, connect, get, metric, open_admin, parts, read_until, start,
+    Afloat, Patience, Scripted, connect, get, metric, open_admin, read_until, send_request, start,
+    status_and_body,
 };
 
 const HTML: &str = "Content-Type: text/html\nCache-Control: max-age=60";
 
 /// Everything to one server, pages put together.
-fn joining(server: SocketAddr) -> Edge {
+fn with_esi(server: SocketAddr) -> EdgeConfig {
     let mut edge = cached(server);
     edge.routes[0].fragments = Some(Fragments::default());
     edge.admin = Some(open_admin());
@@ -27,10 +28,10 @@ fn joining(server: SocketAddr) -> Edge {
 
 /// A server that answers by path.
 fn site(answer: impl Fn(&str, &str) -> Vec<u8> + Send + Sync + 'static) -> Scripted {
-    Scripted::start(move |mut heard| {
-        while let Some(head) = heard.head() {
+    Scripted::start(move |mut connection| {
+        while let Some(head) = connection.head() {
             let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-            heard.say(answer(&path, &head));
+            connection.send(answer(&path, &head));
         }
     })
 }
@@ -44,10 +45,13 @@ fn none() -> Vec<u8> {
 }
 
 /// How often a path was asked for.
-fn asked(site: &Scripted, path: &str) -> usize {
+fn request_count(site: &Scripted, path: &str) -> usize {
     let start = format!("GET {path} ");
-    let heard = site.heard();
-    heard.iter().filter(|head| head.starts_with(&start)).count()
+    let requests = site.requests();
+    requests
+        .iter()
+        .filter(|head| head.starts_with(&start))
+        .count()
 }
 
 /// What is said of the fragments of an answer.
@@ -56,7 +60,7 @@ fn fragments(answer: &str) -> &str {
     status
         .split_once("fragments=\"")
         .and_then(|(_, rest)| rest.split_once('"'))
-        .map_or("", |(said, _)| said)
+        .map_or("", |(text, _)| text)
 }
 
 /// The name in a cookie `user`.
@@ -87,7 +91,7 @@ fn as_user(edge: &Afloat, name: &str) -> String {
 #[test]
 fn each_part_has_its_own_lifetime() {
     let origin = platform();
-    let edge = start(&joining(origin.address));
+    let edge = start(&with_esi(origin.address));
     let first = as_user(&edge, "anna");
     assert_eq!(body(&first), "<p>0 anna</p>", "{first}");
     let second = as_user(&edge, "bert");
@@ -102,16 +106,16 @@ fn each_part_has_its_own_lifetime() {
     while body(&as_user(&edge, "anna")) == "<p>0 anna</p>" {
         patience.check("the clock");
     }
-    assert_eq!(asked(&origin, "/"), 1);
-    assert!(asked(&origin, "/clock") >= 2);
-    assert!(asked(&origin, "/box?a=1&b=2") >= 3);
+    assert_eq!(request_count(&origin, "/"), 1);
+    assert!(request_count(&origin, "/clock") >= 2);
+    assert!(request_count(&origin, "/box?a=1&b=2") >= 3);
     assert!(metric(&edge, "plimsoll_edge_fragments_total{result=\"fetched\"}") >= Some(4.0));
-    assert!(origin.heard()[0].contains("Surrogate-Capability: plimsoll=\"ESI/1.0\"\r\n"));
+    assert!(origin.requests()[0].contains("Surrogate-Capability: plimsoll=\"ESI/1.0\"\r\n"));
 }
 
 /// The content of an answer, without chunks.
 fn body(answer: &str) -> String {
-    let content = parts(answer).1;
+    let content = status_and_body(answer).1;
     if !value(answer, "transfer-encoding").eq_ignore_ascii_case("chunked") {
         return content.to_owned();
     }
@@ -130,7 +134,7 @@ fn body(answer: &str) -> String {
 #[test]
 fn nobody_sees_the_box_of_another() {
     let origin = platform();
-    let edge = start(&joining(origin.address));
+    let edge = start(&with_esi(origin.address));
     let address = edge.address;
     let users: Vec<_> = (0..8)
         .map(|number| {
@@ -147,8 +151,8 @@ fn nobody_sees_the_box_of_another() {
     for user in users {
         user.join().unwrap();
     }
-    assert_eq!(asked(&origin, "/"), 1);
-    assert_eq!(asked(&origin, "/box?a=1&b=2"), 8 * 40);
+    assert_eq!(request_count(&origin, "/"), 1);
+    assert_eq!(request_count(&origin, "/box?a=1&b=2"), 8 * 40);
 }
 
 #[test]
@@ -157,16 +161,19 @@ fn what_all_may_have_says_for_how_long() {
         "/" => html("a<esi:include src=\"/b\"/>c"),
         _ => page("Cache-Control: max-age=20", "b").into_bytes(),
     });
-    let edge = start(&joining(origin.address));
+    let edge = start(&with_esi(origin.address));
     get(edge.address, "/");
     let answer = get(edge.address, "/");
-    assert_eq!(parts(&answer), (200, "abc"), "{answer}");
+    assert_eq!(status_and_body(&answer), (200, "abc"), "{answer}");
     assert_eq!(value(&answer, "content-length"), "3");
     let lifetime = value(&answer, "cache-control");
     let lifetime: u32 = lifetime.strip_prefix("max-age=").unwrap().parse().unwrap();
     assert!((1..=20).contains(&lifetime), "{answer}");
     assert_eq!(fragments(&answer), "1 hit");
-    assert_eq!((asked(&origin, "/"), asked(&origin, "/b")), (1, 1));
+    assert_eq!(
+        (request_count(&origin, "/"), request_count(&origin, "/b")),
+        (1, 1)
+    );
 }
 
 #[test]
@@ -179,10 +186,10 @@ fn a_fragment_is_purged_alone() {
             _ => page("Cache-Control: max-age=60", &format!("-{number}")).into_bytes(),
         }
     });
-    let edge = start(&joining(origin.address));
+    let edge = start(&with_esi(origin.address));
     assert_eq!(body(&get(edge.address, "/")), "0-1");
     assert_eq!(body(&get(edge.address, "/")), "0-1");
-    tell(
+    post_to_admin(
         &edge,
         "/purge",
         r#"{"url": "http://a.example/b", "hard": true}"#,
@@ -191,17 +198,17 @@ fn a_fragment_is_purged_alone() {
 }
 
 /// What the admin address says to an order.
-fn tell(edge: &Afloat, path: &str, order: &str) -> String {
+fn post_to_admin(edge: &Afloat, path: &str, order: &str) -> String {
     let (admin, len) = (edge.admin(), order.len());
-    let told = ask(
+    let response = send_request(
         admin,
         format!(
             "POST {path} HTTP/1.1\r\nHost: {admin}\r\nContent-Type: application/json\r\n\
              Content-Length: {len}\r\nConnection: close\r\n\r\n{order}"
         ),
     );
-    assert_eq!(parts(&told).0, 200, "{told}");
-    told
+    assert_eq!(status_and_body(&response).0, 200, "{response}");
+    response
 }
 
 #[test]
@@ -221,7 +228,7 @@ fn nothing_is_said_that_is_true_of_the_page_alone() {
         _ => page("Cache-Control: max-age=60", "b").into_bytes(),
     }
     });
-    let edge = start(&joining(origin.address));
+    let edge = start(&with_esi(origin.address));
     for headers in [
         "",
         "If-None-Match: \"a\"",
@@ -230,7 +237,7 @@ fn nothing_is_said_that_is_true_of_the_page_alone() {
     ] {
         let answer = request(edge.address, "GET /", headers);
         assert_eq!(
-            (parts(&answer).0, body(&answer)),
+            (status_and_body(&answer).0, body(&answer)),
             (200, "abc".to_owned()),
             "{answer}"
         );
@@ -239,15 +246,15 @@ fn nothing_is_said_that_is_true_of_the_page_alone() {
         }
     }
     let head = request(edge.address, "HEAD /", "");
-    assert_eq!(parts(&head), (200, ""), "{head}");
+    assert_eq!(status_and_body(&head), (200, ""), "{head}");
     assert_eq!(value(&head, "content-length"), "", "{head}");
     assert_eq!(value(&head, "etag"), "", "{head}");
     // A page without tags is a page as any other.
     get(edge.address, "/plain");
     let same = request(edge.address, "GET /plain", "If-None-Match: \"a\"");
-    assert_eq!(parts(&same).0, 304, "{same}");
-    let part = request(edge.address, "GET /plain", "Range: bytes=1-2");
-    assert_eq!(parts(&part), (206, "la"), "{part}");
+    assert_eq!(status_and_body(&same).0, 304, "{same}");
+    let partial = request(edge.address, "GET /plain", "Range: bytes=1-2");
+    assert_eq!(status_and_body(&partial), (206, "la"), "{partial}");
 }
 
 #[test]
@@ -261,10 +268,10 @@ fn parts_of_what_is_not_kept_are_whole_too() {
         _ => page("Cache-Control: max-age=60", "b").into_bytes(),
     }
     });
-    let edge = start(&joining(origin.address));
+    let edge = start(&with_esi(origin.address));
     let answer = request(edge.address, "GET /", "Range: bytes=0-0");
     assert_eq!(
-        (parts(&answer).0, body(&answer)),
+        (status_and_body(&answer).0, body(&answer)),
         (200, "abc".to_owned()),
         "{answer}"
     );
@@ -274,12 +281,12 @@ fn parts_of_what_is_not_kept_are_whole_too() {
 #[test]
 fn clients_of_every_version_get_it() {
     let origin = platform();
-    let edge = start(&joining(origin.address));
-    let old = ask(
+    let edge = start(&with_esi(origin.address));
+    let old = send_request(
         edge.address,
         "GET / HTTP/1.0\r\nHost: a.example\r\nCookie: user=anna\r\n\r\n",
     );
-    assert!(parts(&old).1.ends_with(" anna</p>"), "{old}");
+    assert!(status_and_body(&old).1.ends_with(" anna</p>"), "{old}");
     assert_eq!(value(&old, "transfer-encoding"), "");
     let url = format!("http://{}/", edge.address);
     let new = curl(&["-s", "--http2-prior-knowledge", "-b", "user=bert", &url]);
@@ -296,23 +303,23 @@ fn clients_of_every_version_get_it() {
 
 #[test]
 fn forms_are_answered_with_whole_pages() {
-    let origin = Scripted::start(|mut heard| {
-        while let Some(head) = heard.head() {
+    let origin = Scripted::start(|mut connection| {
+        while let Some(head) = connection.head() {
             if head.starts_with("POST ") {
                 let mut content = [0; 5];
-                heard.stream.read_exact(&mut content).unwrap();
+                connection.stream.read_exact(&mut content).unwrap();
                 assert_eq!(&content, b"a=b&c");
-                heard.say(page(
+                connection.send(page(
                     "Content-Type: text/html",
                     "a<esi:include src=\"/b\"/>c",
                 ));
             } else {
                 assert!(!head.contains("ontent-"), "{head}");
-                heard.say(page("Cache-Control: private", "b"));
+                connection.send(page("Cache-Control: private", "b"));
             }
         }
     });
-    let edge = start(&joining(origin.address));
+    let edge = start(&with_esi(origin.address));
     let mut client = connect(edge.address);
     let post =
         "POST /form HTTP/1.1\r\nHost: a.example\r\nContent-Length: 5\r\nContent-Type: x/y\r\n\r\n";
@@ -340,8 +347,8 @@ fn only_hosts_of_the_configuration_are_asked() {
         let text = if head.contains("b.example") { "b" } else { "c" };
         page("Cache-Control: max-age=60", text).into_bytes()
     });
-    let mut config = joining(origin.address);
-    let mut named = Route::everything(0);
+    let mut config = with_esi(origin.address);
+    let mut named = RouteConfig::everything(0);
     named.matches.hosts = vec!["b.example".to_owned()];
     config.routes.insert(0, named);
     let edge = start(&config);
@@ -369,17 +376,17 @@ fn pages_are_left_alone_where_nothing_is_said() {
     });
     let off = start(&cached(origin.address));
     let answer = get(off.address, "/");
-    assert_eq!(parts(&answer), (200, tag), "{answer}");
-    assert!(!origin.heard()[0].contains("Surrogate"));
-    let mut config = joining(origin.address);
+    assert_eq!(status_and_body(&answer), (200, tag), "{answer}");
+    assert!(!origin.requests()[0].contains("Surrogate"));
+    let mut config = with_esi(origin.address);
     config.routes[0].fragments = Some(Fragments {
         pages: FragmentPages::Said,
         ..Fragments::default()
     });
-    let said = start(&config);
-    assert_eq!(parts(&get(said.address, "/")), (200, tag));
+    let on_request = start(&config);
+    assert_eq!(status_and_body(&get(on_request.address, "/")), (200, tag));
     for _ in 0..2 {
-        let answer = get(said.address, "/said");
+        let answer = get(on_request.address, "/said");
         assert_eq!(body(&answer), "ab", "{answer}");
         assert_eq!(value(&answer, "surrogate-control"), "");
     }
@@ -388,10 +395,10 @@ fn pages_are_left_alone_where_nothing_is_said() {
 #[test]
 fn it_can_be_asked_what_a_page_is_made_of() {
     let origin = platform();
-    let edge = start(&joining(origin.address));
+    let edge = start(&with_esi(origin.address));
     get(edge.address, "/");
-    let told = tell(&edge, "/why", r#"{"url": "http://a.example/"}"#);
-    assert!(told.contains("box?a=1&b=2"), "{told}");
+    let explanation = post_to_admin(&edge, "/why", r#"{"url": "http://a.example/"}"#);
+    assert!(explanation.contains("box?a=1&b=2"), "{explanation}");
 }
 
 #[test]
@@ -402,13 +409,17 @@ fn long_pages_stay_as_they_are() {
         "/kept" => html(&sent),
         _ => page("Content-Type: text/html\nCache-Control: no-store", &sent).into_bytes(),
     });
-    let mut config = joining(origin.address);
+    let mut config = with_esi(origin.address);
     config.routes[0].fragments = Some(Fragments {
         len_max: 2048,
         ..Fragments::default()
     });
     let edge = start(&config);
     for path in ["/kept", "/kept", "/passed"] {
-        assert_eq!(parts(&get(edge.address, path)), (200, &*long), "{path}");
+        assert_eq!(
+            status_and_body(&get(edge.address, path)),
+            (200, &*long),
+            "{path}"
+        );
     }
 }

@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use plimsoll_config::edge::{CacheQuery, Caching, Edge, Network};
+use plimsoll_config::edge::{CacheQuery, Caching, EdgeConfig, Network};
 
 use super::{before, cached, origin, page, request, status, value};
 use crate::frames;
-use crate::support::{Afloat, Scripted, ask, parts, start};
+use crate::support::{Afloat, Scripted, send_request, start, status_and_body};
 
 /// A server whose pages say all that it was asked, and vary by what `vary` names.
 fn echo(vary: &'static str) -> Scripted {
@@ -20,7 +20,7 @@ fn echo(vary: &'static str) -> Scripted {
     })
 }
 
-fn with_route(server: SocketAddr, change: impl FnOnce(&mut Edge)) -> Afloat {
+fn with_route(server: SocketAddr, change: impl FnOnce(&mut EdgeConfig)) -> Afloat {
     let mut edge = cached(server);
     change(&mut edge);
     start(&edge)
@@ -34,9 +34,9 @@ fn trusting(server: SocketAddr) -> Afloat {
 }
 
 /// What a page says that its server was asked with, in small letters.
-fn asked(answer: &str) -> String {
-    assert_eq!(parts(answer).0, 200, "{answer}");
-    parts(answer).1.to_ascii_lowercase()
+fn echoed_request(answer: &str) -> String {
+    assert_eq!(status_and_body(answer).0, 200, "{answer}");
+    status_and_body(answer).1.to_ascii_lowercase()
 }
 
 #[test]
@@ -54,11 +54,12 @@ fn a_field_that_connection_names_selects_no_copy() {
         let attack = format!("Connection: {named}\n{honest}");
         let bare = format!("close, {named}");
         assert!(
-            !asked(&request(edge.address, &line, &attack)).contains(&honest.to_ascii_lowercase())
+            !echoed_request(&request(edge.address, &line, &attack))
+                .contains(&honest.to_ascii_lowercase())
         );
         let answer = request(edge.address, &line, honest);
         assert!(
-            asked(&answer).contains(&honest.to_ascii_lowercase()),
+            echoed_request(&answer).contains(&honest.to_ascii_lowercase()),
             "{bare}: {answer}"
         );
         // What was stored is for those who say nothing of it.
@@ -76,8 +77,8 @@ fn a_port_that_the_scheme_has_anyway_reaches_no_server() {
     for host in ["b.example:80", "b.example:", "B.Example", "B.EXAMPLE:80"] {
         let target = format!("/{}", host.replace(':', "_"));
         let bytes = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-        let first = ask(edge.address, &bytes);
-        let hosts: Vec<_> = parts(&first)
+        let first = send_request(edge.address, &bytes);
+        let hosts: Vec<_> = status_and_body(&first)
             .1
             .lines()
             .filter(|line| line.contains('.'))
@@ -95,19 +96,25 @@ fn a_port_that_the_scheme_has_anyway_reaches_no_server() {
             "GET http://{host}{target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
         );
         assert_eq!(
-            status(&ask(edge.address, absolute)),
+            status(&send_request(edge.address, absolute)),
             "plimsoll; hit",
             "{host}"
         );
         let plain =
             format!("GET {target} HTTP/1.1\r\nHost: b.example\r\nConnection: close\r\n\r\n");
-        assert_eq!(status(&ask(edge.address, plain)), "plimsoll; hit", "{host}");
+        assert_eq!(
+            status(&send_request(edge.address, plain)),
+            "plimsoll; hit",
+            "{host}"
+        );
         let (_, by_frames) = frames::fetch(edge.address, &target, host, &[]);
-        assert_eq!(by_frames, parts(&first).1, "{host} over HTTP/2");
+        assert_eq!(by_frames, status_and_body(&first).1, "{host} over HTTP/2");
     }
     // Another port is another place.
     let bytes = "GET /p HTTP/1.1\r\nHost: b.example:443\r\nConnection: close\r\n\r\n";
-    assert!(asked(&ask(edge.address, bytes)).contains("\r\nhost: b.example:443\r\n"));
+    assert!(
+        echoed_request(&send_request(edge.address, bytes)).contains("\r\nhost: b.example:443\r\n")
+    );
 }
 
 /// Names that applications believe of proxies; few of them are on anybody's list.
@@ -151,7 +158,10 @@ fn steering_headers_of_strangers_reach_no_server() {
         let line = format!("GET /{}", name.to_ascii_lowercase());
         for edge in [&uncached, &edge] {
             let answer = request(edge.address, &line, &format!("{name}: poison"));
-            assert!(!asked(&answer).contains("poison"), "{name}: {answer}");
+            assert!(
+                !echoed_request(&answer).contains("poison"),
+                "{name}: {answer}"
+            );
         }
         let target = format!("/h2-{}", name.to_ascii_lowercase());
         let lower = name.to_ascii_lowercase();
@@ -180,12 +190,12 @@ fn what_a_route_lets_through_is_in_the_key() {
                     (_, expected) => expected,
                 };
                 assert_eq!(status(&answer), expected, "{name}: {value}: {answer}");
-                assert!(asked(&answer).contains(value), "{answer}");
+                assert!(echoed_request(&answer).contains(value), "{answer}");
             }
         }
         let answer = request(edge.address, &line, &format!("{other_spelling}: /three"));
-        assert!(asked(&answer).contains("/three"), "{answer}");
-        assert!(!asked(&request(edge.address, &line, "")).contains("/three"));
+        assert!(echoed_request(&answer).contains("/three"), "{answer}");
+        assert!(!echoed_request(&request(edge.address, &line, "")).contains("/three"));
     }
     // A name that servers merge with another is in no key unless a route says so.
     for _ in 0..2 {
@@ -195,7 +205,7 @@ fn what_a_route_lets_through_is_in_the_key() {
             "plimsoll; fwd=request; detail=steering-field",
             "{answer}"
         );
-        assert!(asked(&answer).contains("x_other: 1"));
+        assert!(echoed_request(&answer).contains("x_other: 1"));
     }
 }
 
@@ -237,7 +247,7 @@ fn what_a_trusted_peer_says_twice_or_of_another_place_is_in_nobodys_copy() {
     }
     // Scheme and host are the same in every header that says them.
     let answer = request(edge.address, "GET /one", "X-Forwarded-Proto: https");
-    let body = asked(&answer);
+    let body = echoed_request(&answer);
     assert!(body.contains("\r\nx-forwarded-proto: https\r\n"), "{body}");
     assert!(
         body.contains(";proto=https\r\n") && !body.contains("proto=http\r\n"),
@@ -262,7 +272,7 @@ fn what_the_key_leaves_out_is_left_out_of_the_request_too() {
         "Cookie: theme=poison",
     );
     assert_eq!(status(&answer), "plimsoll; fwd=uri-miss; stored");
-    let body = asked(&answer);
+    let body = echoed_request(&answer);
     assert!(body.starts_with("get /a?a=1&b=2 http/1.1\r\n"), "{body}");
     assert!(
         !body.contains("poison") && !body.contains("cookie"),
@@ -278,14 +288,18 @@ fn what_the_key_leaves_out_is_left_out_of_the_request_too() {
         "GET /own",
         "Cookie: theme=dark; id=7; theme=x",
     );
-    assert_eq!(value(parts(&answer).1, "cookie"), "id=7", "{answer}");
+    assert_eq!(
+        value(status_and_body(&answer).1, "cookie"),
+        "id=7",
+        "{answer}"
+    );
     // What changes something is for its server as it was sent.
     let answer = request(
         edge.address,
         "POST /a?b=2&utm_source=x",
         "Cookie: theme=dark\nContent-Length: 0",
     );
-    let body = asked(&answer);
+    let body = echoed_request(&answer);
     assert!(body.starts_with("post /a?b=2&utm_source=x "), "{body}");
     assert!(body.contains("theme=dark"), "{body}");
 }

@@ -2,10 +2,10 @@
 
 use std::io::Write as _;
 
-use plimsoll_config::edge::{Caching, Edge};
+use plimsoll_config::edge::{Caching, EdgeConfig};
 
 use super::{before, cached, check, origin, page, request, status, value};
-use crate::support::{connect, get, parts, read_all, read_until, start};
+use crate::support::{connect, get, read_all, read_until, start, status_and_body};
 
 #[test]
 fn a_fresh_copy_answers_without_the_server() {
@@ -17,11 +17,11 @@ fn a_fresh_copy_answers_without_the_server() {
     check(&second, (200, "hello"), "plimsoll; hit");
     assert_eq!(value(&second, "age"), "0");
     assert_eq!(value(&second, "x-page"), "1");
-    assert_eq!(origin.heard().len(), 1);
+    assert_eq!(origin.requests().len(), 1);
     // Another path, another query, another host and another scheme are other pages.
     get(edge.address, "/a?b");
     request(edge.address, "GET /a", "X-Other: 1");
-    assert_eq!(origin.heard().len(), 2);
+    assert_eq!(origin.requests().len(), 2);
 }
 
 #[test]
@@ -32,19 +32,19 @@ fn one_copy_answers_heads_conditions_and_ranges() {
     // A condition of the first who asks does not keep the page from being kept.
     let first = request(edge.address, "GET /a", "If-None-Match: \"v1\"");
     check(&first, (304, ""), "plimsoll; fwd=uri-miss; stored");
-    assert!(!origin.heard()[0].contains("If-None-Match"));
+    assert!(!origin.requests()[0].contains("If-None-Match"));
     let head = request(edge.address, "HEAD /a", "");
     check(&head, (200, ""), "plimsoll; hit");
     assert_eq!(value(&head, "content-length"), "10");
     let known = request(edge.address, "GET /a", "If-None-Match: \"v0\", W/\"v1\"");
     check(&known, (304, ""), "plimsoll; hit");
     assert_eq!(value(&known, "etag"), "\"v1\"");
-    let part = request(edge.address, "GET /a", "Range: bytes=2-4");
-    check(&part, (206, "234"), "plimsoll; hit");
-    assert_eq!(value(&part, "content-range"), "bytes 2-4/10");
+    let partial = request(edge.address, "GET /a", "Range: bytes=2-4");
+    check(&partial, (206, "234"), "plimsoll; hit");
+    assert_eq!(value(&partial, "content-range"), "bytes 2-4/10");
     let beyond = request(edge.address, "GET /a", "Range: bytes=10-");
     check(&beyond, (416, ""), "plimsoll; hit");
-    assert_eq!(origin.heard().len(), 1);
+    assert_eq!(origin.requests().len(), 1);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_connection_goes_on_after_a_hit() {
     let all = read_all(&mut stream);
     assert_eq!(all.matches("HTTP/1.1 200 OK").count(), 3, "{all}");
     assert!(all.ends_with("aaa"), "{all}");
-    assert_eq!(origin.heard().len(), 2);
+    assert_eq!(origin.requests().len(), 2);
 }
 
 #[test]
@@ -79,51 +79,63 @@ fn variants_are_told_apart_by_what_they_vary_by() {
         page("Cache-Control: max-age=60\nVary: Accept-Language", body)
     });
     let edge = before(origin.address);
-    let ask = |language: &str| {
+    let fetch_in = |language: &str| {
         let line = format!("Accept-Language: {language}");
         request(edge.address, "GET /", &line)
     };
-    check(&ask("en"), (200, "hello"), "plimsoll; fwd=uri-miss; stored");
     check(
-        &ask("de"),
+        &fetch_in("en"),
+        (200, "hello"),
+        "plimsoll; fwd=uri-miss; stored",
+    );
+    check(
+        &fetch_in("de"),
         (200, "Guten Tag"),
         "plimsoll; fwd=vary-miss; stored",
     );
-    check(&ask("EN"), (200, "hello"), "plimsoll; hit");
-    check(&ask("de"), (200, "Guten Tag"), "plimsoll; hit");
-    assert_eq!(origin.heard().len(), 2);
+    check(&fetch_in("EN"), (200, "hello"), "plimsoll; hit");
+    check(&fetch_in("de"), (200, "Guten Tag"), "plimsoll; hit");
+    assert_eq!(origin.requests().len(), 2);
 }
 
 #[test]
 fn the_only_copy_in_the_preferred_language_is_as_good() {
     let origin = origin(|head, _| {
-        let says = value(head, "accept-language").to_owned();
-        let own = if says.starts_with("de") { "de" } else { "en" };
+        let accepted = value(head, "accept-language").to_owned();
+        let own = if accepted.starts_with("de") {
+            "de"
+        } else {
+            "en"
+        };
         let lines =
             format!("Cache-Control: max-age=60\nVary: Accept-Language\nContent-Language: {own}");
-        page(&lines, &says)
+        page(&lines, &accepted)
     });
     let edge = before(origin.address);
-    let ask = |language: &str| {
+    let fetch_in = |language: &str| {
         let line = format!("Accept-Language: {language}");
         request(edge.address, "GET /", &line)
     };
     let missed = "plimsoll; fwd=vary-miss; stored";
     check(
-        &ask("de, en"),
+        &fetch_in("de, en"),
         (200, "de, en"),
         "plimsoll; fwd=uri-miss; stored",
     );
-    check(&ask("fr;q=0.5, DE;q=1.0"), (200, "de, en"), "plimsoll; hit");
-    // Who likes another as much, or more, is for the origin to judge.
-    check(&ask("fr, de"), (200, "fr, de"), missed);
     check(
-        &ask("fr;q=0.9, de;q=0.8"),
+        &fetch_in("fr;q=0.5, DE;q=1.0"),
+        (200, "de, en"),
+        "plimsoll; hit",
+    );
+    // Who likes another as much, or more, is for the origin to judge.
+    check(&fetch_in("fr, de"), (200, "fr, de"), missed);
+    check(
+        &fetch_in("fr;q=0.9, de;q=0.8"),
         (200, "fr;q=0.9, de;q=0.8"),
         missed,
     );
     // Two pages say that they are in English: one of them might not be.
-    check(&ask("en, fr;q=0.1"), (200, "en, fr;q=0.1"), missed);
+    check(&fetch_in("en, fr;q=0.1"), (200, "en, fr;q=0.1"), missed);
 }
 
 #[test]
@@ -149,21 +161,21 @@ fn a_copy_that_has_not_changed_is_renewed() {
     );
     assert_eq!(value(&renewed, "x-seen"), "again");
     check(&get(edge.address, "/"), (200, "hello"), "plimsoll; hit");
-    assert_eq!(origin.heard().len(), 2);
+    assert_eq!(origin.requests().len(), 2);
 }
 
 #[test]
 fn what_is_somebodys_own_is_not_kept() {
     let origin = origin(|head, _| {
         let line = head.lines().next().unwrap_or_default().to_owned();
-        let said = match line.split(['/', ' ']).nth(2).unwrap_or_default() {
+        let headers = match line.split(['/', ' ']).nth(2).unwrap_or_default() {
             "private" => "Cache-Control: private, max-age=60",
             "never" => "Cache-Control: no-store",
             "cookie" => "Cache-Control: max-age=60\nSet-Cookie: a=b",
             "silent" => "X-Nothing: said",
             _ => "Cache-Control: max-age=60",
         };
-        page(said, "mine")
+        page(headers, "mine")
     });
     let edge = before(origin.address);
     for (path, why) in [
@@ -177,7 +189,7 @@ fn what_is_somebodys_own_is_not_kept() {
             check(&get(edge.address, path), (200, "mine"), &expected);
         }
     }
-    assert_eq!(origin.heard().len(), 8);
+    assert_eq!(origin.requests().len(), 8);
     let known = "Authorization: Basic eDp5";
     for _ in 0..2 {
         let answer = request(edge.address, "GET /page", known);
@@ -191,7 +203,7 @@ fn what_is_somebodys_own_is_not_kept() {
     // What everybody may have is still not for those who prove who they are.
     let answer = request(edge.address, "GET /page", known);
     assert!(status(&answer).contains("fwd=request"), "{answer}");
-    assert_eq!(origin.heard().len(), 12);
+    assert_eq!(origin.requests().len(), 12);
 }
 
 #[test]
@@ -223,14 +235,14 @@ fn a_changed_page_is_asked_for_anew() {
         page(lines, &number.to_string())
     });
     let edge = before(origin.address);
-    assert_eq!(parts(&get(edge.address, "/a")).1, "0");
-    assert_eq!(parts(&get(edge.address, "/b")).1, "1");
-    assert_eq!(parts(&get(edge.address, "/c")).1, "2");
+    assert_eq!(status_and_body(&get(edge.address, "/a")).1, "0");
+    assert_eq!(status_and_body(&get(edge.address, "/b")).1, "1");
+    assert_eq!(status_and_body(&get(edge.address, "/c")).1, "2");
     let posted = request(edge.address, "POST /a", "Content-Length: 0");
     check(&posted, (200, "3"), "plimsoll; fwd=method; detail=method");
-    assert_eq!(parts(&get(edge.address, "/a")).1, "4");
-    assert_eq!(parts(&get(edge.address, "/b")).1, "5");
-    assert_eq!(parts(&get(edge.address, "/c")).1, "2");
+    assert_eq!(status_and_body(&get(edge.address, "/a")).1, "4");
+    assert_eq!(status_and_body(&get(edge.address, "/b")).1, "5");
+    assert_eq!(status_and_body(&get(edge.address, "/c")).1, "2");
 }
 
 #[test]
@@ -251,29 +263,29 @@ fn a_least_lifetime_is_for_pages_of_nobody_in_particular() {
         ..Caching::default()
     });
     let edge = start(&edge);
-    assert_eq!(parts(&get(edge.address, "/")).1, "0");
-    assert_eq!(parts(&get(edge.address, "/")).1, "0");
+    assert_eq!(status_and_body(&get(edge.address, "/")).1, "0");
+    assert_eq!(status_and_body(&get(edge.address, "/")).1, "0");
     let counted = request(edge.address, "GET /", "Cookie: _ga=7");
-    assert_eq!(parts(&counted).1, "0");
+    assert_eq!(status_and_body(&counted).1, "0");
     // Somebody who is logged in sees their own page, and leaves nothing of it to others.
     let named = request(edge.address, "GET /", "Cookie: session=1");
-    assert_eq!(parts(&named).1, "1");
-    assert_eq!(parts(&get(edge.address, "/")).1, "0");
-    assert_eq!(parts(&get(edge.address, "/login")).1, "2");
-    assert_eq!(parts(&get(edge.address, "/login")).1, "3");
+    assert_eq!(status_and_body(&named).1, "1");
+    assert_eq!(status_and_body(&get(edge.address, "/")).1, "0");
+    assert_eq!(status_and_body(&get(edge.address, "/login")).1, "2");
+    assert_eq!(status_and_body(&get(edge.address, "/login")).1, "3");
 }
 
 #[test]
 fn a_cache_that_is_off_says_nothing() {
     let origin = origin(|_, _| page("Cache-Control: max-age=60", "hello"));
-    let edge = start(&Edge {
+    let edge = start(&EdgeConfig {
         cache: None,
         ..cached(origin.address)
     });
     for _ in 0..2 {
         check(&get(edge.address, "/"), (200, "hello"), "");
     }
-    assert_eq!(origin.heard().len(), 2);
+    assert_eq!(origin.requests().len(), 2);
 }
 
 #[test]
@@ -299,18 +311,18 @@ fn a_body_in_chunks_is_kept_whole() {
 
 #[test]
 fn an_answer_that_breaks_off_is_not_kept() {
-    let origin = crate::support::Scripted::start(|mut heard| {
-        let number = heard.number;
-        if heard.head().is_some() {
+    let origin = crate::support::Scripted::start(|mut connection| {
+        let number = connection.number;
+        if connection.head().is_some() {
             let body = if number == 0 { "hel" } else { "hello" };
-            heard.say(format!(
+            connection.send(format!(
                 "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\n\r\n{body}"
             ));
         }
     });
     let edge = before(origin.address);
     let broken = get(edge.address, "/");
-    assert!(parts(&broken).1.len() < 5, "{broken}");
+    assert!(status_and_body(&broken).1.len() < 5, "{broken}");
     check(
         &get(edge.address, "/"),
         (200, "hello"),

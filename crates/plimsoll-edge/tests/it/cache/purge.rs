@@ -5,18 +5,20 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use super::{check, open, origin, page, request, value, with_admin};
-use crate::support::{Afloat, Patience, Scripted, ask, connect, get, parts, read_until, start};
+use crate::support::{
+    Afloat, Patience, Scripted, connect, get, read_until, send_request, start, status_and_body,
+};
 
 pub(super) fn order(admin: SocketAddr, path: &str, order: &str) -> (u16, String) {
     let len = order.len();
-    let answer = ask(
+    let answer = send_request(
         admin,
         format!(
             "POST {path} HTTP/1.1\r\nHost: {admin}\r\nContent-Type: application/json\r\nContent-Length: {len}\r\n\
              Connection: close\r\n\r\n{order}"
         ),
     );
-    let (status, body) = parts(&answer);
+    let (status, body) = status_and_body(&answer);
     (status, body.to_owned())
 }
 
@@ -43,10 +45,10 @@ fn with_pages() -> (Scripted, Afloat) {
 #[track_caller]
 fn check_purge(what: &str, expected: [&str; 3]) {
     let (_origin, edge) = with_pages();
-    let (status, told) = order(edge.admin(), "/purge", what);
-    assert_eq!(status, 200, "{told}");
+    let (status, body) = order(edge.admin(), "/purge", what);
+    assert_eq!(status, 200, "{body}");
     let bodies = ["/news/a", "/news/b", "/c"].map(|path| get(edge.address, path));
-    let bodies = bodies.each_ref().map(|answer| parts(answer).1);
+    let bodies = bodies.each_ref().map(|answer| status_and_body(answer).1);
     assert_eq!(bodies, expected, "{what}");
 }
 
@@ -73,14 +75,14 @@ fn what_is_purged_for_good_is_fetched_anew() {
 fn what_is_purged_softly_is_served_while_it_is_renewed() {
     let (origin, edge) = with_pages();
     assert_eq!(order(edge.admin(), "/purge", r#"{"all": true}"#).0, 200);
-    let said = "plimsoll; hit; detail=purged";
-    check(&get(edge.address, "/c"), (200, "2"), said);
+    let cache_status = "plimsoll; hit; detail=purged";
+    check(&get(edge.address, "/c"), (200, "2"), cache_status);
     let patience = Patience::start();
-    while parts(&get(edge.address, "/c")).1 == "2" {
+    while status_and_body(&get(edge.address, "/c")).1 == "2" {
         patience.check("the new page");
     }
     check(&get(edge.address, "/c"), (200, "3"), "plimsoll; hit");
-    assert_eq!(origin.heard().len(), 4);
+    assert_eq!(origin.requests().len(), 4);
 }
 
 #[test]
@@ -88,7 +90,7 @@ fn a_purge_of_everything_is_spread_over_the_origin() {
     let origin = origin(|_, number| page("Cache-Control: max-age=600", &number.to_string()));
     let edge = with_admin(origin.address);
     let mut stream = connect(edge.address);
-    let mut ask_all = || {
+    let mut fetch_all = || {
         for number in 0..300 {
             let request = format!("GET /{number} HTTP/1.1\r\nHost: a.example\r\n\r\n");
             stream.write_all(request.as_bytes()).unwrap();
@@ -97,17 +99,17 @@ fn a_purge_of_everything_is_spread_over_the_origin() {
             stream.read_exact(&mut vec![0; len]).unwrap();
         }
     };
-    ask_all();
+    fetch_all();
     let began = Instant::now();
     assert_eq!(order(edge.admin(), "/purge", r#"{"all": true}"#).0, 200);
-    ask_all();
+    fetch_all();
     let lasted = began.elapsed().as_secs_f64();
-    let renewed = origin.heard().len() - 300;
+    let renewed = origin.requests().len() - 300;
     // A few at once, and half of what is usual: no more than three hundred a second were.
     let most = 38.0 + (lasted + 1.0) * 150.0;
     assert!(renewed as f64 <= most, "{renewed} of {most}");
     let patience = Patience::start();
-    while origin.heard().len() < 332 {
+    while origin.requests().len() < 332 {
         patience.check("the first renewals");
     }
 }
@@ -115,26 +117,26 @@ fn a_purge_of_everything_is_spread_over_the_origin() {
 #[test]
 fn orders_that_say_nothing_are_refused_with_the_remedy() {
     let (_origin, edge) = with_pages();
-    let (status, told) = order(edge.admin(), "/purge", r#"{"page": "/"}"#);
+    let (status, body) = order(edge.admin(), "/purge", r#"{"page": "/"}"#);
     assert_eq!(status, 422);
-    assert!(told.contains("valid:"), "{told}");
-    let get = ask(
+    assert!(body.contains("valid:"), "{body}");
+    let get = send_request(
         edge.admin(),
         format!(
             "GET /purge HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
             edge.admin()
         ),
     );
-    assert_eq!(parts(&get).0, 405);
+    assert_eq!(status_and_body(&get).0, 405);
 }
 
 #[test]
 fn a_copy_is_explained() {
     let (_origin, edge) = with_pages();
     let why = |url: &str| {
-        let (status, told) = order(edge.admin(), "/why", &format!(r#"{{"url": "{url}"}}"#));
-        assert_eq!(status, 200, "{told}");
-        serde_json::from_str::<serde_json::Value>(&told).unwrap()
+        let (status, body) = order(edge.admin(), "/why", &format!(r#"{{"url": "{url}"}}"#));
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str::<serde_json::Value>(&body).unwrap()
     };
     let known = why("http://a.example/c");
     assert_eq!(known["copies"][0]["state"], "fresh", "{known}");
@@ -154,28 +156,35 @@ fn a_copy_is_explained() {
 #[test]
 fn an_answer_that_was_not_kept_is_explained() {
     let origin = origin(|head, _| {
-        let said = if head.starts_with("GET /login") {
+        let headers = if head.starts_with("GET /login") {
             "Cache-Control: max-age=60\nSet-Cookie: session=secret; HttpOnly"
         } else {
             "Cache-Control: private, max-age=60"
         };
-        page(said, "mine")
+        page(headers, "mine")
     });
     let edge = with_admin(origin.address);
     let check = |path: &str, word: &str, header: &str| {
         get(edge.address, path);
-        let (_, told) = order(
+        let (_, body) = order(
             edge.admin(),
             "/why",
             &format!(r#"{{"url": "http://a.example{path}"}}"#),
         );
-        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-        let refused = &told["refused"][0];
-        assert_eq!(told["verdict"], "the last answer was not kept", "{told}");
-        assert_eq!(refused["key"], format!("http://a.example{path}"), "{told}");
-        assert_eq!(refused["word"], word, "{told}");
-        assert_eq!(refused["header"], header, "{told}");
-        assert!(!told.to_string().contains("secret"), "{told}");
+        let explanation: serde_json::Value = serde_json::from_str(&body).unwrap();
+        let refused = &explanation["refused"][0];
+        assert_eq!(
+            explanation["verdict"], "the last answer was not kept",
+            "{explanation}"
+        );
+        assert_eq!(
+            refused["key"],
+            format!("http://a.example{path}"),
+            "{explanation}"
+        );
+        assert_eq!(refused["word"], word, "{explanation}");
+        assert_eq!(refused["header"], header, "{explanation}");
+        assert!(!explanation.to_string().contains("secret"), "{explanation}");
     };
     check("/a", "private", "Cache-Control: private, max-age=60");
     check("/login", "set-cookie", "Set-Cookie: session…");
@@ -190,9 +199,13 @@ fn a_page_is_purged_by_its_method_with_the_token() {
     let edge = start(&settings);
     let purge = |headers: &str| {
         let line = "PURGE /news?page=2";
-        parts(&request(edge.address, line, headers)).0
+        status_and_body(&request(edge.address, line, headers)).0
     };
-    let body = || parts(&get(edge.address, "/news?page=2")).1.to_owned();
+    let body = || {
+        status_and_body(&get(edge.address, "/news?page=2"))
+            .1
+            .to_owned()
+    };
     assert_eq!(body(), "0");
     assert_eq!(purge(""), 401);
     assert_eq!(purge("Authorization: Bearer a-long-tokem"), 401);
@@ -201,8 +214,8 @@ fn a_page_is_purged_by_its_method_with_the_token() {
     assert_eq!(purge(hard), 200);
     assert_eq!(body(), "1");
     assert_eq!(purge("Authorization: Bearer a-long-token"), 200);
-    let said = "plimsoll; hit; detail=purged";
-    check(&get(edge.address, "/news?page=2"), (200, "1"), said);
+    let cache_status = "plimsoll; hit; detail=purged";
+    check(&get(edge.address, "/news?page=2"), (200, "1"), cache_status);
 }
 
 #[test]
@@ -212,8 +225,8 @@ fn without_a_token_no_method_purges() {
         page("Cache-Control: max-age=600", &format!("{method} {number}"))
     });
     let edge = with_admin(origin.address);
-    assert_eq!(parts(&get(edge.address, "/a")).1, "GET 0");
+    assert_eq!(status_and_body(&get(edge.address, "/a")).1, "GET 0");
     let answer = request(edge.address, "PURGE /a", "Authorization: Bearer none");
     // The server knows what it means.
-    assert_eq!(parts(&answer).1, "PURGE 1");
+    assert_eq!(status_and_body(&answer).1, "PURGE 1");
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 
 use super::{cached, request, value};
-use crate::support::{Scripted, parts, start};
+use crate::support::{Scripted, start, status_and_body};
 
 /// What pages are like, by the first part of their path: the header lines, and of which parts of a request they speak.
 const KINDS: [(&str, &str, &[&str]); 10] = [
@@ -48,64 +48,66 @@ const KINDS: [(&str, &str, &[&str]); 10] = [
 
 /// One request of a client.
 #[derive(Clone, Debug)]
-struct Asking {
+struct GeneratedRequest {
     kind: usize,
     page: u8,
     method: &'static str,
     headers: Vec<(&'static str, &'static str)>,
 }
 
-fn asking() -> impl Strategy<Value = Asking> {
-    let one_of = |name: &'static str, values: &'static [&'static str]| {
+fn generated_request() -> impl Strategy<Value = GeneratedRequest> {
+    let optional_header = |name: &'static str, values: &'static [&'static str]| {
         proptest::option::weighted(0.4, proptest::sample::select(values))
             .prop_map(move |value| value.map(|value| (name, value)))
     };
     let headers = [
-        one_of("Accept-Language", &["de", "en", "en, de"]),
-        one_of("Cookie", &["session=anna", "session=bert"]),
-        one_of("Authorization", &["anna", "bert"]),
-        one_of("Range", &["bytes=0-3", "bytes=-2", "bytes=500-"]),
-        one_of("If-None-Match", &["\"0\"", "\"1\"", "\"2\""]),
-        one_of(
+        optional_header("Accept-Language", &["de", "en", "en, de"]),
+        optional_header("Cookie", &["session=anna", "session=bert"]),
+        optional_header("Authorization", &["anna", "bert"]),
+        optional_header("Range", &["bytes=0-3", "bytes=-2", "bytes=500-"]),
+        optional_header("If-None-Match", &["\"0\"", "\"1\"", "\"2\""]),
+        optional_header(
             "Cache-Control",
             &["no-cache", "max-age=0", "no-store", "max-stale"],
         ),
-        one_of("Accept-Encoding", &["gzip", "br, gzip"]),
+        optional_header("Accept-Encoding", &["gzip", "br, gzip"]),
     ];
     let method = proptest::sample::select(&["GET", "GET", "GET", "GET", "HEAD", "POST"][..]);
-    (0..KINDS.len(), 0_u8..2, method, headers).prop_map(|(kind, page, method, headers)| Asking {
-        kind,
-        page,
-        method,
-        headers: headers.into_iter().flatten().collect(),
+    (0..KINDS.len(), 0_u8..2, method, headers).prop_map(|(kind, page, method, headers)| {
+        GeneratedRequest {
+            kind,
+            page,
+            method,
+            headers: headers.into_iter().flatten().collect(),
+        }
     })
 }
 
-impl Asking {
+impl GeneratedRequest {
     fn path(&self) -> String {
         format!("/{}/{}", KINDS[self.kind].0, self.page)
     }
 
-    fn says(&self, name: &str) -> &'static str {
+    fn header(&self, name: &str) -> &'static str {
         let mut headers = self.headers.iter();
-        let found = headers.find(|(one, _)| one.eq_ignore_ascii_case(name));
+        let found = headers.find(|(candidate, _)| candidate.eq_ignore_ascii_case(name));
         found.map_or("", |(_, value)| value)
     }
 }
 
 /// The page of the origin for somebody who says this, at a version.
-fn body(path: &str, says: impl Fn(&str) -> String, version: usize) -> String {
+fn body(path: &str, header: impl Fn(&str) -> String, version: usize) -> String {
     let kind = path.split('/').nth(1).unwrap_or_default();
-    let (_, _, speaks_of) = KINDS.iter().find(|(name, _, _)| *name == kind).unwrap();
-    let of: Vec<String> = speaks_of.iter().map(|name| says(name)).collect();
+    let (_, _, vary_names) = KINDS.iter().find(|(name, _, _)| *name == kind).unwrap();
+    let of: Vec<String> = vary_names.iter().map(|name| header(name)).collect();
     format!("{path} for {} at {version}", of.join("+"))
 }
 
 /// An origin whose pages change when something is posted to them, and no other time.
 fn origin(versions: &Arc<Mutex<HashMap<String, usize>>>) -> Scripted {
     let versions = Arc::clone(versions);
-    Scripted::start(move |mut heard| {
-        while let Some(head) = heard.head() {
+    Scripted::start(move |mut connection| {
+        while let Some(head) = connection.head() {
             let mut words = head.split(' ');
             let (method, path) = (words.next().unwrap(), words.next().unwrap());
             let mut versions = versions.lock().unwrap();
@@ -114,15 +116,15 @@ fn origin(versions: &Arc<Mutex<HashMap<String, usize>>>) -> Scripted {
                 *version += 1;
             }
             let version = *version;
-            let says = |name: &str| value(&head, name).to_owned();
+            let header = |name: &str| value(&head, name).to_owned();
             let kind = path.split('/').nth(1).unwrap_or_default();
             let (_, lines, _) = KINDS.iter().find(|(name, _, _)| *name == kind).unwrap();
             let lines = lines.replace("\"V\"", &format!("\"{version}\""));
-            let body = body(path, says, version);
+            let body = body(path, header, version);
             let len = body.len();
-            let is_known =
-                lines.contains("ETag") && says("if-none-match").contains(&format!("\"{version}\""));
-            heard.say(match method {
+            let is_known = lines.contains("ETag")
+                && header("if-none-match").contains(&format!("\"{version}\""));
+            connection.send(match method {
                 "GET" | "HEAD" if is_known => {
                     format!("HTTP/1.1 304 Not Modified\r\n{lines}\r\n\r\n")
                 }
@@ -133,13 +135,13 @@ fn origin(versions: &Arc<Mutex<HashMap<String, usize>>>) -> Scripted {
     })
 }
 
-fn check(asked: &[Asking]) {
+fn check(asked: &[GeneratedRequest]) {
     let versions = Arc::default();
     let origin = origin(&versions);
     let edge = start(&cached(origin.address));
-    for (number, one) in asked.iter().enumerate() {
-        let (path, method) = (one.path(), one.method);
-        let mut headers: Vec<String> = one
+    for (number, generated) in asked.iter().enumerate() {
+        let (path, method) = (generated.path(), generated.method);
+        let mut headers: Vec<String> = generated
             .headers
             .iter()
             .map(|(name, value)| format!("{name}: {value}"))
@@ -153,10 +155,10 @@ fn check(asked: &[Asking]) {
             &headers.join("\n"),
         );
         let version = versions.lock().unwrap()[&path];
-        let expected = body(&path, |name| one.says(name).to_owned(), version);
-        let (status, got) = parts(&answer);
+        let expected = body(&path, |name| generated.header(name).to_owned(), version);
+        let (status, got) = status_and_body(&answer);
         let story = format!(
-            "{number}: {one:?}\n{answer}\nexpected: {expected}\nafter {:?}",
+            "{number}: {generated:?}\n{answer}\nexpected: {expected}\nafter {:?}",
             &asked[..number]
         );
         match (status, method) {
@@ -171,18 +173,18 @@ fn check(asked: &[Asking]) {
             (200, _) => assert_eq!(got, expected, "{story}"),
             (206, "GET") => {
                 let range = value(&answer, "content-range").trim_start_matches("bytes ");
-                let (part, len) = range.split_once('/').expect("a range");
-                let (first, last) = part.split_once('-').expect("a range");
+                let (span, len) = range.split_once('/').expect("a range");
+                let (first, last) = span.split_once('-').expect("a range");
                 let (first, last): (usize, usize) = (first.parse().unwrap(), last.parse().unwrap());
                 assert_eq!(len, expected.len().to_string(), "{story}");
                 assert_eq!(got, &expected[first..=last], "{story}");
-                assert!(!one.says("range").is_empty(), "{story}");
+                assert!(!generated.header("range").is_empty(), "{story}");
             }
             (304, "GET" | "HEAD") => {
-                let knows = one.says("if-none-match");
+                let knows = generated.header("if-none-match");
                 assert_eq!(knows, format!("\"{version}\""), "{story}");
             }
-            (416, "GET") => assert_eq!(one.says("range"), "bytes=500-", "{story}"),
+            (416, "GET") => assert_eq!(generated.header("range"), "bytes=500-", "{story}"),
             _ => panic!("{story}"),
         }
     }
@@ -193,7 +195,7 @@ proptest! {
 
     #[test]
     fn an_answer_is_one_that_the_origin_could_have_given(
-        asked in proptest::collection::vec(asking(), 1..60)
+        asked in proptest::collection::vec(generated_request(), 1..60)
     ) {
         check(&asked);
     }

@@ -3,29 +3,31 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use plimsoll_config::edge::{Action, Ceiling, Limits, Match, PathMatch, Pool, Route};
+use plimsoll_config::edge::{
+    Action, Ceiling, EdgeLimits, PathMatch, PoolConfig, RouteConfig, RouteMatch,
+};
 
 use super::{
-    ACK, DATA, END_HEADERS, END_STREAM, Frames, HEADERS, OK, SETTINGS, WINDOW_UPDATE, frame,
+    ACK, DATA, END_HEADERS, END_STREAM, FrameClient, HEADERS, OK, SETTINGS, WINDOW_UPDATE, frame,
     get_fields, literal,
 };
-use crate::support::{Afloat, Patience, Scripted, get, parts, plain, pool, start};
+use crate::support::{Afloat, Patience, Scripted, get, plain, pool, start, status_and_body};
 
 /// An edge that may hold so much, with a server of its own for `/fast`.
-fn edge(memory_max: u64, fast: SocketAddr, other: Pool) -> Afloat {
+fn edge(memory_max: u64, fast: SocketAddr, other: PoolConfig) -> Afloat {
     let mut edge = plain(other);
-    edge.limits = Limits {
+    edge.limits = EdgeLimits {
         memory_max,
         ..edge.limits
     };
-    edge.pools.push(Pool {
+    edge.pools.push(PoolConfig {
         name: "fast".to_owned(),
         ..pool(&[fast])
     });
-    let route = Route {
-        matches: Match {
+    let route = RouteConfig {
+        matches: RouteMatch {
             path: PathMatch::Exact("/fast".to_owned()),
-            ..Match::default()
+            ..RouteMatch::default()
         },
         action: Action::Pool(1),
         ..edge.routes[0].clone()
@@ -40,7 +42,7 @@ fn wait_until(edge: &Afloat, status: u16) {
     let patience = Patience::start();
     loop {
         let answer = get(edge.address, "/fast");
-        if parts(&answer).0 == status {
+        if status_and_body(&answer).0 == status {
             assert_eq!(status == 503, answer.contains(": shed\r\n"), "{answer}");
             return;
         }
@@ -52,22 +54,22 @@ fn wait_until(edge: &Afloat, status: u16) {
 fn what_clients_send_ahead_counts() {
     let fast = Scripted::always(OK);
     // It answers nobody: one request takes it, the others wait in the queue, and their bodies in the edge.
-    let slow = Scripted::start(|mut heard| while heard.head().is_some() {});
-    let one_by_one = Pool {
+    let slow = Scripted::start(|mut connection| while connection.head().is_some() {});
+    let serial_pool = PoolConfig {
         ceiling: Ceiling::Fixed(1),
         queue: Some(100),
         queue_timeout: Duration::from_mins(10),
         ..pool(&[slow.address])
     };
-    let edge = edge(2 << 20, fast.address, one_by_one);
+    let edge = edge(2 << 20, fast.address, serial_pool);
     wait_until(&edge, 200);
     let fields = [&[0x83, 0x84, 0x86][..], &literal(":authority", "a")].concat();
     let mut clients = Vec::new();
     for _ in 0..4 {
-        let mut client = Frames::open(edge.address, &[]);
+        let mut client = FrameClient::open(edge.address, &[]);
         // Its windows are those that were said once that is acknowledged.
-        while client.hear().unwrap().kind != SETTINGS {}
-        assert!(client.say(&frame(SETTINGS, ACK, 0, &[])));
+        while client.receive().unwrap().kind != SETTINGS {}
+        assert!(client.send(&frame(SETTINGS, ACK, 0, &[])));
         for number in 0..4 {
             let stream = 2 * number + 1;
             let mut request = frame(HEADERS, END_HEADERS, stream, &fields);
@@ -75,7 +77,7 @@ fn what_clients_send_ahead_counts() {
             for _ in 0..15 {
                 request.extend(frame(DATA, 0, stream, &[b'x'; 16_000]));
             }
-            assert!(client.say(&request));
+            assert!(client.send(&request));
         }
         clients.push(client);
     }
@@ -88,24 +90,24 @@ fn what_clients_send_ahead_counts() {
 fn answers_that_nobody_takes_count() {
     const STREAMS: u32 = 40;
     let fast = Scripted::always(OK);
-    let large = Scripted::start(|mut heard| {
+    let large = Scripted::start(|mut connection| {
         let body = "x".repeat(1 << 20);
-        while heard.head().is_some() {
+        while connection.head().is_some() {
             let len = body.len();
-            heard.say(format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n\r\n"));
-            heard.say(&body);
+            connection.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n\r\n"));
+            connection.send(&body);
         }
     });
     // A connection to a server holds 64 KiB for a slow client at most, and HTTP/2 twice as much beside.
     let edge = edge(5 << 20, fast.address, pool(&[large.address]));
     wait_until(&edge, 200);
     let initial_window = [0, 4, 0x7f, 0xff, 0xff, 0xff];
-    let mut client = Frames::open(edge.address, &initial_window);
+    let mut client = FrameClient::open(edge.address, &initial_window);
     let more = 0x7fff_ffff - 65_535_u32;
-    assert!(client.say(&frame(WINDOW_UPDATE, 0, 0, &more.to_be_bytes())));
+    assert!(client.send(&frame(WINDOW_UPDATE, 0, 0, &more.to_be_bytes())));
     for number in 0..STREAMS {
         let flags = END_HEADERS | END_STREAM;
-        assert!(client.say(&frame(HEADERS, flags, 2 * number + 1, &get_fields())));
+        assert!(client.send(&frame(HEADERS, flags, 2 * number + 1, &get_fields())));
     }
     wait_until(&edge, 503);
     drop(client);

@@ -3,17 +3,19 @@
 use plimsoll_config::edge::PathParameters;
 use plimsoll_testkit::program::servlets::Servlets;
 
-use super::{DATA, END_HEADERS, END_STREAM, Frames, GOAWAY, HEADERS, RST_STREAM, frame, literal};
+use super::{
+    DATA, END_HEADERS, END_STREAM, FrameClient, GOAWAY, HEADERS, RST_STREAM, frame, literal,
+};
 use crate::spellings::{SPELLINGS, before, guard, route};
 
 /// What is answered to a GET of this path on a stream; `None` when stream or connection end without.
-fn get(client: &mut Frames, stream: u32, path: &str) -> Option<String> {
+fn get(client: &mut FrameClient, stream: u32, path: &str) -> Option<String> {
     let fields = [
         &[0x82, 0x86][..],
         &literal(":path", path),
         &literal(":authority", "a.example"),
     ];
-    client.say(&frame(
+    client.send(&frame(
         HEADERS,
         END_HEADERS | END_STREAM,
         stream,
@@ -21,15 +23,15 @@ fn get(client: &mut Frames, stream: u32, path: &str) -> Option<String> {
     ));
     let mut body = Vec::new();
     loop {
-        let heard = client.hear()?;
-        match heard.kind {
+        let received = client.receive()?;
+        match received.kind {
             GOAWAY => return None,
-            RST_STREAM if heard.stream == stream => return None,
-            DATA => body.extend_from_slice(&heard.payload),
+            RST_STREAM if received.stream == stream => return None,
+            DATA => body.extend_from_slice(&received.payload),
             _ => {}
         }
-        let is_end = matches!(heard.kind, HEADERS | DATA) && heard.flags & END_STREAM != 0;
-        if is_end && heard.stream == stream {
+        let is_end = matches!(received.kind, HEADERS | DATA) && received.flags & END_STREAM != 0;
+        if is_end && received.stream == stream {
             return Some(String::from_utf8_lossy(&body).into_owned());
         }
     }
@@ -45,24 +47,31 @@ fn no_spelling_in_frames_reaches_what_is_guarded() {
             route("/*", None),
         ];
         let edge = before(server, routes);
-        let mut client = Frames::open(edge.address, &[]);
+        let mut client = FrameClient::open(edge.address, &[]);
         let mut stream = 1;
         let mut answered = 0;
         for target in SPELLINGS {
-            if let Some(said) = get(&mut client, stream, target) {
+            if let Some(response) = get(&mut client, stream, target) {
                 answered += 1;
-                assert!(!said.contains("the admin is at"), "{target}: {said}");
+                assert!(
+                    !response.contains("the admin is at"),
+                    "{target}: {response}"
+                );
                 stream += 2;
             } else {
                 // A path that no frame may hold ends the stream, or all of them.
-                client = Frames::open(edge.address, &[]);
+                client = FrameClient::open(edge.address, &[]);
                 stream = 1;
             }
         }
         assert!(answered >= 85, "{answered} of {}", SPELLINGS.len());
         for target in ["/pub/x", "/pub/x;v=1", "/pub;jsessionid=1/x"] {
-            let said = get(&mut client, stream, target);
-            assert_eq!(said.as_deref(), Some("the page is at /pub/x\n"), "{target}");
+            let response = get(&mut client, stream, target);
+            assert_eq!(
+                response.as_deref(),
+                Some("the page is at /pub/x\n"),
+                "{target}"
+            );
             stream += 2;
         }
     }

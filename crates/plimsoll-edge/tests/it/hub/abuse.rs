@@ -3,13 +3,13 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
-use plimsoll_config::edge::{Hub, Rate};
+use plimsoll_config::edge::{HubConfig, Rate};
 use plimsoll_wire::websocket::deflate::Deflater;
-use plimsoll_wire::websocket::{Event, Limits, Reader, Role};
+use plimsoll_wire::websocket::{Event, Role, WebSocketLimits, WebSocketReader};
 use serde_json::json;
 
-use super::{Browser, live, only_hub, publish};
-use crate::support::{ask, connect, parts, read_until, start};
+use super::{HubClient, live, only_hub, publish};
+use crate::support::{connect, read_until, send_request, start, status_and_body};
 
 pub(crate) const HANDSHAKE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
                          Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
@@ -51,14 +51,14 @@ pub(crate) fn raw(first: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// All that comes until the end: texts, and the code of the close frame.
-pub(crate) fn hear(mut stream: TcpStream) -> (Vec<String>, Option<u16>) {
+pub(crate) fn read_frames(mut stream: TcpStream) -> (Vec<String>, Option<u16>) {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
     let (mut texts, mut code) = (Vec::new(), None);
-    let mut reader = Reader::new(Role::Client, false);
+    let mut reader = WebSocketReader::new(Role::Client, false);
     let mut rest = &mut bytes[..];
     while !rest.is_empty() {
-        let (taken, event) = reader.next(rest, &Limits::default()).unwrap();
+        let (taken, event) = reader.next(rest, &WebSocketLimits::default()).unwrap();
         match event {
             Some(Event::Text(text)) => texts.push(text.into_owned()),
             Some(Event::Close(close)) => code = close.code,
@@ -71,11 +71,11 @@ pub(crate) fn hear(mut stream: TcpStream) -> (Vec<String>, Option<u16>) {
 
 #[test]
 fn frames_that_break_the_protocol_end_who_sent_them() {
-    let edge = start(&only_hub(Hub {
+    let edge = start(&only_hub(HubConfig {
         message_len_max: 1000,
         ..live()
     }));
-    let mut good = Browser::open(edge.address);
+    let mut good = HubClient::open(edge.address);
     good.subscribe("a");
     let unmasked = b"\x81\x02{}".to_vec();
     let fragments = [raw(0x01, b"{"), raw(0x00, b" ").repeat(70)].concat();
@@ -118,21 +118,21 @@ fn frames_that_break_the_protocol_end_who_sent_them() {
     for (what, bytes, code) in cases {
         let mut stream = open(edge.address);
         stream.write_all(&bytes).unwrap();
-        assert_eq!(hear(stream), (Vec::new(), Some(code)), "{what}");
+        assert_eq!(read_frames(stream), (Vec::new(), Some(code)), "{what}");
     }
     publish(&edge, "a", &json!("still here"));
-    assert_eq!(good.hear()["data"], "still here");
+    assert_eq!(good.receive()["data"], "still here");
 }
 
 /// Half a mebibyte in some hundred bytes, and what is no compressed message at all.
 #[test]
 fn a_compression_bomb_ends_who_sent_it() {
-    let edge = start(&only_hub(Hub {
+    let edge = start(&only_hub(HubConfig {
         compress: true,
         message_len_max: 1000,
         ..live()
     }));
-    let mut good = Browser::open(edge.address);
+    let mut good = HubClient::open(edge.address);
     good.subscribe("a");
     let mut bomb = Vec::new();
     Deflater::new(9, false).deflate(&b" ".repeat(1 << 19), &mut bomb);
@@ -147,10 +147,10 @@ fn a_compression_bomb_ends_who_sent_it() {
         let head = read_until(&mut stream, "\r\n\r\n");
         assert!(head.contains("permessage-deflate"), "{head}");
         stream.write_all(&raw(0xc1, payload)).unwrap();
-        assert_eq!(hear(stream), (Vec::new(), Some(code)));
+        assert_eq!(read_frames(stream), (Vec::new(), Some(code)));
     }
     publish(&edge, "a", &json!("still here"));
-    assert_eq!(good.hear()["data"], "still here");
+    assert_eq!(good.receive()["data"], "still here");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn whoever_closes_is_closed_with_the_same_code() {
     let mut stream = open(edge.address);
     let farewell = [&4321_u16.to_be_bytes()[..], b"bye"].concat();
     stream.write_all(&masked(8, &farewell)).unwrap();
-    assert_eq!(hear(stream), (Vec::new(), Some(4321)));
+    assert_eq!(read_frames(stream), (Vec::new(), Some(4321)));
     // A ping is answered with its payload, also between the fragments of a message; what comes early is heard.
     let mut stream = connect(edge.address);
     let request = format!(
@@ -174,24 +174,24 @@ fn whoever_closes_is_closed_with_the_same_code() {
     ];
     stream.write_all(&early.concat()).unwrap();
     read_until(&mut stream, "\r\n\r\n");
-    let mut reader = Reader::new(Role::Client, false);
-    let mut heard = Vec::new();
+    let mut reader = WebSocketReader::new(Role::Client, false);
+    let mut received = Vec::new();
     let mut byte = [0];
-    while heard.len() < 2 {
+    while received.len() < 2 {
         stream.read_exact(&mut byte).unwrap();
-        let (_, event) = reader.next(&mut byte, &Limits::default()).unwrap();
-        heard.extend(event.map(Event::into_owned));
+        let (_, event) = reader.next(&mut byte, &WebSocketLimits::default()).unwrap();
+        received.extend(event.map(Event::into_owned));
     }
-    assert_eq!(heard[0], Event::Pong(b"are you there"[..].into()));
+    assert_eq!(received[0], Event::Pong(b"are you there"[..].into()));
     assert!(
-        matches!(&heard[1], Event::Text(text) if text.starts_with(r#"{"id":1,"subscribed":"a","epoch":"#)),
-        "{heard:?}"
+        matches!(&received[1], Event::Text(text) if text.starts_with(r#"{"id":1,"subscribed":"a","epoch":"#)),
+        "{received:?}"
     );
 }
 
 #[test]
 fn what_is_not_understood_is_told_and_floods_end() {
-    let edge = start(&only_hub(Hub {
+    let edge = start(&only_hub(HubConfig {
         subscriptions_max: 3,
         commands: Rate {
             per_second: 0.001,
@@ -200,17 +200,19 @@ fn what_is_not_understood_is_told_and_floods_end() {
         ..live()
     }));
     let mut stream = open(edge.address);
-    let say = |text: &str| masked(1, text.as_bytes());
-    let said = [
-        say("nonsense"),
-        say(r#"{"subscribe":["a","b","c","d","d"]}"#),
-        say(r#"{"subscribe":["a"]}"#),
-        say(&format!(r#"{{"subscribe":["{}"]}}"#, "x".repeat(300))),
-        say(r#"{"publish":{"channel":"a","data":1}}"#),
+    let text_frame = |text: &str| masked(1, text.as_bytes());
+    let frames = [
+        text_frame("nonsense"),
+        text_frame(r#"{"subscribe":["a","b","c","d","d"]}"#),
+        text_frame(r#"{"subscribe":["a"]}"#),
+        text_frame(&format!(r#"{{"subscribe":["{}"]}}"#, "x".repeat(300))),
+        text_frame(r#"{"publish":{"channel":"a","data":1}}"#),
     ];
-    let flood = say(r#"{"subscribe":["e"]}"#).repeat(150);
-    stream.write_all(&[said.concat(), flood].concat()).unwrap();
-    let (texts, code) = hear(stream);
+    let flood = text_frame(r#"{"subscribe":["e"]}"#).repeat(150);
+    stream
+        .write_all(&[frames.concat(), flood].concat())
+        .unwrap();
+    let (texts, code) = read_frames(stream);
     for (text, expected) in texts.iter().zip([
         "not a command: expected ident",
         "as many subscriptions as there may be",
@@ -226,12 +228,12 @@ fn what_is_not_understood_is_told_and_floods_end() {
     // Pings count, too.
     let mut stream = open(edge.address);
     stream.write_all(&masked(9, b"x").repeat(150)).unwrap();
-    assert_eq!(hear(stream), (Vec::new(), Some(1008)));
+    assert_eq!(read_frames(stream), (Vec::new(), Some(1008)));
 }
 
 #[test]
 fn pages_of_other_origins_are_refused() {
-    let edge = start(&only_hub(Hub {
+    let edge = start(&only_hub(HubConfig {
         origins: vec!["https://a.example".to_owned()],
         ..live()
     }));
@@ -262,12 +264,12 @@ fn pages_of_other_origins_are_refused() {
         &format!("http://{address}\r\nOrigin: http://{address}"),
     ] {
         for rest in ["", "?channel=a"] {
-            let said = origin(bad, rest);
+            let response = origin(bad, rest);
             assert!(
-                said.starts_with("HTTP/1.1 403 Forbidden\r\n"),
-                "{bad}: {said}"
+                response.starts_with("HTTP/1.1 403 Forbidden\r\n"),
+                "{bad}: {response}"
             );
-            assert!(said.contains("X-Plimsoll: hub\r\n"), "{said}");
+            assert!(response.contains("X-Plimsoll: hub\r\n"), "{response}");
         }
     }
 }
@@ -315,12 +317,12 @@ fn requests_that_open_nothing_are_told_what_is_missing() {
             "as it must",
         ),
     ] {
-        let said = ask(
+        let response = send_request(
             address,
             format!("{line} HTTP/1.1\r\nHost: {address}\r\n{headers}Connection: close\r\n\r\n"),
         );
-        let (answered, body) = parts(&said);
-        assert_eq!(answered, status, "{line} {headers}: {said}");
-        assert!(body.contains(why), "{line} {headers}: {said}");
+        let (answered, body) = status_and_body(&response);
+        assert_eq!(answered, status, "{line} {headers}: {response}");
+        assert!(body.contains(why), "{line} {headers}: {response}");
     }
 }

@@ -35,13 +35,13 @@ impl Curl {
     }
 
     /// The next event: its id, and its data.
-    fn hear(&mut self) -> (String, Value) {
-        let (id, data) = self.hear_text();
+    fn receive(&mut self) -> (String, Value) {
+        let (id, data) = self.receive_text();
         (id, serde_json::from_str(&data).unwrap())
     }
 
     /// The next event: its id, or its type where it has none, and the lines of its data.
-    pub(super) fn hear_text(&mut self) -> (String, String) {
+    pub(super) fn receive_text(&mut self) -> (String, String) {
         let (mut id, mut data) = (String::new(), Vec::new());
         for line in self.lines.by_ref() {
             let line = line.unwrap();
@@ -69,11 +69,11 @@ fn check(edge: &Afloat, base: &str, arguments: &[&str]) {
     wait_for_readers(edge, 1.0);
     crate::support::wait_for(edge, "plimsoll_edge_hub_channels", 2.0);
     let first = publish(edge, "a", &json!({ "x": 1 }));
-    let (id, data) = reader.hear();
+    let (id, data) = reader.receive();
     assert_eq!(id, format!("{}:1", first["epoch"]));
     assert_eq!(data["data"], json!({ "x": 1 }));
     publish(edge, "b/c", &json!(2));
-    assert_eq!(reader.hear().1["channel"], "b/c");
+    assert_eq!(reader.receive().1["channel"], "b/c");
     drop(reader);
     wait_for_readers(edge, 0.0);
     for data in 2..=4 {
@@ -83,12 +83,12 @@ fn check(edge: &Afloat, base: &str, arguments: &[&str]) {
     let arguments = [arguments, &["-H", &returned]].concat();
     let mut reader = Curl::open(&format!("{base}/live?channel=a&channel=b%2Fc"), &arguments);
     for data in 2..=4 {
-        assert_eq!(reader.hear().1["data"], data);
+        assert_eq!(reader.receive().1["data"], data);
     }
     // One id recovers one channel.
-    let (_, told) = reader.hear();
+    let (_, event) = reader.receive();
     assert_eq!(
-        (&told["subscribed"], &told["recovered"]),
+        (&event["subscribed"], &event["recovered"]),
         (&json!("b/c"), &json!(false))
     );
     drop(reader);
@@ -124,8 +124,8 @@ fn readers_are_kept_awake_and_told_what_they_may_not() {
     stream.write_all(request.as_bytes()).unwrap();
     let head = read_until(&mut stream, "\r\n\r\n");
     assert!(head.contains("Content-Type: text/event-stream\r\n") && head.contains("no-store"));
-    let told = read_until(&mut stream, "\n\n");
-    assert!(told.contains("longer than 200 bytes"), "{told}");
+    let event = read_until(&mut stream, "\n\n");
+    assert!(event.contains("longer than 200 bytes"), "{event}");
     for _ in 0..3 {
         assert_eq!(read_until(&mut stream, "\n\n"), ":\n\n");
     }

@@ -4,14 +4,17 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use plimsoll_config::edge::{AccessLog, Edge, Endpoint, Hub, HubHooks, HubRule, LogFormat};
+use plimsoll_config::edge::{
+    AccessLog, EdgeConfig, Endpoint, HubConfig, HubHooks, HubRule, LogFormat,
+};
 use plimsoll_testkit::port;
 use plimsoll_testkit::program::Program;
 use serde_json::{Value, json};
 
-use super::{Browser, live, only_hub, publish, with};
+use super::{HubClient, live, only_hub, publish, with};
 use crate::support::{
-    Afloat, Telling, ask, connect, get, metric, parts, read_until, start, wait_for,
+    Afloat, ObservedEdge, connect, get, metric, read_until, send_request, start, status_and_body,
+    wait_for,
 };
 
 /// The program, which ends with the test.
@@ -38,17 +41,17 @@ impl Application {
     }
 
     /// What it was asked, and over how many connections it was.
-    fn asked(&self) -> (Vec<Value>, u64) {
-        let said = get(self.address, "/asked");
-        let said: Value = serde_json::from_str(parts(&said).1).unwrap();
-        let asked = said["asked"].as_array().unwrap().clone();
+    fn requests(&self) -> (Vec<Value>, u64) {
+        let response = get(self.address, "/asked");
+        let report: Value = serde_json::from_str(status_and_body(&response).1).unwrap();
+        let asked = report["asked"].as_array().unwrap().clone();
         // This one is a connection, too.
-        (asked, said["connections"].as_u64().unwrap())
+        (asked, report["connections"].as_u64().unwrap())
     }
 
     /// Answers what it holds, once that is two.
     fn release(&self) {
-        assert_eq!(parts(&get(self.address, "/release")).0, 200);
+        assert_eq!(status_and_body(&get(self.address, "/release")).0, 200);
     }
 
     fn hook(&self, path: &str) -> Endpoint {
@@ -74,8 +77,8 @@ impl Application {
     }
 }
 
-fn asking(hooks: HubHooks) -> Edge {
-    only_hub(Hub {
+fn with_hooks(hooks: HubHooks) -> EdgeConfig {
+    only_hub(HubConfig {
         hooks: Some(hooks),
         ..with(HubRule {
             clients_publish: true,
@@ -95,7 +98,7 @@ fn counter(hook: &str, answer: &str) -> String {
 
 /// A socket that is asked for by hand: what is answered, to its end if it is refused.
 fn knock(address: SocketAddr, header: &str) -> String {
-    ask(
+    send_request(
         address,
         format!(
             "GET /live HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\
@@ -108,29 +111,33 @@ fn knock(address: SocketAddr, header: &str) -> String {
 fn the_application_says_who_comes_in_and_what_that_one_may() {
     let application = Application::start();
     let log = tempfile::NamedTempFile::new().unwrap();
-    let mut config = asking(application.hooks());
+    let mut config = with_hooks(application.hooks());
     config.access_log = Some(AccessLog {
         path: Some(log.path().to_owned()),
         format: LogFormat::Json,
     });
-    let telling = Telling::start(&config);
-    let edge = &telling.edge;
+    let observed = ObservedEdge::start(&config);
+    let edge = &observed.edge;
     let refused = knock(edge.address, "X-Hook-Secret: theirs\r\n");
-    assert_eq!(parts(&refused), (403, "log in first\n"), "{refused}");
-    let mut adam = Browser::open_as(edge.address, "session=adam");
+    assert_eq!(
+        status_and_body(&refused),
+        (403, "log in first\n"),
+        "{refused}"
+    );
+    let mut adam = HubClient::open_as(edge.address, "session=adam");
     adam.subscribe("game-1");
     adam.subscribe("chat");
     adam.subscribe("user-adam");
-    adam.say(&json!({ "subscribe": ["user-eve"], "id": 1 }));
+    adam.send(&json!({ "subscribe": ["user-eve"], "id": 1 }));
     assert_eq!(
-        adam.hear(),
+        adam.receive(),
         json!({ "id": 1, "channel": "user-eve", "error": "user-eve is not yours" })
     );
     publish(edge, "user-adam", &json!("for adam"));
-    assert_eq!(adam.hear()["data"], "for adam");
-    adam.say(&json!({ "presence": ["chat", "user-adam"] }));
-    assert_eq!(adam.hear()["users"], json!({ "adam": 1 }));
-    assert_eq!(adam.hear()["subscribers"], 1);
+    assert_eq!(adam.receive()["data"], "for adam");
+    adam.send(&json!({ "presence": ["chat", "user-adam"] }));
+    assert_eq!(adam.receive()["users"], json!({ "adam": 1 }));
+    assert_eq!(adam.receive()["subscribers"], 1);
     // What browsers cannot say otherwise comes in the query.
     let head = {
         let mut stream = connect(edge.address);
@@ -141,10 +148,10 @@ fn the_application_says_who_comes_in_and_what_that_one_may() {
         stream.write_all(request.as_bytes()).unwrap();
         read_until(&mut stream, "\r\n\r\n")
     };
-    assert_eq!(parts(&head).0, 200);
+    assert_eq!(status_and_body(&head).0, 200);
     let refused = get(edge.address, "/live?channel=user-adam&token=evelyn");
-    assert_eq!(parts(&refused), (403, "user-adam is not yours\n"));
-    let (asked, _) = application.asked();
+    assert_eq!(status_and_body(&refused), (403, "user-adam is not yours\n"));
+    let (asked, _) = application.requests();
     let first = &asked[0];
     assert_eq!(first["path"], "/connect");
     assert_eq!(first["body"], json!({ "address": "127.0.0.1" }));
@@ -153,19 +160,19 @@ fn the_application_says_who_comes_in_and_what_that_one_may() {
     assert_eq!(asked[1]["headers"]["user-agent"], Value::Null);
     let subscribe = asked
         .iter()
-        .find(|one| one["path"] == "/subscribe")
+        .find(|hook_call| hook_call["path"] == "/subscribe")
         .unwrap();
     assert_eq!(
         subscribe["body"],
         json!({ "address": "127.0.0.1", "user": "adam", "channel": "user-adam" })
     );
     // What the answer lets it read is not asked about.
-    let about_games = |one: &&Value| one["body"]["channel"] == "game-1";
+    let about_games = |hook_call: &&Value| hook_call["body"]["channel"] == "game-1";
     assert_eq!(asked.iter().filter(about_games).count(), 0);
     assert_eq!(counted(edge, "connect", "yes"), Some(3.0));
     assert_eq!(counted(edge, "connect", "no"), Some(1.0));
     drop(adam);
-    drop(telling);
+    drop(observed);
     let written = std::fs::read_to_string(log.path()).unwrap();
     assert!(written.contains("token=[redacted]"), "{written}");
     assert!(
@@ -178,14 +185,14 @@ fn the_application_says_who_comes_in_and_what_that_one_may() {
 #[test]
 fn the_application_is_told_who_has_left() {
     let application = Application::start();
-    let edge = start(&asking(HubHooks {
+    let edge = start(&with_hooks(HubHooks {
         disconnect: Some(application.hook("/disconnect")),
         ..application.hooks()
     }));
-    let mut adam = Browser::open_as(edge.address, "session=adam");
-    adam.say(&json!({ "send": "nothing", "id": 1 }));
-    assert_eq!(adam.hear()["id"], 1);
-    let mut brief = Browser::open_as(edge.address, "session=brief");
+    let mut adam = HubClient::open_as(edge.address, "session=adam");
+    adam.send(&json!({ "send": "nothing", "id": 1 }));
+    assert_eq!(adam.receive()["id"], 1);
+    let mut brief = HubClient::open_as(edge.address, "session=brief");
     brief.subscribe("odds");
     let stream = {
         let mut stream = connect(edge.address);
@@ -198,15 +205,17 @@ fn the_application_is_told_who_has_left() {
         stream
     };
     // Who is not let in does not leave.
-    assert_eq!(parts(&knock(edge.address, "")).0, 403);
+    assert_eq!(status_and_body(&knock(edge.address, "")).0, 403);
     let left = |user: &str| {
-        let (asked, _) = application.asked();
-        let mut all = asked.into_iter().filter(|one| one["path"] == "/disconnect");
-        all.find(|one| one["body"]["user"] == user)
+        let (asked, _) = application.requests();
+        let mut all = asked
+            .into_iter()
+            .filter(|hook_call| hook_call["path"] == "/disconnect");
+        all.find(|hook_call| hook_call["body"]["user"] == user)
     };
     assert_eq!((left("adam"), left("evelyn")), (None, None));
     drop((adam, stream));
-    brief.hear_close();
+    brief.receive_close();
     drop(brief);
     wait_for(&edge, &counter("disconnect", "yes"), 3.0);
     let first = left("adam").unwrap();
@@ -222,43 +231,49 @@ fn the_application_is_told_who_has_left() {
 #[test]
 fn what_the_application_allows_ends_when_it_says() {
     let application = Application::start();
-    let edge = start(&asking(application.hooks()));
+    let edge = start(&with_hooks(application.hooks()));
     let begun = std::time::Instant::now();
-    let mut brief = Browser::open_as(edge.address, "session=brief");
+    let mut brief = HubClient::open_as(edge.address, "session=brief");
     brief.subscribe("odds");
     let why = "what the application allowed has expired";
-    assert_eq!(brief.hear_close(), (1008, why.to_owned()));
+    assert_eq!(brief.receive_close(), (1008, why.to_owned()));
     assert!(begun.elapsed() >= Duration::from_millis(2900));
 }
 
 #[test]
 fn what_clients_publish_goes_out_as_the_application_says() {
     let application = Application::start();
-    let edge = start(&asking(application.hooks()));
-    let mut adam = Browser::open_as(edge.address, "session=adam");
-    let mut eve = Browser::open_as(edge.address, "session=eve");
+    let edge = start(&with_hooks(application.hooks()));
+    let mut adam = HubClient::open_as(edge.address, "session=adam");
+    let mut eve = HubClient::open_as(edge.address, "session=eve");
     eve.subscribe("chat");
-    let mut say = |data: &str| {
-        adam.say(&json!({ "publish": { "channel": "chat", "data": data }, "id": data }));
-        adam.hear()
+    let mut publish_as_adam = |data: &str| {
+        adam.send(&json!({ "publish": { "channel": "chat", "data": data }, "id": data }));
+        adam.receive()
     };
     assert_eq!(
-        say("rude"),
+        publish_as_adam("rude"),
         json!({ "id": "rude", "channel": "chat", "error": "be kind" })
     );
-    assert_eq!(say("plain"), json!({ "id": "plain", "done": true }));
-    assert_eq!(say("hello"), json!({ "id": "hello", "done": true }));
-    assert_eq!(eve.hear()["data"], "plain");
     assert_eq!(
-        eve.hear()["data"],
+        publish_as_adam("plain"),
+        json!({ "id": "plain", "done": true })
+    );
+    assert_eq!(
+        publish_as_adam("hello"),
+        json!({ "id": "hello", "done": true })
+    );
+    assert_eq!(eve.receive()["data"], "plain");
+    assert_eq!(
+        eve.receive()["data"],
         json!({ "user": "adam", "said": "hello" })
     );
     // Where no rule lets clients publish, nobody is asked.
-    adam.say(&json!({ "publish": { "channel": "game-1", "data": 1 } }));
-    let told = adam.hear();
+    adam.send(&json!({ "publish": { "channel": "game-1", "data": 1 } }));
+    let reply = adam.receive();
     assert!(
-        told["error"].as_str().unwrap().contains("may not publish"),
-        "{told}"
+        reply["error"].as_str().unwrap().contains("may not publish"),
+        "{reply}"
     );
     assert_eq!(counted(&edge, "publish", "yes"), Some(2.0));
     assert_eq!(counted(&edge, "publish", "no"), Some(1.0));
@@ -267,25 +282,25 @@ fn what_clients_publish_goes_out_as_the_application_says() {
 #[test]
 fn messages_reach_the_application_and_answers_come_back() {
     let application = Application::start();
-    let edge = start(&asking(HubHooks {
+    let edge = start(&with_hooks(HubHooks {
         per_client: 2,
         ..application.hooks()
     }));
-    let mut adam = Browser::open_as(edge.address, "session=adam");
-    let mut eve = Browser::open_as(edge.address, "session=eve");
-    adam.say(&json!({ "send": { "bet": [1.5] }, "id": 7 }));
-    let told = adam.hear();
-    assert_eq!(told["id"], 7);
-    let answer = &told["answer"];
+    let mut adam = HubClient::open_as(edge.address, "session=adam");
+    let mut eve = HubClient::open_as(edge.address, "session=eve");
+    adam.send(&json!({ "send": { "bet": [1.5] }, "id": 7 }));
+    let reply = adam.receive();
+    assert_eq!(reply["id"], 7);
+    let answer = &reply["answer"];
     assert_eq!(
         (&answer["user"], &answer["got"]),
         (&json!("adam"), &json!({ "bet": [1.5] }))
     );
-    eve.say(&json!({ "send": 1, "id": 1 }));
-    assert_ne!(eve.hear()["answer"]["client"], answer["client"]);
+    eve.send(&json!({ "send": 1, "id": 1 }));
+    assert_ne!(eve.receive()["answer"]["client"], answer["client"]);
     let mut send = |data: &str| {
-        adam.say(&json!({ "send": data, "id": data }));
-        adam.hear()
+        adam.send(&json!({ "send": data, "id": data }));
+        adam.receive()
     };
     assert_eq!(send("nothing"), json!({ "id": "nothing", "answer": null }));
     assert_eq!(
@@ -296,25 +311,25 @@ fn messages_reach_the_application_and_answers_come_back() {
     assert_eq!(send("crash"), json!({ "id": "crash", "error": down }));
     assert_eq!(send("text"), json!({ "id": "text", "error": down }));
     // Two at once, and no more; who waits does not make others wait.
-    adam.say(&json!({ "send": "hold", "id": "first" }));
-    adam.say(&json!({ "send": "hold", "id": "second" }));
-    adam.say(&json!({ "send": "more", "id": "third" }));
+    adam.send(&json!({ "send": "hold", "id": "first" }));
+    adam.send(&json!({ "send": "hold", "id": "second" }));
+    adam.send(&json!({ "send": "more", "id": "third" }));
     let full = "too much waits for the application; wait for its answers";
-    assert_eq!(adam.hear(), json!({ "id": "third", "error": full }));
-    eve.say(&json!({ "send": 2, "id": 2 }));
-    assert_eq!(eve.hear()["answer"]["got"], 2);
+    assert_eq!(adam.receive(), json!({ "id": "third", "error": full }));
+    eve.send(&json!({ "send": 2, "id": 2 }));
+    assert_eq!(eve.receive()["answer"]["got"], 2);
     wait_for(&edge, "plimsoll_edge_hub_hooks_waiting", 2.0);
     application.release();
-    let mut heard = [adam.hear()["id"].clone(), adam.hear()["id"].clone()];
-    heard.sort_by_key(ToString::to_string);
-    assert_eq!(heard, ["first", "second"]);
+    let mut ids = [adam.receive()["id"].clone(), adam.receive()["id"].clone()];
+    ids.sort_by_key(ToString::to_string);
+    assert_eq!(ids, ["first", "second"]);
     // A connection serves many questions.
-    let before = application.asked().1;
+    let before = application.requests().1;
     for number in 0..20 {
-        adam.say(&json!({ "send": number, "id": number }));
-        assert_eq!(adam.hear()["answer"]["got"], number);
+        adam.send(&json!({ "send": number, "id": number }));
+        assert_eq!(adam.receive()["answer"]["got"], number);
     }
-    let after = application.asked().1;
+    let after = application.requests().1;
     assert!(after - before < 10, "{before} connections, then {after}");
 }
 
@@ -323,58 +338,58 @@ fn while_the_application_is_down_nothing_is_allowed_unless_that_is_said() {
     let address = port::unused();
     let application = Application::start_at(address);
     let hooks = application.hooks();
-    let telling = Telling::start(&asking(hooks.clone()));
-    let edge = &telling.edge;
-    let mut adam = Browser::open_as(edge.address, "session=adam");
+    let observed = ObservedEdge::start(&with_hooks(hooks.clone()));
+    let edge = &observed.edge;
+    let mut adam = HubClient::open_as(edge.address, "session=adam");
     drop(application);
     let refused = knock(edge.address, "Cookie: session=adam\r\n");
-    assert_eq!(parts(&refused).0, 503, "{refused}");
+    assert_eq!(status_and_body(&refused).0, 503, "{refused}");
     assert!(refused.contains("Retry-After: 1\r\n"), "{refused}");
-    telling.told("the hub's hook `connect` fails: ");
-    adam.say(&json!({ "subscribe": ["user-adam"], "id": 1 }));
+    observed.wait_for_message("the hub's hook `connect` fails: ");
+    adam.send(&json!({ "subscribe": ["user-adam"], "id": 1 }));
     let down = "the application does not answer; try again later";
     assert_eq!(
-        adam.hear(),
+        adam.receive(),
         json!({ "id": 1, "channel": "user-adam", "error": down })
     );
-    telling.told("the hub's hook `subscribe` fails: ");
-    let open = start(&asking(HubHooks {
+    observed.wait_for_message("the hub's hook `subscribe` fails: ");
+    let open = start(&with_hooks(HubHooks {
         allows_when_down: true,
         ..hooks
     }));
-    let mut nobody = Browser::open_as(open.address, "session=adam");
+    let mut nobody = HubClient::open_as(open.address, "session=adam");
     nobody.subscribe("user-adam");
-    nobody.say(&json!({ "publish": { "channel": "chat", "data": 1 }, "id": 2 }));
-    assert_eq!(nobody.hear(), json!({ "id": 2, "done": true }));
+    nobody.send(&json!({ "publish": { "channel": "chat", "data": 1 }, "id": 2 }));
+    assert_eq!(nobody.receive(), json!({ "id": 2, "done": true }));
     // Nobody else can answer what is sent.
-    nobody.say(&json!({ "send": 1, "id": 3 }));
-    assert_eq!(nobody.hear(), json!({ "id": 3, "error": down }));
+    nobody.send(&json!({ "send": 1, "id": 3 }));
+    assert_eq!(nobody.receive(), json!({ "id": 3, "error": down }));
     // It is back.
     let application = Application::start_at(address);
     for _ in 0..3 {
-        Browser::open_as(edge.address, "session=adam").subscribe("user-adam");
+        HubClient::open_as(edge.address, "session=adam").subscribe("user-adam");
     }
-    telling.told("answers the hub's hook `connect` again");
-    telling.told("answers the hub's hook `subscribe` again");
-    assert_eq!(application.asked().0.len(), 6);
+    observed.wait_for_message("answers the hub's hook `connect` again");
+    observed.wait_for_message("answers the hub's hook `subscribe` again");
+    assert_eq!(application.requests().0.len(), 6);
 }
 
 #[test]
 fn who_is_slow_is_not_waited_for() {
     let application = Application::start();
-    let edge = start(&asking(HubHooks {
+    let edge = start(&with_hooks(HubHooks {
         connect: None,
         timeout: Duration::from_millis(50),
         in_flight: 1,
         ..application.hooks()
     }));
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     for id in 1..=2 {
-        client.say(&json!({ "send": "hold", "id": id }));
+        client.send(&json!({ "send": "hold", "id": id }));
     }
     let down = "the application does not answer; try again later";
     for _ in 0..2 {
-        assert_eq!(client.hear()["error"], down);
+        assert_eq!(client.receive()["error"], down);
     }
     assert_eq!(counted(&edge, "messages", "down"), Some(2.0));
     wait_for(&edge, "plimsoll_edge_hub_hooks_waiting", 0.0);
@@ -383,19 +398,19 @@ fn who_is_slow_is_not_waited_for() {
 #[test]
 fn answers_are_remembered_for_a_while() {
     let application = Application::start();
-    let edge = start(&asking(HubHooks {
+    let edge = start(&with_hooks(HubHooks {
         cache: Some(Duration::from_hours(1)),
         ..application.hooks()
     }));
     for _ in 0..3 {
-        let mut adam = Browser::open_as(edge.address, "session=adam");
+        let mut adam = HubClient::open_as(edge.address, "session=adam");
         adam.subscribe("user-adam");
-        adam.say(&json!({ "subscribe": ["user-eve"] }));
-        assert_eq!(adam.hear()["error"], "user-eve is not yours");
+        adam.send(&json!({ "subscribe": ["user-eve"] }));
+        assert_eq!(adam.receive()["error"], "user-eve is not yours");
     }
     // Somebody else is somebody else.
-    Browser::open_as(edge.address, "session=eve").subscribe("user-eve");
-    assert_eq!(application.asked().0.len(), 5);
+    HubClient::open_as(edge.address, "session=eve").subscribe("user-eve");
+    assert_eq!(application.requests().0.len(), 5);
     assert_eq!(counted(&edge, "connect", "remembered"), Some(2.0));
     assert_eq!(counted(&edge, "subscribe", "remembered"), Some(4.0));
     assert_eq!(counted(&edge, "subscribe", "no"), Some(1.0));
@@ -404,7 +419,7 @@ fn answers_are_remembered_for_a_while() {
 #[test]
 fn the_application_makes_one_message_of_many() {
     let application = Application::start();
-    let edge = start(&only_hub(Hub {
+    let edge = start(&only_hub(HubConfig {
         hooks: Some(HubHooks {
             timeout: Duration::from_mins(1),
             ..HubHooks::none()
@@ -415,36 +430,40 @@ fn the_application_makes_one_message_of_many() {
             ..HubRule::of("odds-*")
         })
     }));
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     client.subscribe("odds-1");
-    let mut heard = Vec::new();
-    let total = |heard: &[Value], word: &str| -> u64 {
-        heard
+    let mut received = Vec::new();
+    let total = |messages: &[Value], word: &str| -> u64 {
+        messages
             .iter()
-            .map(|one: &Value| one["data"][word].as_u64().unwrap())
+            .map(|message: &Value| message["data"][word].as_u64().unwrap())
             .sum()
     };
     for number in 1..=30 {
-        let said = publish(&edge, "odds-1", &json!(number));
-        assert_eq!(said, json!({ "held": true }));
+        let reply = publish(&edge, "odds-1", &json!(number));
+        assert_eq!(reply, json!({ "held": true }));
     }
-    while total(&heard, "count") < 30 {
-        heard.push(client.hear());
+    while total(&received, "count") < 30 {
+        received.push(client.receive());
     }
-    assert_eq!(total(&heard, "sum"), 465, "{heard:?}");
-    assert!(heard.iter().all(|one| one["data"]["channel"] == "odds-1"));
-    assert!(heard.is_sorted_by_key(|one| one["offset"].as_u64()));
+    assert_eq!(total(&received, "sum"), 465, "{received:?}");
+    assert!(
+        received
+            .iter()
+            .all(|message| message["data"]["channel"] == "odds-1")
+    );
+    assert!(received.is_sorted_by_key(|message| message["offset"].as_u64()));
     // What it cannot make is the newest; what it makes nothing of is nothing.
     publish(&edge, "odds-1", &json!("crash"));
-    assert_eq!(client.hear()["data"], "crash");
+    assert_eq!(client.receive()["data"], "crash");
     publish(&edge, "odds-1", &json!("quiet"));
     wait_for(
         &edge,
         &counter("aggregate", "yes"),
-        heard.len() as f64 + 1.0,
+        received.len() as f64 + 1.0,
     );
     publish(&edge, "odds-1", &json!(7));
-    assert_eq!(client.hear()["data"]["sum"], 7);
+    assert_eq!(client.receive()["data"]["sum"], 7);
     assert_eq!(counted(&edge, "aggregate", "down"), Some(1.0));
 }
 
@@ -453,12 +472,12 @@ fn who_takes_a_wish_back_before_the_answer_is_not_subscribed() {
     // An application that answers nothing before it is told to.
     let (go, gone) = std::sync::mpsc::sync_channel::<()>(1);
     let gone = std::sync::Mutex::new(gone);
-    let application = crate::support::Scripted::start(move |mut heard| {
-        while heard.head().is_some() {
+    let application = crate::support::Scripted::start(move |mut connection| {
+        while connection.head().is_some() {
             if gone.lock().unwrap().recv().is_err() {
                 return;
             }
-            heard.say("HTTP/1.1 204 No Content\r\n\r\n");
+            connection.send("HTTP/1.1 204 No Content\r\n\r\n");
         }
     });
     let to = Endpoint {
@@ -468,7 +487,7 @@ fn who_takes_a_wish_back_before_the_answer_is_not_subscribed() {
         target: "/".to_owned(),
         headers: Vec::new(),
     };
-    let edge = start(&only_hub(Hub {
+    let edge = start(&only_hub(HubConfig {
         hooks: Some(HubHooks {
             subscribe: Some(to),
             timeout: Duration::from_mins(1),
@@ -476,10 +495,10 @@ fn who_takes_a_wish_back_before_the_answer_is_not_subscribed() {
         }),
         ..live()
     }));
-    let mut client = Browser::open(edge.address);
-    client.say(&json!({ "subscribe": ["a"], "id": 1 }));
-    client.say(&json!({ "unsubscribe": ["a"], "id": 2 }));
-    assert_eq!(client.hear(), json!({ "id": 2, "done": true }));
+    let mut client = HubClient::open(edge.address);
+    client.send(&json!({ "subscribe": ["a"], "id": 1 }));
+    client.send(&json!({ "unsubscribe": ["a"], "id": 2 }));
+    assert_eq!(client.receive(), json!({ "id": 2, "done": true }));
     go.send(()).unwrap();
     wait_for(&edge, &counter("subscribe", "yes"), 1.0);
     client.settle();

@@ -2,19 +2,19 @@
 
 use std::process::Command;
 
-use plimsoll_config::edge::{Edge, Hub, HubKey, HubTokens};
+use plimsoll_config::edge::{EdgeConfig, HubConfig, HubKey, HubTokens};
 use serde_json::{Value, json};
 
 use super::events::Curl;
 use super::tokens::{SECRET, in_s, signed};
-use super::{Browser, live, only_hub, publish};
+use super::{HubClient, live, only_hub, publish};
 use crate::support::{Afloat, start, wait_for};
 
 const READERS: &str = "plimsoll_edge_hub_connections{kind=\"mercure\"}";
 const BOOKS: &str = "https://a.example/books/";
 
-fn served() -> Edge {
-    only_hub(Hub {
+fn served() -> EdgeConfig {
+    only_hub(HubConfig {
         mercure: true,
         tokens: Some(HubTokens {
             key: HubKey::Secret(SECRET.to_owned()),
@@ -62,8 +62,8 @@ fn curl(arguments: &[&str], url: &str) -> (u16, String) {
         .arg(url)
         .output()
         .expect("curl is installed: apt-get install curl");
-    let said = String::from_utf8(done.stdout).unwrap();
-    let (body, status) = said.rsplit_once('\n').unwrap();
+    let output = String::from_utf8(done.stdout).unwrap();
+    let (body, status) = output.rsplit_once('\n').unwrap();
     (status.parse().unwrap(), body.to_owned())
 }
 
@@ -98,10 +98,10 @@ fn read(edge: &Afloat, topics: &[&str], arguments: &[&str]) -> Curl {
 #[test]
 fn updates_reach_readers_as_they_were_published() {
     let edge = start(&served());
-    let one = format!("{BOOKS}1");
-    let mut reader = read(&edge, &[&one, "news"], &[]);
-    let mut native = Browser::open(edge.address);
-    native.subscribe(&one);
+    let topic = format!("{BOOKS}1");
+    let mut reader = read(&edge, &[&topic, "news"], &[]);
+    let mut native = HubClient::open(edge.address);
+    native.subscribe(&topic);
     for data in [
         r#"{"title": "a"}"#,
         "plain text",
@@ -110,24 +110,24 @@ fn updates_reach_readers_as_they_were_published() {
         "5",
         "ä",
     ] {
-        let id = update(&edge, &one, data);
-        assert_eq!(reader.hear_text(), (id, data.to_owned()));
-        let heard = native.hear();
+        let id = update(&edge, &topic, data);
+        assert_eq!(reader.receive_text(), (id, data.to_owned()));
+        let received = native.receive();
         let expected = match data {
             r#"{"title": "a"}"# => json!({ "title": "a" }),
             "5" => json!(5),
             text => json!(text),
         };
         assert_eq!(
-            (&heard["channel"], &heard["data"]),
-            (&json!(one), &expected)
+            (&received["channel"], &received["data"]),
+            (&json!(topic), &expected)
         );
     }
     // What is published otherwise reaches them too.
     publish(&edge, "news", &json!([1]));
-    assert_eq!(reader.hear_text().1, "[1]");
+    assert_eq!(reader.receive_text().1, "[1]");
     let id = update(&edge, "news", "");
-    assert_eq!(reader.hear_text(), (id, String::new()));
+    assert_eq!(reader.receive_text(), (id, String::new()));
     drop(reader);
     wait_for(&edge, READERS, 0.0);
 }
@@ -139,7 +139,7 @@ fn one_id_recovers_all_topics() {
     let all: Vec<&str> = topics.iter().map(String::as_str).collect();
     let mut reader = read(&edge, &all, &[]);
     let first = update(&edge, all[1], "first");
-    assert_eq!(reader.hear_text(), (first.clone(), "first".to_owned()));
+    assert_eq!(reader.receive_text(), (first.clone(), "first".to_owned()));
     drop(reader);
     wait_for(&edge, READERS, 0.0);
     let mut missed = Vec::new();
@@ -156,20 +156,20 @@ fn one_id_recovers_all_topics() {
             url.extend(["&lastEventID=%23", &first[1..]]);
         }
         let mut reader = Curl::open(&url, &arguments);
-        let mut heard: Vec<_> = missed.iter().map(|_| reader.hear_text()).collect();
+        let mut received: Vec<_> = missed.iter().map(|_| reader.receive_text()).collect();
         // Topic by topic.
-        heard.sort_by_key(|(id, _)| id.split(':').nth(1).unwrap().parse::<u64>().unwrap());
-        assert_eq!(heard, missed, "by {how}");
+        received.sort_by_key(|(id, _)| id.split(':').nth(1).unwrap().parse::<u64>().unwrap());
+        assert_eq!(received, missed, "by {how}");
     }
     // Another life of the hub: what was missed is not known, and that is told.
     let mut reader = Curl::open(&url(&edge, &["news"]), &["-H", "Last-Event-ID: #5:1"]);
-    let (kind, told) = reader.hear_text();
+    let (kind, event) = reader.receive_text();
     assert!(
-        kind == "plimsoll" && told.contains("\"recovered\":false"),
-        "{kind} {told}"
+        kind == "plimsoll" && event.contains("\"recovered\":false"),
+        "{kind} {event}"
     );
     let id = update(&edge, "news", "new");
-    assert_eq!(reader.hear_text(), (id, "new".to_owned()));
+    assert_eq!(reader.receive_text(), (id, "new".to_owned()));
 }
 
 #[test]
@@ -180,13 +180,13 @@ fn templates_mean_what_they_may_become() {
     wait_for(&edge, "plimsoll_edge_hub_channels", 1.0);
     update(&edge, &format!("{BOOKS}1/secret"), "another");
     let id = update(&edge, &format!("{BOOKS}1"), "one");
-    assert_eq!(reader.hear_text(), (id.clone(), "one".to_owned()));
+    assert_eq!(reader.receive_text(), (id.clone(), "one".to_owned()));
     drop(reader);
     wait_for(&edge, READERS, 0.0);
     update(&edge, &format!("{BOOKS}2"), "two");
     let header = format!("Last-Event-ID: {id}");
     let mut reader = Curl::open(&url(&edge, &[&template]), &["-g", "-H", &header]);
-    assert_eq!(reader.hear_text().1, "two");
+    assert_eq!(reader.receive_text().1, "two");
     // All topics are for who may read them.
     let everything = token(&json!({ "subscribe": ["*"] }));
     assert_eq!(curl(&[], &url(&edge, &["*"])).0, 401);
@@ -195,10 +195,10 @@ fn templates_mean_what_they_may_become() {
     // The two readers of templates.
     wait_for(&edge, "plimsoll_edge_hub_channels", 5.0);
     update(&edge, "hidden", "three");
-    assert_eq!(all.hear_text().1, "three");
+    assert_eq!(all.receive_text().1, "three");
     update(&edge, &format!("{BOOKS}3"), "four");
     assert_eq!(
-        (all.hear_text().1, reader.hear_text().1),
+        (all.receive_text().1, reader.receive_text().1),
         ("four".to_owned(), "four".to_owned())
     );
 }
@@ -234,7 +234,7 @@ fn readers_and_publishers_do_what_their_token_says() {
     );
     assert_eq!(status, 200, "{id}");
     for reader in &mut readers {
-        assert_eq!(reader.hear_text(), (id.clone(), "secret".to_owned()));
+        assert_eq!(reader.receive_text(), (id.clone(), "secret".to_owned()));
     }
 }
 
@@ -276,10 +276,10 @@ fn what_is_no_update_is_refused() {
             "longer than",
         ),
     ] {
-        let (answered, said) = post(&edge, token, fields);
+        let (answered, body) = post(&edge, token, fields);
         assert!(
-            answered == status && said.contains(why),
-            "{answered} {said}"
+            answered == status && body.contains(why),
+            "{answered} {body}"
         );
     }
 }
@@ -290,7 +290,7 @@ fn publishers_come_by_every_way_that_is_safe() {
     let token = token(&claims());
     let bearer = format!("Authorization: Bearer {token}");
     let cookie = format!("mercureAuthorization={token}");
-    let door = format!("http://{}/.well-known/mercure", edge.address);
+    let endpoint = format!("http://{}/.well-known/mercure", edge.address);
     let form = ["-d", "topic=/users/5"];
     for (arguments, status, why) in [
         (&[][..], 401, "a token that says mercure.publish"),
@@ -319,10 +319,10 @@ fn publishers_come_by_every_way_that_is_safe() {
         ),
         (&["-H", &*bearer, "-H", "Expect: 100-continue"], 200, "#"),
     ] {
-        let (answered, said) = curl(&[&form[..], arguments].concat(), &door);
+        let (answered, body) = curl(&[&form[..], arguments].concat(), &endpoint);
         assert!(
-            answered == status && said.contains(why),
-            "{arguments:?} {answered} {said}"
+            answered == status && body.contains(why),
+            "{arguments:?} {answered} {body}"
         );
     }
 }
@@ -330,11 +330,11 @@ fn publishers_come_by_every_way_that_is_safe() {
 #[test]
 fn pages_of_other_origins_ask_before() {
     let edge = start(&served());
-    let door = format!("http://{}/.well-known/mercure", edge.address);
+    let endpoint = format!("http://{}/.well-known/mercure", edge.address);
     // A browser asks before a page of another origin may send a token.
-    let (status, said) = curl(
+    let (status, response) = curl(
         &["-i", "-X", "OPTIONS", "-H", "Origin: https://page.example"],
-        &door,
+        &endpoint,
     );
     assert_eq!(status, 200);
     for line in [
@@ -342,10 +342,10 @@ fn pages_of_other_origins_ask_before() {
         "Access-Control-Allow-Credentials: true",
         "Access-Control-Allow-Headers: authorization,",
     ] {
-        assert!(said.contains(line), "{line}: {said}");
+        assert!(response.contains(line), "{line}: {response}");
     }
     // Who is not asked does not answer.
     let plain = start(&only_hub(live()));
-    let door = format!("http://{}/.well-known/mercure?topic=a", plain.address);
-    assert_eq!(curl(&[], &door).0, 404);
+    let endpoint = format!("http://{}/.well-known/mercure?topic=a", plain.address);
+    assert_eq!(curl(&[], &endpoint).0, 404);
 }

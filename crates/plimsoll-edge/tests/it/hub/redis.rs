@@ -4,28 +4,28 @@ use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-use plimsoll_config::edge::{Hub, HubRedis};
+use plimsoll_config::edge::{HubConfig, HubRedis};
 use plimsoll_testkit::port;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{Browser, live, only_hub};
-use crate::support::{Patience, Telling, connect, read_until};
+use super::{HubClient, live, only_hub};
+use crate::support::{ObservedEdge, Patience, connect, read_until};
 
-struct Redis {
+struct RedisProcess {
     process: Child,
     address: SocketAddr,
     _folder: TempDir,
 }
 
-impl Drop for Redis {
+impl Drop for RedisProcess {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-impl Redis {
+impl RedisProcess {
     fn start(address: SocketAddr) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let process = Command::new("redis-server")
@@ -58,17 +58,17 @@ impl Redis {
     fn publish(&self, channel: &str, data: &str) -> String {
         let mut stream = connect(self.address);
         let (channel_len, len) = (channel.len(), data.len());
-        let said = format!(
+        let commands = format!(
             "AUTH a-secret\r\n*3\r\n$7\r\nPUBLISH\r\n${channel_len}\r\n{channel}\r\n${len}\r\n{data}\r\n"
         );
-        stream.write_all(said.as_bytes()).unwrap();
+        stream.write_all(commands.as_bytes()).unwrap();
         assert_eq!(read_until(&mut stream, "\r\n"), "+OK\r\n");
         read_until(&mut stream, "\r\n")
     }
 }
 
-fn listening(address: SocketAddr, password: &str) -> Hub {
-    Hub {
+fn listening(address: SocketAddr, password: &str) -> HubConfig {
+    HubConfig {
         redis: Some(HubRedis {
             host: address.ip().to_string(),
             port: address.port(),
@@ -83,12 +83,12 @@ fn listening(address: SocketAddr, password: &str) -> Hub {
 
 #[test]
 fn what_is_published_at_redis_goes_to_the_hub() {
-    let redis = Redis::start(port::unused());
+    let redis = RedisProcess::start(port::unused());
     let address = redis.address;
     let config = only_hub(listening(address, "a-secret"));
-    let telling = Telling::start(&config);
-    telling.told("messages of Redis at");
-    let mut client = Browser::open(telling.edge.address);
+    let observed = ObservedEdge::start(&config);
+    observed.wait_for_message("messages of Redis at");
+    let mut client = HubClient::open(observed.edge.address);
     for channel in ["game-1", "news", "other"] {
         client.subscribe(channel);
     }
@@ -98,7 +98,7 @@ fn what_is_published_at_redis_goes_to_the_hub() {
         ("game-1", "2", json!(2)),
     ] {
         assert_eq!(redis.publish(channel, data), ":1\r\n");
-        let message = client.hear();
+        let message = client.receive();
         assert_eq!(
             (&message["channel"], &message["data"]),
             (&json!(channel), &expected)
@@ -107,24 +107,25 @@ fn what_is_published_at_redis_goes_to_the_hub() {
     assert_eq!(redis.publish("other", "3"), ":0\r\n");
     // What cannot be sent is told of once.
     redis.publish("game-1", &"x".repeat(70_000));
-    let told = telling.told("a message of Redis to the channel `game-1` is not sent");
-    assert!(told.contains("longer than 65536 bytes"), "{told}");
+    let notice =
+        observed.wait_for_message("a message of Redis to the channel `game-1` is not sent");
+    assert!(notice.contains("longer than 65536 bytes"), "{notice}");
     // A reload interrupts nothing; one that listens elsewhere does.
-    telling.reload(&config).unwrap();
+    observed.reload(&config).unwrap();
     assert_eq!(redis.publish("game-1", "4"), ":1\r\n");
-    assert_eq!(client.hear()["data"], 4);
+    assert_eq!(client.receive()["data"], 4);
     drop(redis);
-    telling.told("is not there");
-    let redis = Redis::start(address);
-    telling.told("messages of Redis at");
+    observed.wait_for_message("is not there");
+    let redis = RedisProcess::start(address);
+    observed.wait_for_message("messages of Redis at");
     redis.publish("game-1", "5");
-    assert_eq!(client.hear()["data"], 5);
-    telling
+    assert_eq!(client.receive()["data"], 5);
+    observed
         .reload(&only_hub(listening(address, "another")))
         .unwrap();
-    let told = telling.told("is not there");
-    assert!(told.contains("WRONGPASS"), "{told}");
-    telling.reload(&only_hub(live())).unwrap();
-    super::publish(&telling.edge, "game-1", &json!("still here"));
-    assert_eq!(client.hear()["data"], "still here");
+    let notice = observed.wait_for_message("is not there");
+    assert!(notice.contains("WRONGPASS"), "{notice}");
+    observed.reload(&only_hub(live())).unwrap();
+    super::publish(&observed.edge, "game-1", &json!("still here"));
+    assert_eq!(client.receive()["data"], "still here");
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use plimsoll_config::edge::{
-    Authorities, Hub, HubShared, HubSharedKind, HubSource, HubSourceKind, ServerTls,
+    Authorities, HubConfig, HubShared, HubSharedKind, HubSource, HubSourceKind, ServerTls,
 };
 use plimsoll_testkit::port;
 use plimsoll_testkit::program::databases::Postgres;
@@ -15,10 +15,10 @@ use plimsoll_testkit::program::{Nats, Redis};
 use serde_json::json;
 
 use super::shared::JOINED;
-use super::sources::{hear, hearing, nats, of, redis, source};
-use super::{Browser, live, only_hub, publish};
+use super::sources::{expect_message, nats, of, redis, source, with_source};
+use super::{HubClient, live, only_hub, publish};
 use crate::origins::certified;
-use crate::support::{Telling, start, wait_for};
+use crate::support::{ObservedEdge, start, wait_for};
 
 const NAME: &str = "hub.test";
 
@@ -31,25 +31,28 @@ fn trusting(authorities: &Authorities, name: &str) -> ServerTls {
 }
 
 /// Listens by TLS, and to one who is not who it should be it does not.
-fn only_who_is_known(source: &HubSource, authorities: &Authorities) -> Telling {
+fn only_who_is_known(source: &HubSource, authorities: &Authorities) -> ObservedEdge {
     let (strangers, _) = certified(NAME);
     let with = |tls| HubSource {
         tls: Some(tls),
         ..source.clone()
     };
-    let telling = Telling::start(&hearing(with(trusting(&strangers, NAME))));
-    let told = telling.told("is not there");
-    assert!(told.contains("no encrypted connection"), "{told}");
-    assert!(told.contains("`tls: { ca, name, insecure }`"), "{told}");
+    let observed = ObservedEdge::start(&with_source(with(trusting(&strangers, NAME))));
+    let message = observed.wait_for_message("is not there");
+    assert!(message.contains("no encrypted connection"), "{message}");
+    assert!(
+        message.contains("`tls: { ca, name, insecure }`"),
+        "{message}"
+    );
     let another = trusting(authorities, "other.test");
-    telling.reload(&hearing(with(another))).unwrap();
-    let told = telling.told("is not there");
-    assert!(told.contains("no encrypted connection"), "{told}");
-    telling
-        .reload(&hearing(with(trusting(authorities, NAME))))
+    observed.reload(&with_source(with(another))).unwrap();
+    let message = observed.wait_for_message("is not there");
+    assert!(message.contains("no encrypted connection"), "{message}");
+    observed
+        .reload(&with_source(with(trusting(authorities, NAME))))
         .unwrap();
-    telling.told("go to the hub");
-    telling
+    observed.wait_for_message("go to the hub");
+    observed
 }
 
 /// A Redis that is reached in the open, and by TLS at another port.
@@ -69,11 +72,11 @@ fn streams_of_redis_come_by_tls() {
     let (server, secure) = secure_redis(folder.path());
     let group = "edge-1".to_owned();
     let source = source(HubSourceKind::RedisStream { group }, secure, &["updates"]);
-    let telling = only_who_is_known(&source, &authorities);
-    let mut client = Browser::open(telling.edge.address);
+    let observed = only_who_is_known(&source, &authorities);
+    let mut client = HubClient::open(observed.edge.address);
     client.subscribe("updates");
     redis(server.address, "XADD updates * data 1");
-    hear(&mut client, "updates", &json!(1));
+    expect_message(&mut client, "updates", &json!(1));
 }
 
 #[test]
@@ -86,7 +89,7 @@ fn what_edges_share_goes_by_tls() {
         (HubSharedKind::Redis, secure),
         (HubSharedKind::Nats, streams),
     ] {
-        let edge = start(&only_hub(Hub {
+        let edge = start(&only_hub(HubConfig {
             shared: Some(HubShared {
                 kind,
                 host: at.ip().to_string(),
@@ -101,10 +104,10 @@ fn what_edges_share_goes_by_tls() {
             ..live()
         }));
         wait_for(&edge, JOINED, 1.0);
-        let mut client = Browser::open(edge.address);
+        let mut client = HubClient::open(edge.address);
         client.subscribe("a");
         publish(&edge, "a", &json!("x".repeat(20_000)));
-        hear(&mut client, "a", &json!("x".repeat(20_000)));
+        expect_message(&mut client, "a", &json!("x".repeat(20_000)));
     }
 }
 
@@ -127,11 +130,11 @@ fn subjects_of_nats_come_by_tls() {
         password: Some("a-secret".to_owned()),
         ..source(HubSourceKind::Nats, at, &["news"])
     };
-    let telling = only_who_is_known(&source, &authorities);
-    let mut client = Browser::open(telling.edge.address);
+    let observed = only_who_is_known(&source, &authorities);
+    let mut client = HubClient::open(observed.edge.address);
     client.subscribe("news");
     nats(at, "news", "1");
-    hear(&mut client, "news", &json!(1));
+    expect_message(&mut client, "news", &json!(1));
     // A server that speaks none is not spoken to in the open.
     let plain = port::unused();
     let _plain = Nats::start_at(plain, "");
@@ -140,9 +143,9 @@ fn subjects_of_nats_come_by_tls() {
         tls: Some(ServerTls::default()),
         ..source
     };
-    telling.reload(&hearing(wanting)).unwrap();
-    let told = telling.told("is not there");
-    assert!(told.contains("it speaks no TLS"), "{told}");
+    observed.reload(&with_source(wanting)).unwrap();
+    let message = observed.wait_for_message("is not there");
+    assert!(message.contains("it speaks no TLS"), "{message}");
 }
 
 #[test]
@@ -159,7 +162,7 @@ fn notifications_of_postgres_come_by_tls() {
     let at = folder.path().display();
     let lines = format!("ssl = on\nssl_cert_file = '{at}/cert.pem'\nssl_key_file = '{at}/key.pem'");
     let server = Postgres::start(&lines);
-    server.say("CREATE ROLE eye LOGIN PASSWORD 'a-secret'");
+    server.execute("CREATE ROLE eye LOGIN PASSWORD 'a-secret'");
     let database = "postgres".to_owned();
     let source = HubSource {
         user: Some("eye".to_owned()),
@@ -170,12 +173,12 @@ fn notifications_of_postgres_come_by_tls() {
             &["odds"],
         )
     };
-    let telling = only_who_is_known(&source, &authorities);
-    let mut client = Browser::open(telling.edge.address);
+    let observed = only_who_is_known(&source, &authorities);
+    let mut client = HubClient::open(observed.edge.address);
     client.subscribe("odds");
-    server.say("NOTIFY odds, '1'");
-    hear(&mut client, "odds", &json!(1));
-    let secure = server.say(
+    server.execute("NOTIFY odds, '1'");
+    expect_message(&mut client, "odds", &json!(1));
+    let secure = server.execute(
         "SELECT 'secure' FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'eye' AND ssl",
     );
     assert!(secure.contains("secure"), "{secure}");
@@ -183,5 +186,5 @@ fn notifications_of_postgres_come_by_tls() {
         tls: Some(trusting(&authorities, NAME)),
         ..source
     };
-    wait_for(&telling.edge, &of("connected", &source), 1.0);
+    wait_for(&observed.edge, &of("connected", &source), 1.0);
 }

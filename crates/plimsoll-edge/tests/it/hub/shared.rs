@@ -3,13 +3,13 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 
-use plimsoll_config::edge::{Edge, Hub, HubRule, HubShared, HubSharedKind};
+use plimsoll_config::edge::{EdgeConfig, HubConfig, HubRule, HubShared, HubSharedKind};
 use plimsoll_testkit::port;
 use plimsoll_testkit::program::Redis;
 use serde_json::{Value, json};
 
-use super::{Browser, live, only_hub, publish, publish_as, with};
-use crate::support::{Afloat, Telling, connect, get, parts, read_until, wait_for};
+use super::{HubClient, live, only_hub, publish, publish_as, with};
+use crate::support::{Afloat, ObservedEdge, connect, get, read_until, status_and_body, wait_for};
 
 pub(super) const JOINED: &str = "plimsoll_edge_hub_shared_joined";
 
@@ -18,16 +18,16 @@ fn redis_at(address: SocketAddr) -> Redis {
 }
 
 /// Says something to Redis.
-fn say(address: SocketAddr, command: &str) -> String {
+fn send_command(address: SocketAddr, command: &str) -> String {
     let mut stream = connect(address);
-    let said = format!("AUTH a-secret\r\n{command}\r\n");
-    stream.write_all(said.as_bytes()).unwrap();
+    let commands = format!("AUTH a-secret\r\n{command}\r\n");
+    stream.write_all(commands.as_bytes()).unwrap();
     assert_eq!(read_until(&mut stream, "\r\n"), "+OK\r\n");
     read_until(&mut stream, "\r\n")
 }
 
-fn sharing(hub: Hub, redis: SocketAddr) -> Edge {
-    only_hub(Hub {
+fn sharing(hub: HubConfig, redis: SocketAddr) -> EdgeConfig {
+    only_hub(HubConfig {
         shared: Some(HubShared {
             kind: HubSharedKind::Redis,
             host: redis.ip().to_string(),
@@ -43,20 +43,20 @@ fn sharing(hub: Hub, redis: SocketAddr) -> Edge {
     })
 }
 
-fn start(hub: Hub, redis: SocketAddr) -> Afloat {
+fn start(hub: HubConfig, redis: SocketAddr) -> Afloat {
     let edge = crate::support::start(&sharing(hub, redis));
     wait_for(&edge, JOINED, 1.0);
     edge
 }
 
 /// Subscribes from where somebody was.
-pub(super) fn return_to(edge: &Afloat, channel: &str, at: &Value) -> (Browser, Value) {
-    let mut client = Browser::open(edge.address);
+pub(super) fn return_to(edge: &Afloat, channel: &str, at: &Value) -> (HubClient, Value) {
+    let mut client = HubClient::open(edge.address);
     let since = json!({ "channel": channel, "epoch": at["epoch"], "offset": at["offset"] });
-    client.say(&json!({ "subscribe": [since], "id": 1 }));
-    let told = client.hear();
-    assert_eq!(told["subscribed"], channel, "{told}");
-    (client, told)
+    client.send(&json!({ "subscribe": [since], "id": 1 }));
+    let reply = client.receive();
+    assert_eq!(reply["subscribed"], channel, "{reply}");
+    (client, reply)
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn what_is_published_to_one_edge_reaches_the_clients_of_all() {
         })
     };
     let (first, second) = (start(rule(), redis.address), start(rule(), redis.address));
-    let mut here = Browser::open(first.address);
-    let mut there = Browser::open(second.address);
+    let mut here = HubClient::open(first.address);
+    let mut there = HubClient::open(second.address);
     for channel in ["chat", "game"] {
         here.subscribe(channel);
         there.subscribe(channel);
@@ -79,33 +79,38 @@ fn what_is_published_to_one_edge_reaches_the_clients_of_all() {
     for number in 0..20 {
         let edge = [&first, &second][number % 2];
         let place = publish(edge, ["game", "chat"][number % 3 % 2], &json!(number));
-        let (one, other) = (here.hear(), there.hear());
-        assert_eq!(one, other);
+        let (received, other) = (here.receive(), there.receive());
+        assert_eq!(received, other);
         assert_eq!(
-            (&one["data"], &one["offset"]),
+            (&received["data"], &received["offset"]),
             (&json!(number), &place["offset"])
         );
-        assert_eq!(one["epoch"], place["epoch"]);
-        last = one;
+        assert_eq!(received["epoch"], place["epoch"]);
+        last = received;
     }
     // A client is answered when its message has its place.
-    here.say(&json!({ "publish": { "channel": "chat", "data": "hello" }, "id": 7 }));
-    let mut heard = [here.hear(), here.hear()];
-    heard.sort_by_key(|said| said["id"].is_null());
-    assert_eq!(heard[0], json!({ "id": 7, "done": true }));
-    assert_eq!(heard[1]["data"], "hello");
-    assert_eq!(there.hear(), heard[1]);
-    here.say(&json!({ "publish": { "channel": "game", "data": "cheat" } }));
-    assert!(here.hear()["error"].as_str().unwrap().contains("may not"));
+    here.send(&json!({ "publish": { "channel": "chat", "data": "hello" }, "id": 7 }));
+    let mut received = [here.receive(), here.receive()];
+    received.sort_by_key(|message| message["id"].is_null());
+    assert_eq!(received[0], json!({ "id": 7, "done": true }));
+    assert_eq!(received[1]["data"], "hello");
+    assert_eq!(there.receive(), received[1]);
+    here.send(&json!({ "publish": { "channel": "game", "data": "cheat" } }));
+    assert!(
+        here.receive()["error"]
+            .as_str()
+            .unwrap()
+            .contains("may not")
+    );
     let long = json!({ "channel": "game", "data": "x".repeat(70_000) });
     assert_eq!(publish_as(&first, None, &long.to_string()).0, 413);
-    let (status, said) = publish_as(
+    let (status, reply) = publish_as(
         &second,
         None,
         r#"[{"channel":"game","data":1},{"channel":"game","data":2}]"#,
     );
     assert_eq!(
-        (status, said["published"].as_array().unwrap().len()),
+        (status, reply["published"].as_array().unwrap().len()),
         (200, 2)
     );
     for edge in [&first, &second] {
@@ -115,107 +120,113 @@ fn what_is_published_to_one_edge_reaches_the_clients_of_all() {
     drop((here, first));
     let third = start(rule(), redis.address);
     for edge in [&second, &third] {
-        let (mut client, told) = return_to(edge, "game", &last);
-        assert_eq!(told["recovered"], true, "{told}");
+        let (mut client, reply) = return_to(edge, "game", &last);
+        assert_eq!(reply["recovered"], true, "{reply}");
         for data in [1, 2] {
-            assert_eq!(client.hear()["data"], data);
+            assert_eq!(client.receive()["data"], data);
         }
         client.settle();
     }
     // Who was there before all of it is given what is remembered of each channel.
     let begin = json!({ "epoch": last["epoch"], "offset": 0 });
-    let (mut client, told) = return_to(&third, "chat", &begin);
-    assert_eq!(told["recovered"], true, "{told}");
-    assert_eq!(client.hear()["data"], 1);
+    let (mut client, reply) = return_to(&third, "chat", &begin);
+    assert_eq!(reply["recovered"], true, "{reply}");
+    assert_eq!(client.receive()["data"], 1);
 }
 
 #[test]
 fn redis_goes_and_comes_back() {
     let address = port::unused();
     let config = sharing(live(), address);
-    let telling = Telling::start(&config);
-    let told = telling.told("which the hub shares, is not there");
-    assert!(told.contains("nothing is published"), "{told}");
+    let observed = ObservedEdge::start(&config);
+    let message = observed.wait_for_message("which the hub shares, is not there");
+    assert!(message.contains("nothing is published"), "{message}");
     // Nobody is let in who would be told nonsense.
-    let (status, said) = {
-        let said = get(telling.edge.address, "/live?channel=a");
-        (parts(&said).0, said)
+    let (status, response) = {
+        let response = get(observed.edge.address, "/live?channel=a");
+        (status_and_body(&response).0, response)
     };
     assert!(
-        status == 503 && said.contains("Retry-After: 1\r\n"),
-        "{said}"
+        status == 503 && response.contains("Retry-After: 1\r\n"),
+        "{response}"
     );
     let body = r#"{"channel":"a","data":1}"#;
-    assert_eq!(publish_as(&telling.edge, None, body).0, 503);
+    assert_eq!(publish_as(&observed.edge, None, body).0, 503);
     let redis = redis_at(address);
-    telling.told("the hub shares Redis at");
-    let mut client = Browser::open(telling.edge.address);
+    observed.wait_for_message("the hub shares Redis at");
+    let mut client = HubClient::open(observed.edge.address);
     client.subscribe("a");
-    let before = publish(&telling.edge, "a", &json!(1));
-    assert_eq!(client.hear()["data"], 1);
+    let before = publish(&observed.edge, "a", &json!(1));
+    assert_eq!(client.receive()["data"], 1);
     drop(redis);
-    telling.told("is not there");
-    let (status, said) = publish_as(&telling.edge, None, body);
+    observed.wait_for_message("is not there");
+    let (status, reply) = publish_as(&observed.edge, None, body);
     assert_eq!(status, 503);
-    assert!(said["fault"].as_str().unwrap().contains("away"), "{said}");
+    assert!(reply["fault"].as_str().unwrap().contains("away"), "{reply}");
     // Those who are there stay, and others may come; a new one begins where this edge is.
-    let (other, told) = return_to(&telling.edge, "a", &before);
-    assert_eq!(told["recovered"], true);
+    let (other, reply) = return_to(&observed.edge, "a", &before);
+    assert_eq!(reply["recovered"], true);
     drop(other);
     let redis = redis_at(address);
-    telling.told("messages that Redis");
-    telling.told("the hub shares Redis at");
-    let lost = client.hear();
+    observed.wait_for_message("messages that Redis");
+    observed.wait_for_message("the hub shares Redis at");
+    let lost = client.receive();
     assert_eq!(
         (&lost["subscribed"], &lost["recovered"]),
         (&json!("a"), &json!(false))
     );
     assert_ne!(lost["epoch"], before["epoch"]);
-    let after = publish(&telling.edge, "a", &json!(2));
-    assert_eq!(client.hear()["data"], 2);
+    let after = publish(&observed.edge, "a", &json!(2));
+    assert_eq!(client.receive()["data"], 2);
     assert_eq!(after["epoch"], lost["epoch"]);
-    let (_, told) = return_to(&telling.edge, "a", &before);
-    assert_eq!(told["recovered"], false);
+    let (_, reply) = return_to(&observed.edge, "a", &before);
+    assert_eq!(reply["recovered"], false);
     // Numbers that nobody gave a message: what stood there is lost.
-    assert!(say(address, "HINCRBY {live}:order at 5").starts_with(':'));
-    publish(&telling.edge, "a", &json!(3));
-    assert_eq!(client.hear()["recovered"], false);
-    assert_eq!(client.hear()["data"], 3);
+    assert!(send_command(address, "HINCRBY {live}:order at 5").starts_with(':'));
+    publish(&observed.edge, "a", &json!(3));
+    assert_eq!(client.receive()["recovered"], false);
+    assert_eq!(client.receive()["data"], 3);
     // Somebody wipes Redis.
-    assert_eq!(say(address, "FLUSHALL"), "+OK\r\n");
-    let lost = client.hear();
+    assert_eq!(send_command(address, "FLUSHALL"), "+OK\r\n");
+    let lost = client.receive();
     assert_eq!(lost["recovered"], false, "{lost}");
     assert_ne!(lost["epoch"], after["epoch"]);
-    wait_for(&telling.edge, JOINED, 1.0);
-    publish(&telling.edge, "a", &json!(4));
-    assert_eq!(client.hear()["data"], 4);
-    wait_for(&telling.edge, "plimsoll_edge_hub_shared_losses_total", 3.0);
+    wait_for(&observed.edge, JOINED, 1.0);
+    publish(&observed.edge, "a", &json!(4));
+    assert_eq!(client.receive()["data"], 4);
+    wait_for(&observed.edge, "plimsoll_edge_hub_shared_losses_total", 3.0);
     drop(redis);
 }
 
 #[test]
 fn another_order_is_another_hub() {
-    let (one, other) = (redis_at(port::unused()), redis_at(port::unused()));
-    let first = sharing(live(), one.address);
-    let telling = Telling::start(&first);
-    telling.told("the hub shares Redis at");
-    let mut client = Browser::open(telling.edge.address);
+    let (primary, other) = (redis_at(port::unused()), redis_at(port::unused()));
+    let first = sharing(live(), primary.address);
+    let observed = ObservedEdge::start(&first);
+    observed.wait_for_message("the hub shares Redis at");
+    let mut client = HubClient::open(observed.edge.address);
     client.subscribe("a");
-    telling.reload(&first).unwrap();
-    publish(&telling.edge, "a", &json!(1));
-    assert_eq!(client.hear()["data"], 1);
+    observed.reload(&first).unwrap();
+    publish(&observed.edge, "a", &json!(1));
+    assert_eq!(client.receive()["data"], 1);
     let mut next = sharing(live(), other.address);
     next.listen.clone_from(&first.listen);
-    telling.reload(&next).unwrap();
-    assert_eq!(client.hear_close(), (1001, "the hub is closed".to_owned()));
-    telling.told("the hub shares Redis at");
-    let mut client = Browser::open(telling.edge.address);
+    observed.reload(&next).unwrap();
+    assert_eq!(
+        client.receive_close(),
+        (1001, "the hub is closed".to_owned())
+    );
+    observed.wait_for_message("the hub shares Redis at");
+    let mut client = HubClient::open(observed.edge.address);
     client.subscribe("a");
-    publish(&telling.edge, "a", &json!(2));
-    assert_eq!(client.hear()["offset"], 1);
+    publish(&observed.edge, "a", &json!(2));
+    assert_eq!(client.receive()["offset"], 1);
     // Of many messages Redis holds the last.
     for number in 0..150 {
-        publish(&telling.edge, "a", &json!(number));
+        publish(&observed.edge, "a", &json!(number));
     }
-    assert_eq!(say(other.address, "XLEN {live}:messages"), ":100\r\n");
+    assert_eq!(
+        send_command(other.address, "XLEN {live}:messages"),
+        ":100\r\n"
+    );
 }

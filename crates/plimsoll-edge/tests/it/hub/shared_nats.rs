@@ -3,19 +3,19 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 
-use plimsoll_config::edge::{Edge, Hub, HubShared, HubSharedKind};
+use plimsoll_config::edge::{EdgeConfig, HubConfig, HubShared, HubSharedKind};
 use plimsoll_testkit::port;
 use plimsoll_testkit::program::Nats;
 use serde_json::{Value, json};
 
 use super::shared::{JOINED, return_to};
-use super::{Browser, live, only_hub, publish, publish_as};
-use crate::support::{Afloat, Telling, connect, read_until, wait_for};
+use super::{HubClient, live, only_hub, publish, publish_as};
+use crate::support::{Afloat, ObservedEdge, connect, read_until, wait_for};
 
 const RULES: &str = "authorization { user: u, password: a-secret }\nmax_payload: 8192";
 
-fn sharing(nats: SocketAddr) -> Edge {
-    only_hub(Hub {
+fn sharing(nats: SocketAddr) -> EdgeConfig {
+    only_hub(HubConfig {
         shared: Some(HubShared {
             kind: HubSharedKind::Nats,
             host: nats.ip().to_string(),
@@ -38,13 +38,13 @@ fn start(nats: SocketAddr) -> Afloat {
 }
 
 /// Asks the server; its answer.
-fn say(address: SocketAddr, subject: &str, data: &str) -> Value {
+fn nats_request(address: SocketAddr, subject: &str, data: &str) -> Value {
     let mut stream = connect(address);
-    let said = format!(
+    let commands = format!(
         "CONNECT {{\"verbose\":false,\"user\":\"u\",\"pass\":\"a-secret\"}}\r\nSUB a 1\r\nPUB {subject} a {}\r\n{data}\r\n",
         data.len()
     );
-    stream.write_all(said.as_bytes()).unwrap();
+    stream.write_all(commands.as_bytes()).unwrap();
     read_until(&mut stream, "MSG a 1 ");
     read_until(&mut stream, "\r\n");
     serde_json::from_str(read_until(&mut stream, "\r\n").trim()).unwrap()
@@ -54,8 +54,8 @@ fn say(address: SocketAddr, subject: &str, data: &str) -> Value {
 fn what_is_published_to_one_edge_reaches_the_clients_of_all_through_nats() {
     let nats = Nats::streaming_at(port::unused(), RULES);
     let (first, second) = (start(nats.address), start(nats.address));
-    let mut here = Browser::open(first.address);
-    let mut there = Browser::open(second.address);
+    let mut here = HubClient::open(first.address);
+    let mut there = HubClient::open(second.address);
     for channel in ["chat \"1\"", "game"] {
         here.subscribe(channel);
         there.subscribe(channel);
@@ -64,18 +64,18 @@ fn what_is_published_to_one_edge_reaches_the_clients_of_all_through_nats() {
     for number in 0..20 {
         let edge = [&first, &second][number % 2];
         let place = publish(edge, ["game", "chat \"1\""][number % 3 % 2], &json!(number));
-        let (one, other) = (here.hear(), there.hear());
-        assert_eq!(one, other);
+        let (received, other) = (here.receive(), there.receive());
+        assert_eq!(received, other);
         assert_eq!(
-            (&one["data"], &one["offset"], &one["epoch"]),
+            (&received["data"], &received["offset"], &received["epoch"]),
             (&json!(number), &place["offset"], &place["epoch"])
         );
-        last = one;
+        last = received;
     }
     // Longer than the server takes: it is refused, and those beside it are not.
     let long = json!({ "channel": "game", "data": "x".repeat(9000) });
-    let (status, said) = publish_as(&first, None, &long.to_string());
-    assert_eq!(status, 413, "{said}");
+    let (status, reply) = publish_as(&first, None, &long.to_string());
+    assert_eq!(status, 413, "{reply}");
     for data in [1, 2] {
         publish(&second, "game", &json!(data));
     }
@@ -86,10 +86,10 @@ fn what_is_published_to_one_edge_reaches_the_clients_of_all_through_nats() {
     drop((here, first));
     let third = start(nats.address);
     for edge in [&second, &third] {
-        let (mut client, told) = return_to(edge, "game", &last);
-        assert_eq!(told["recovered"], true, "{told}");
+        let (mut client, reply) = return_to(edge, "game", &last);
+        assert_eq!(reply["recovered"], true, "{reply}");
         for data in [1, 2] {
-            assert_eq!(client.hear()["data"], data);
+            assert_eq!(client.receive()["data"], data);
         }
         client.settle();
     }
@@ -97,8 +97,8 @@ fn what_is_published_to_one_edge_reaches_the_clients_of_all_through_nats() {
     for number in 0..110 {
         publish(&second, "game", &json!(number));
     }
-    let told = say(nats.address, "$JS.API.STREAM.INFO.live", "");
-    assert_eq!(told["state"]["messages"], 100, "{told}");
+    let info = nats_request(nats.address, "$JS.API.STREAM.INFO.live", "");
+    assert_eq!(info["state"]["messages"], 100, "{info}");
 }
 
 #[test]
@@ -106,47 +106,47 @@ fn nats_goes_and_comes_back() {
     let address = port::unused();
     // Without streams nothing can be shared.
     let nats = Nats::start_at(address, RULES);
-    let telling = Telling::start(&sharing(address));
-    let told = telling.told("which the hub shares, is not there");
-    assert!(told.contains("it keeps no streams"), "{told}");
+    let observed = ObservedEdge::start(&sharing(address));
+    let message = observed.wait_for_message("which the hub shares, is not there");
+    assert!(message.contains("it keeps no streams"), "{message}");
     drop(nats);
     let nats = Nats::streaming_at(address, RULES);
-    telling.told("the hub shares NATS at");
-    let mut client = Browser::open(telling.edge.address);
+    observed.wait_for_message("the hub shares NATS at");
+    let mut client = HubClient::open(observed.edge.address);
     client.subscribe("a");
-    let before = publish(&telling.edge, "a", &json!(1));
-    assert_eq!(client.hear()["data"], 1);
+    let before = publish(&observed.edge, "a", &json!(1));
+    assert_eq!(client.receive()["data"], 1);
     drop(nats);
-    telling.told("is not there");
+    observed.wait_for_message("is not there");
     let body = r#"{"channel":"a","data":1}"#;
-    assert_eq!(publish_as(&telling.edge, None, body).0, 503);
+    assert_eq!(publish_as(&observed.edge, None, body).0, 503);
     // Those who are there stay, and others may come; a new one begins where this edge is.
-    let (other, told) = return_to(&telling.edge, "a", &before);
-    assert_eq!(told["recovered"], true);
+    let (other, reply) = return_to(&observed.edge, "a", &before);
+    assert_eq!(reply["recovered"], true);
     drop(other);
     let _nats = Nats::streaming_at(address, RULES);
-    telling.told("messages that NATS");
-    telling.told("the hub shares NATS at");
-    let lost = client.hear();
+    observed.wait_for_message("messages that NATS");
+    observed.wait_for_message("the hub shares NATS at");
+    let lost = client.receive();
     assert_eq!(
         (&lost["subscribed"], &lost["recovered"]),
         (&json!("a"), &json!(false))
     );
     assert_ne!(lost["epoch"], before["epoch"]);
-    let after = publish(&telling.edge, "a", &json!(2));
-    assert_eq!(client.hear()["data"], 2);
+    let after = publish(&observed.edge, "a", &json!(2));
+    assert_eq!(client.receive()["data"], 2);
     assert_eq!(after["epoch"], lost["epoch"]);
     // Somebody ends the order.
-    say(address, "$JS.API.STREAM.DELETE.live", "");
-    let lost = client.hear();
+    nats_request(address, "$JS.API.STREAM.DELETE.live", "");
+    let lost = client.receive();
     assert_eq!(lost["recovered"], false, "{lost}");
     assert_ne!(lost["epoch"], after["epoch"]);
-    wait_for(&telling.edge, JOINED, 1.0);
-    publish(&telling.edge, "a", &json!(3));
-    assert_eq!(client.hear()["data"], 3);
-    wait_for(&telling.edge, "plimsoll_edge_hub_shared_losses_total", 2.0);
+    wait_for(&observed.edge, JOINED, 1.0);
+    publish(&observed.edge, "a", &json!(3));
+    assert_eq!(client.receive()["data"], 3);
+    wait_for(&observed.edge, "plimsoll_edge_hub_shared_losses_total", 2.0);
     // What stands there that no edge wrote is told of, and the order is begun anew by whoever ends it.
     let subject = format!("live.order.{}", lost["epoch"]);
-    say(address, &subject, "nonsense");
-    telling.told("stands what no edge wrote");
+    nats_request(address, &subject, "nonsense");
+    observed.wait_for_message("stands what no edge wrote");
 }

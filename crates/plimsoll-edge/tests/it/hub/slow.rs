@@ -2,19 +2,19 @@
 
 use std::net::TcpStream;
 
-use plimsoll_config::edge::{Edge, Hub, HubSlow};
+use plimsoll_config::edge::{EdgeConfig, HubConfig, HubSlow};
 use serde_json::json;
 use socket2::{Domain, Socket, Type};
 
-use super::{Browser, live, only_hub, publish};
+use super::{HubClient, live, only_hub, publish};
 use crate::support::{PATIENCE, Patience, metric, start};
 
 /// Longer than all that a kernel holds for a connection.
 const LEN: usize = 60_000;
 const MESSAGES: usize = 150;
 
-fn config(slow: HubSlow) -> Edge {
-    let mut edge = only_hub(Hub {
+fn config(slow: HubSlow) -> EdgeConfig {
+    let mut edge = only_hub(HubConfig {
         slow,
         waiting_max: 4,
         ..live()
@@ -25,27 +25,27 @@ fn config(slow: HubSlow) -> Edge {
 }
 
 /// A client whose kernel takes little for it.
-fn narrow(address: std::net::SocketAddr) -> Browser {
+fn narrow(address: std::net::SocketAddr) -> HubClient {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(8192).unwrap();
     socket.connect(&address.into()).unwrap();
     let stream = TcpStream::from(socket);
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let (socket, _) = tungstenite::client(format!("ws://{address}/live"), stream).unwrap();
-    Browser { socket }
+    HubClient { socket }
 }
 
 #[test]
 fn the_newest_wins_for_who_reads_late() {
     let edge = start(&config(HubSlow::Newest));
-    let (mut good, mut slow) = (Browser::open(edge.address), narrow(edge.address));
+    let (mut good, mut slow) = (HubClient::open(edge.address), narrow(edge.address));
     good.subscribe("a");
     slow.subscribe("a");
     let filling = "x".repeat(LEN);
     for number in 0..MESSAGES {
         publish(&edge, "a", &json!([number, filling]));
         // Who reads gets all of them, at once.
-        assert_eq!(good.hear()["data"][0], number);
+        assert_eq!(good.receive()["data"][0], number);
     }
     // The loop answers when it is done with what came before.
     good.settle();
@@ -54,33 +54,33 @@ fn the_newest_wins_for_who_reads_late() {
     // What it gets is in order, and ends with the newest; what it did not get is counted.
     let mut offsets = Vec::new();
     while offsets.last() != Some(&(MESSAGES as u64)) {
-        let message = slow.hear();
+        let message = slow.receive();
         offsets.push(message["offset"].as_u64().unwrap());
     }
     assert!(offsets.is_sorted());
     assert_eq!(Some((MESSAGES - offsets.len()) as f64), Some(dropped));
     // From then on it is as good as any other.
     publish(&edge, "a", &json!("last"));
-    assert_eq!(slow.hear()["data"], "last");
-    assert_eq!(good.hear()["data"], "last");
+    assert_eq!(slow.receive()["data"], "last");
+    assert_eq!(good.receive()["data"], "last");
 }
 
 #[test]
 fn who_is_too_slow_is_disconnected_and_may_return() {
     let edge = start(&config(HubSlow::Disconnect));
-    let (mut good, mut slow) = (Browser::open(edge.address), narrow(edge.address));
+    let (mut good, mut slow) = (HubClient::open(edge.address), narrow(edge.address));
     good.subscribe("a");
-    let told = slow.subscribe("a");
+    let reply = slow.subscribe("a");
     let filling = json!("x".repeat(LEN));
     let patience = Patience::start();
     while metric(&edge, "plimsoll_edge_hub_disconnected_total") == Some(0.0) {
         patience.check("somebody is too slow");
         publish(&edge, "a", &filling);
-        good.hear();
+        good.receive();
     }
     drop(good);
     // It reads what was on its way, and is told why that is all if it does so soon.
-    let mut last = told["offset"].as_u64().unwrap();
+    let mut last = reply["offset"].as_u64().unwrap();
     while let Ok(message) = slow.socket.read() {
         if let tungstenite::Message::Text(text) = message {
             let message: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -89,10 +89,10 @@ fn who_is_too_slow_is_disconnected_and_may_return() {
         }
     }
     super::wait_for_clients(&edge, 0.0);
-    let mut returned = Browser::open(edge.address);
-    let since = json!({ "channel": "a", "epoch": told["epoch"], "offset": last });
-    returned.say(&json!({ "subscribe": [since], "id": 1 }));
-    assert_eq!(returned.hear()["subscribed"], "a");
+    let mut returned = HubClient::open(edge.address);
+    let since = json!({ "channel": "a", "epoch": reply["epoch"], "offset": last });
+    returned.send(&json!({ "subscribe": [since], "id": 1 }));
+    assert_eq!(returned.receive()["subscribed"], "a");
 }
 
 #[test]

@@ -3,14 +3,14 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 
-use plimsoll_config::edge::{Edge, Hub, HubRule, HubSource, HubSourceKind};
+use plimsoll_config::edge::{EdgeConfig, HubConfig, HubRule, HubSource, HubSourceKind};
 use plimsoll_testkit::port;
 use plimsoll_testkit::program::databases::Postgres;
 use plimsoll_testkit::program::{Nats, Redis};
 use serde_json::{Value, json};
 
-use super::{Browser, live, only_hub};
-use crate::support::{Telling, connect, read_until, start, wait_for};
+use super::{HubClient, live, only_hub};
+use crate::support::{ObservedEdge, connect, read_until, start, wait_for};
 
 pub(crate) fn source(kind: HubSourceKind, at: SocketAddr, names: &[&str]) -> HubSource {
     HubSource {
@@ -26,8 +26,8 @@ pub(crate) fn source(kind: HubSourceKind, at: SocketAddr, names: &[&str]) -> Hub
 }
 
 /// Listens to one source; whoever subscribes is given what is remembered.
-pub(crate) fn hearing(source: HubSource) -> Edge {
-    only_hub(Hub {
+pub(crate) fn with_source(source: HubSource) -> EdgeConfig {
+    only_hub(HubConfig {
         sources: vec![source],
         channels: vec![HubRule {
             replay: 10,
@@ -55,17 +55,17 @@ pub(super) fn redis(at: SocketAddr, command: &str) -> String {
 /// Publishes to NATS, and waits until the server has taken it.
 pub(super) fn nats(at: SocketAddr, subject: &str, data: &str) {
     let mut stream = connect(at);
-    let said = format!(
+    let commands = format!(
         "CONNECT {{\"verbose\":false,\"user\":\"u\",\"pass\":\"a-secret\"}}\r\nPUB {subject} {}\r\n{data}\r\nPING\r\n",
         data.len()
     );
-    stream.write_all(said.as_bytes()).unwrap();
+    stream.write_all(commands.as_bytes()).unwrap();
     read_until(&mut stream, "PONG\r\n");
 }
 
 #[track_caller]
-pub(super) fn hear(client: &mut Browser, channel: &str, data: &Value) {
-    let message = client.hear();
+pub(super) fn expect_message(client: &mut HubClient, channel: &str, data: &Value) {
+    let message = client.receive();
     assert_eq!(
         (&message["channel"], &message["data"]),
         (&json!(channel), data)
@@ -82,9 +82,9 @@ fn what_is_added_to_a_stream_comes_when_the_edge_is_back() {
         at,
         &["updates", "more"],
     );
-    let edge = start(&hearing(source.clone()));
+    let edge = start(&with_source(source.clone()));
     wait_for(&edge, &of("connected", &source), 1.0);
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     for channel in ["updates", "game-1"] {
         client.subscribe(channel);
     }
@@ -106,7 +106,7 @@ fn what_is_added_to_a_stream_comes_when_the_edge_is_back() {
         ),
     ] {
         redis(at, command);
-        hear(&mut client, channel, &data);
+        expect_message(&mut client, channel, &data);
     }
     wait_for(&edge, &of("messages_total", &source), 3.0);
     drop(edge);
@@ -115,12 +115,12 @@ fn what_is_added_to_a_stream_comes_when_the_edge_is_back() {
     }
     // What was read and not acknowledged before the edge died.
     redis(at, "XREADGROUP GROUP edge-1 edge COUNT 1 STREAMS updates >");
-    let edge = start(&hearing(source.clone()));
+    let edge = start(&with_source(source.clone()));
     wait_for(&edge, &of("messages_total", &source), 2.0);
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     client.subscribe("updates");
     for data in [4, 5] {
-        hear(&mut client, "updates", &json!(data));
+        expect_message(&mut client, "updates", &json!(data));
     }
     // All is acknowledged: nothing comes again.
     let pending = || {
@@ -146,10 +146,10 @@ fn subjects_of_nats_go_to_the_hub() {
         channel: "live-*".to_owned(),
         ..source(HubSourceKind::Nats, at, &["game.>", "news"])
     };
-    let telling = Telling::start(&hearing(source.clone()));
-    telling.told("messages of NATS at");
-    let edge = &telling.edge;
-    let mut client = Browser::open(edge.address);
+    let observed = ObservedEdge::start(&with_source(source.clone()));
+    observed.wait_for_message("messages of NATS at");
+    let edge = &observed.edge;
+    let mut client = HubClient::open(edge.address);
     for channel in ["live-game.1.odds", "live-news", "live-other"] {
         client.subscribe(channel);
     }
@@ -159,42 +159,42 @@ fn subjects_of_nats_go_to_the_hub() {
         ("game.1.odds", "", json!("")),
     ] {
         nats(at, subject, data);
-        hear(&mut client, &format!("live-{subject}"), &expected);
+        expect_message(&mut client, &format!("live-{subject}"), &expected);
     }
     nats(at, "other", "1");
     nats(at, "news", &"x".repeat(70_000));
-    let told = telling.told("to the channel `live-news` is not sent");
-    assert!(told.contains("longer than 65536 bytes"), "{told}");
+    let message = observed.wait_for_message("to the channel `live-news` is not sent");
+    assert!(message.contains("longer than 65536 bytes"), "{message}");
     nats(at, "news", "2");
-    hear(&mut client, "live-news", &json!(2));
+    expect_message(&mut client, "live-news", &json!(2));
     wait_for(edge, &of("messages_total", &source), 4.0);
     wait_for(edge, &of("refused_total", &source), 1.0);
     // A reload that says the same interrupts nothing.
-    telling.reload(&hearing(source.clone())).unwrap();
+    observed.reload(&with_source(source.clone())).unwrap();
     wait_for(edge, &of("messages_total", &source), 4.0);
     drop(server);
-    telling.told("is not there");
+    observed.wait_for_message("is not there");
     wait_for(edge, &of("connected", &source), 0.0);
     let _server = Nats::start_at(at, rules);
-    telling.told("messages of NATS at");
+    observed.wait_for_message("messages of NATS at");
     nats(at, "news", "3");
-    hear(&mut client, "live-news", &json!(3));
+    expect_message(&mut client, "live-news", &json!(3));
     let wrong = HubSource {
         password: Some("another".to_owned()),
         ..source
     };
-    telling.reload(&hearing(wrong)).unwrap();
-    let told = telling.told("is not there");
-    assert!(told.contains("Authorization"), "{told}");
-    telling.reload(&only_hub(live())).unwrap();
+    observed.reload(&with_source(wrong)).unwrap();
+    let message = observed.wait_for_message("is not there");
+    assert!(message.contains("Authorization"), "{message}");
+    observed.reload(&only_hub(live())).unwrap();
     super::publish(edge, "live-news", &json!("still here"));
-    hear(&mut client, "live-news", &json!("still here"));
+    expect_message(&mut client, "live-news", &json!("still here"));
 }
 
 #[test]
 fn notifications_of_postgres_go_to_the_hub() {
     let server = Postgres::start("");
-    server.say("CREATE ROLE eye LOGIN PASSWORD 'a-secret'");
+    server.execute("CREATE ROLE eye LOGIN PASSWORD 'a-secret'");
     let database = "postgres".to_owned();
     let source = HubSource {
         user: Some("eye".to_owned()),
@@ -205,33 +205,38 @@ fn notifications_of_postgres_go_to_the_hub() {
             &["odds", "a \"name\""],
         )
     };
-    let telling = Telling::start(&hearing(source.clone()));
-    telling.told("messages of PostgreSQL at");
-    let edge = &telling.edge;
-    let mut client = Browser::open(edge.address);
+    let observed = ObservedEdge::start(&with_source(source.clone()));
+    observed.wait_for_message("messages of PostgreSQL at");
+    let edge = &observed.edge;
+    let mut client = HubClient::open(edge.address);
     for channel in ["odds", "a \"name\""] {
         client.subscribe(channel);
     }
-    server.say("NOTIFY odds, '{\"x\":[1]}'; NOTIFY \"a \"\"name\"\"\", 'text'; NOTIFY other, '1'");
-    hear(&mut client, "odds", &json!({ "x": [1] }));
-    hear(&mut client, "a \"name\"", &json!("text"));
-    server.say("SELECT pg_notify('odds', repeat('x', 7999))");
-    hear(&mut client, "odds", &json!("x".repeat(7999)));
+    server.execute(
+        "NOTIFY odds, '{\"x\":[1]}'; NOTIFY \"a \"\"name\"\"\", 'text'; NOTIFY other, '1'",
+    );
+    expect_message(&mut client, "odds", &json!({ "x": [1] }));
+    expect_message(&mut client, "a \"name\"", &json!("text"));
+    server.execute("SELECT pg_notify('odds', repeat('x', 7999))");
+    expect_message(&mut client, "odds", &json!("x".repeat(7999)));
     // The session is ended, and the next one listens again.
     let ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'eye'";
-    server.say(ended);
-    let told = telling.told("is not there");
-    assert!(told.contains("terminating connection"), "{told}");
-    telling.told("messages of PostgreSQL at");
-    server.say("NOTIFY odds, '2'");
-    hear(&mut client, "odds", &json!(2));
+    server.execute(ended);
+    let message = observed.wait_for_message("is not there");
+    assert!(message.contains("terminating connection"), "{message}");
+    observed.wait_for_message("messages of PostgreSQL at");
+    server.execute("NOTIFY odds, '2'");
+    expect_message(&mut client, "odds", &json!(2));
     wait_for(edge, &of("messages_total", &source), 4.0);
     wait_for(edge, &of("losses_total", &source), 1.0);
     let wrong = HubSource {
         password: Some("another".to_owned()),
         ..source
     };
-    telling.reload(&hearing(wrong)).unwrap();
-    let told = telling.told("is not there");
-    assert!(told.contains("password authentication failed"), "{told}");
+    observed.reload(&with_source(wrong)).unwrap();
+    let message = observed.wait_for_message("is not there");
+    assert!(
+        message.contains("password authentication failed"),
+        "{message}"
+    );
 }

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use plimsoll_config::edge::{Edge, HubRule};
+use plimsoll_config::edge::{EdgeConfig, HubRule};
 use serde_json::{Value, json};
 
-use super::{Browser, live, only_hub, publish, wait_for_clients, with};
-use crate::support::{PATIENCE, Telling, start};
+use super::{HubClient, live, only_hub, publish, wait_for_clients, with};
+use crate::support::{ObservedEdge, PATIENCE, start};
 
 /// Clients at once.
 const CLIENTS: usize = 300;
@@ -14,60 +14,63 @@ const CLIENTS: usize = 300;
 #[test]
 fn reloads_cut_nobody() {
     let first = only_hub(live());
-    let telling = Telling::start(&first);
-    telling.told("the hub at /live lets everybody read every channel");
-    let mut clients: Vec<Browser> = (0..CLIENTS)
-        .map(|_| Browser::open(telling.edge.address))
+    let observed = ObservedEdge::start(&first);
+    observed.wait_for_message("the hub at /live lets everybody read every channel");
+    let mut clients: Vec<HubClient> = (0..CLIENTS)
+        .map(|_| HubClient::open(observed.edge.address))
         .collect();
     for client in &mut clients {
         client.subscribe("a");
     }
     let mut offset = 0;
-    for turn in 0..5_u32 {
+    for round in 0..5_u32 {
         let mut next = first.clone();
         next.hub = Some(with(HubRule {
-            history_max: 10 * turn,
+            history_max: 10 * round,
             ..HubRule::of("a")
         }));
-        publish(&telling.edge, "a", &json!("before"));
-        telling.reload(&next).unwrap();
-        publish(&telling.edge, "a", &json!("after"));
+        publish(&observed.edge, "a", &json!("before"));
+        observed.reload(&next).unwrap();
+        publish(&observed.edge, "a", &json!("after"));
         offset += 2;
     }
     for client in &mut clients {
-        let mut heard: Vec<Value> = (0..offset).map(|_| client.hear()).collect();
-        assert_eq!(heard.pop().unwrap()["offset"], offset);
-        assert!(heard.is_sorted_by_key(|one| one["offset"].as_u64()));
+        let mut received: Vec<Value> = (0..offset).map(|_| client.receive()).collect();
+        assert_eq!(received.pop().unwrap()["offset"], offset);
+        assert!(received.is_sorted_by_key(|message| message["offset"].as_u64()));
     }
-    wait_for_clients(&telling.edge, CLIENTS as f64);
+    wait_for_clients(&observed.edge, CLIENTS as f64);
     // Rules hold from the reload on.
     let mut limited = first.clone();
     limited.hub = Some(with(HubRule {
         data_len_max: 5,
         ..HubRule::of("a")
     }));
-    telling.reload(&limited).unwrap();
+    observed.reload(&limited).unwrap();
     let long = json!({ "channel": "a", "data": "too long" }).to_string();
-    assert_eq!(super::publish_as(&telling.edge, None, &long).0, 413);
+    assert_eq!(super::publish_as(&observed.edge, None, &long).0, 413);
     // Without a hub there is nothing to stay for.
     let server = crate::support::Scripted::always("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-    let without = Edge {
+    let without = EdgeConfig {
         hub: None,
         cores: first.cores,
         listen: first.listen.clone(),
         admin: first.admin.clone(),
         ..crate::support::plain(crate::support::pool(&[server.address]))
     };
-    telling.reload(&without).unwrap();
+    observed.reload(&without).unwrap();
     for client in &mut clients {
-        assert_eq!(client.hear_close(), (1001, "the hub is closed".to_owned()));
+        assert_eq!(
+            client.receive_close(),
+            (1001, "the hub is closed".to_owned())
+        );
     }
 }
 
 #[test]
 fn who_stays_at_the_end_is_sent_away_in_time() {
     let edge = start(&only_hub(live()));
-    let mut clients: Vec<Browser> = (0..20).map(|_| Browser::open(edge.address)).collect();
+    let mut clients: Vec<HubClient> = (0..20).map(|_| HubClient::open(edge.address)).collect();
     for client in &mut clients {
         client.subscribe("a");
     }
@@ -76,7 +79,7 @@ fn who_stays_at_the_end_is_sent_away_in_time() {
     let ending = edge.drain(PATIENCE);
     for client in &mut clients[1..] {
         assert_eq!(
-            client.hear_close(),
+            client.receive_close(),
             (1001, "the server is ending".to_owned())
         );
         // Reading on answers the close frame.
@@ -87,5 +90,5 @@ fn who_stays_at_the_end_is_sent_away_in_time() {
         begun.elapsed() + Duration::from_secs(1) < PATIENCE,
         "it waited for the silent one"
     );
-    assert_eq!(clients[0].hear_close().0, 1001);
+    assert_eq!(clients[0].receive_close().0, 1001);
 }

@@ -6,17 +6,19 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use plimsoll_config::edge::{Edge, Hub, HubKey, HubRule, HubTokens};
+use plimsoll_config::edge::{EdgeConfig, HubConfig, HubKey, HubRule, HubTokens};
 use ring::hmac;
 use serde_json::{Value, json};
 
-use super::{Browser, live, only_hub, publish, with};
-use crate::support::{Telling, ask, connect, metric, parts, read_until, start, wait_for};
+use super::{HubClient, live, only_hub, publish, with};
+use crate::support::{
+    ObservedEdge, connect, metric, read_until, send_request, start, status_and_body, wait_for,
+};
 
 pub(crate) const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
-pub(crate) fn asking(key: HubKey, hub: Hub) -> Edge {
-    only_hub(Hub {
+pub(crate) fn with_tokens(key: HubKey, hub: HubConfig) -> EdgeConfig {
+    only_hub(HubConfig {
         tokens: Some(HubTokens {
             key,
             audience: None,
@@ -26,12 +28,12 @@ pub(crate) fn asking(key: HubKey, hub: Hub) -> Edge {
     })
 }
 
-fn with_secret() -> Edge {
+fn with_secret() -> EdgeConfig {
     let chat = with(HubRule {
         clients_publish: true,
         ..HubRule::of("chat-*")
     });
-    asking(HubKey::Secret(SECRET.to_owned()), chat)
+    with_tokens(HubKey::Secret(SECRET.to_owned()), chat)
 }
 
 /// Seconds since 1970, and some more.
@@ -40,17 +42,17 @@ pub(crate) fn in_s(more: f64) -> f64 {
     now.as_secs_f64() + more
 }
 
-fn said(algorithm: &str, claims: &Value) -> String {
+fn signing_input(algorithm: &str, claims: &Value) -> String {
     let header = json!({ "alg": algorithm }).to_string();
     let claims = claims.to_string();
     format!("{}.{}", BASE64.encode(header), BASE64.encode(claims))
 }
 
 pub(crate) fn signed(claims: &Value) -> String {
-    let said = said("HS256", claims);
+    let input = signing_input("HS256", claims);
     let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes());
-    let tag = hmac::sign(&key, said.as_bytes());
-    format!("{said}.{}", BASE64.encode(tag))
+    let tag = hmac::sign(&key, input.as_bytes());
+    format!("{input}.{}", BASE64.encode(tag))
 }
 
 fn openssl(arguments: &[&str], input: &[u8]) -> Vec<u8> {
@@ -70,66 +72,66 @@ fn openssl(arguments: &[&str], input: &[u8]) -> Vec<u8> {
 #[test]
 fn clients_do_what_their_token_says() {
     let edge = start(&with_secret());
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     client.subscribe("news");
     let refused =
         |channel: &str| json!({ "channel": channel, "error": "this channel may not be read" });
-    client.say(&json!({ "subscribe": ["game-1"] }));
-    assert_eq!(client.hear(), refused("game-1"));
-    client.say(&json!({ "publish": { "channel": "chat-1", "data": 1 } }));
+    client.send(&json!({ "subscribe": ["game-1"] }));
+    assert_eq!(client.receive(), refused("game-1"));
+    client.send(&json!({ "publish": { "channel": "chat-1", "data": 1 } }));
     assert!(
-        client.hear()["error"]
+        client.receive()["error"]
             .as_str()
             .unwrap()
             .contains("may not publish")
     );
-    client.say(&json!({ "token": "nonsense", "id": 1 }));
+    client.send(&json!({ "token": "nonsense", "id": 1 }));
     assert_eq!(
-        client.hear(),
+        client.receive(),
         json!({ "id": 1, "error": "the token is not a signed JWT" })
     );
     let claims = json!({
         "exp": in_s(600.0), "subscribe": ["game-*", "chat-1"], "publish": ["chat-1", "game-1"],
     });
-    client.say(&json!({ "token": signed(&claims), "subscribe": ["game-1", "chat-1", "odds"] }));
-    assert_eq!(client.hear(), refused("odds"));
+    client.send(&json!({ "token": signed(&claims), "subscribe": ["game-1", "chat-1", "odds"] }));
+    assert_eq!(client.receive(), refused("odds"));
     publish(&edge, "game-1", &json!(7));
-    assert_eq!(client.hear()["data"], 7);
-    client.say(&json!({ "publish": { "channel": "chat-1", "data": "hello" } }));
-    assert_eq!(client.hear()["data"], "hello");
+    assert_eq!(client.receive()["data"], 7);
+    client.send(&json!({ "publish": { "channel": "chat-1", "data": "hello" } }));
+    assert_eq!(client.receive()["data"], "hello");
     // The channel's rule must let it, too.
     for channel in ["game-1", "chat-2"] {
-        client.say(&json!({ "publish": { "channel": channel, "data": 1 } }));
-        let told = client.hear();
+        client.send(&json!({ "publish": { "channel": channel, "data": 1 } }));
+        let reply = client.receive();
         assert!(
-            told["error"].as_str().unwrap().contains("may not publish"),
-            "{told}"
+            reply["error"].as_str().unwrap().contains("may not publish"),
+            "{reply}"
         );
     }
     // Another token takes its place, and what it does not let be read is read no more.
     let claims = json!({ "exp": in_s(600.0), "subscribe": ["chat-1"] });
-    client.say(&json!({ "token": signed(&claims) }));
-    assert_eq!(client.hear(), refused("game-1"));
+    client.send(&json!({ "token": signed(&claims) }));
+    assert_eq!(client.receive(), refused("game-1"));
     publish(&edge, "game-1", &json!(8));
     publish(&edge, "chat-1", &json!(9));
-    assert_eq!(client.hear()["data"], 9);
+    assert_eq!(client.receive()["data"], 9);
     publish(&edge, "news", &json!("for all"));
-    assert_eq!(client.hear()["data"], "for all");
+    assert_eq!(client.receive()["data"], "for all");
 }
 
 #[test]
 fn who_stays_longer_than_its_token_is_sent_away() {
     let edge = start(&with_secret());
     let token = |seconds: f64| signed(&json!({ "exp": in_s(seconds), "subscribe": ["game-*"] }));
-    let mut leaves = Browser::open(edge.address);
-    let mut stays = Browser::open(edge.address);
+    let mut leaves = HubClient::open(edge.address);
+    let mut stays = HubClient::open(edge.address);
     let begun = in_s(0.0);
     for client in [&mut leaves, &mut stays] {
-        client.say(&json!({ "token": token(2.0), "subscribe": ["game-1"], "id": 1 }));
-        assert_eq!(client.hear()["subscribed"], "game-1");
+        client.send(&json!({ "token": token(2.0), "subscribe": ["game-1"], "id": 1 }));
+        assert_eq!(client.receive()["subscribed"], "game-1");
     }
-    stays.say(&json!({ "token": token(600.0), "id": 2 }));
-    assert_eq!(stays.hear(), json!({ "id": 2, "done": true }));
+    stays.send(&json!({ "token": token(600.0), "id": 2 }));
+    assert_eq!(stays.receive(), json!({ "id": 2, "done": true }));
     // A reader of events cannot be told, and finds its stream ended.
     let mut reader = connect(edge.address);
     let request = format!(
@@ -139,15 +141,15 @@ fn who_stays_longer_than_its_token_is_sent_away() {
     );
     reader.write_all(request.as_bytes()).unwrap();
     assert!(read_until(&mut reader, "\r\n\r\n").starts_with("HTTP/1.1 200 "));
-    let closed = leaves.hear_close();
+    let closed = leaves.receive_close();
     assert_eq!(closed, (1008, "the token has expired".to_owned()));
     assert!(in_s(0.0) - begun >= 2.0, "not before");
     crate::support::read_all(&mut reader);
     publish(&edge, "game-1", &json!("still there"));
-    assert_eq!(stays.hear()["data"], "still there");
-    let mut late = Browser::open(edge.address);
-    late.say(&json!({ "token": token(-1.0), "subscribe": ["news"] }));
-    assert_eq!(late.hear(), json!({ "error": "the token has expired" }));
+    assert_eq!(stays.receive()["data"], "still there");
+    let mut late = HubClient::open(edge.address);
+    late.send(&json!({ "token": token(-1.0), "subscribe": ["news"] }));
+    assert_eq!(late.receive(), json!({ "error": "the token has expired" }));
 }
 
 #[test]
@@ -156,39 +158,45 @@ fn tokens_say_who_is_there() {
         presence: true,
         ..HubRule::of("chat")
     });
-    let edge = start(&asking(HubKey::Secret(SECRET.to_owned()), chat));
+    let edge = start(&with_tokens(HubKey::Secret(SECRET.to_owned()), chat));
     let enter = |user: &str| {
-        let mut client = Browser::open(edge.address);
+        let mut client = HubClient::open(edge.address);
         let claims = json!({ "exp": in_s(600.0), "sub": user, "subscribe": ["*"] });
-        client.say(&json!({ "token": signed(&claims), "subscribe": ["chat"], "id": 1 }));
-        assert_eq!(client.hear()["subscribed"], "chat");
+        client.send(&json!({ "token": signed(&claims), "subscribe": ["chat"], "id": 1 }));
+        assert_eq!(client.receive()["subscribed"], "chat");
         client
     };
     let (mut adam, eve, _other) = (enter("adam"), enter("eve"), enter("eve"));
-    let ask = |client: &mut Browser| {
-        client.say(&json!({ "presence": ["chat"], "id": 2 }));
-        client.hear()
+    let query_presence = |client: &mut HubClient| {
+        client.send(&json!({ "presence": ["chat"], "id": 2 }));
+        client.receive()
     };
-    let told = |users: Value, count: u32| json!({ "id": 2, "presence": "chat", "subscribers": count, "users": users, "all": true });
-    assert_eq!(ask(&mut adam), told(json!({ "adam": 1, "eve": 2 }), 3));
+    let presence = |users: Value, count: u32| json!({ "id": 2, "presence": "chat", "subscribers": count, "users": users, "all": true });
+    assert_eq!(
+        query_presence(&mut adam),
+        presence(json!({ "adam": 1, "eve": 2 }), 3)
+    );
     drop(eve);
     wait_for(
         &edge,
         "plimsoll_edge_hub_connections{kind=\"websocket\"}",
         2.0,
     );
-    assert_eq!(ask(&mut adam), told(json!({ "adam": 1, "eve": 1 }), 2));
+    assert_eq!(
+        query_presence(&mut adam),
+        presence(json!({ "adam": 1, "eve": 1 }), 2)
+    );
     // Nobody becomes somebody else in a channel.
     let claims = json!({ "exp": in_s(600.0), "sub": "eve", "subscribe": ["*"] });
-    adam.say(&json!({ "token": signed(&claims) }));
+    adam.send(&json!({ "token": signed(&claims) }));
     assert!(
-        adam.hear()["error"]
+        adam.receive()["error"]
             .as_str()
             .unwrap()
             .contains("another sub")
     );
     publish(&edge, "chat", &json!(1));
-    adam.hear();
+    adam.receive();
     let line = |name: &str| {
         metric(
             &edge,
@@ -208,8 +216,8 @@ fn requests_bring_their_token() {
         path: Some(log.path().to_owned()),
         format: plimsoll_config::edge::LogFormat::Json,
     });
-    let telling = Telling::start(&config);
-    let address = telling.edge.address;
+    let observed = ObservedEdge::start(&config);
+    let address = observed.edge.address;
     let get = |query: &str, header: &str| {
         let mut stream = connect(address);
         let request = format!("GET /live?{query} HTTP/1.1\r\nHost: {address}\r\n{header}\r\n");
@@ -238,21 +246,28 @@ fn requests_bring_their_token() {
         ),
     ] {
         let head = get(&query, header);
-        assert_eq!(parts(&head).0, expected, "{query} {header} {head}");
+        assert_eq!(
+            status_and_body(&head).0,
+            expected,
+            "{query} {header} {head}"
+        );
         assert_eq!(
             head.contains("WWW-Authenticate: Bearer\r\n"),
             expected == 401,
             "{head}"
         );
     }
-    let said = ask(
+    let response = send_request(
         address,
         format!(
             "GET /live?channel=odds HTTP/1.1\r\nHost: {address}\r\n{bearer}Connection: close\r\n\r\n"
         ),
     );
-    assert!(said.contains("does not let its bearer read"), "{said}");
-    drop(telling);
+    assert!(
+        response.contains("does not let its bearer read"),
+        "{response}"
+    );
+    drop(observed);
     let written = std::fs::read_to_string(log.path()).unwrap();
     let shown = "channel=game-1&token=[redacted]";
     assert!(written.contains(shown), "{written}");
@@ -269,18 +284,18 @@ fn keys_of_others_sign_too() {
         &["rsa", "-in", file, "-RSAPublicKey_out", "-outform", "DER"],
         b"",
     );
-    let edge = start(&asking(HubKey::Rsa(public), live()));
-    let said = said("RS256", &json!({ "exp": in_s(600.0), "subscribe": ["*"] }));
-    let signature = openssl(&["dgst", "-sha256", "-sign", file], said.as_bytes());
-    let token = format!("{said}.{}", BASE64.encode(signature));
-    let mut client = Browser::open(edge.address);
-    client.say(&json!({ "token": token, "subscribe": ["a"], "id": 1 }));
-    assert_eq!(client.hear()["subscribed"], "a");
+    let edge = start(&with_tokens(HubKey::Rsa(public), live()));
+    let input = signing_input("RS256", &json!({ "exp": in_s(600.0), "subscribe": ["*"] }));
+    let signature = openssl(&["dgst", "-sha256", "-sign", file], input.as_bytes());
+    let token = format!("{input}.{}", BASE64.encode(signature));
+    let mut client = HubClient::open(edge.address);
+    client.send(&json!({ "token": token, "subscribe": ["a"], "id": 1 }));
+    assert_eq!(client.receive()["subscribed"], "a");
     let other = signed(&json!({ "exp": in_s(600.0), "subscribe": ["*"] }));
-    client.say(&json!({ "token": other, "id": 2 }));
-    let told = client.hear();
+    client.send(&json!({ "token": other, "id": 2 }));
+    let reply = client.receive();
     assert_eq!(
-        told,
+        reply,
         json!({ "id": 2, "error": "the token is not signed as RS256" })
     );
 }
@@ -296,27 +311,27 @@ fn users_and_tokens_have_so_many_connections() {
         signed(&json!({ "exp": end, "sub": user, "jti": number, "subscribe": ["game-*"] }))
     };
     let enter = |token: &str| {
-        let mut client = Browser::open(edge.address);
-        client.say(&json!({ "token": token, "id": 1 }));
-        let told = client.hear();
-        (client, told)
+        let mut client = HubClient::open(edge.address);
+        client.send(&json!({ "token": token, "id": 1 }));
+        let reply = client.receive();
+        (client, reply)
     };
     let done = json!({ "id": 1, "done": true });
-    let (mut first, told) = enter(&token("eve", 1));
-    assert_eq!(told, done);
+    let (mut first, reply) = enter(&token("eve", 1));
+    assert_eq!(reply, done);
     // Once more is not one more, on the same connection.
-    first.say(&json!({ "token": token("eve", 2), "id": 1 }));
-    assert_eq!(first.hear(), done);
+    first.send(&json!({ "token": token("eve", 2), "id": 1 }));
+    assert_eq!(first.receive(), done);
     let why = "there are as many connections with this token as there may be";
-    let (_, told) = enter(&token("eve", 2));
-    assert_eq!(told, json!({ "id": 1, "error": why }));
-    let (_second, told) = enter(&token("eve", 1));
-    assert_eq!(told, done);
+    let (_, reply) = enter(&token("eve", 2));
+    assert_eq!(reply, json!({ "id": 1, "error": why }));
+    let (_second, reply) = enter(&token("eve", 1));
+    assert_eq!(reply, done);
     // A request is counted as well, and told by its status.
     let events = format!("/live?channel=game-1&token={}", token("eve", 3));
     let refused = crate::support::get(edge.address, &events);
     let why = "there are as many connections of this user as there may be\n";
-    assert_eq!(parts(&refused), (429, why));
+    assert_eq!(status_and_body(&refused), (429, why));
     assert_eq!(enter(&token("adam", 1)).1, done);
     drop(first);
     wait_for(

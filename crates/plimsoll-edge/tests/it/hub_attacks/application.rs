@@ -6,20 +6,20 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_config::edge::{Edge, Hub, HubHooks};
+use plimsoll_config::edge::{EdgeConfig, HubConfig, HubHooks};
 use serde_json::{Value, json};
 
-use super::peers::{Decoy, KERNEL_MAX, Speech, speaking};
+use super::peers::{Decoy, KERNEL_MAX, Speech, scripted_peer};
 use super::{CHANNELS, SOCKETS, error, patient};
 use crate::hub::abuse::{masked, open};
-use crate::hub::{Browser, only_hub, publish};
-use crate::support::{Heard, Scripted, endpoint, metric, start, wait_for};
+use crate::hub::{HubClient, only_hub, publish};
+use crate::support::{Scripted, ScriptedConnection, endpoint, metric, start, wait_for};
 
 const WAITING: &str = "plimsoll_edge_hub_hooks_waiting";
 const DOWN: &str = "the application does not answer; try again later";
 
-fn asking(hooks: HubHooks) -> Edge {
-    only_hub(Hub {
+fn with_hooks(hooks: HubHooks) -> EdgeConfig {
+    only_hub(HubConfig {
         hooks: Some(hooks),
         ..patient()
     })
@@ -33,7 +33,7 @@ fn messages(address: SocketAddr) -> HubHooks {
 }
 
 /// The next question: its head, and what it says.
-fn question(from: &mut Heard) -> Option<(String, Value)> {
+fn question(from: &mut ScriptedConnection) -> Option<(String, Value)> {
     let head = from.head()?;
     let len = head.lines().find_map(|line| {
         let line = line.to_ascii_lowercase();
@@ -84,15 +84,15 @@ fn hints_without_end_are_no_answer() {
 /// Asks once for each speech: none is an answer, and of none more bytes are taken than these.
 fn each_is_no_answer(speeches: Vec<Speech>, taken_max: usize) {
     let count = speeches.len();
-    let (address, ended) = speaking(speeches);
-    let edge = start(&asking(HubHooks {
+    let (address, ended) = scripted_peer(speeches);
+    let edge = start(&with_hooks(HubHooks {
         timeout: Duration::from_secs(3),
         ..messages(address)
     }));
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     for number in 0..count {
-        client.say(&json!({ "send": number, "id": number }));
-        assert_eq!(client.hear(), json!({ "id": number, "error": DOWN }));
+        client.send(&json!({ "send": number, "id": number }));
+        assert_eq!(client.receive(), json!({ "id": number, "error": DOWN }));
         // What is not to be read any more is not: the connection is closed.
         let ended = ended.recv_timeout(crate::support::PATIENCE);
         let (taken, _) = ended.unwrap_or_else(|_| panic!("{number} stays"));
@@ -106,13 +106,13 @@ fn each_is_no_answer(speeches: Vec<Speech>, taken_max: usize) {
 #[test]
 fn clients_choose_neither_where_a_question_goes_nor_its_headers() {
     let (sender, asked) = sync_channel(100);
-    let application = Scripted::start(move |mut heard| {
-        while let Some(question) = question(&mut heard) {
+    let application = Scripted::start(move |mut connection| {
+        while let Some(question) = question(&mut connection) {
             let _ = sender.send(question);
-            heard.say("HTTP/1.1 204 No Content\r\n\r\n");
+            connection.send("HTTP/1.1 204 No Content\r\n\r\n");
         }
     });
-    let edge = start(&asking(HubHooks {
+    let edge = start(&with_hooks(HubHooks {
         connect: Some(endpoint(application.address, "/connect")),
         subscribe: Some(endpoint(application.address, "/subscribe")),
         messages: Some(endpoint(application.address, "/messages")),
@@ -135,11 +135,11 @@ fn clients_choose_neither_where_a_question_goes_nor_its_headers() {
         "${jndi:ldap://127.0.0.1/}",
     ];
     for name in names {
-        let said = json!({ "subscribe": [name] }).to_string();
-        stream.write_all(&masked(1, said.as_bytes())).unwrap();
+        let command = json!({ "subscribe": [name] }).to_string();
+        stream.write_all(&masked(1, command.as_bytes())).unwrap();
     }
-    let said = r#"{"send":"\r\nContent-Length: 0\r\n\r\nGET /admin HTTP/1.1\r\n\r\n"}"#;
-    stream.write_all(&masked(1, said.as_bytes())).unwrap();
+    let command = r#"{"send":"\r\nContent-Length: 0\r\n\r\nGET /admin HTTP/1.1\r\n\r\n"}"#;
+    stream.write_all(&masked(1, command.as_bytes())).unwrap();
     let mut channels = Vec::new();
     for _ in 0..names.len() + 2 {
         let (head, body) = asked.recv_timeout(crate::support::PATIENCE).unwrap();
@@ -148,7 +148,7 @@ fn clients_choose_neither_where_a_question_goes_nor_its_headers() {
         assert!(
             paths
                 .iter()
-                .any(|one| path == format!("POST {one} HTTP/1.1")),
+                .any(|candidate| path == format!("POST {candidate} HTTP/1.1")),
             "{path}"
         );
         let mut names: Vec<String> = head
@@ -180,14 +180,14 @@ fn wishes_that_are_taken_back_are_asked_about_within_the_same_bound() {
     const SUBSCRIPTIONS_MAX: u32 = 8;
     let (go, gone) = sync_channel::<()>(0);
     let gone = Arc::new(Mutex::new(gone));
-    let application = Scripted::start(move |mut heard| {
-        while question(&mut heard).is_some() {
+    let application = Scripted::start(move |mut connection| {
+        while question(&mut connection).is_some() {
             // Nothing is answered before the end.
             let _ = gone.lock().unwrap().recv();
-            heard.say("HTTP/1.1 204 No Content\r\n\r\n");
+            connection.send("HTTP/1.1 204 No Content\r\n\r\n");
         }
     });
-    let edge = start(&only_hub(Hub {
+    let edge = start(&only_hub(HubConfig {
         hooks: Some(HubHooks {
             subscribe: Some(endpoint(application.address, "/subscribe")),
             timeout: Duration::from_mins(1),
@@ -196,30 +196,30 @@ fn wishes_that_are_taken_back_are_asked_about_within_the_same_bound() {
         subscriptions_max: SUBSCRIPTIONS_MAX,
         ..patient()
     }));
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     let mut refused = 0;
     for number in 0..200 {
         let name = format!("game-{number}");
-        client.say(&json!({ "subscribe": [name] }));
-        client.say(&json!({ "unsubscribe": [name], "id": "done" }));
-        let mut told = client.hear();
-        while told["id"] != "done" {
-            assert!(error(&told).contains("as many subscriptions"), "{told}");
+        client.send(&json!({ "subscribe": [name] }));
+        client.send(&json!({ "unsubscribe": [name], "id": "done" }));
+        let mut reply = client.receive();
+        while reply["id"] != "done" {
+            assert!(error(&reply).contains("as many subscriptions"), "{reply}");
             refused += 1;
-            told = client.hear();
+            reply = client.receive();
         }
     }
     assert_eq!(refused, 200 - SUBSCRIPTIONS_MAX);
     assert_eq!(metric(&edge, WAITING), Some(f64::from(SUBSCRIPTIONS_MAX)));
     // In one command nothing is asked at all.
-    client.say(&json!({ "subscribe": ["b"], "unsubscribe": ["b"] }));
+    client.send(&json!({ "subscribe": ["b"], "unsubscribe": ["b"] }));
     // Who leaves is not subscribed by answers that come later.
     drop(client);
     wait_for(&edge, SOCKETS, 0.0);
     drop(go);
     wait_for(&edge, WAITING, 0.0);
     assert_eq!(metric(&edge, CHANNELS), Some(0.0));
-    assert_eq!(application.heard().len(), SUBSCRIPTIONS_MAX as usize);
+    assert_eq!(application.requests().len(), SUBSCRIPTIONS_MAX as usize);
 }
 
 /// Long messages of many clients for an application that does not answer: 64 MiB of them wait, and no more.
@@ -229,15 +229,19 @@ fn what_waits_for_the_application_is_bounded_in_bytes() {
     const BYTES_MAX: usize = 64 << 20;
     const CLIENTS: usize = 5;
     const EACH: usize = 16;
-    let application = Scripted::start(|mut heard| {
+    let application = Scripted::start(|mut connection| {
         let mut bytes = [0; 4096];
-        while heard.stream.read(&mut bytes).is_ok_and(|count| count > 0) {
+        while connection
+            .stream
+            .read(&mut bytes)
+            .is_ok_and(|count| count > 0)
+        {
             if bytes.starts_with(b"never") {
                 return;
             }
         }
     });
-    let edge = start(&only_hub(Hub {
+    let edge = start(&only_hub(HubConfig {
         hooks: Some(HubHooks {
             timeout: Duration::from_mins(10),
             in_flight: 1,
@@ -249,7 +253,7 @@ fn what_waits_for_the_application_is_bounded_in_bytes() {
     let text = format!(r#"{{"send":"{}"}}"#, "x".repeat(LEN));
     let frame = masked(1, text.as_bytes());
     let close = masked(8, &1000_u16.to_be_bytes());
-    let mut told = 0;
+    let mut refused = 0;
     let mut streams = Vec::new();
     for _ in 0..CLIENTS {
         let mut stream = open(edge.address);
@@ -261,15 +265,15 @@ fn what_waits_for_the_application_is_bounded_in_bytes() {
     let fit = BYTES_MAX / LEN - 1;
     for mut stream in streams {
         stream.write_all(&close).unwrap();
-        let (texts, _) = crate::hub::abuse::hear(stream);
-        told += texts.iter().filter(|text| text.contains(DOWN)).count();
+        let (texts, _) = crate::hub::abuse::read_frames(stream);
+        refused += texts.iter().filter(|text| text.contains(DOWN)).count();
     }
     assert!(metric(&edge, WAITING).unwrap() <= fit as f64);
     // Who closes at once may not be told any more of what was refused last.
-    assert!(told <= CLIENTS * EACH - fit, "{told}");
+    assert!(refused <= CLIENTS * EACH - fit, "{refused}");
     wait_for(&edge, SOCKETS, 0.0);
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     client.subscribe("a");
     publish(&edge, "a", &json!("still here"));
-    assert_eq!(client.hear()["data"], "still here");
+    assert_eq!(client.receive()["data"], "still here");
 }

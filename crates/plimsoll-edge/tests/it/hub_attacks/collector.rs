@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use plimsoll_config::edge::{Parents, Traces};
 
-use super::peers::{Decoy, Speech, heard_to_the_end, speaking};
+use super::peers::{Decoy, Speech, received_to_end, scripted_peer};
 use crate::support::{
-    Scripted, endpoint, get, metric, open_admin, parts, plain, pool, start, wait_for,
+    Scripted, endpoint, get, metric, open_admin, plain, pool, start, status_and_body, wait_for,
 };
 
 const LOST: &str = "plimsoll_edge_spans_lost_total";
@@ -29,7 +29,7 @@ fn a_collector_without_sense_or_end_costs_spans_only() {
         (b"SSH-2.0-OpenSSH_9\r\n", b""),
     ];
     let count = speeches.len();
-    let (collector, ended) = speaking(speeches);
+    let (collector, ended) = scripted_peer(speeches);
     let server = Scripted::always("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let mut edge = plain(pool(&[server.address]));
     edge.traces = Some(Traces {
@@ -42,10 +42,10 @@ fn a_collector_without_sense_or_end_costs_spans_only() {
     let edge = start(&edge);
     for number in 0..count {
         let begun = std::time::Instant::now();
-        assert_eq!(parts(&get(edge.address, "/")), (200, "ok"));
+        assert_eq!(status_and_body(&get(edge.address, "/")), (200, "ok"));
         // Nobody waits for what is sent there.
         assert!(begun.elapsed() < Duration::from_secs(20));
-        heard_to_the_end(&ended, number);
+        received_to_end(&ended, number);
         wait_for(&edge, LOST, (number + 1) as f64);
     }
     assert_eq!(metric(&edge, "plimsoll_edge_spans_sent_total"), Some(0.0));

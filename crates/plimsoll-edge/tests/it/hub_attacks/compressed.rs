@@ -4,17 +4,17 @@
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 
-use plimsoll_config::edge::{Hub, Rate};
+use plimsoll_config::edge::{HubConfig, Rate};
 use plimsoll_wire::websocket::deflate::Deflater;
 use serde_json::json;
 
 use super::SOCKETS;
-use crate::hub::abuse::{HANDSHAKE, hear, masked, raw};
-use crate::hub::{Browser, live, only_hub, publish};
+use crate::hub::abuse::{HANDSHAKE, masked, raw, read_frames};
+use crate::hub::{HubClient, live, only_hub, publish};
 use crate::support::{Afloat, connect, read_until, start, wait_for};
 
 fn compressing() -> Afloat {
-    start(&only_hub(Hub {
+    start(&only_hub(HubConfig {
         compress: true,
         ..live()
     }))
@@ -105,7 +105,7 @@ fn bits_that_were_not_agreed_on_end_who_sent_them() {
     ] {
         let (mut stream, _) = offering(edge.address, offer);
         stream.write_all(&bytes).unwrap();
-        assert_eq!(hear(stream), (Vec::new(), Some(1002)), "{what}");
+        assert_eq!(read_frames(stream), (Vec::new(), Some(1002)), "{what}");
     }
 }
 
@@ -113,7 +113,7 @@ fn bits_that_were_not_agreed_on_end_who_sent_them() {
 /// refers to it.
 #[test]
 fn nobody_reads_from_the_window_of_another() {
-    let mut config = only_hub(Hub {
+    let mut config = only_hub(HubConfig {
         compress: true,
         ..live()
     });
@@ -136,7 +136,7 @@ fn nobody_reads_from_the_window_of_another() {
         stream.write_all(&farewell).unwrap();
     }
     for stream in [stranger, victim] {
-        let (texts, code) = hear(stream);
+        let (texts, code) = read_frames(stream);
         let last = texts.last().unwrap();
         assert_eq!(code, Some(1000), "{last}");
         assert!(last.contains("not a command"), "{last}");
@@ -149,7 +149,7 @@ fn nobody_reads_from_the_window_of_another() {
 fn bombs_in_pieces_of_many_clients_end_who_sent_them() {
     const BOMBERS: usize = 30;
     let edge = compressing();
-    let mut good = Browser::open(edge.address);
+    let mut good = HubClient::open(edge.address);
     good.subscribe("a");
     // 64 MiB in 64 KiB: a thousandth.
     let bomb = deflated(&mut Deflater::new(9, false), &" ".repeat(60 << 20));
@@ -168,10 +168,10 @@ fn bombs_in_pieces_of_many_clients_end_who_sent_them() {
         })
         .collect();
     for stream in streams {
-        assert_eq!(hear(stream), (Vec::new(), Some(1009)));
+        assert_eq!(read_frames(stream), (Vec::new(), Some(1009)));
     }
     publish(&edge, "a", &json!("still here"));
-    assert_eq!(good.hear()["data"], "still here");
+    assert_eq!(good.receive()["data"], "still here");
 }
 
 /// Blocks without content cost hundreds of times as much to inflate as text does, and so do blocks that say that they are
@@ -180,7 +180,7 @@ fn bombs_in_pieces_of_many_clients_end_who_sent_them() {
 fn messages_that_cost_much_and_become_nothing_count_by_their_length() {
     const LEN: usize = 32 << 10;
     const BURST: u32 = 100;
-    let edge = start(&only_hub(Hub {
+    let edge = start(&only_hub(HubConfig {
         compress: true,
         commands: Rate {
             per_second: 0.001,
@@ -188,22 +188,22 @@ fn messages_that_cost_much_and_become_nothing_count_by_their_length() {
         },
         ..live()
     }));
-    let mut good = Browser::open(edge.address);
+    let mut good = HubClient::open(edge.address);
     good.subscribe("a");
     let mut stream = agreed(edge.address);
     let _ = stream.write_all(&raw(0xc1, &b"\x03\x00".repeat(LEN / 2)));
-    assert_eq!(hear(stream), (Vec::new(), Some(1007)), "last blocks");
+    assert_eq!(read_frames(stream), (Vec::new(), Some(1007)), "last blocks");
     // Ten bits each: not the last, of fixed codes, and their end.
     let empty = empty_blocks(LEN);
     let mut stream = agreed(edge.address);
     let _ = stream.write_all(&raw(0xc1, &empty).repeat(150));
-    let (texts, code) = hear(stream);
+    let (texts, code) = read_frames(stream);
     let inflated = texts.iter().filter(|text| text.contains("not a command"));
     // Each counts as one and as many as it has KiB.
     let each = BURST as usize / (1 + LEN / 1024) + 1;
     assert_eq!((inflated.count(), code), (each, Some(1008)));
     publish(&edge, "a", &json!("still here"));
-    assert_eq!(good.hear()["data"], "still here");
+    assert_eq!(good.receive()["data"], "still here");
 }
 
 fn empty_blocks(len: usize) -> Vec<u8> {
@@ -238,7 +238,7 @@ fn who_keeps_to_the_rules_is_understood() {
         .write_all(&masked(8, &1000_u16.to_be_bytes()))
         .unwrap();
     // What is short is answered as it is.
-    let (texts, code) = hear(stream);
+    let (texts, code) = read_frames(stream);
     assert!(texts[0].contains(r#""subscribed":"a""#), "{texts:?}");
     assert_eq!(texts[1], r#"{"id":"long","done":true}"#);
     assert_eq!(code, Some(1000));

@@ -3,17 +3,17 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 
-use plimsoll_config::edge::{Edge, Hub, Limits};
+use plimsoll_config::edge::{EdgeConfig, EdgeLimits, HubConfig};
 use serde_json::json;
 
 use super::{SOCKETS, wait_for_nobody};
-use crate::hub::abuse::{HANDSHAKE, hear, masked, open, raw};
-use crate::hub::{Browser, live, only_hub, publish};
+use crate::hub::abuse::{HANDSHAKE, masked, open, raw, read_frames};
+use crate::hub::{HubClient, live, only_hub, publish};
 use crate::support::{connect, metric, read_until, start, wait_for};
 
 /// A client that keeps to the rules, beside whom others do not.
-fn honest(address: std::net::SocketAddr) -> Browser {
-    let mut good = Browser::open(address);
+fn honest(address: std::net::SocketAddr) -> HubClient {
+    let mut good = HubClient::open(address);
     good.subscribe("a");
     good
 }
@@ -34,10 +34,10 @@ fn control_frames_count_as_commands() {
         let mut stream = open(edge.address);
         // The rest finds the connection closed.
         let _ = stream.write_all(flood);
-        assert_eq!(hear(stream).1, Some(1008), "{what}");
+        assert_eq!(read_frames(stream).1, Some(1008), "{what}");
     }
     publish(&edge, "a", &json!("still here"));
-    assert_eq!(good.hear()["data"], "still here");
+    assert_eq!(good.receive()["data"], "still here");
 }
 
 #[test]
@@ -47,11 +47,11 @@ fn who_says_on_after_its_farewell_is_not_heard() {
     let mut stream = open(edge.address);
     let publishing = masked(1, br#"{"subscribe":["b"],"id":1}"#).repeat(100);
     let _ = stream.write_all(&[masked(8, &1000_u16.to_be_bytes()), publishing].concat());
-    assert_eq!(hear(stream), (Vec::new(), Some(1000)));
+    assert_eq!(read_frames(stream), (Vec::new(), Some(1000)));
     wait_for(&edge, SOCKETS, 1.0);
     assert_eq!(metric(&edge, super::CHANNELS), Some(1.0));
     publish(&edge, "a", &json!("still here"));
-    assert_eq!(good.hear()["data"], "still here");
+    assert_eq!(good.receive()["data"], "still here");
 }
 
 /// Messages that are begun and never ended count into the memory of the edge: beyond it, who sends them is sent away.
@@ -59,13 +59,13 @@ fn who_says_on_after_its_farewell_is_not_heard() {
 fn messages_in_pieces_count_into_the_memory_of_the_edge() {
     const MEMORY_MAX: u64 = 2 << 20;
     const ATTACKERS: usize = 60;
-    let edge = start(&Edge {
+    let edge = start(&EdgeConfig {
         cores: Some(1),
-        limits: Limits {
+        limits: EdgeLimits {
             memory_max: MEMORY_MAX,
-            ..Limits::default()
+            ..EdgeLimits::default()
         },
-        ..only_hub(Hub {
+        ..only_hub(HubConfig {
             message_len_max: 64 << 10,
             ..live()
         })
@@ -100,7 +100,7 @@ fn messages_in_pieces_count_into_the_memory_of_the_edge() {
     }
     good.settle();
     publish(&edge, "a", &json!("still here"));
-    assert_eq!(good.hear()["data"], "still here");
+    assert_eq!(good.receive()["data"], "still here");
     drop(streams);
     drop(good);
     wait_for(&edge, SOCKETS, 0.0);
@@ -119,7 +119,7 @@ fn heads_of_frames_that_never_come_whole_hold_nobody_up() {
         })
         .collect();
     publish(&edge, "a", &json!("still here"));
-    assert_eq!(good.hear()["data"], "still here");
+    assert_eq!(good.receive()["data"], "still here");
     assert_eq!(metric(&edge, SOCKETS), Some(51.0));
     drop((streams, good));
     wait_for(&edge, SOCKETS, 0.0);

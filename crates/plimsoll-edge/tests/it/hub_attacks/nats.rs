@@ -5,15 +5,15 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use plimsoll_config::edge::{
-    Edge, Hub, HubRule, HubShared, HubSharedKind, HubSource, HubSourceKind, ServerTls,
+    EdgeConfig, HubConfig, HubRule, HubShared, HubSharedKind, HubSource, HubSourceKind, ServerTls,
 };
 use serde_json::json;
 
-use super::peers::{Decoy, Speech, glance, heard_to_the_end, speaking};
+use super::peers::{Decoy, Speech, glance, received_to_end, scripted_peer};
 use super::{error, goes_on, patient};
-use crate::hub::sources::{hearing, source};
-use crate::hub::{Browser, only_hub};
-use crate::support::{PATIENCE, Scripted, Telling, start, wait_for};
+use crate::hub::sources::{source, with_source};
+use crate::hub::{HubClient, only_hub};
+use crate::support::{ObservedEdge, PATIENCE, Scripted, start, wait_for};
 
 const INFO: &[u8] = b"INFO {\"server_id\":\"a\",\"client_id\":7}\r\n";
 
@@ -47,29 +47,29 @@ fn a_server_without_sense_or_end_ends_the_connection_and_sends_nobody_elsewhere(
         (b"MSG game.1 1 1\r\nx\r\n", b""),
     ];
     let count = speeches.len();
-    let (address, ended) = speaking(speeches);
-    let telling = Telling::start(&hearing(from(address)));
-    let told = telling.told("is not there");
-    assert!(told.contains("Stale Connection"), "{told}");
-    assert!(!told.contains('\x1b'), "{told:?}");
+    let (address, ended) = scripted_peer(speeches);
+    let observed = ObservedEdge::start(&with_source(from(address)));
+    let message = observed.wait_for_message("is not there");
+    assert!(message.contains("Stale Connection"), "{message}");
+    assert!(!message.contains('\x1b'), "{message:?}");
     for number in 0..count {
-        let heard = heard_to_the_end(&ended, number);
+        let received = received_to_end(&ended, number);
         // Who has not said what it is learns nothing.
-        let heard = String::from_utf8(heard).unwrap();
+        let received = String::from_utf8(received).unwrap();
         assert_eq!(
-            heard.contains("the-password"),
+            received.contains("the-password"),
             !matches!(number, 1 | 2 | 5),
-            "{number}: {heard}"
+            "{number}: {received}"
         );
     }
     decoy.nobody_came();
-    goes_on(&telling);
+    goes_on(&observed);
 }
 
 /// A server, or somebody on the way, that says it speaks no TLS: nothing is said to it.
 #[test]
 fn no_secret_is_told_without_the_encryption_that_is_wanted() {
-    let (address, ended) = speaking(vec![
+    let (address, ended) = scripted_peer(vec![
         (INFO, b""),
         (b"INFO {\"tls_required\":true}\r\n+OK\r\n", b""),
     ]);
@@ -78,56 +78,60 @@ fn no_secret_is_told_without_the_encryption_that_is_wanted() {
         name: None,
         insecure: true,
     };
-    let telling = Telling::start(&hearing(HubSource {
+    let observed = ObservedEdge::start(&with_source(HubSource {
         tls: Some(tls),
         ..from(address)
     }));
-    let told = telling.told("is not there");
-    assert!(told.contains("it speaks no TLS"), "{told}");
+    let message = observed.wait_for_message("is not there");
+    assert!(message.contains("it speaks no TLS"), "{message}");
     for _ in 0..2 {
-        let (_, heard) = ended.recv_timeout(PATIENCE).unwrap();
-        assert_eq!(heard, b"");
+        let (_, received) = ended.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(received, b"");
     }
 }
 
 /// One that says a little again and again, and never what is waited for, is left after 5 s.
 #[test]
 fn who_drips_is_left_in_time() {
-    let server = Scripted::start(|mut heard| {
-        let drip: &[u8] = if heard.number == 0 { b"I" } else { b"+OK\r\n" };
-        let first: &[u8] = if heard.number == 0 { b"" } else { INFO };
-        let mut goes_on = heard.stream.write_all(first).is_ok();
-        while goes_on && glance(&mut heard.stream).is_some() {
-            goes_on = heard.stream.write_all(drip).is_ok();
+    let server = Scripted::start(|mut connection| {
+        let drip: &[u8] = if connection.number == 0 {
+            b"I"
+        } else {
+            b"+OK\r\n"
+        };
+        let first: &[u8] = if connection.number == 0 { b"" } else { INFO };
+        let mut goes_on = connection.stream.write_all(first).is_ok();
+        while goes_on && glance(&mut connection.stream).is_some() {
+            goes_on = connection.stream.write_all(drip).is_ok();
         }
     });
     let begun = std::time::Instant::now();
-    let telling = Telling::start(&hearing(from(server.address)));
-    let told = telling.told("is not there");
+    let observed = ObservedEdge::start(&with_source(from(server.address)));
+    let message = observed.wait_for_message("is not there");
     assert!(
-        told.contains("within 5s") || told.contains("not understood"),
-        "{told}"
+        message.contains("within 5s") || message.contains("not understood"),
+        "{message}"
     );
     assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
-    goes_on(&telling);
+    goes_on(&observed);
 }
 
 /// What is asked of it: whole lines, and the messages behind them.
-type Log = Arc<Mutex<Vec<(String, String)>>>;
+type NatsLog = Arc<Mutex<Vec<(String, String)>>>;
 
 /// As much of a NATS with `JetStream` as the edge asks for; all that it is asked for stands in the log.
-fn streaming() -> (Scripted, Log) {
-    let log = Log::default();
+fn streaming() -> (Scripted, NatsLog) {
+    let log = NatsLog::default();
     let asked = Arc::clone(&log);
-    let server = Scripted::start(move |heard| {
-        let mut writing = heard.stream.try_clone().unwrap();
+    let server = Scripted::start(move |connection| {
+        let mut writing = connection.stream.try_clone().unwrap();
         let info = b"INFO {\"server_id\":\"a\",\"client_id\":7,\"jetstream\":true,\"max_payload\":65536}\r\n";
         let _ = writing.write_all(info);
-        let mut reading = BufReader::new(heard.stream);
+        let mut reading = BufReader::new(connection.stream);
         let (mut line, mut place) = (String::new(), 0);
         while reading.read_line(&mut line).is_ok_and(|count| count > 0) {
-            let said = line.trim_end().to_owned();
-            let words: Vec<&str> = said.split(' ').collect();
+            let command = line.trim_end().to_owned();
+            let words: Vec<&str> = command.split(' ').collect();
             let data = if words[0] == "PUB" {
                 let mut bytes = vec![0; words.last().unwrap().parse::<usize>().unwrap() + 2];
                 reading.read_exact(&mut bytes).unwrap();
@@ -138,7 +142,7 @@ fn streaming() -> (Scripted, Log) {
             let answer = match words[..] {
                 ["PING"] => "PONG\r\n".to_owned(),
                 ["PUB", subject, reply, _] => {
-                    let told = if subject.contains("STREAM.INFO") {
+                    let payload = if subject.contains("STREAM.INFO") {
                         let state = json!({ "messages": 0, "first_seq": 0, "last_seq": 0 });
                         json!({ "config": { "subjects": ["live.order.17"] }, "state": state })
                     } else if subject.starts_with("$JS") {
@@ -147,12 +151,12 @@ fn streaming() -> (Scripted, Log) {
                         place += 1;
                         json!({ "seq": place })
                     };
-                    let told = told.to_string();
-                    format!("MSG {reply} 1 {}\r\n{told}\r\n", told.len())
+                    let payload = payload.to_string();
+                    format!("MSG {reply} 1 {}\r\n{payload}\r\n", payload.len())
                 }
                 _ => String::new(),
             };
-            asked.lock().unwrap().push((said, data));
+            asked.lock().unwrap().push((command, data));
             let _ = writing.write_all(answer.as_bytes());
             line.clear();
         }
@@ -160,8 +164,8 @@ fn streaming() -> (Scripted, Log) {
     (server, log)
 }
 
-fn sharing(address: SocketAddr) -> Edge {
-    only_hub(Hub {
+fn sharing(address: SocketAddr) -> EdgeConfig {
+    only_hub(HubConfig {
         shared: Some(HubShared {
             kind: HubSharedKind::Nats,
             host: address.ip().to_string(),
@@ -186,7 +190,7 @@ fn names_and_messages_of_clients_are_no_subjects_and_no_lines() {
     let (server, log) = streaming();
     let edge = start(&sharing(server.address));
     wait_for(&edge, "plimsoll_edge_hub_shared_joined", 1.0);
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     let names = [
         ">",
         "*",
@@ -197,22 +201,22 @@ fn names_and_messages_of_clients_are_no_subjects_and_no_lines() {
         "a\" 1",
     ];
     for name in names {
-        client.say(
+        client.send(
             &json!({ "publish": { "channel": name, "data": "x\r\nPUB > 1\r\ny" }, "id": name }),
         );
-        assert_eq!(client.hear(), json!({ "id": name, "done": true }));
+        assert_eq!(client.receive(), json!({ "id": name, "done": true }));
         // Nor does reading subscribe to anything there.
         client.subscribe(name);
     }
     for name in ["a\r\nSUB > 9", "a\nPUB b 0", "\r\n"] {
-        client.say(&json!({ "publish": { "channel": name, "data": 1 } }));
+        client.send(&json!({ "publish": { "channel": name, "data": 1 } }));
         assert!(
-            error(&client.hear()).contains("control character"),
+            error(&client.receive()).contains("control character"),
             "{name:?}"
         );
-        client.say(&json!({ "subscribe": [name] }));
+        client.send(&json!({ "subscribe": [name] }));
         assert!(
-            error(&client.hear()).contains("control character"),
+            error(&client.receive()).contains("control character"),
             "{name:?}"
         );
     }

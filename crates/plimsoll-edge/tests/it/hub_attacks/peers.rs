@@ -35,11 +35,11 @@ impl Decoy {
 
 /// Says to each connection what stands for it in the list, and then the last again and again; for each that ended comes
 /// out how many bytes were taken from it, and what was heard on it.
-pub(super) fn speaking(speeches: Vec<Speech>) -> (SocketAddr, Receiver<(usize, Vec<u8>)>) {
+pub(super) fn scripted_peer(speeches: Vec<Speech>) -> (SocketAddr, Receiver<(usize, Vec<u8>)>) {
     let (sender, ended) = sync_channel(1000);
-    let server = Scripted::start(move |heard| {
-        let (first, more) = speeches[heard.number.min(speeches.len() - 1)];
-        let mut stream = heard.stream;
+    let server = Scripted::start(move |connection| {
+        let (first, more) = speeches[connection.number.min(speeches.len() - 1)];
+        let mut stream = connection.stream;
         let mut taken = 0;
         let mut next = first;
         while taken < 4 * KERNEL_MAX && stream.write_all(next).is_ok() {
@@ -49,19 +49,19 @@ pub(super) fn speaking(speeches: Vec<Speech>) -> (SocketAddr, Receiver<(usize, V
                 break;
             }
         }
-        let mut heard = Vec::new();
-        let _ = stream.read_to_end(&mut heard);
-        let _ = sender.send((taken, heard));
+        let mut received = Vec::new();
+        let _ = stream.read_to_end(&mut received);
+        let _ = sender.send((taken, received));
     });
     (server.address, ended)
 }
 
 /// Waits for the end of a connection of [`speaking`], of which no more is taken than the kernels do; what was heard on it.
 #[track_caller]
-pub(super) fn heard_to_the_end(ended: &Receiver<(usize, Vec<u8>)>, number: usize) -> Vec<u8> {
-    let (taken, heard) = ended.recv_timeout(PATIENCE).unwrap();
+pub(super) fn received_to_end(ended: &Receiver<(usize, Vec<u8>)>, number: usize) -> Vec<u8> {
+    let (taken, received) = ended.recv_timeout(PATIENCE).unwrap();
     assert!(taken < KERNEL_MAX, "{number}: {taken} bytes");
-    heard
+    received
 }
 
 /// Reads what is asked, as far as it has come, within a glance.

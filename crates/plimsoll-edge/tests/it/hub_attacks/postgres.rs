@@ -3,9 +3,9 @@
 use plimsoll_config::edge::{HubSource, HubSourceKind};
 
 use super::goes_on;
-use super::peers::{Speech, heard_to_the_end, speaking};
-use crate::hub::sources::{hearing, source};
-use crate::support::Telling;
+use super::peers::{Speech, received_to_end, scripted_peer};
+use crate::hub::sources::{source, with_source};
+use crate::support::ObservedEdge;
 
 #[test]
 fn a_server_without_sense_or_end_ends_the_connection_and_learns_no_password() {
@@ -22,22 +22,22 @@ fn a_server_without_sense_or_end_ends_the_connection_and_learns_no_password() {
         (b"E\0\0\0\x13MI hate you\x1b[2J\0\0", b""),
     ];
     let count = speeches.len();
-    let (address, ended) = speaking(speeches);
+    let (address, ended) = scripted_peer(speeches);
     let kind = HubSourceKind::Postgres {
         database: "shop".to_owned(),
     };
-    let telling = Telling::start(&hearing(HubSource {
+    let observed = ObservedEdge::start(&with_source(HubSource {
         user: Some("app".to_owned()),
         password: Some("the-password".to_owned()),
         ..source(kind, address, &["odds"])
     }));
-    let told = telling.told("is not there");
-    assert!(told.contains("it knows only the MD5"), "{told}");
+    let message = observed.wait_for_message("is not there");
+    assert!(message.contains("it knows only the MD5"), "{message}");
     for number in 0..count {
-        let heard = heard_to_the_end(&ended, number);
-        let heard = String::from_utf8_lossy(&heard).into_owned();
-        assert!(heard.contains("database\0shop"), "{heard:?}");
-        assert!(!heard.contains("the-password"), "{number}: {heard:?}");
+        let received = received_to_end(&ended, number);
+        let received = String::from_utf8_lossy(&received).into_owned();
+        assert!(received.contains("database\0shop"), "{received:?}");
+        assert!(!received.contains("the-password"), "{number}: {received:?}");
     }
-    goes_on(&telling);
+    goes_on(&observed);
 }

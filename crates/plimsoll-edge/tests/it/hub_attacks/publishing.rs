@@ -3,16 +3,16 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 
-use plimsoll_config::edge::Hub;
+use plimsoll_config::edge::HubConfig;
 use serde_json::json;
 
-use crate::hub::{Browser, live, only_hub, publish_as};
-use crate::support::{Afloat, ask, connect, metric, parts, start};
+use crate::hub::{HubClient, live, only_hub, publish_as};
+use crate::support::{Afloat, connect, metric, send_request, start, status_and_body};
 
 const TOKEN: &str = "a-publish-token-of-some-length";
 
 fn with_token() -> Afloat {
-    start(&only_hub(Hub {
+    start(&only_hub(HubConfig {
         publish_token: Some(TOKEN.to_owned()),
         ..live()
     }))
@@ -26,7 +26,7 @@ fn order(edge: &Afloat, line: &str, headers: &str, body: &str) -> u16 {
     let request = format!(
         "{line} HTTP/1.1\r\n{headers}Content-Length: {len}\r\nConnection: close\r\n\r\n{body}"
     );
-    parts(&ask(admin, request)).0
+    status_and_body(&send_request(admin, request)).0
 }
 
 const BODY: &str = r#"{"channel":"a","data":1}"#;
@@ -38,17 +38,17 @@ fn bearer() -> String {
 }
 
 /// Nothing was published so far; who may publish does, and whoever listens hears that.
-fn only_who_may_publishes(edge: &Afloat, mut client: Browser) {
+fn only_who_may_publishes(edge: &Afloat, mut client: HubClient) {
     let published = metric(edge, "plimsoll_edge_hub_published_total");
     assert_eq!(published, Some(0.0));
     assert_eq!(publish_as(edge, Some(TOKEN), BODY).0, 200);
-    assert_eq!(client.hear()["data"], 1);
+    assert_eq!(client.receive()["data"], 1);
 }
 
 #[test]
 fn who_may_not_publish_does_not() {
     let edge = with_token();
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     client.subscribe("a");
     let bearer = bearer();
     for (status, line, headers) in [
@@ -115,7 +115,7 @@ fn who_may_not_publish_does_not() {
 #[test]
 fn pages_of_others_do_not_publish() {
     let edge = with_token();
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     client.subscribe("a");
     let bearer = bearer();
     // A name that somebody else's server of names says is here.
@@ -144,11 +144,17 @@ fn pages_of_others_do_not_publish() {
 #[test]
 fn orders_are_bounded_in_length_number_and_depth() {
     let edge = with_token();
-    let one = r#"{"channel":"a","data":1}"#;
+    let publication = r#"{"channel":"a","data":1}"#;
     let deep = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
     for (status, body) in [
         (413, " ".repeat((4 << 20) + 1)),
-        (422, format!("[{}{one}]", format!("{one},").repeat(10_000))),
+        (
+            422,
+            format!(
+                "[{}{publication}]",
+                format!("{publication},").repeat(10_000)
+            ),
+        ),
         (422, deep(1_000_000)),
         (
             422,
@@ -169,7 +175,7 @@ fn orders_are_bounded_in_length_number_and_depth() {
         let begin: String = body.chars().take(40).collect();
         assert_eq!(answered, status, "{begin}");
     }
-    assert_eq!(publish_as(&edge, Some(TOKEN), one).0, 200);
+    assert_eq!(publish_as(&edge, Some(TOKEN), publication).0, 200);
 }
 
 /// There are 64 connections there. Bodies that do not end hold each of them for 5 s, and not for ever.
@@ -189,11 +195,14 @@ fn bodies_that_never_end_keep_publishers_out_for_seconds() {
             stream
         })
         .collect();
-    let (status, said) = publish_as(&edge, Some(TOKEN), r#"{"channel":"a","data":1}"#);
-    assert_eq!((status, &said["offset"]), (200, &json!(1)));
+    let (status, reply) = publish_as(&edge, Some(TOKEN), r#"{"channel":"a","data":1}"#);
+    assert_eq!((status, &reply["offset"]), (200, &json!(1)));
     assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
     for mut stream in streams {
-        let said = crate::support::read_all(&mut stream);
-        assert_eq!(parts(&said), (408, "the order did not come within 5 s\n"));
+        let response = crate::support::read_all(&mut stream);
+        assert_eq!(
+            status_and_body(&response),
+            (408, "the order did not come within 5 s\n")
+        );
     }
 }

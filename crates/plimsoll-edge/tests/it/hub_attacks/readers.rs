@@ -3,13 +3,13 @@
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 
-use plimsoll_config::edge::{Edge, Hub, HubRule, HubSlow};
+use plimsoll_config::edge::{EdgeConfig, HubConfig, HubRule, HubSlow};
 use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
 
 use super::{EVENTS, SOCKETS, patient};
 use crate::hub::abuse::{HANDSHAKE, masked};
-use crate::hub::{Browser, only_hub, publish};
+use crate::hub::{HubClient, only_hub, publish};
 use crate::support::{PATIENCE, metric, read_until, start, wait_for};
 
 const UNRECOVERED: &str = "plimsoll_edge_hub_unrecovered_total";
@@ -25,7 +25,7 @@ fn narrow(address: SocketAddr) -> TcpStream {
     stream
 }
 
-fn one_loop(hub: Hub) -> Edge {
+fn single_loop(hub: HubConfig) -> EdgeConfig {
     let mut edge = only_hub(hub);
     edge.cores = Some(1);
     edge
@@ -36,13 +36,13 @@ fn readers_of_events_that_never_read_are_held_to_what_may_wait() {
     const MESSAGES: usize = 100;
     const LEN: usize = 30_000;
     const READERS: usize = 20;
-    let edge = start(&one_loop(Hub {
+    let edge = start(&single_loop(HubConfig {
         slow: HubSlow::Newest,
         waiting_max: 8,
         waiting_bytes_max: 128 << 10,
         ..patient()
     }));
-    let mut good = Browser::open(edge.address);
+    let mut good = HubClient::open(edge.address);
     good.subscribe("a");
     let readers: Vec<TcpStream> = (0..READERS)
         .map(|_| {
@@ -58,7 +58,7 @@ fn readers_of_events_that_never_read_are_held_to_what_may_wait() {
         .collect();
     for number in 0..MESSAGES {
         publish(&edge, "a", &json!([number, "x".repeat(LEN)]));
-        assert_eq!(good.hear()["data"][0], number);
+        assert_eq!(good.receive()["data"][0], number);
     }
     good.settle();
     // What was not dropped is with the kernel, or one of four that fit into what may wait.
@@ -78,7 +78,7 @@ fn histories_wait_for_those_who_do_not_read_within_one_bound() {
     const HISTORIES: u64 = 2 << 20;
     const ATTACKERS: usize = 12;
     const CHANNELS: usize = 40;
-    let edge = start(&one_loop(Hub {
+    let edge = start(&single_loop(HubConfig {
         history_bytes_max: HISTORIES,
         channels: vec![HubRule {
             history_age: std::time::Duration::from_hours(1),
@@ -123,15 +123,15 @@ fn histories_wait_for_those_who_do_not_read_within_one_bound() {
         "{recovered} recovered"
     );
     // Who is told that it cannot recover is a client like any other from then on.
-    let mut good = Browser::open(edge.address);
+    let mut good = HubClient::open(edge.address);
     good.subscribe("c-0");
     publish(&edge, "c-0", &json!("new"));
-    assert_eq!(good.hear()["data"], "new");
+    assert_eq!(good.receive()["data"], "new");
     drop((attackers, good));
     wait_for(&edge, SOCKETS, 0.0);
     // And when they are gone, others recover again.
-    let mut good = Browser::open(edge.address);
-    good.say(&json!({ "subscribe": [wanted[1]], "id": 1 }));
-    let told: Value = good.hear();
-    assert_eq!(told["recovered"], true, "{told}");
+    let mut good = HubClient::open(edge.address);
+    good.send(&json!({ "subscribe": [wanted[1]], "id": 1 }));
+    let reply: Value = good.receive();
+    assert_eq!(reply["recovered"], true, "{reply}");
 }

@@ -3,17 +3,17 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 
-use plimsoll_config::edge::{Edge, Hub, HubRedis, HubSourceKind};
+use plimsoll_config::edge::{EdgeConfig, HubConfig, HubRedis, HubSourceKind};
 use serde_json::json;
 
 use super::goes_on;
-use super::peers::{Decoy, Speech, glance, heard_to_the_end, speaking};
-use crate::hub::sources::{hearing, source};
+use super::peers::{Decoy, Speech, glance, received_to_end, scripted_peer};
+use crate::hub::sources::{source, with_source};
 use crate::hub::{live, only_hub};
-use crate::support::{Scripted, Telling, connect, read_until};
+use crate::support::{ObservedEdge, Scripted, connect, read_until};
 
-fn listening(address: SocketAddr) -> Edge {
-    only_hub(Hub {
+fn listening(address: SocketAddr) -> EdgeConfig {
+    only_hub(HubConfig {
         redis: Some(HubRedis {
             host: address.ip().to_string(),
             port: address.port(),
@@ -37,20 +37,24 @@ fn answers_without_end_or_sense_end_the_connection() {
         (b"-MOVED 1 127.0.0.1:1\x1b[2J\r\n", b""),
     ];
     let count = speeches.len();
-    let (address, ended) = speaking(speeches);
-    let telling = Telling::start(&listening(address));
-    let told = telling.told("is not there");
-    assert!(told.contains("what it says is not understood"), "{told}");
+    let (address, ended) = scripted_peer(speeches);
+    let observed = ObservedEdge::start(&listening(address));
+    let message = observed.wait_for_message("is not there");
+    assert!(
+        message.contains("what it says is not understood"),
+        "{message}"
+    );
     for number in 0..count {
-        let heard = heard_to_the_end(&ended, number);
+        let received = received_to_end(&ended, number);
         // It is known to nobody else than who was named, and asked for nothing else.
-        let heard = String::from_utf8(heard).unwrap();
+        let received = String::from_utf8(received).unwrap();
         assert!(
-            heard.is_empty() || heard.starts_with("*2\r\n$4\r\nAUTH\r\n$12\r\nthe-password\r\n"),
-            "{heard}"
+            received.is_empty()
+                || received.starts_with("*2\r\n$4\r\nAUTH\r\n$12\r\nthe-password\r\n"),
+            "{received}"
         );
     }
-    goes_on(&telling);
+    goes_on(&observed);
 }
 
 #[test]
@@ -66,37 +70,37 @@ fn answers_of_a_stream_without_end_or_sense_end_the_connection() {
         (b"+OK\r\n*1\r\n$1\r\nx\r\n", b""),
     ];
     let count = speeches.len();
-    let (address, ended) = speaking(speeches);
+    let (address, ended) = scripted_peer(speeches);
     let kind = HubSourceKind::RedisStream {
         group: "edge".to_owned(),
     };
-    let telling = Telling::start(&hearing(source(kind, address, &["updates"])));
-    let told = telling.told("is not there");
-    assert!(told.contains("MOVED 7"), "{told}");
+    let observed = ObservedEdge::start(&with_source(source(kind, address, &["updates"])));
+    let message = observed.wait_for_message("is not there");
+    assert!(message.contains("MOVED 7"), "{message}");
     for number in 0..count {
-        heard_to_the_end(&ended, number);
+        received_to_end(&ended, number);
     }
     decoy.nobody_came();
-    goes_on(&telling);
+    goes_on(&observed);
 }
 
 /// Whoever answers everything and never lets in is not waited for: 5 s for all of it.
 #[test]
 fn who_only_says_ok_is_left_in_time() {
-    let server = Scripted::start(|mut heard| {
-        let _ = heard.stream.write_all(b"+OK\r\n");
-        while glance(&mut heard.stream).is_some() {
-            if heard.stream.write_all(b"+OK\r\n").is_err() {
+    let server = Scripted::start(|mut connection| {
+        let _ = connection.stream.write_all(b"+OK\r\n");
+        while glance(&mut connection.stream).is_some() {
+            if connection.stream.write_all(b"+OK\r\n").is_err() {
                 return;
             }
         }
     });
     let begun = std::time::Instant::now();
-    let telling = Telling::start(&listening(server.address));
-    let told = telling.told("is not there");
-    assert!(told.contains("does not let in within 5s"), "{told}");
+    let observed = ObservedEdge::start(&listening(server.address));
+    let message = observed.wait_for_message("is not there");
+    assert!(message.contains("does not let in within 5s"), "{message}");
     assert!(begun.elapsed().as_secs() >= 5);
-    goes_on(&telling);
+    goes_on(&observed);
 }
 
 fn bulk(text: &str) -> String {
@@ -107,30 +111,33 @@ fn bulk(text: &str) -> String {
 #[test]
 fn what_is_published_there_is_data_and_nothing_else() {
     let message = |channel: &str, data: &str| {
-        let parts = [bulk("pmessage"), bulk("*"), bulk(channel), bulk(data)];
-        format!("*4\r\n{}", parts.concat())
+        let elements = [bulk("pmessage"), bulk("*"), bulk(channel), bulk(data)];
+        format!("*4\r\n{}", elements.concat())
     };
-    let mut said = "+OK\r\n*3\r\n$10\r\npsubscribe\r\n$1\r\n*\r\n:1\r\n".to_owned();
-    said += &message("game\r\ndata: forged\r\n\x1b[2J", "1");
-    said += &message("game", "1\n\ndata: {\"channel\":\"forged\"}\n\n");
-    said += &message("game", "\u{2028}\r\nid: 9:9");
+    let mut script = "+OK\r\n*3\r\n$10\r\npsubscribe\r\n$1\r\n*\r\n:1\r\n".to_owned();
+    script += &message("game\r\ndata: forged\r\n\x1b[2J", "1");
+    script += &message("game", "1\n\ndata: {\"channel\":\"forged\"}\n\n");
+    script += &message("game", "\u{2028}\r\nid: 9:9");
     let (go, gone) = std::sync::mpsc::sync_channel::<()>(1);
     let gone = std::sync::Mutex::new(gone);
-    let server = Scripted::start(move |mut heard| {
+    let server = Scripted::start(move |mut connection| {
         let _ = gone.lock().unwrap().recv();
-        heard.say(&said);
-        while glance(&mut heard.stream).is_some() {}
+        connection.send(&script);
+        while glance(&mut connection.stream).is_some() {}
     });
-    let telling = Telling::start(&listening(server.address));
-    let address = telling.edge.address;
+    let observed = ObservedEdge::start(&listening(server.address));
+    let address = observed.edge.address;
     let mut reader = connect(address);
     let request = format!("GET /live?channel=game HTTP/1.1\r\nHost: {address}\r\n\r\n");
     reader.write_all(request.as_bytes()).unwrap();
     read_until(&mut reader, "\r\n\r\n");
     go.send(()).unwrap();
-    let told = telling.told("is not sent");
-    assert!(told.contains("holds a control character"), "{told}");
-    assert!(!told.contains(|char: char| char.is_control()), "{told:?}");
+    let notice = observed.wait_for_message("is not sent");
+    assert!(notice.contains("holds a control character"), "{notice}");
+    assert!(
+        !notice.contains(|char: char| char.is_control()),
+        "{notice:?}"
+    );
     for data in [
         "1\n\ndata: {\"channel\":\"forged\"}\n\n",
         "\u{2028}\r\nid: 9:9",
@@ -139,10 +146,10 @@ fn what_is_published_there_is_data_and_nothing_else() {
         let lines: Vec<&str> = event.trim_end().lines().collect();
         assert_eq!(lines.len(), 2, "{event:?}");
         assert!(lines[0].starts_with("id: "), "{event:?}");
-        let said: serde_json::Value =
+        let update: serde_json::Value =
             serde_json::from_str(lines[1].strip_prefix("data: ").unwrap()).unwrap();
         assert_eq!(
-            (&said["channel"], &said["data"]),
+            (&update["channel"], &update["data"]),
             (&json!("game"), &json!(data))
         );
     }

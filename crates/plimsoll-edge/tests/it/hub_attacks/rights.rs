@@ -4,18 +4,18 @@ use std::io::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use plimsoll_config::edge::{Hub, HubKey, HubRule};
+use plimsoll_config::edge::{HubConfig, HubKey, HubRule};
 use ring::hmac;
 use serde_json::{Value, json};
 
 use super::{error, patient};
-use crate::hub::tokens::{SECRET, asking, in_s, signed};
-use crate::hub::{Browser, only_hub, publish};
-use crate::support::{Afloat, ask, connect, parts, start};
+use crate::hub::tokens::{SECRET, in_s, signed, with_tokens};
+use crate::hub::{HubClient, only_hub, publish};
+use crate::support::{Afloat, connect, send_request, start, status_and_body};
 
 /// A hub with a channel that only some may read, and what is remembered there.
 fn guarded() -> (Afloat, Value) {
-    let hub = Hub {
+    let hub = HubConfig {
         mercure: true,
         channels: vec![HubRule {
             presence: true,
@@ -25,9 +25,9 @@ fn guarded() -> (Afloat, Value) {
         }],
         ..patient()
     };
-    let edge = start(&asking(HubKey::Secret(SECRET.to_owned()), hub));
-    let said = publish(&edge, "user-17", &json!("a secret"));
-    (edge, said)
+    let edge = start(&with_tokens(HubKey::Secret(SECRET.to_owned()), hub));
+    let reply = publish(&edge, "user-17", &json!("a secret"));
+    (edge, reply)
 }
 
 fn token(claims: &Value) -> String {
@@ -49,15 +49,15 @@ fn head(edge: &Afloat, path: &str, headers: &str) -> String {
 
 #[test]
 fn nobody_has_what_others_may_read_by_any_way() {
-    let (edge, said) = guarded();
+    let (edge, reply) = guarded();
     let (epoch, offset) = (
-        said["epoch"].as_u64().unwrap(),
-        said["offset"].as_u64().unwrap(),
+        reply["epoch"].as_u64().unwrap(),
+        reply["offset"].as_u64().unwrap(),
     );
     let mine = token(&json!({ "sub": "18", "subscribe": ["user-18"], "publish": ["user-18"] }));
-    let mut client = Browser::open(edge.address);
-    client.say(&json!({ "token": mine, "subscribe": ["user-18"], "id": 1 }));
-    assert_eq!(client.hear()["subscribed"], "user-18");
+    let mut client = HubClient::open(edge.address);
+    client.send(&json!({ "token": mine, "subscribe": ["user-18"], "id": 1 }));
+    assert_eq!(client.receive()["subscribed"], "user-18");
     for wanted in [
         json!("user-17"),
         json!({ "channel": "user-17", "epoch": epoch, "offset": 0 }),
@@ -67,17 +67,17 @@ fn nobody_has_what_others_may_read_by_any_way() {
         json!("user-1{id}"),
         json!("user-17 "),
     ] {
-        client.say(&json!({ "subscribe": [wanted], "id": 2 }));
+        client.send(&json!({ "subscribe": [wanted], "id": 2 }));
         assert_eq!(
-            error(&client.hear()),
+            error(&client.receive()),
             "this channel may not be read",
             "{wanted}"
         );
     }
-    client.say(&json!({ "presence": ["user-17"] }));
-    assert_eq!(error(&client.hear()), "this channel may not be read");
-    client.say(&json!({ "publish": { "channel": "user-17", "data": "forged" } }));
-    assert!(error(&client.hear()).contains("may not publish"));
+    client.send(&json!({ "presence": ["user-17"] }));
+    assert_eq!(error(&client.receive()), "this channel may not be read");
+    client.send(&json!({ "publish": { "channel": "user-17", "data": "forged" } }));
+    assert!(error(&client.receive()).contains("may not publish"));
     let bearer = format!("Authorization: Bearer {mine}\r\n");
     let back = format!("{bearer}Last-Event-ID: {epoch}:0\r\n");
     for path in [
@@ -88,8 +88,8 @@ fn nobody_has_what_others_may_read_by_any_way() {
         "/.well-known/mercure?topic=*",
         "/.well-known/mercure?topic=user-%7Bid%7D",
     ] {
-        let said = head(&edge, path, &back);
-        assert_eq!(parts(&said).0, 403, "{path}: {said}");
+        let response = head(&edge, path, &back);
+        assert_eq!(status_and_body(&response).0, 403, "{path}: {response}");
     }
     // Nor by the place of a message of another channel: one order holds all of them.
     let mut own = connect(edge.address);
@@ -105,7 +105,7 @@ fn nobody_has_what_others_may_read_by_any_way() {
         event.contains("user-18") && !event.contains("a secret"),
         "{event}"
     );
-    assert_eq!(client.hear()["data"], "mine");
+    assert_eq!(client.receive()["data"], "mine");
     client.settle();
 }
 
@@ -113,7 +113,7 @@ fn nobody_has_what_others_may_read_by_any_way() {
 fn places_that_nobody_was_told_harm_only_who_made_them_up() {
     let edge = start(&only_hub(patient()));
     let epoch = publish(&edge, "a", &json!(1))["epoch"].as_u64().unwrap();
-    let mut good = Browser::open(edge.address);
+    let mut good = HubClient::open(edge.address);
     good.subscribe("a");
     for (epoch, offset) in [
         (0, 0),
@@ -123,15 +123,15 @@ fn places_that_nobody_was_told_harm_only_who_made_them_up() {
         (epoch + 1, 1),
         (1 << 53, 1 << 53),
     ] {
-        let mut client = Browser::open(edge.address);
+        let mut client = HubClient::open(edge.address);
         let since = json!({ "channel": "a", "epoch": epoch, "offset": offset });
-        client.say(&json!({ "subscribe": [since] }));
-        let told = client.hear();
-        assert_eq!(told["recovered"], false, "{epoch} {offset}: {told}");
+        client.send(&json!({ "subscribe": [since] }));
+        let reply = client.receive();
+        assert_eq!(reply["recovered"], false, "{epoch} {offset}: {reply}");
         // It is where everybody is.
         publish(&edge, "a", &json!([epoch, offset]));
-        assert_eq!(client.hear()["data"], json!([epoch, offset]));
-        assert_eq!(good.hear()["data"], json!([epoch, offset]));
+        assert_eq!(client.receive()["data"], json!([epoch, offset]));
+        assert_eq!(good.receive()["data"], json!([epoch, offset]));
     }
     for id in [
         "18446744073709551616:1",
@@ -141,12 +141,12 @@ fn places_that_nobody_was_told_harm_only_who_made_them_up() {
         "1:2:3",
         &"9".repeat(5000),
     ] {
-        let said = head(
+        let response = head(
             &edge,
             "/live?channel=a",
             &format!("Last-Event-ID: {id}\r\n"),
         );
-        assert_eq!(parts(&said).0, 200, "{said}");
+        assert_eq!(status_and_body(&response).0, 200, "{response}");
     }
 }
 
@@ -155,73 +155,61 @@ fn places_that_nobody_was_told_harm_only_who_made_them_up() {
 fn forged_tokens_open_nothing() {
     let (edge, _) = guarded();
     let claims = json!({ "exp": in_s(600.0), "sub": "17", "subscribe": ["*"] });
-    let part = |value: &Value| BASE64.encode(value.to_string());
-    let said = |header: &Value| format!("{}.{}", part(header), part(&claims));
-    let tag = |key: &str, said: &str| {
+    let encode = |value: &Value| BASE64.encode(value.to_string());
+    let signing_input = |header: &Value| format!("{}.{}", encode(header), encode(&claims));
+    let tag = |key: &str, input: &str| {
         let key = hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes());
         format!(
-            "{said}.{}",
-            BASE64.encode(hmac::sign(&key, said.as_bytes()))
+            "{input}.{}",
+            BASE64.encode(hmac::sign(&key, input.as_bytes()))
         )
     };
     let hs256 = json!({ "alg": "HS256" });
-    let good = tag(SECRET, &said(&hs256));
-    let other = part(&json!({ "exp": in_s(600.0), "subscribe": ["**"] }));
-    let mut parts_of: Vec<&str> = good.split('.').collect();
-    parts_of[1] = &other;
+    let with_claims =
+        |claims: &Value| tag(SECRET, &format!("{}.{}", encode(&hs256), encode(claims)));
+    let good = tag(SECRET, &signing_input(&hs256));
+    let other = encode(&json!({ "exp": in_s(600.0), "subscribe": ["**"] }));
+    let mut segments: Vec<&str> = good.split('.').collect();
+    segments[1] = &other;
     let end = good.rfind('.').unwrap();
     let forged = [
-        format!("{}.", said(&json!({ "alg": "none" }))),
-        tag(SECRET, &said(&json!({ "alg": "none" }))),
-        tag(SECRET, &said(&json!({ "alg": "HS512" }))),
-        tag(SECRET, &said(&json!({ "alg": "RS256" }))),
-        tag(SECRET, &said(&json!({ "alg": "HS256", "crit": ["x"] }))),
-        tag("", &said(&hs256)),
-        tag(&SECRET[1..], &said(&hs256)),
+        format!("{}.", signing_input(&json!({ "alg": "none" }))),
+        tag(SECRET, &signing_input(&json!({ "alg": "none" }))),
+        tag(SECRET, &signing_input(&json!({ "alg": "HS512" }))),
+        tag(SECRET, &signing_input(&json!({ "alg": "RS256" }))),
+        tag(
+            SECRET,
+            &signing_input(&json!({ "alg": "HS256", "crit": ["x"] })),
+        ),
+        tag("", &signing_input(&hs256)),
+        tag(&SECRET[1..], &signing_input(&hs256)),
         good[..end].to_owned(),
         format!("{}.", &good[..end]),
         good[..good.len() - 4].to_owned(),
-        parts_of.join("."),
+        segments.join("."),
         format!("{good}{}", "A".repeat(9000)),
-        tag(
-            SECRET,
-            &format!("{}.{}", part(&hs256), part(&json!({ "subscribe": ["*"] }))),
-        ),
-        tag(
-            SECRET,
-            &format!(
-                "{}.{}",
-                part(&hs256),
-                part(&json!({ "exp": "never", "subscribe": ["*"] }))
-            ),
-        ),
-        tag(
-            SECRET,
-            &format!(
-                "{}.{}",
-                part(&hs256),
-                part(&json!({ "exp": in_s(600.0), "nbf": in_s(500.0), "subscribe": ["*"] }))
-            ),
-        ),
+        with_claims(&json!({ "subscribe": ["*"] })),
+        with_claims(&json!({ "exp": "never", "subscribe": ["*"] })),
+        with_claims(&json!({ "exp": in_s(600.0), "nbf": in_s(500.0), "subscribe": ["*"] })),
     ];
     for token in &forged {
-        let mut client = Browser::open(edge.address);
-        client.say(&json!({ "token": token, "subscribe": ["user-17"], "id": 1 }));
-        let told = client.hear();
-        assert!(error(&told).contains("the token"), "{token}: {told}");
+        let mut client = HubClient::open(edge.address);
+        client.send(&json!({ "token": token, "subscribe": ["user-17"], "id": 1 }));
+        let reply = client.receive();
+        assert!(error(&reply).contains("the token"), "{token}: {reply}");
         client.settle();
         let query = format!("/live?channel=user-17&token={token}");
-        let said = ask(
+        let response = send_request(
             edge.address,
             format!("GET {query} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
         );
-        assert_eq!(parts(&said).0, 401, "{token}: {said}");
+        assert_eq!(status_and_body(&response).0, 401, "{token}: {response}");
     }
     // What they are made of is good.
-    let mut client = Browser::open(edge.address);
-    client.say(&json!({ "token": good, "subscribe": ["user-17"], "id": 1 }));
-    assert_eq!(client.hear()["subscribed"], "user-17");
-    assert_eq!(client.hear()["data"], "a secret");
+    let mut client = HubClient::open(edge.address);
+    client.send(&json!({ "token": good, "subscribe": ["user-17"], "id": 1 }));
+    assert_eq!(client.receive()["subscribed"], "user-17");
+    assert_eq!(client.receive()["data"], "a secret");
 }
 
 #[test]
@@ -229,24 +217,24 @@ fn talking_keeps_no_token_alive() {
     let (edge, _) = guarded();
     let end = in_s(1.5);
     let claims = json!({ "exp": end, "sub": "17", "subscribe": ["user-17"] });
-    let mut client = Browser::open(edge.address);
-    client.say(&json!({ "token": signed(&claims), "subscribe": ["user-17"], "id": 1 }));
-    assert_eq!(client.hear()["subscribed"], "user-17");
-    assert_eq!(client.hear()["data"], "a secret");
+    let mut client = HubClient::open(edge.address);
+    client.send(&json!({ "token": signed(&claims), "subscribe": ["user-17"], "id": 1 }));
+    assert_eq!(client.receive()["subscribed"], "user-17");
+    assert_eq!(client.receive()["data"], "a secret");
     let last = loop {
         // It says something all the time, the same token among it.
-        client.say(&json!({ "token": signed(&claims), "unsubscribe": [], "id": 2 }));
-        let Some(told) = client.hear_or_close() else {
+        client.send(&json!({ "token": signed(&claims), "unsubscribe": [], "id": 2 }));
+        let Some(reply) = client.receive_or_close() else {
             break in_s(0.0);
         };
-        if told["error"] == "the token has expired" {
+        if reply["error"] == "the token has expired" {
             break in_s(0.0);
         }
-        assert_eq!(told, json!({ "id": 2, "done": true }));
+        assert_eq!(reply, json!({ "id": 2, "done": true }));
     };
     assert!(last >= end, "not before");
     publish(&edge, "user-17", &json!("too late"));
-    while let Some(told) = client.hear_or_close() {
-        assert_eq!(told["error"], "the token has expired", "{told}");
+    while let Some(reply) = client.receive_or_close() {
+        assert_eq!(reply["error"], "the token has expired", "{reply}");
     }
 }

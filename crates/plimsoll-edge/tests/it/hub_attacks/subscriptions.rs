@@ -2,12 +2,12 @@
 
 use std::io::Write as _;
 
-use plimsoll_config::edge::{Hub, HubKey, HubRule, Rate};
+use plimsoll_config::edge::{HubConfig, HubKey, HubRule, Rate};
 use serde_json::{Value, json};
 
 use super::{CHANNELS, SOCKETS, error, patient, wait_for_nobody};
-use crate::hub::tokens::{SECRET, asking, in_s, signed};
-use crate::hub::{Browser, live, only_hub, publish, publish_as};
+use crate::hub::tokens::{SECRET, in_s, signed, with_tokens};
+use crate::hub::{HubClient, live, only_hub, publish, publish_as};
 use crate::support::{connect, metric, read_until, start, wait_for};
 
 /// So many names that nobody else has.
@@ -20,18 +20,18 @@ fn names(prefix: &str, count: usize) -> Vec<String> {
 #[test]
 fn clients_make_so_many_channels_and_no_more() {
     const CHANNELS_MAX: u32 = 64;
-    let edge = start(&only_hub(Hub {
+    let edge = start(&only_hub(HubConfig {
         channels_max: CHANNELS_MAX,
         ..live()
     }));
-    let mut clients: Vec<Browser> = (0..10).map(|_| Browser::open(edge.address)).collect();
+    let mut clients: Vec<HubClient> = (0..10).map(|_| HubClient::open(edge.address)).collect();
     for (number, client) in clients.iter_mut().enumerate() {
-        client.say(&json!({ "subscribe": names(&number.to_string(), 100) }));
-        client.say(&json!({ "unsubscribe": [], "id": "settled" }));
-        let mut told = client.hear();
-        while told["id"] != "settled" {
-            assert!(error(&told).contains("as many channels"), "{told}");
-            told = client.hear();
+        client.send(&json!({ "subscribe": names(&number.to_string(), 100) }));
+        client.send(&json!({ "unsubscribe": [], "id": "settled" }));
+        let mut reply = client.receive();
+        while reply["id"] != "settled" {
+            assert!(error(&reply).contains("as many channels"), "{reply}");
+            reply = client.receive();
         }
     }
     let channels = metric(&edge, CHANNELS).unwrap();
@@ -56,11 +56,11 @@ fn subscribing_and_leaving_again_and_again_keeps_nothing() {
     for channel in &channels {
         publish(&edge, channel, &json!(1));
     }
-    let mut churning = Browser::open(edge.address);
-    let mut good = Browser::open(edge.address);
+    let mut churning = HubClient::open(edge.address);
+    let mut good = HubClient::open(edge.address);
     good.subscribe("game-0");
     for _ in 0..ROUNDS {
-        churning.say(&json!({ "subscribe": channels, "unsubscribe": channels }));
+        churning.send(&json!({ "subscribe": channels, "unsubscribe": channels }));
     }
     churning.settle();
     // Those with messages, and no other: none twice, and none that is kept for the one who left.
@@ -68,14 +68,14 @@ fn subscribing_and_leaving_again_and_again_keeps_nothing() {
     let subscribers = "plimsoll_edge_hub_channel_subscribers{channel=\"game-0\"}";
     assert_eq!(metric(&edge, subscribers), Some(1.0));
     publish(&edge, "game-0", &json!("new"));
-    assert_eq!(good.hear()["data"], "new");
+    assert_eq!(good.receive()["data"], "new");
     churning.settle();
 }
 
 #[test]
 fn names_are_short_plain_and_nothing_but_themselves() {
     let edge = start(&only_hub(patient()));
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     let long = "x".repeat(60_000);
     for name in [
         "",
@@ -85,8 +85,8 @@ fn names_are_short_plain_and_nothing_but_themselves() {
         "a\u{0}",
         "a\u{1b}[2J",
     ] {
-        client.say(&json!({ "subscribe": [name], "id": 1 }));
-        assert!(error(&client.hear()).contains("the name of a channel"));
+        client.send(&json!({ "subscribe": [name], "id": 1 }));
+        assert!(error(&client.receive()).contains("the name of a channel"));
     }
     assert_eq!(metric(&edge, CHANNELS), Some(0.0));
     // What would be a pattern for a rule is a name for a client.
@@ -98,9 +98,9 @@ fn names_are_short_plain_and_nothing_but_themselves() {
     }
     client.settle();
     // What is not understood is repeated up to its beginning only.
-    client.say(&json!({ &long: 1 }));
-    let told = client.hear();
-    assert!(error(&told).len() < 400, "{}", error(&told).len());
+    client.send(&json!({ &long: 1 }));
+    let reply = client.receive();
+    assert!(error(&reply).len() < 400, "{}", error(&reply).len());
     // A request names channels too, and what it names does not end its answer's head.
     let mut stream = connect(edge.address);
     let request = format!(
@@ -109,18 +109,18 @@ fn names_are_short_plain_and_nothing_but_themselves() {
     );
     stream.write_all(request.as_bytes()).unwrap();
     let head = read_until(&mut stream, "\r\n\r\n");
-    let told = read_until(&mut stream, "\n\n");
+    let event = read_until(&mut stream, "\n\n");
     assert!(
-        !head.contains("X-Evil") && !told.contains("\nX-Evil"),
-        "{head}{told}"
+        !head.contains("X-Evil") && !event.contains("\nX-Evil"),
+        "{head}{event}"
     );
-    assert!(told.contains("holds a control character"), "{told}");
+    assert!(event.contains("holds a control character"), "{event}");
 }
 
 #[test]
 fn who_is_there_is_told_within_a_bound_however_often_it_is_asked() {
     const USERS: usize = 30;
-    let hub = Hub {
+    let hub = HubConfig {
         channels: vec![HubRule {
             presence: true,
             ..HubRule::of("chat")
@@ -130,20 +130,20 @@ fn who_is_there_is_told_within_a_bound_however_often_it_is_asked() {
         waiting_bytes_max: 64 << 20,
         ..patient()
     };
-    let edge = start(&asking(HubKey::Secret(SECRET.to_owned()), hub));
-    let mut clients: Vec<Browser> = (0..USERS)
+    let edge = start(&with_tokens(HubKey::Secret(SECRET.to_owned()), hub));
+    let mut clients: Vec<HubClient> = (0..USERS)
         .map(|number| {
             let user = format!("{number}-{}", "u".repeat(150));
             let claims = json!({ "exp": in_s(600.0), "sub": user, "subscribe": ["chat"] });
-            let mut client = Browser::open(edge.address);
-            client.say(&json!({ "token": signed(&claims), "subscribe": ["chat"], "id": 1 }));
-            assert_eq!(client.hear()["subscribed"], "chat");
+            let mut client = HubClient::open(edge.address);
+            client.send(&json!({ "token": signed(&claims), "subscribe": ["chat"], "id": 1 }));
+            assert_eq!(client.receive()["subscribed"], "chat");
             client
         })
         .collect();
-    let asking = &mut clients[0];
-    asking.say(&json!({ "presence": vec!["chat"; 1000] }));
-    let answers: Vec<Value> = (0..1000).map(|_| asking.hear()).collect();
+    let client = &mut clients[0];
+    client.send(&json!({ "presence": vec!["chat"; 1000] }));
+    let answers: Vec<Value> = (0..1000).map(|_| client.receive()).collect();
     let users = |answer: &Value| answer["users"].as_object().unwrap().len();
     assert_eq!(answers.iter().map(users).sum::<usize>(), 1000);
     assert_eq!(users(&answers[0]), USERS);
@@ -158,9 +158,9 @@ fn who_is_there_is_told_within_a_bound_however_often_it_is_asked() {
 fn clients_that_come_and_go_leave_nothing() {
     let edge = start(&only_hub(live()));
     for _ in 0..10 {
-        let clients: Vec<Browser> = (0..30)
+        let clients: Vec<HubClient> = (0..30)
             .map(|number| {
-                let mut client = Browser::open(edge.address);
+                let mut client = HubClient::open(edge.address);
                 client.subscribe(&format!("game-{number}"));
                 client
             })
@@ -182,7 +182,7 @@ fn clients_that_come_and_go_leave_nothing() {
 
 #[test]
 fn what_one_command_names_is_bounded() {
-    let edge = start(&only_hub(Hub {
+    let edge = start(&only_hub(HubConfig {
         commands: Rate {
             per_second: 0.001,
             burst: 10,
@@ -190,19 +190,19 @@ fn what_one_command_names_is_bounded() {
         subscriptions_max: 5,
         ..live()
     }));
-    let mut client = Browser::open(edge.address);
+    let mut client = HubClient::open(edge.address);
     for word in ["subscribe", "unsubscribe", "presence"] {
-        client.say(&json!({ word: vec!["a"; 1001] }));
-        assert!(error(&client.hear()).contains("more than 1000 channels"));
+        client.send(&json!({ word: vec!["a"; 1001] }));
+        assert!(error(&client.receive()).contains("more than 1000 channels"));
     }
     // Depth costs nothing: what is published is passed on as it is, and only who reads it must cope.
     let deep = format!("{}{}", "[".repeat(30_000), "]".repeat(30_000));
-    let said = format!(r#"{{"publish":{{"channel":"a","data":{deep}}}}}"#);
+    let command = format!(r#"{{"publish":{{"channel":"a","data":{deep}}}}}"#);
     let mut stream = crate::hub::abuse::open(edge.address);
-    let frame = crate::hub::abuse::masked(1, said.as_bytes());
+    let frame = crate::hub::abuse::masked(1, command.as_bytes());
     let close = crate::hub::abuse::masked(8, b"");
     std::io::Write::write_all(&mut stream, &[frame, close].concat()).unwrap();
-    let (texts, _) = crate::hub::abuse::hear(stream);
+    let (texts, _) = crate::hub::abuse::read_frames(stream);
     assert!(
         texts.iter().any(|text| text.contains("may not publish")),
         "{texts:?}"

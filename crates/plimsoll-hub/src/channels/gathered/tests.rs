@@ -1,6 +1,6 @@
-use crate::channels::{Limits, Position, Subscriber};
+use crate::channels::{ChannelLimits, Position, Subscriber};
 use crate::conflation::{Conflation, Mode};
-use crate::rules::{Rule, Rules};
+use crate::rules::{ChannelRule, Rules};
 
 use super::*;
 
@@ -8,7 +8,7 @@ const INTERVAL_MS: u64 = 100;
 const PATIENCE_MS: u64 = 40;
 
 fn channels() -> Channels {
-    let rule = Rule {
+    let rule = ChannelRule {
         conflation: Some(Conflation {
             interval_ms: INTERVAL_MS,
             mode: Mode::Aggregate {
@@ -16,9 +16,9 @@ fn channels() -> Channels {
             },
         }),
         data_len_max: 20,
-        ..Rule::default()
+        ..ChannelRule::default()
     };
-    let limits = Limits {
+    let limits = ChannelLimits {
         channels_max: 10,
         history_bytes_max: 1 << 20,
     };
@@ -32,7 +32,7 @@ fn hold(channels: &mut Channels, now_ms: u64, data: &str) {
 
 /// What is asked at a moment.
 #[track_caller]
-fn asked(channels: &mut Channels, now_ms: u64) -> Gathered {
+fn gathered(channels: &mut Channels, now_ms: u64) -> Gathered {
     match channels.tick(now_ms) {
         Some(Published::Gathered(gathered)) => *gathered,
         other => panic!("{other:?}"),
@@ -55,7 +55,7 @@ fn what_is_made_of_an_interval_goes_out() {
     let mut channels = channels();
     hold(&mut channels, 5, "1");
     assert_eq!(channels.next_due(), Some(5));
-    let first = asked(&mut channels, 5);
+    let first = gathered(&mut channels, 5);
     assert_eq!((first.name.as_str(), first.items.as_str()), ("a", "[1]"));
     for data in ["2", "{\"b\": 3}"] {
         hold(&mut channels, 6, data);
@@ -69,7 +69,7 @@ fn what_is_made_of_an_interval_goes_out() {
         "twice"
     );
     assert!(channels.tick(104).is_none(), "the interval is not over");
-    let second = asked(&mut channels, 105);
+    let second = gathered(&mut channels, 105);
     assert_eq!(second.items, "[2,{\"b\": 3}]");
     assert!(
         channels
@@ -77,7 +77,7 @@ fn what_is_made_of_an_interval_goes_out() {
             .is_none()
     );
     hold(&mut channels, 107, "4");
-    let third = asked(&mut channels, 205);
+    let third = gathered(&mut channels, 205);
     assert_eq!(
         sent(channels.release(206, &third, Made::Failed, None)),
         "2 4"
@@ -86,7 +86,7 @@ fn what_is_made_of_an_interval_goes_out() {
     for (now, made) in [(306, "{"), (407, "\"longer than may be sent\"")] {
         hold(&mut channels, now, "5");
         hold(&mut channels, now, "6");
-        let gathered = asked(&mut channels, now);
+        let gathered = gathered(&mut channels, now);
         let message = channels.release(now, &gathered, Made::Message(made), None);
         assert!(sent(message).ends_with(" 6"));
     }
@@ -96,7 +96,7 @@ fn what_is_made_of_an_interval_goes_out() {
 fn who_never_answers_is_not_waited_for() {
     let mut channels = channels();
     hold(&mut channels, 0, "1");
-    let late = asked(&mut channels, 0);
+    let late = gathered(&mut channels, 0);
     hold(&mut channels, 1, "2");
     let until = PATIENCE_MS;
     assert!(channels.tick(until - 1).is_none());
@@ -106,7 +106,7 @@ fn who_never_answers_is_not_waited_for() {
             .release(until, &late, Made::Message("3"), None)
             .is_none()
     );
-    let next = asked(&mut channels, INTERVAL_MS);
+    let next = gathered(&mut channels, INTERVAL_MS);
     assert_eq!(next.items, "[2]");
     // A channel that nobody subscribes to lives until what it waits for is there, and then until its history is old.
     assert_eq!(channels.len(), 1);
@@ -127,8 +127,8 @@ fn a_flood_is_refused_and_not_forgotten() {
     }
     assert_eq!(count, 10_000);
     let refused = channels.publish(0, "a", "2").unwrap_err();
-    assert_eq!(refused, crate::Refusal::Behind);
-    let all = asked(&mut channels, 0);
+    assert_eq!(refused, crate::HubRefusal::Behind);
+    let all = gathered(&mut channels, 0);
     assert_eq!(all.items.matches('1').count(), count);
     hold(&mut channels, 0, "2");
 }
@@ -143,21 +143,20 @@ fn who_comes_meanwhile_gets_what_was_waited_for_where_hubs_share() {
     for (at, data) in [(1, "1"), (2, "2")] {
         channels.take(0, "a", data, at).unwrap();
     }
-    let gathered = asked(&mut channels, 0);
+    let first = gathered(&mut channels, 0);
     let subscriber = Subscriber {
         event_loop: 0,
         user: None,
     };
     let subscription = channels.subscribe(0, "a", None, subscriber).unwrap();
     assert_eq!(subscription.position.offset, 0);
-    let Some(Published::Sent(message, _)) = channels.release(1, &gathered, Made::Failed, None)
-    else {
+    let Some(Published::Sent(message, _)) = channels.release(1, &first, Made::Failed, None) else {
         panic!("it goes out");
     };
     assert_eq!(message.offset(), 2);
     // An answer about another order does nothing.
     channels.take(100, "a", "3", 3).unwrap();
-    let gathered = asked(&mut channels, 100);
+    let gathered = gathered(&mut channels, 100);
     channels.begin_anew(Position {
         epoch: 8,
         offset: 0,

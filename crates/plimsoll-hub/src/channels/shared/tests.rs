@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::channels::{Limits, Subscriber};
+use crate::channels::{ChannelLimits, Subscriber};
 use crate::conflation::{Conflation, Mode};
 use crate::pattern::Pattern;
-use crate::rules::{HistoryLimits, Rule, Rules};
+use crate::rules::{ChannelRule, HistoryLimits, Rules};
 
 const NAMES: [&str; 3] = ["plain", "held", "other"];
 const EPOCH: u64 = 5_000;
@@ -14,15 +14,15 @@ const LOOP: Subscriber<'static> = Subscriber {
 };
 
 fn channels() -> Channels {
-    let rule = Rule {
+    let rule = ChannelRule {
         history: HistoryLimits {
             messages_max: 5,
             bytes_max: 100_000,
             age_ms_max: 1000,
         },
-        ..Rule::default()
+        ..ChannelRule::default()
     };
-    let held = Rule {
+    let held = ChannelRule {
         pattern: Pattern::new("held"),
         conflation: Some(Conflation {
             interval_ms: 100,
@@ -30,7 +30,7 @@ fn channels() -> Channels {
         }),
         ..rule.clone()
     };
-    let limits = Limits {
+    let limits = ChannelLimits {
         channels_max: 10,
         history_bytes_max: 100_000,
     };
@@ -48,12 +48,12 @@ struct Knower {
     position: Position,
     /// It was told everything since this place, in these messages.
     since: u64,
-    heard: Vec<u64>,
+    received: Vec<u64>,
     losses: usize,
 }
 
 impl Knower {
-    fn hear(&mut self, message: &Message) {
+    fn receive(&mut self, message: &HubMessage) {
         if message.offset() <= self.position.offset {
             return;
         }
@@ -64,11 +64,11 @@ impl Knower {
             "{value} is not what comes next for {self:?}"
         );
         self.position = message.position();
-        self.heard.push(value["data"].as_u64().unwrap());
+        self.received.push(value["data"].as_u64().unwrap());
     }
 }
 
-struct World {
+struct HubCluster {
     now_ms: u64,
     /// Which channel each message is for; its data is its place.
     log: Vec<usize>,
@@ -77,9 +77,9 @@ struct World {
     knowers: Vec<Knower>,
 }
 
-impl World {
+impl HubCluster {
     fn new() -> Self {
-        let mut world = Self {
+        let mut cluster = Self {
             now_ms: 0,
             log: Vec::new(),
             hubs: [(channels(), 0), (channels(), 0)],
@@ -87,24 +87,24 @@ impl World {
             knowers: Vec::new(),
         };
         for name in NAMES {
-            let subscribed = world.hubs[0].0.subscribe(0, name, None, LOOP).unwrap();
-            world.knowers.push(Knower {
+            let subscribed = cluster.hubs[0].0.subscribe(0, name, None, LOOP).unwrap();
+            cluster.knowers.push(Knower {
                 position: subscribed.position,
                 since: 0,
-                heard: Vec::new(),
+                received: Vec::new(),
                 losses: 0,
             });
         }
-        world
+        cluster
     }
 
-    fn hear(&mut self, hub: usize, published: Published) {
+    fn receive(&mut self, hub: usize, published: Published) {
         if let Published::Sent(message, _) = published
             && hub == self.at
         {
             let value: serde_json::Value = serde_json::from_slice(message.text()).unwrap();
             let name = NAMES.iter().position(|name| value["channel"] == *name);
-            self.knowers[name.unwrap()].hear(&message);
+            self.knowers[name.unwrap()].receive(&message);
         }
     }
 
@@ -120,7 +120,7 @@ impl World {
             let taken = self.hubs[hub]
                 .0
                 .take(self.now_ms, NAMES[name], &data, place);
-            self.hear(hub, taken.unwrap());
+            self.receive(hub, taken.unwrap());
         }
     }
 
@@ -128,7 +128,7 @@ impl World {
         self.now_ms += ms;
         for hub in 0..2 {
             while let Some(published) = self.hubs[hub].0.tick(self.now_ms) {
-                self.hear(hub, published);
+                self.receive(hub, published);
             }
         }
     }
@@ -148,11 +148,11 @@ impl World {
             if subscribed.is_recovered == Some(false) {
                 knower.losses += 1;
                 knower.since = subscribed.position.offset;
-                knower.heard.clear();
+                knower.received.clear();
                 knower.position = subscribed.position;
             }
             for message in subscribed.missed {
-                knower.hear(&message);
+                knower.receive(&message);
             }
             knower.position.offset = knower.position.offset.max(subscribed.position.offset);
         }
@@ -171,29 +171,29 @@ impl World {
                 .map(|(_, place)| place)
                 .collect();
             if NAMES[index] == "held" {
-                assert_eq!(knower.heard.last(), expected.last(), "{knower:?}");
-                assert!(knower.heard.is_sorted());
+                assert_eq!(knower.received.last(), expected.last(), "{knower:?}");
+                assert!(knower.received.is_sorted());
             } else {
-                assert_eq!(knower.heard, expected, "{}", NAMES[index]);
+                assert_eq!(knower.received, expected, "{}", NAMES[index]);
             }
         }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum ClusterStep {
     Publish(usize),
     Read(usize, usize),
     Move,
     Wait(u64),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ClusterStep> {
     prop_oneof![
-        6 => (0..NAMES.len()).prop_map(Step::Publish),
-        6 => (0_usize..2, 1_usize..4).prop_map(|(hub, count)| Step::Read(hub, count)),
-        2 => Just(Step::Move),
-        2 => (1_u64..600).prop_map(Step::Wait),
+        6 => (0..NAMES.len()).prop_map(ClusterStep::Publish),
+        6 => (0_usize..2, 1_usize..4).prop_map(|(hub, count)| ClusterStep::Read(hub, count)),
+        2 => Just(ClusterStep::Move),
+        2 => (1_u64..600).prop_map(ClusterStep::Wait),
     ]
 }
 
@@ -204,13 +204,13 @@ proptest! {
     fn who_moves_between_hubs_misses_nothing_unless_told(
         steps in prop::collection::vec(step(), 1..120),
     ) {
-        let mut world = World::new();
+        let mut world = HubCluster::new();
         for step in steps {
             match step {
-                Step::Publish(name) => world.log.push(name),
-                Step::Read(hub, count) => world.read(hub, count),
-                Step::Move => world.move_on(),
-                Step::Wait(ms) => world.wait(ms),
+                ClusterStep::Publish(name) => world.log.push(name),
+                ClusterStep::Read(hub, count) => world.read(hub, count),
+                ClusterStep::Move => world.move_on(),
+                ClusterStep::Wait(ms) => world.wait(ms),
             }
         }
         world.settle();
@@ -219,24 +219,24 @@ proptest! {
 
 #[test]
 fn a_test_that_is_always_told_of_losses_would_pass() {
-    let mut world = World::new();
+    let mut cluster = HubCluster::new();
     for round in 0..30 {
-        world.log.extend([0, 1, 2]);
-        world.read(round % 2, 4);
-        world.wait(50);
-        world.move_on();
+        cluster.log.extend([0, 1, 2]);
+        cluster.read(round % 2, 4);
+        cluster.wait(50);
+        cluster.move_on();
     }
-    world.settle();
-    for knower in &world.knowers {
+    cluster.settle();
+    for knower in &cluster.knowers {
         assert_eq!(knower.losses, 0, "{knower:?}");
     }
-    assert_eq!(world.knowers[0].heard.len(), 30);
+    assert_eq!(cluster.knowers[0].received.len(), 30);
     // Five are remembered; of ten missed nobody can be given all.
-    world.log.extend([0; 10]);
-    world.read(1 - world.at, 10);
-    world.move_on();
-    assert_eq!(world.knowers[0].losses, 1);
-    assert_eq!(world.knowers[2].losses, 0, "others have lost nothing");
+    cluster.log.extend([0; 10]);
+    cluster.read(1 - cluster.at, 10);
+    cluster.move_on();
+    assert_eq!(cluster.knowers[0].losses, 1);
+    assert_eq!(cluster.knowers[2].losses, 0, "others have lost nothing");
 }
 
 #[test]
@@ -245,21 +245,21 @@ fn what_was_forgotten_with_its_channel_is_not_called_recovered() {
     channels.take(0, "plain", "1", 1).unwrap();
     channels.take(0, "other", "2", 2).unwrap();
     assert!(channels.tick(5000).is_none() && channels.is_empty());
-    let mut ask = |offset| {
+    let mut resubscribe = |offset| {
         let since = Position {
             epoch: EPOCH,
             offset,
         };
-        let told = channels.subscribe(5000, "plain", Some(since), LOOP);
-        let told = told.unwrap();
-        channels.leave(5000, told.channel, true, LOOP);
-        (told.is_recovered, told.position.offset)
+        let subscription = channels.subscribe(5000, "plain", Some(since), LOOP);
+        let subscription = subscription.unwrap();
+        channels.leave(5000, subscription.channel, true, LOOP);
+        (subscription.is_recovered, subscription.position.offset)
     };
-    assert_eq!(ask(0), (Some(false), 2));
+    assert_eq!(resubscribe(0), (Some(false), 2));
     // Nothing comes after what it knows, here or elsewhere.
-    assert_eq!(ask(2), (Some(true), 2));
-    assert_eq!(ask(9), (Some(true), 9));
-    assert_eq!(ask(1 << 53), (Some(false), 2));
+    assert_eq!(resubscribe(2), (Some(true), 2));
+    assert_eq!(resubscribe(9), (Some(true), 9));
+    assert_eq!(resubscribe(1 << 53), (Some(false), 2));
 }
 
 #[test]
@@ -297,10 +297,10 @@ fn another_order_is_told_to_everybody() {
 fn what_is_examined_is_refused_as_if_it_were_published() {
     let mut channels = channels();
     assert_eq!(channels.examine(0, "plain", "1"), Ok(()));
-    assert_eq!(channels.examine(0, "plain", "{"), Err(Refusal::NotJson));
+    assert_eq!(channels.examine(0, "plain", "{"), Err(HubRefusal::NotJson));
     let long = "1".repeat(70_000);
     let refused = channels.examine(0, "plain", &long);
-    assert_eq!(refused, Err(Refusal::DataTooLong(65_536)));
+    assert_eq!(refused, Err(HubRefusal::DataTooLong(65_536)));
     assert!(channels.examine(0, "", "1").is_err());
     // What others put there is taken as it is, but must be JSON.
     assert!(channels.take(0, "plain", &long, 1).is_ok());

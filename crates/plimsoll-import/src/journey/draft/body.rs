@@ -2,10 +2,10 @@
 
 use serde_json::Value as Json;
 
-use super::{Drafter, Site, Value};
-use crate::looks;
-use crate::recording::{Exchange, Field, Payload, media_type_of};
-use crate::yaml::{Entry, Item, Node};
+use super::{Drafter, PlanValue, ValueLocation};
+use crate::heuristics;
+use crate::recording::{FormField, Payload, RecordedExchange, media_type_of};
+use crate::yaml::{YamlEntry, YamlItem, YamlNode};
 
 /// Longest JSON body written as YAML, bytes; a longer one stays text.
 const JSON_LEN_MAX: usize = 64 << 10;
@@ -15,7 +15,7 @@ const JSON_DEPTH_MAX: usize = 16;
 const KEY_LEN_MAX: usize = 100;
 
 impl Drafter<'_> {
-    pub(super) fn body(&mut self, exchange: &Exchange) {
+    pub(super) fn body(&mut self, exchange: &RecordedExchange) {
         let Some(payload) = &exchange.payload else {
             if !matches!(exchange.method.as_str(), "GET" | "HEAD" | "DELETE") {
                 let sent = exchange
@@ -45,60 +45,61 @@ impl Drafter<'_> {
         };
         self.step.body = entry.or_else(|| {
             let text = payload.text.as_deref().unwrap_or_default();
-            (!text.is_empty()).then(|| Entry::new("body", Node::text(looks::literal(text))))
+            (!text.is_empty())
+                .then(|| YamlEntry::new("body", YamlNode::text(heuristics::literal(text))))
         });
     }
 
-    fn form(&mut self, fields: &[Field]) -> Entry {
-        let values: Vec<(&str, Value)> = fields
+    fn form(&mut self, fields: &[FormField]) -> YamlEntry {
+        let values: Vec<(&str, PlanValue)> = fields
             .iter()
             .map(|field| (field.name.as_str(), self.field(field)))
             .collect();
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<YamlEntry> = Vec::new();
         for (name, value) in values {
-            let value = Node::text(value.as_text());
+            let value = YamlNode::text(value.as_text());
             match entries.iter_mut().find(|entry| entry.key == name) {
                 // Fields of one name become a list; their order among the others is the first one's.
-                Some(Entry {
-                    value: Node::List(items),
+                Some(YamlEntry {
+                    value: YamlNode::List(items),
                     ..
                 }) => items.push(value.into()),
                 Some(entry) => {
-                    let first = std::mem::replace(&mut entry.value, Node::List(Vec::new()));
-                    entry.value = Node::list([first, value]);
+                    let first = std::mem::replace(&mut entry.value, YamlNode::List(Vec::new()));
+                    entry.value = YamlNode::list([first, value]);
                 }
-                None => entries.push(Entry::new(name, value)),
+                None => entries.push(YamlEntry::new(name, value)),
             }
         }
-        Entry::new("form", Node::Map(entries))
+        YamlEntry::new("form", YamlNode::Map(entries))
     }
 
-    fn field(&mut self, field: &Field) -> Value {
-        let site = Site {
+    fn field(&mut self, field: &FormField) -> PlanValue {
+        let site = ValueLocation {
             what: "form field",
             name: &field.name,
         };
         self.value(site, &field.value)
     }
 
-    fn multipart(&mut self, fields: &[Field]) -> Entry {
+    fn multipart(&mut self, fields: &[FormField]) -> YamlEntry {
         if has_duplicates(fields) {
             self.step
                 .notes
                 .push("fields of the same name: only the last of each is kept".to_owned());
         }
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<YamlEntry> = Vec::new();
         for field in fields {
-            let value = self.part(field);
+            let value = self.multipart_field(field);
             entries.retain(|entry| entry.key != field.name);
-            entries.push(Entry::new(&field.name, value));
+            entries.push(YamlEntry::new(&field.name, value));
         }
-        Entry::new("multipart", Node::Map(entries))
+        YamlEntry::new("multipart", YamlNode::Map(entries))
     }
 
-    fn part(&mut self, field: &Field) -> Node {
+    fn multipart_field(&mut self, field: &FormField) -> YamlNode {
         let Some(name) = &field.file_name else {
-            return Node::text(self.field(field).as_text());
+            return YamlNode::text(self.field(field).as_text());
         };
         if field.value.is_empty() && !name.is_empty() {
             self.step.notes.push(format!(
@@ -106,19 +107,19 @@ impl Drafter<'_> {
             ));
         }
         let mut entries = vec![
-            Entry::new("text", Node::text(looks::literal(&field.value))),
-            Entry::new(
+            YamlEntry::new("text", YamlNode::text(heuristics::literal(&field.value))),
+            YamlEntry::new(
                 "name",
-                Node::text(if name.is_empty() { "empty" } else { name }),
+                YamlNode::text(if name.is_empty() { "empty" } else { name }),
             ),
         ];
         if let Some(media_type) = &field.media_type {
-            entries.push(Entry::new("type", Node::text(media_type)));
+            entries.push(YamlEntry::new("type", YamlNode::text(media_type)));
         }
-        Node::Map(entries)
+        YamlNode::Map(entries)
     }
 
-    fn json(&mut self, payload: &Payload) -> Option<Entry> {
+    fn json(&mut self, payload: &Payload) -> Option<YamlEntry> {
         let text = payload.text.as_deref()?;
         let json: Json = serde_json::from_str(text).ok()?;
         let is_scalar = !(json.is_object() || json.is_array());
@@ -130,15 +131,15 @@ impl Drafter<'_> {
         if needs_text {
             let mut raw = String::new();
             self.json_text(&json, "json", &mut raw);
-            return Some(Entry::new("body", Node::text(raw)));
+            return Some(YamlEntry::new("body", YamlNode::text(raw)));
         }
         let key = if is_graphql(&json) { "graphql" } else { "json" };
         let mut entries = match self.json_node(&json, "json") {
-            Node::Map(entries) => entries,
-            other => return Some(Entry::new("json", other)),
+            YamlNode::Map(entries) => entries,
+            other => return Some(YamlEntry::new("json", other)),
         };
         if key == "graphql" {
-            entries.retain(|entry| entry.value != Node::plain("null"));
+            entries.retain(|entry| entry.value != YamlNode::plain("null"));
             for entry in entries
                 .iter_mut()
                 .filter(|entry| entry.key == "operationName")
@@ -146,7 +147,7 @@ impl Drafter<'_> {
                 "operation".clone_into(&mut entry.key);
             }
         }
-        Some(Entry::new(key, Node::Map(entries)))
+        Some(YamlEntry::new(key, YamlNode::Map(entries)))
     }
 
     /// Whether a number of the body came from an answer: in YAML it would become a text.
@@ -164,22 +165,22 @@ impl Drafter<'_> {
         }
     }
 
-    fn json_node(&mut self, json: &Json, name: &str) -> Node {
+    fn json_node(&mut self, json: &Json, name: &str) -> YamlNode {
         match json {
-            Json::String(text) => Node::text(self.json_value(name, text).as_text()),
-            Json::Array(items) => Node::List(
+            Json::String(text) => YamlNode::text(self.json_value(name, text).as_text()),
+            Json::Array(items) => YamlNode::List(
                 items
                     .iter()
-                    .map(|item| Item::from(self.json_node(item, name)))
+                    .map(|item| YamlItem::from(self.json_node(item, name)))
                     .collect(),
             ),
-            Json::Object(members) => Node::Map(
+            Json::Object(members) => YamlNode::Map(
                 members
                     .iter()
-                    .map(|(key, member)| Entry::new(key, self.json_node(member, key)))
+                    .map(|(key, member)| YamlEntry::new(key, self.json_node(member, key)))
                     .collect(),
             ),
-            other => Node::plain(other),
+            other => YamlNode::plain(other),
         }
     }
 
@@ -187,8 +188,8 @@ impl Drafter<'_> {
     fn json_text(&mut self, json: &Json, name: &str, out: &mut String) {
         match json {
             Json::String(text) => match self.json_value(name, text) {
-                Value::Literal(_) => out.push_str(&looks::literal(&json.to_string())),
-                Value::Expression(expression) => {
+                PlanValue::Literal(_) => out.push_str(&heuristics::literal(&json.to_string())),
+                PlanValue::Expression(expression) => {
                     out.push_str("\"{{ json(");
                     out.push_str(&expression);
                     out.push_str(") }}\"");
@@ -196,7 +197,7 @@ impl Drafter<'_> {
             },
             Json::Number(number) => {
                 match self.finder.expression(self.at, name, &number.to_string()) {
-                    Some(expression) => out.push_str(&Value::Expression(expression).as_text()),
+                    Some(expression) => out.push_str(&PlanValue::Expression(expression).as_text()),
                     None => out.push_str(&number.to_string()),
                 }
             }
@@ -213,7 +214,7 @@ impl Drafter<'_> {
                 for (index, (key, member)) in members.iter().enumerate() {
                     // Braces side by side would open a hole.
                     out.push_str(if index > 0 { ", " } else { " " });
-                    out.push_str(&looks::literal(&Json::from(key.as_str()).to_string()));
+                    out.push_str(&heuristics::literal(&Json::from(key.as_str()).to_string()));
                     out.push_str(": ");
                     self.json_text(member, key, out);
                 }
@@ -223,8 +224,8 @@ impl Drafter<'_> {
         }
     }
 
-    fn json_value(&mut self, name: &str, text: &str) -> Value {
-        let site = Site {
+    fn json_value(&mut self, name: &str, text: &str) -> PlanValue {
+        let site = ValueLocation {
             what: "JSON member",
             name,
         };
@@ -233,11 +234,11 @@ impl Drafter<'_> {
 }
 
 /// Whether there are fields, and their names can be keys.
-fn has_keys(fields: &[Field]) -> bool {
+fn has_keys(fields: &[FormField]) -> bool {
     !fields.is_empty() && fields.iter().all(|field| field.name.len() <= KEY_LEN_MAX)
 }
 
-fn has_duplicates(fields: &[Field]) -> bool {
+fn has_duplicates(fields: &[FormField]) -> bool {
     fields.iter().enumerate().any(|(index, field)| {
         fields[..index]
             .iter()

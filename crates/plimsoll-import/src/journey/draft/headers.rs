@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{Drafter, Site, Value};
-use crate::looks;
-use crate::recording::{Exchange, media_type_of};
+use super::{Drafter, PlanValue, ValueLocation};
+use crate::heuristics;
+use crate::recording::{RecordedExchange, media_type_of};
 use plimsoll_model::redact;
 
 /// Headers that a browser or the engine makes itself.
@@ -61,7 +61,7 @@ const NOISE_STARTS: [&str; 6] = [
 ];
 
 impl Drafter<'_> {
-    pub(super) fn headers(&mut self, exchange: &Exchange) {
+    pub(super) fn headers(&mut self, exchange: &RecordedExchange) {
         let is_unsafe = !matches!(exchange.method.as_str(), "GET" | "HEAD");
         let has_own_type = self
             .step
@@ -104,12 +104,12 @@ impl Drafter<'_> {
 
     fn header(&mut self, name: &str, value: &str) -> String {
         if name == "referer" {
-            return looks::literal(&referer(value));
+            return heuristics::literal(&referer(value));
         }
         if matches!(name, "origin" | "accept" | "content-type") {
-            return looks::literal(value);
+            return heuristics::literal(value);
         }
-        let site = Site {
+        let site = ValueLocation {
             what: "header",
             name,
         };
@@ -125,20 +125,20 @@ impl Drafter<'_> {
         // A token against forged forms is no secret of a person's: without a source it is sent as recorded.
         let is_forgery_token = name.contains("csrf") || name.contains("xsrf");
         let found = match found {
-            Some(expression) => Value::Expression(expression),
+            Some(expression) => PlanValue::Expression(expression),
             None if is_forgery_token => self.value(site, rest),
             None => {
-                let wish = if name == "authorization" {
+                let hint = if name == "authorization" {
                     "TOKEN"
                 } else {
                     name
                 };
-                let expression = self.secrets.expression(wish, rest);
+                let expression = self.secrets.expression(hint, rest);
                 self.note_secret(site, &expression);
-                Value::Expression(expression)
+                PlanValue::Expression(expression)
             }
         };
-        format!("{}{}", looks::literal(&scheme), found.as_text())
+        format!("{}{}", heuristics::literal(&scheme), found.as_text())
     }
 }
 

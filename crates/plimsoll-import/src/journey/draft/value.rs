@@ -2,21 +2,21 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::{Drafter, Site};
-use crate::looks;
+use super::{Drafter, ValueLocation};
+use crate::heuristics;
 
 /// A value as the plan says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::journey) enum Value {
+pub(in crate::journey) enum PlanValue {
     Literal(String),
     Expression(String),
 }
 
-impl Value {
+impl PlanValue {
     /// As a text of the plan.
     pub(super) fn as_text(&self) -> String {
         match self {
-            Self::Literal(text) => looks::literal(text),
+            Self::Literal(text) => heuristics::literal(text),
             Self::Expression(expression) => format!("{{{{ {expression} }}}}"),
         }
     }
@@ -24,7 +24,7 @@ impl Value {
     /// In a URL, where `raw` stood for `decoded`.
     pub(super) fn in_url(&self, raw: &str, decoded: &str) -> String {
         match self {
-            Self::Literal(_) => looks::literal(raw),
+            Self::Literal(_) => heuristics::literal(raw),
             Self::Expression(expression) if raw == decoded => format!("{{{{ {expression} }}}}"),
             Self::Expression(expression) => format!("{{{{ urlencode({expression}) }}}}"),
         }
@@ -41,32 +41,32 @@ pub(super) fn form_decoded(text: &str) -> String {
 
 impl Drafter<'_> {
     /// How the plan says `value`: a capture, a secret of the environment, or as it is.
-    pub(super) fn value(&mut self, site: Site<'_>, value: &str) -> Value {
+    pub(super) fn value(&mut self, site: ValueLocation<'_>, value: &str) -> PlanValue {
         if value.is_empty() {
-            return Value::Literal(String::new());
+            return PlanValue::Literal(String::new());
         }
-        if looks::names_password(site.name) {
+        if heuristics::names_password(site.name) {
             self.step.logs_in = true;
             let expression = self.secrets.expression("PASSWORD", value);
             self.note_secret(site, &expression);
-            return Value::Expression(expression);
+            return PlanValue::Expression(expression);
         }
         if let Some(expression) = self.secrets.expression_of(value) {
-            return Value::Expression(expression);
+            return PlanValue::Expression(expression);
         }
         if let Some(expression) = self.finder.expression(self.at, site.name, value) {
-            return Value::Expression(expression);
+            return PlanValue::Expression(expression);
         }
-        if looks::names_secret(site.name) {
+        if heuristics::names_secret(site.name) {
             let expression = self.secrets.expression(site.name, value);
             self.note_secret(site, &expression);
-            return Value::Expression(expression);
+            return PlanValue::Expression(expression);
         }
-        let is_token =
-            looks::names_token(site.name) && value.chars().count() >= looks::VALUE_LENGTH_MIN;
+        let is_token = heuristics::names_token(site.name)
+            && value.chars().count() >= heuristics::VALUE_LENGTH_MIN;
         if is_token
-            || (looks::is_random(value) && value.len() >= 16)
-            || site.what == "path after" && looks::is_random(value)
+            || (heuristics::is_random(value) && value.len() >= 16)
+            || site.what == "path after" && heuristics::is_random(value)
         {
             let (what, name) = (site.what, site.name);
             self.step.notes.push(format!(
@@ -74,10 +74,10 @@ impl Drafter<'_> {
             ));
         }
         self.finder.note_typed(value);
-        Value::Literal(value.to_owned())
+        PlanValue::Literal(value.to_owned())
     }
 
-    pub(super) fn note_secret(&mut self, site: Site<'_>, expression: &str) {
+    pub(super) fn note_secret(&mut self, site: ValueLocation<'_>, expression: &str) {
         let (what, name) = (site.what, site.name);
         self.step.notes.push(format!(
             "{what} {name:?} is a secret and is not kept here: it comes from {expression}"

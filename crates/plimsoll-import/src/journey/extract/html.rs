@@ -2,7 +2,7 @@
 
 use scraper::{ElementRef, Html, Selector};
 
-use super::{Found, Way};
+use super::{Extraction, ValueLocator};
 
 /// Most matches of a selector among which one is picked by number.
 const PICK_MAX: usize = 30;
@@ -10,7 +10,7 @@ const PICK_MAX: usize = 30;
 const ELEMENTS_MAX: usize = 20;
 
 /// The best way to an attribute that is `value`.
-pub(super) fn find(page: &Html, value: &str) -> Option<Found> {
+pub(super) fn find(page: &Html, value: &str) -> Option<Extraction> {
     let mut holders: Vec<(ElementRef<'_>, &str)> = Vec::new();
     for node in page.root_element().descendants() {
         if let Some(element) = ElementRef::wrap(node)
@@ -33,8 +33,8 @@ pub(super) fn find(page: &Html, value: &str) -> Option<Found> {
     let ranked = |wanted: fn(usize) -> bool| {
         ways.iter().find_map(|(selector, attribute)| {
             let pick = position(page, selector, attribute, value)?;
-            wanted(pick).then(|| Found {
-                way: Way::Css {
+            wanted(pick).then(|| Extraction {
+                way: ValueLocator::Css {
                     selector: selector.clone(),
                     attribute: (*attribute).to_owned(),
                 },
@@ -117,7 +117,7 @@ fn is_steady(held: &str, value: &str) -> bool {
         && !held.contains(char::is_control)
         && !held
             .split(['/', '?', '&', '=', '-', '_'])
-            .any(crate::looks::is_id_segment)
+            .any(crate::heuristics::is_id_segment)
 }
 
 fn equals(key: &str, held: &str) -> String {

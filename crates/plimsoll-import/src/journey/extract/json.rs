@@ -6,18 +6,18 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
-use super::{Found, Way};
+use super::{Extraction, ValueLocator};
 
 /// Most values of one answer that are looked at.
 const VALUES_MAX: usize = 200_000;
 
 /// The shortest path to a text or number that is `value`.
-pub(super) fn find(json: &Value, value: &str) -> Option<Found> {
+pub(super) fn find(json: &Value, value: &str) -> Option<Extraction> {
     let mut queue = VecDeque::from([("$".to_owned(), json)]);
-    let mut seen = 0_usize;
+    let mut visited = 0_usize;
     while let Some((path, node)) = queue.pop_front() {
-        seen += 1;
-        if seen > VALUES_MAX {
+        visited += 1;
+        if visited > VALUES_MAX {
             return None;
         }
         match node {
@@ -37,7 +37,7 @@ pub(super) fn find(json: &Value, value: &str) -> Option<Found> {
                 // A key that is the value of the day leads nowhere tomorrow.
                 let steady = members
                     .iter()
-                    .filter(|(key, _)| !crate::looks::is_id_segment(key));
+                    .filter(|(key, _)| !crate::heuristics::is_id_segment(key));
                 queue.extend(steady.map(|(key, member)| (child(&path, key), member)));
             }
             _ => {}
@@ -46,13 +46,13 @@ pub(super) fn find(json: &Value, value: &str) -> Option<Found> {
     None
 }
 
-fn proven(path: String, json: &Value, value: &str) -> Option<Found> {
+fn proven(path: String, json: &Value, value: &str) -> Option<Extraction> {
     let parsed = JsonPath::parse(&path).ok()?;
     let first = parsed.query(json).first()?;
     let text = first
         .as_str()
         .map_or_else(|| first.to_string(), str::to_owned);
-    (text == value).then(|| Found::first(Way::Json(path)))
+    (text == value).then(|| Extraction::first(ValueLocator::Json(path)))
 }
 
 fn child(path: &str, key: &str) -> String {

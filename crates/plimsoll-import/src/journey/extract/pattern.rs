@@ -2,7 +2,7 @@
 
 use regex::Regex;
 
-use super::{Found, Way};
+use super::{Extraction, ValueLocator};
 
 /// Lengths of the text before the value that are tried, bytes.
 const BEFORE: [usize; 6] = [8, 12, 16, 24, 36, 56];
@@ -14,7 +14,7 @@ const PLACES_MAX: usize = 8;
 const PICK_MAX: usize = 50;
 
 /// A regular expression whose first group is `value`.
-pub(super) fn find(content: &str, value: &str) -> Option<Found> {
+pub(super) fn find(content: &str, value: &str) -> Option<Extraction> {
     find_written(content, value, false).or_else(|| {
         let escaped = value
             .replace('&', "&amp;")
@@ -25,8 +25,8 @@ pub(super) fn find(content: &str, value: &str) -> Option<Found> {
     })
 }
 
-fn find_written(content: &str, value: &str, unescape: bool) -> Option<Found> {
-    let mut numbered: Option<Found> = None;
+fn find_written(content: &str, value: &str, unescape: bool) -> Option<Extraction> {
+    let mut numbered: Option<Extraction> = None;
     for (start, _) in content.match_indices(value).take(PLACES_MAX) {
         let end = start + value.len();
         for length in BEFORE {
@@ -36,8 +36,8 @@ fn find_written(content: &str, value: &str, unescape: bool) -> Option<Found> {
             let Some(pick) = position(content, &pattern, value) else {
                 continue;
             };
-            let found = Found {
-                way: Way::Regex(pattern),
+            let found = Extraction {
+                way: ValueLocator::Regex(pattern),
                 pick,
                 unescape,
             };

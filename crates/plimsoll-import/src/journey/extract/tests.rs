@@ -1,10 +1,10 @@
 use url::Url;
 
 use super::*;
-use crate::recording::Kind;
+use crate::recording::ResourceKind;
 
-fn answer(media_type: &str, content: &str, headers: &[(&str, &str)]) -> Exchange {
-    Exchange {
+fn answer(media_type: &str, content: &str, headers: &[(&str, &str)]) -> RecordedExchange {
+    RecordedExchange {
         started_ms: None,
         lasted_ms: None,
         method: "GET".to_owned(),
@@ -19,7 +19,7 @@ fn answer(media_type: &str, content: &str, headers: &[(&str, &str)]) -> Exchange
         media_type: media_type.to_owned(),
         content: Some(content.to_owned()),
         page: None,
-        kind: Kind::Document,
+        kind: ResourceKind::Document,
         from_cache: false,
     }
 }
@@ -29,16 +29,16 @@ fn check(
     content: &str,
     headers: &[(&str, &str)],
     value: &str,
-) -> Option<(Way, usize, bool)> {
+) -> Option<(ValueLocator, usize, bool)> {
     let exchange = answer(media_type, content, headers);
-    let answer = Answer::new(&exchange, std::iter::once(&exchange));
+    let answer = ParsedResponse::new(&exchange, std::iter::once(&exchange));
     answer
         .find(value)
         .map(|found| (found.way, found.pick, found.unescape))
 }
 
-fn css(selector: &str, attribute: &str) -> Way {
-    Way::Css {
+fn css(selector: &str, attribute: &str) -> ValueLocator {
+    ValueLocator::Css {
         selector: selector.to_owned(),
         attribute: attribute.to_owned(),
     }
@@ -78,7 +78,7 @@ fn the_one_of_many_is_picked_by_number() {
 #[test]
 fn json_is_found_by_path() {
     let json = r#"{"items":[{"id":9000001,"it's":"tok-77"}]}"#;
-    let way = |path: &str| Some((Way::Json(path.to_owned()), 1, false));
+    let way = |path: &str| Some((ValueLocator::Json(path.to_owned()), 1, false));
     assert_eq!(
         check("application/json", json, &[], "9000001"),
         way("$.items[0].id")
@@ -94,11 +94,11 @@ fn headers_and_cookies_are_found_by_name() {
     let headers = [("X-Token", "abc123"), ("Set-Cookie", "xsrf=zz99zz; Path=/")];
     assert_eq!(
         check("text/html", "", &headers, "abc123"),
-        Some((Way::Header("x-token".to_owned()), 1, false))
+        Some((ValueLocator::Header("x-token".to_owned()), 1, false))
     );
     assert_eq!(
         check("text/html", "", &headers, "zz99zz"),
-        Some((Way::Cookie("xsrf".to_owned()), 1, false))
+        Some((ValueLocator::Cookie("xsrf".to_owned()), 1, false))
     );
 }
 
@@ -107,12 +107,16 @@ fn the_rest_is_found_by_what_stands_around_it() {
     let script = "<script>var a = 1; window.nonce = 'abc999def'; </script>";
     assert_eq!(
         check("text/html", script, &[], "abc999def"),
-        Some((Way::Regex("once = '([^']+)'".to_owned()), 1, false))
+        Some((ValueLocator::Regex("once = '([^']+)'".to_owned()), 1, false))
     );
     let link = r#"<a href="/w?do=edit&amp;n=a1b2c3">x</a>"#;
     assert_eq!(
         check("text/html", link, &[], "a1b2c3"),
-        Some((Way::Regex("t\\&amp;n=([^\"]+)\"".to_owned()), 1, false))
+        Some((
+            ValueLocator::Regex("t\\&amp;n=([^\"]+)\"".to_owned()),
+            1,
+            false
+        ))
     );
     assert_eq!(check("text/html", link, &[], "nowhere1"), None);
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::moment;
-use crate::log::line::{self, Line, LineFault};
+use crate::log::line::{self, LineError, LogEntry};
 
 /// Fields of standard logs of `CloudFront`, for a piece of a log without its head.
 const STANDARD: &str = "date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status \
@@ -12,13 +12,13 @@ const STANDARD: &str = "date time x-edge-location sc-bytes c-ip cs-method cs(Hos
 
 /// Positions of the fields that are used.
 #[derive(Debug, Default)]
-pub(crate) struct Fields {
+pub(crate) struct W3cFields {
     names: Vec<String>,
 }
 
-impl Fields {
+impl W3cFields {
     /// Reads a line; `None` for one that names fields or is a comment.
-    pub(crate) fn read<'a>(&mut self, text: &'a str) -> Result<Option<Line<'a>>, LineFault> {
+    pub(crate) fn read<'a>(&mut self, text: &'a str) -> Result<Option<LogEntry<'a>>, LineError> {
         if let Some(head) = text.strip_prefix('#') {
             if let Some(names) = head.trim_start().strip_prefix("Fields:") {
                 self.names = names
@@ -52,10 +52,10 @@ impl Fields {
         let at_ms = moment_of(&field)?;
         let method = field(&["cs-method"])
             .filter(|method| line::is_method(method))
-            .ok_or(LineFault::Missing("method (cs-method)"))?;
+            .ok_or(LineError::Missing("method (cs-method)"))?;
         let stem = field(&["cs-uri-stem"])
             .filter(|stem| stem.starts_with('/'))
-            .ok_or(LineFault::Missing("path (cs-uri-stem)"))?;
+            .ok_or(LineError::Missing("path (cs-uri-stem)"))?;
         let path = match field(&["cs-uri-query"]) {
             Some(query) => Cow::Owned(format!("{stem}?{query}")),
             None => Cow::Borrowed(stem),
@@ -69,11 +69,11 @@ impl Fields {
                 number
             })
         });
-        Ok(Some(Line {
+        Ok(Some(LogEntry {
             at_ms,
             is_end: true,
             lasted_ms: lasted.filter(|ms| ms.is_finite() && *ms >= 0.0),
-            address: Cow::Borrowed(field(&["c-ip"]).ok_or(LineFault::Missing("address (c-ip)"))?),
+            address: Cow::Borrowed(field(&["c-ip"]).ok_or(LineError::Missing("address (c-ip)"))?),
             agent: Cow::Borrowed(field(&["cs(user-agent)"]).unwrap_or_default()),
             method: Cow::Borrowed(method),
             path,
@@ -83,15 +83,15 @@ impl Fields {
     }
 }
 
-fn moment_of<'a>(field: &impl Fn(&[&str]) -> Option<&'a str>) -> Result<i64, LineFault> {
+fn moment_of<'a>(field: &impl Fn(&[&str]) -> Option<&'a str>) -> Result<i64, LineError> {
     if let (Some(day), Some(time)) = (field(&["date"]), field(&["time"])) {
         return moment::iso(&format!("{day}T{time}"))
-            .ok_or_else(|| LineFault::invalid("the moment", day));
+            .ok_or_else(|| LineError::invalid("the moment", day));
     }
-    let stamp = field(&["timestamp", "timestamp(ms)"])
-        .ok_or(LineFault::Missing("moment (date and time)"))?;
-    let number: f64 = stamp
+    let timestamp = field(&["timestamp", "timestamp(ms)"])
+        .ok_or(LineError::Missing("moment (date and time)"))?;
+    let number: f64 = timestamp
         .parse()
-        .map_err(|_| LineFault::invalid("the moment", stamp))?;
-    moment::unix(number).ok_or_else(|| LineFault::invalid("the moment", stamp))
+        .map_err(|_| LineError::invalid("the moment", timestamp))?;
+    moment::unix(number).ok_or_else(|| LineError::invalid("the moment", timestamp))
 }

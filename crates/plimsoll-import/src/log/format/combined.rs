@@ -3,30 +3,30 @@
 use std::borrow::Cow;
 
 use super::moment;
-use crate::log::line::{self, Line, LineFault};
+use crate::log::line::{self, LineError, LogEntry};
 
 /// Reads `ADDRESS - USER [MOMENT] "REQUEST" STATUS BYTES "REFERRER" "AGENT" …`, or the same behind `HOST:PORT `.
-pub(super) fn read(text: &str) -> Result<Line<'_>, LineFault> {
+pub(super) fn read(text: &str) -> Result<LogEntry<'_>, LineError> {
     let (front, rest) = text
         .split_once('[')
-        .ok_or(LineFault::Missing("moment in brackets"))?;
+        .ok_or(LineError::Missing("moment in brackets"))?;
     let (when, rest) = rest
         .split_once(']')
-        .ok_or(LineFault::Missing("moment in brackets"))?;
+        .ok_or(LineError::Missing("moment in brackets"))?;
     let at_ms = moment::common(when)
         .or_else(|| moment::iso(when))
-        .ok_or_else(|| LineFault::invalid("the moment", when))?;
+        .ok_or_else(|| LineError::invalid("the moment", when))?;
     let (host, address) = front_fields(front)?;
     let rest = rest.trim_start();
     let (request, rest) =
-        quoted(rest).ok_or(LineFault::Missing("request in quotes behind the moment"))?;
+        quoted(rest).ok_or(LineError::Missing("request in quotes behind the moment"))?;
     let (method, path, absolute) = line::request_line(request)?;
     let mut words = rest.trim_start().splitn(3, ' ');
     let status = line::status(words.next().unwrap_or_default())?;
     let _bytes = words.next();
     let rest = words.next().unwrap_or_default();
     let (agent, rest) = behind(rest);
-    Ok(Line {
+    Ok(LogEntry {
         at_ms,
         is_end: true,
         lasted_ms: request_time(rest),
@@ -40,10 +40,10 @@ pub(super) fn read(text: &str) -> Result<Line<'_>, LineFault> {
 }
 
 /// Host, if one stands in front, and address.
-fn front_fields(front: &str) -> Result<(Option<&str>, &str), LineFault> {
+fn front_fields(front: &str) -> Result<(Option<&str>, &str), LineError> {
     let words: Vec<&str> = front.split_whitespace().take(5).collect();
     match words.as_slice() {
-        [] => Err(LineFault::Missing("address at the start")),
+        [] => Err(LineError::Missing("address at the start")),
         // The name of a user may hold spaces; the host and the address never do.
         [first, second, ..] if words.len() >= 4 && is_host(first) && is_address(second) => {
             let (host, port) = first.rsplit_once(':').unwrap_or((first, ""));

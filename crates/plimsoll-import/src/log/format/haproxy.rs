@@ -3,33 +3,33 @@
 use std::borrow::Cow;
 
 use super::moment;
-use crate::log::line::{self, Line, LineFault};
+use crate::log::line::{self, LineError, LogEntry};
 
 /// Reads `… CLIENT:PORT [MOMENT] FRONTEND BACKEND/SERVER TQ/TW/TC/TR/TT STATUS BYTES … "REQUEST"`.
-pub(super) fn read(text: &str) -> Result<Line<'_>, LineFault> {
+pub(super) fn read(text: &str) -> Result<LogEntry<'_>, LineError> {
     let (front, rest) = text
         .split_once(" [")
-        .ok_or(LineFault::Missing("moment in brackets"))?;
+        .ok_or(LineError::Missing("moment in brackets"))?;
     // Syslog's own head may hold the process number in brackets: `haproxy[123]: `.
     let client = front.rsplit(' ').next().unwrap_or_default();
     let (when, rest) = rest
         .split_once(']')
-        .ok_or(LineFault::Missing("moment in brackets"))?;
-    let at_ms = moment::common(when).ok_or_else(|| LineFault::invalid("the moment", when))?;
+        .ok_or(LineError::Missing("moment in brackets"))?;
+    let at_ms = moment::common(when).ok_or_else(|| LineError::invalid("the moment", when))?;
     let (address, port) = client
         .rsplit_once(':')
-        .ok_or(LineFault::Missing("client with its port"))?;
+        .ok_or(LineError::Missing("client with its port"))?;
     if port.parse::<u16>().is_err() {
-        return Err(LineFault::invalid("the client", client));
+        return Err(LineError::invalid("the client", client));
     }
     let mut words = rest.split_whitespace();
     let _frontend = words.next();
     let backend = words
         .next()
-        .ok_or(LineFault::Missing("backend and server"))?;
-    let timers = words.next().ok_or(LineFault::Missing("timers"))?;
+        .ok_or(LineError::Missing("backend and server"))?;
+    let timers = words.next().ok_or(LineError::Missing("timers"))?;
     if !backend.contains('/') || timers.matches('/').count() < 3 {
-        return Err(LineFault::invalid("the timers", timers));
+        return Err(LineError::invalid("the timers", timers));
     }
     let status = words.next().unwrap_or_default();
     // What never became a request has status -1.
@@ -40,16 +40,16 @@ pub(super) fn read(text: &str) -> Result<Line<'_>, LineFault> {
     };
     let (head, request) = rest
         .split_once('"')
-        .ok_or(LineFault::Missing("request in quotes"))?;
+        .ok_or(LineError::Missing("request in quotes"))?;
     let request = request
         .rsplit_once('"')
         .map_or(request, |(request, _)| request);
     if request == "<BADREQ>" {
-        return Err(LineFault::invalid("the request", request));
+        return Err(LineError::invalid("the request", request));
     }
     let (method, path, host) = line::request_line(request)?;
     let (agent, captured_host) = captured(head);
-    Ok(Line {
+    Ok(LogEntry {
         at_ms,
         is_end: false,
         lasted_ms: timers

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::moment;
-use crate::log::line::{self, Line, LineFault};
+use crate::log::line::{self, LineError, LogEntry};
 
 const MOMENT: [&str; 12] = [
     "time",
@@ -101,17 +101,17 @@ const WITHIN: [&str; 7] = [
     "client",
 ];
 
-pub(super) fn read(text: &str) -> Result<Line<'static>, LineFault> {
+pub(super) fn read(text: &str) -> Result<LogEntry<'static>, LineError> {
     let object: Value = serde_json::from_str(text)
-        .map_err(|error| LineFault::invalid("the JSON", &error.to_string()))?;
+        .map_err(|error| LineError::invalid("the JSON", &error.to_string()))?;
     if !object.is_object() {
-        return Err(LineFault::Missing("JSON object"));
+        return Err(LineError::Missing("JSON object"));
     }
-    let when = field(&object, &MOMENT).ok_or(LineFault::Missing(
+    let when = field(&object, &MOMENT).ok_or(LineError::Missing(
         "moment (`time`, `timestamp`, `@timestamp`, `ts`)",
     ))?;
     let at_ms =
-        moment_of(when).ok_or_else(|| LineFault::invalid("the moment", &when.to_string()))?;
+        moment_of(when).ok_or_else(|| LineError::invalid("the moment", &when.to_string()))?;
     let request = field(&object, &["request", "request_line"]).and_then(Value::as_str);
     let (method, target) = match request {
         Some(request) => {
@@ -120,20 +120,20 @@ pub(super) fn read(text: &str) -> Result<Line<'static>, LineFault> {
         }
         None => (
             text_of(&object, &METHOD)
-                .ok_or(LineFault::Missing("method (`method`, `request_method`)"))?,
-            text_of(&object, &PATH).ok_or(LineFault::Missing(
+                .ok_or(LineError::Missing("method (`method`, `request_method`)"))?,
+            text_of(&object, &PATH).ok_or(LineError::Missing(
                 "path (`path`, `uri`, `request_uri`, `url`)",
             ))?,
         ),
     };
     if !line::is_method(&method) {
-        return Err(LineFault::invalid("the method", &method));
+        return Err(LineError::invalid("the method", &method));
     }
     let (path, absolute) =
-        line::origin_form(&target).ok_or_else(|| LineFault::invalid("the path", &target))?;
+        line::origin_form(&target).ok_or_else(|| LineError::invalid("the path", &target))?;
     let status =
-        text_of(&object, &STATUS).ok_or(LineFault::Missing("status (`status`, `status_code`)"))?;
-    Ok(Line {
+        text_of(&object, &STATUS).ok_or(LineError::Missing("status (`status`, `status_code`)"))?;
+    Ok(LogEntry {
         at_ms,
         is_end: true,
         lasted_ms: lasted(&object),

@@ -10,11 +10,11 @@ const MONTHS: [&str; 12] = [
 /// `22/Nov/2026:01:23:45 +0100`, with or without a fraction behind the seconds; without an offset it is UTC.
 pub(super) fn common(text: &str) -> Option<i64> {
     let (moment, offset) = text.split_once(' ').unwrap_or((text, "+0000"));
-    let mut parts = moment.splitn(3, '/');
-    let day: i8 = parts.next()?.parse().ok()?;
-    let month = parts.next()?;
+    let mut fields = moment.splitn(3, '/');
+    let day: i8 = fields.next()?.parse().ok()?;
+    let month = fields.next()?;
     let month = MONTHS.iter().position(|name| *name == month)?;
-    let mut rest = parts.next()?.splitn(4, ':');
+    let mut rest = fields.next()?.splitn(4, ':');
     let year: i16 = rest.next()?.parse().ok()?;
     let hour: i8 = rest.next()?.parse().ok()?;
     let minute: i8 = rest.next()?.parse().ok()?;

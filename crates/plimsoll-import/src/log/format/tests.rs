@@ -1,7 +1,7 @@
 use super::*;
 
-fn check(format: Format, text: &str) -> String {
-    match Reader::new(format).read(text) {
+fn check(format: LogFileFormat, text: &str) -> String {
+    match LineReader::new(format).read(text) {
         Ok(Some(line)) => format!(
             "{} {} {} {} {} {:?} {:?} {:?} {}",
             line.at_ms,
@@ -15,7 +15,7 @@ fn check(format: Format, text: &str) -> String {
             line.is_end
         ),
         Ok(None) => "nothing".to_owned(),
-        Err(fault) => format!("fault: {fault}"),
+        Err(error) => format!("fault: {error}"),
     }
 }
 
@@ -27,27 +27,27 @@ fn nginx_and_apache() {
     let rest = r#""GET /a?b=1 HTTP/1.1" 200 612 "-" "Mozilla/5.0 (X11)""#;
     let plain = format!(r"10.0.0.7 - - [22/Nov/2026:02:43:45 +0100] {rest}");
     assert_eq!(
-        check(Format::Nginx, &plain),
+        check(LogFileFormat::Nginx, &plain),
         format!("{AT} 10.0.0.7 GET /a?b=1 200 None None \"Mozilla/5.0 (X11)\" true")
     );
-    let timed = check(Format::Nginx, &format!("{plain} 0.034"));
+    let timed = check(LogFileFormat::Nginx, &format!("{plain} 0.034"));
     assert!(timed.contains("Some(34.0)"), "{timed}");
-    let named = check(Format::Nginx, &format!("{plain} rt=1.5 uct=\"0.1\""));
+    let named = check(LogFileFormat::Nginx, &format!("{plain} rt=1.5 uct=\"0.1\""));
     assert!(named.contains("Some(1500.0)"), "{named}");
-    let micro = check(Format::Apache, &format!("{plain} 34000"));
+    let micro = check(LogFileFormat::Apache, &format!("{plain} 34000"));
     assert!(micro.contains("Some(34.0)"), "{micro}");
-    let vhost = check(Format::Apache, &format!("shop.example:443 {plain}"));
+    let vhost = check(LogFileFormat::Apache, &format!("shop.example:443 {plain}"));
     assert!(
         vhost.contains("10.0.0.7 GET /a?b=1 200 Some(\"shop.example\")"),
         "{vhost}"
     );
     let common = check(
-        Format::Apache,
+        LogFileFormat::Apache,
         r#"::1 - frank [22/Nov/2026:01:43:45 +0000] "HEAD / HTTP/1.0" 304 -"#,
     );
     assert!(common.contains("::1 HEAD / 304 None None \"\""), "{common}");
     let quoted = check(
-        Format::Nginx,
+        LogFileFormat::Nginx,
         r#"1.2.3.4 - - [22/Nov/2026:01:43:45 +0000] "GET /\"x HTTP/1.1" 200 1 "http://r/\"" "a\"b""#,
     );
     assert!(quoted.contains(r#"GET /\"x 200"#), "{quoted}");
@@ -55,7 +55,7 @@ fn nginx_and_apache() {
 
 #[test]
 fn lines_that_are_none() {
-    for (text, fault) in [
+    for (text, expected) in [
         ("", "fault: no moment in brackets"),
         (
             "1.2.3.4 - - [yesterday] \"GET / HTTP/1.1\" 200 1",
@@ -74,31 +74,31 @@ fn lines_that_are_none() {
             "fault: the moment `22/Foo/2026:01:43:45 +0000` is not valid",
         ),
     ] {
-        assert_eq!(check(Format::Nginx, text), fault);
+        assert_eq!(check(LogFileFormat::Nginx, text), expected);
     }
 }
 
 #[test]
 fn haproxy() {
     let line = r#"Nov 22 01:43:45 lb haproxy[14389]: 10.0.1.2:33317 [22/Nov/2026:01:43:45.655] http-in static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {shop.example|Mozilla/5.0} {} "GET /index.html HTTP/1.1""#;
-    let read = check(Format::Haproxy, line);
+    let read = check(LogFileFormat::Haproxy, line);
     assert!(
         read.contains(
             "10.0.1.2 GET /index.html 200 Some(\"shop.example\") Some(109.0) \"Mozilla/5.0\" false"
         ),
         "{read}"
     );
-    assert_eq!(Format::of(line), Some(Format::Haproxy));
+    assert_eq!(LogFileFormat::of(line), Some(LogFileFormat::Haproxy));
     let bad = line.replace("GET /index.html HTTP/1.1", "<BADREQ>");
     assert_eq!(
-        check(Format::Haproxy, &bad),
+        check(LogFileFormat::Haproxy, &bad),
         "fault: the request `<BADREQ>` is not valid"
     );
 }
 
 #[test]
 fn cloudfront() {
-    let mut reader = Reader::new(Format::Cloudfront);
+    let mut reader = LineReader::new(LogFileFormat::Cloudfront);
     assert_eq!(reader.read("#Version: 1.0"), Ok(None));
     let head = "#Fields: date time c-ip cs-method cs(Host) cs-uri-stem sc-status cs(User-Agent) cs-uri-query x-host-header time-taken";
     assert_eq!(reader.read(head), Ok(None));
@@ -114,7 +114,7 @@ fn cloudfront() {
     assert_eq!(line.lasted_ms, Some(19.0));
     assert_eq!(
         reader.read("2026-11-22\t01:43:45"),
-        Err(LineFault::Missing("method (cs-method)"))
+        Err(LineError::Missing("method (cs-method)"))
     );
 }
 
@@ -126,11 +126,11 @@ fn json() {
         r#"{"@timestamp":"2026-11-22T01:43:45Z","client_ip":"10.0.0.7","method":"GET","url":"/a","status_code":200,"user_agent":"M","duration_ms":34}"#,
     ] {
         assert_eq!(
-            check(Format::Json, line),
+            check(LogFileFormat::Json, line),
             format!("{AT} 10.0.0.7 GET /a 200 None Some(34.0) \"M\" true"),
             "{line}"
         );
     }
-    assert!(check(Format::Json, "{}").starts_with("fault: no moment"));
-    assert!(check(Format::Json, "{\"a\":").starts_with("fault: the JSON"));
+    assert!(check(LogFileFormat::Json, "{}").starts_with("fault: no moment"));
+    assert!(check(LogFileFormat::Json, "{\"a\":").starts_with("fault: the JSON"));
 }

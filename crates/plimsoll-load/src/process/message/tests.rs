@@ -1,14 +1,14 @@
 use super::*;
 
-fn said(line: &str) -> What {
-    let said = read(line.as_bytes(), "/app").unwrap();
-    assert_eq!(said.user, 7);
-    said.what
+fn read_action(line: &str) -> ScriptAction {
+    let reply = read(line.as_bytes(), "/app").unwrap();
+    assert_eq!(reply.user, 7);
+    reply.action
 }
 
-fn fault(line: &str) -> String {
+fn read_error(line: &str) -> String {
     match read(line.as_bytes(), "") {
-        Err(Nonsense::OfUser(7, fault) | Nonsense::OfNobody(fault)) => fault,
+        Err(Nonsense::OfUser(7, error) | Nonsense::OfNobody(error)) => error,
         other => panic!("{other:?}"),
     }
 }
@@ -19,7 +19,7 @@ fn a_request_says_all_that_a_step_can() {
         "form":{"name":"a b"},"follow":3,"timeout_ms":2000,"once":true,"body_max":100,
         "expect":{"status":[200,"3xx"],"location":"/home","headers":{"X-C":"d"},"contains":"yes","lacks":["no","never"],
         "within_ms":800}}}"#;
-    let What::Request(asked, pause) = said(line) else {
+    let ScriptAction::Request(asked, pause) = read_action(line) else {
         panic!("a request");
     };
     assert_eq!(pause, Some(1_500_000_000));
@@ -28,10 +28,10 @@ fn a_request_says_all_that_a_step_can() {
     assert_eq!(asked.body_len_max, 100);
     let step = asked.step;
     assert_eq!((step.method.as_str(), step.follow), ("POST", 3));
-    assert_eq!(step.url, Text::literal("/app/login?a=1"));
+    assert_eq!(step.url, TextTemplate::literal("/app/login?a=1"));
     assert_eq!(step.timeout, Some(Duration::from_secs(2)));
-    let fields = vec![("name".to_owned(), Text::literal("a b"))];
-    assert_eq!(step.body, Body::Form(fields));
+    let fields = vec![("name".to_owned(), TextTemplate::literal("a b"))];
+    assert_eq!(step.body, RequestBody::Form(fields));
     let status = GoodStatus {
         ranges: vec![(200, 200), (300, 399)],
     };
@@ -41,25 +41,32 @@ fn a_request_says_all_that_a_step_can() {
 
 #[test]
 fn what_is_left_out_has_its_default() {
-    let What::Request(asked, None) = said(r#"{"user":7,"request":{"path":"/a?b"}}"#) else {
+    let ScriptAction::Request(asked, None) = read_action(r#"{"user":7,"request":{"path":"/a?b"}}"#)
+    else {
         panic!("a request");
     };
     assert_eq!(asked.label, "GET /a");
     assert_eq!((asked.once, asked.body_len_max), (false, BODY_LEN));
-    assert_eq!(asked.step.body, Body::Empty);
+    assert_eq!(asked.step.body, RequestBody::Empty);
     let whole = r#"{"user":7,"request":{"path":"https://b.example/x"}}"#;
-    let What::Request(asked, _) = said(whole) else {
+    let ScriptAction::Request(asked, _) = read_action(whole) else {
         panic!("a request");
     };
-    assert_eq!(asked.step.url, Text::literal("https://b.example/x"));
+    assert_eq!(asked.step.url, TextTemplate::literal("https://b.example/x"));
 }
 
 #[test]
 fn pauses_and_ends_are_read() {
-    assert_eq!(said(r#"{"user":7,"think_ms":0.5}"#), What::Think(500_000));
-    assert_eq!(said(r#"{"user":7,"end":"ok"}"#), What::End(None));
-    let failed = said(r#"{"user":7,"end":"fail","reason":"no token"}"#);
-    assert_eq!(failed, What::End(Some("no token".to_owned())));
+    assert_eq!(
+        read_action(r#"{"user":7,"think_ms":0.5}"#),
+        ScriptAction::Think(500_000)
+    );
+    assert_eq!(
+        read_action(r#"{"user":7,"end":"ok"}"#),
+        ScriptAction::End(None)
+    );
+    let failed = read_action(r#"{"user":7,"end":"fail","reason":"no token"}"#);
+    assert_eq!(failed, ScriptAction::End(Some("no token".to_owned())));
 }
 
 #[test]
@@ -109,8 +116,8 @@ fn nonsense_says_what_is_wrong_and_whose_it_is() {
             "`reason` stands beside",
         ),
     ] {
-        let fault = fault(line);
-        assert!(fault.contains(expected), "{line}: {fault}");
+        let error = read_error(line);
+        assert!(error.contains(expected), "{line}: {error}");
     }
     let known = read(br#"{"user":7,"end":"done"}"#, "");
     assert!(matches!(known, Err(Nonsense::OfUser(7, _))));

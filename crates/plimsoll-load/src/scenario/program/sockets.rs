@@ -3,69 +3,70 @@
 use std::time::Duration;
 
 use plimsoll_model::journey::{
-    Journey, Layout, Reconnect, RequestStep, SayStep, Saying, SocketStep, Step, SubscribeStep,
+    Journey, Layout, OutgoingMessage, Reconnect, RequestStep, SendStep, SocketStep, Step,
+    SubscribeStep,
 };
 use plimsoll_wire::websocket::deflate::Offer;
 use plimsoll_wire::websocket::handshake;
 
-use super::{Builder, Op, Program, index, step_fault};
+use super::{Builder, Op, Program, index, step_error};
 use crate::clock::nanoseconds;
 use crate::due::NEVER;
 use crate::error::LoadError;
 use crate::finder::Marks;
 use crate::handshake::{KEY, stream_headers};
 use crate::scenario::expect::Expectations;
-use crate::scenario::text::Text;
+use crate::scenario::text::CompiledText;
 
 /// A compiled WebSocket.
 #[derive(Clone, Debug)]
-pub(crate) struct Socket {
+pub(crate) struct CompiledSocket {
     /// The request of its handshake.
     pub(crate) request: u32,
     pub(crate) protocols: String,
     /// Compression that is offered.
     pub(crate) offer: Option<Offer>,
     pub(crate) reconnect: Option<Reconnect>,
-    pub(crate) first: Option<Said>,
+    pub(crate) first: Option<MessageTemplate>,
     pub(crate) ready: Option<Expectations>,
-    pub(crate) replies: Vec<Reply>,
+    pub(crate) replies: Vec<AutoReply>,
     /// How often something is sent to stay, ns, and what.
     pub(crate) beat: Option<(u64, Box<[u8]>)>,
     pub(crate) layout: Layout,
-    pub(crate) hearing: Hearing,
+    pub(crate) unsolicited: UnsolicitedMessages,
     /// It is a stream of events.
     pub(crate) is_stream: bool,
 }
 
 /// A text that is answered at once.
 #[derive(Clone, Debug)]
-pub(crate) struct Reply {
+pub(crate) struct AutoReply {
     pub(crate) to: Box<[u8]>,
     pub(crate) with: Box<[u8]>,
 }
 
 /// What becomes of messages that nobody asked for and that no subscription marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Hearing {
+pub(crate) enum UnsolicitedMessages {
     /// They are broadcasts of the URL.
     #[default]
     Broadcasts,
     /// They are kept for an `await` that stands alone.
-    Kept,
+    Queued,
     /// They are counted and let go.
     Nothing,
 }
 
-impl Hearing {
+impl UnsolicitedMessages {
     pub(super) fn of(journey: &Journey) -> Self {
         let (mut subscribes, mut awaits_alone) = (false, false);
         journey.each_step(&mut |step| match step {
             Step::Subscribe(_) => subscribes = true,
-            Step::Say(say) => awaits_alone |= say.said.is_none(),
+            Step::Send(message_step) => awaits_alone |= message_step.message.is_none(),
             _ => {}
         });
         match (awaits_alone, subscribes) {
-            (true, _) => Self::Kept,
+            (true, _) => Self::Queued,
             (false, true) => Self::Nothing,
             (false, false) => Self::Broadcasts,
         }
@@ -74,35 +75,35 @@ impl Hearing {
 
 /// A compiled message.
 #[derive(Clone, Debug)]
-pub(crate) struct Said {
-    pub(crate) text: Text,
+pub(crate) struct MessageTemplate {
+    pub(crate) text: CompiledText,
     pub(crate) binary: bool,
 }
 
-impl Said {
-    fn new(saying: &Saying) -> Self {
+impl MessageTemplate {
+    fn new(message: &OutgoingMessage) -> Self {
         Self {
-            text: Text::new(&saying.text),
-            binary: saying.binary,
+            text: CompiledText::new(&message.text),
+            binary: message.binary,
         }
     }
 }
 
 /// What is sent, and the request that stands for what is awaited.
 #[derive(Clone, Debug)]
-pub(crate) struct Say {
-    pub(crate) said: Option<Said>,
+pub(crate) struct MessageExchange {
+    pub(crate) message: Option<MessageTemplate>,
     pub(crate) awaited: Option<u32>,
 }
 
 /// What marks a broadcast, and of which channel.
 #[derive(Clone, Debug)]
 pub(crate) struct Subscription {
-    pub(crate) channel: Option<Text>,
+    pub(crate) channel: Option<CompiledText>,
     pub(crate) marks: Marks,
     pub(crate) conditions: Expectations,
     /// What asks for it, said again after a reconnect.
-    pub(crate) say: Option<u32>,
+    pub(crate) exchange: Option<u32>,
 }
 
 impl Subscription {
@@ -115,9 +116,9 @@ impl Subscription {
 impl Program {
     /// Feeds whose columns an operation on a WebSocket names.
     pub(super) fn feeds_of_socket(&self, op: &Op, named: &mut Vec<u32>) {
-        let said = match op {
+        let template = match op {
             Op::Open(socket) => self.sockets[*socket as usize].first.as_ref(),
-            Op::Say(say) => self.says[*say as usize].said.as_ref(),
+            Op::Exchange(exchange) => self.exchanges[*exchange as usize].message.as_ref(),
             Op::Listen(subscription) => {
                 let subscription = &self.subscriptions[*subscription as usize];
                 subscription.conditions.feeds(named);
@@ -128,8 +129,8 @@ impl Program {
             }
             _ => None,
         };
-        if let Some(said) = said {
-            said.text.feeds(named);
+        if let Some(template) = template {
+            template.text.feeds(named);
         }
     }
 }
@@ -149,23 +150,23 @@ impl Builder<'_> {
             handshake::request_headers(KEY, &step.protocols, offer)
         };
         let own = own.into_iter();
-        request
-            .headers
-            .extend(own.map(|(name, value)| (name, plimsoll_model::journey::Text::literal(value))));
+        request.headers.extend(
+            own.map(|(name, value)| (name, plimsoll_model::journey::TextTemplate::literal(value))),
+        );
         let request = self.request(&request, journey, once)?;
         let ready = (!step.ready.is_empty()).then(|| Expectations::new(&step.ready));
-        let fault = |fault| step_fault(&journey.name, fault);
+        let socket_error = |reason| step_error(&journey.name, reason);
         let bytes = |text: &String| text.as_bytes().into();
         let replies = step.replies.iter();
-        self.program.sockets.push(Socket {
+        self.program.sockets.push(CompiledSocket {
             request,
             protocols: step.protocols.clone(),
             offer,
             reconnect: step.reconnect,
-            first: step.first.as_ref().map(Said::new),
-            ready: ready.transpose().map_err(fault)?,
+            first: step.first.as_ref().map(MessageTemplate::new),
+            ready: ready.transpose().map_err(socket_error)?,
             replies: replies
-                .map(|(to, with)| Reply {
+                .map(|(to, with)| AutoReply {
                     to: bytes(to),
                     with: bytes(with),
                 })
@@ -175,7 +176,7 @@ impl Builder<'_> {
                 .as_ref()
                 .map(|(every, text)| (nanoseconds(*every).max(1_000_000), bytes(text))),
             layout: step.layout,
-            hearing: self.hearing,
+            unsolicited: self.unsolicited,
             is_stream: step.is_stream,
         });
         let socket = index(self.program.sockets.len() - 1);
@@ -184,9 +185,9 @@ impl Builder<'_> {
     }
 
     /// `None` where nothing is to be done.
-    pub(super) fn say(
+    pub(super) fn exchange(
         &mut self,
-        step: &SayStep,
+        step: &SendStep,
         journey: &Journey,
         once: bool,
     ) -> Result<Option<u32>, LoadError> {
@@ -194,12 +195,14 @@ impl Builder<'_> {
             Some(awaited) => Some(self.awaited(awaited, journey, once)?),
             None => None,
         };
-        let said = step.said.as_ref().map(Said::new);
-        if said.is_none() && awaited.is_none() {
+        let message = step.message.as_ref().map(MessageTemplate::new);
+        if message.is_none() && awaited.is_none() {
             return Ok(None);
         }
-        self.program.says.push(Say { said, awaited });
-        Ok(Some(index(self.program.says.len() - 1)))
+        self.program
+            .exchanges
+            .push(MessageExchange { message, awaited });
+        Ok(Some(index(self.program.exchanges.len() - 1)))
     }
 
     fn awaited(
@@ -220,18 +223,18 @@ impl Builder<'_> {
         journey: &Journey,
         once: bool,
     ) -> Result<(), LoadError> {
-        let say = self.say(&step.say, journey, once)?;
-        let marks = Marks::of(step.stamp.as_deref(), step.sequence.as_deref())?;
+        let exchange = self.exchange(&step.send, journey, once)?;
+        let marks = Marks::of(step.timestamp.as_deref(), step.sequence.as_deref())?;
         let conditions = Expectations::new(&step.conditions);
         self.program.subscriptions.push(Subscription {
-            channel: step.channel.as_ref().map(Text::new),
+            channel: step.channel.as_ref().map(CompiledText::new),
             marks,
-            conditions: conditions.map_err(|fault| step_fault(&journey.name, fault))?,
-            say,
+            conditions: conditions.map_err(|reason| step_error(&journey.name, reason))?,
+            exchange,
         });
         let subscription = index(self.program.subscriptions.len() - 1);
         self.program.ops.push(Op::Listen(subscription));
-        self.program.ops.extend(say.map(Op::Say));
+        self.program.ops.extend(exchange.map(Op::Exchange));
         Ok(())
     }
 

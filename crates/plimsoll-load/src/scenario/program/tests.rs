@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_model::journey::{
-    Choice, Inputs, Journey, RequestStep, Scenario, Step, StepInfo, Text, Times,
+    Choice, Inputs, Journey, RepeatRange, RequestStep, Scenario, Step, StepInfo, TextTemplate,
 };
 use plimsoll_model::plan::{Load, Plan};
 use proptest::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::crowd::{Crowd, Entry, Next};
 use crate::job::Job;
-use crate::order::Order;
+use crate::prepared_load::PreparedLoad;
 use crate::scenario::pause;
-use crate::source::Newcomer;
+use crate::scheduler::Newcomer;
+use crate::virtual_users::{NextAction, UserAdmission, VirtualUsers};
 
 /// Longest walk that is compared.
 const TAKEN_MAX: usize = 2000;
@@ -23,9 +23,9 @@ fn request(id: u32) -> Step {
     Step::Request(Box::new(RequestStep {
         id,
         method: "GET".to_owned(),
-        url: Text::literal("/"),
+        url: TextTemplate::literal("/"),
         headers: Vec::new(),
-        body: plimsoll_model::journey::Body::Empty,
+        body: plimsoll_model::journey::RequestBody::Empty,
         follow: 0,
         timeout: None,
         captures: Vec::new(),
@@ -41,13 +41,13 @@ fn tree() -> impl Strategy<Value = Step> {
             Duration::from_millis(ms),
             Duration::from_millis(2 * ms)
         ))),
-        ("[01]").prop_map(|value| Step::Set(0, Text::literal(value))),
+        ("[01]").prop_map(|value| Step::Set(0, TextTemplate::literal(value))),
     ];
     leaf.prop_recursive(4, 40, 4, |inner| {
         let steps = prop::collection::vec(inner, 0..4);
         prop_oneof![
             (0..3_u32, 0..3_u32, steps.clone()).prop_map(|(min, more, steps)| Step::Repeat {
-                times: Times {
+                times: RepeatRange {
                     min,
                     max: min + more
                 },
@@ -60,11 +60,11 @@ fn tree() -> impl Strategy<Value = Step> {
             (steps.clone(), steps.clone(), any::<bool>()).prop_map(|(then, otherwise, negated)| {
                 Step::If {
                     condition: plimsoll_model::journey::Condition {
-                        left: Text {
-                            pieces: vec![plimsoll_model::journey::Piece::Slot(0)],
+                        left: TextTemplate {
+                            pieces: vec![plimsoll_model::journey::TextPiece::Slot(0)],
                         },
                         operator: plimsoll_model::journey::Operator::Truthy,
-                        right: Text::default(),
+                        right: TextTemplate::default(),
                         negated,
                     },
                     then,
@@ -78,8 +78,8 @@ fn tree() -> impl Strategy<Value = Step> {
 
 /// What a user does that can be seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Taken {
-    Asked(u32),
+enum UserAction {
+    Requested(u32),
     Thought(u64),
 }
 
@@ -87,7 +87,7 @@ enum Taken {
 struct Interpreter {
     random: Xoshiro256PlusPlus,
     slot: bool,
-    taken: Vec<Taken>,
+    taken: Vec<UserAction>,
 }
 
 impl Interpreter {
@@ -102,10 +102,10 @@ impl Interpreter {
             return;
         }
         match step {
-            Step::Request(request) => self.taken.push(Taken::Asked(request.id)),
+            Step::Request(request) => self.taken.push(UserAction::Requested(request.id)),
             Step::Think(pause) => {
                 self.taken
-                    .push(Taken::Thought(pause::draw(pause, &mut self.random)));
+                    .push(UserAction::Thought(pause::draw(pause, &mut self.random)));
             }
             Step::Set(_, text) => self.slot = text.as_literal() == Some("1"),
             Step::Repeat { times, steps } => {
@@ -136,7 +136,7 @@ impl Interpreter {
             Step::Group { steps, .. } => self.steps(steps),
             Step::Page { .. }
             | Step::Socket(_)
-            | Step::Say(_)
+            | Step::Send(_)
             | Step::Subscribe(_)
             | Step::Every { .. }
             | Step::Close(_) => unreachable!("none is made"),
@@ -160,15 +160,20 @@ fn plan(once: Vec<Step>, steps: Vec<Step>) -> Plan {
     crate::scenario::tests::plan(scenario)
 }
 
-fn crowd(once: Vec<Step>, steps: Vec<Step>) -> Box<Crowd> {
-    let order = Order::new(Job {
+fn virtual_users(once: Vec<Step>, steps: Vec<Step>) -> Box<VirtualUsers> {
+    let prepared = PreparedLoad::new(Job {
         load: Load::Users {
             phases: Vec::new(),
             iterations: None,
         },
         ..crate::scenario::tests::job(plan(once, steps), Arc::new(Inputs::default()))
     });
-    Crowd::new(&order.unwrap(), 0, crate::kept::Away::default()).unwrap()
+    VirtualUsers::new(
+        &prepared.unwrap(),
+        0,
+        crate::session_carry_over::LoopCarryOver::default(),
+    )
+    .unwrap()
 }
 
 proptest! {
@@ -177,11 +182,11 @@ proptest! {
         once in prop::collection::vec(tree(), 0..3),
         steps in prop::collection::vec(tree(), 0..4),
     ) {
-        let mut crowd = crowd(once.clone(), steps.clone());
+        let mut users = virtual_users(once.clone(), steps.clone());
         let newcomer = Newcomer { number: 1, place: 1, journey: 0 };
-        prop_assert_eq!(crowd.enter(newcomer), Entry::Goes(0));
+        prop_assert_eq!(users.enter(newcomer), UserAdmission::Goes(0));
         let mut interpreter = Interpreter {
-            random: crowd.users[0].random.clone(),
+            random: users.users[0].random.clone(),
             slot: false,
             taken: Vec::new(),
         };
@@ -190,18 +195,18 @@ proptest! {
         interpreter.steps(&steps);
         let (mut taken, mut ended) = (Vec::new(), 0);
         while ended < 2 && taken.len() < TAKEN_MAX {
-            match crowd.walk(0, 0, &mut 1_000_000) {
-                Next::Ask(index) => {
-                    crowd.users[0].count_in_groups(1, plimsoll_model::outcome::Outcome::Ok);
-                    taken.push(Taken::Asked(crowd.program.requests[index as usize].id));
+            match users.walk(0, 0, &mut 1_000_000) {
+                NextAction::Request(index) => {
+                    users.users[0].count_in_groups(1, plimsoll_model::outcome::Outcome::Ok);
+                    taken.push(UserAction::Requested(users.program.requests[index as usize].id));
                 }
-                Next::Think(pause) => taken.push(Taken::Thought(pause)),
-                Next::Begin => prop_assert_eq!(crowd.begin(0, true), Entry::Goes(0)),
-                Next::Ended { .. } => {
+                NextAction::Think(pause) => taken.push(UserAction::Thought(pause)),
+                NextAction::Begin => prop_assert_eq!(users.begin(0, true), UserAdmission::Goes(0)),
+                NextAction::Ended { .. } => {
                     ended += 1;
-                    prop_assert!(crowd.users[0].groups.is_empty());
+                    prop_assert!(users.users[0].groups.is_empty());
                 }
-                Next::Group(..) => {}
+                NextAction::Group(..) => {}
                 _ => prop_assert!(false, "no page, no WebSocket, no circle"),
             }
         }

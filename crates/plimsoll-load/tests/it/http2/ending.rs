@@ -2,7 +2,7 @@
 
 use plimsoll_model::outcome::Outcome;
 
-use super::{asking, assert_all_by_http2, clear};
+use super::{assert_all_by_http2, clear, http2_plan};
 use crate::trial::{assert_all, closed, even, ms, run};
 
 /// Error codes of RFC 9113, 7.
@@ -11,7 +11,7 @@ const INTERNAL_ERROR: u32 = 2;
 #[test]
 fn a_stream_that_is_reset_costs_its_own_request_only() {
     let origin = clear();
-    let mut plan = asking(&origin, &format!("/reset/{INTERNAL_ERROR}"), 4);
+    let mut plan = http2_plan(&origin, &format!("/reset/{INTERNAL_ERROR}"), 4);
     plan.request.paths.push("/body/10".to_owned());
     plan.transport.connections_max = 1;
     let total = run(plan, even(100.0, ms(200)));
@@ -28,7 +28,7 @@ fn a_stream_that_is_reset_costs_its_own_request_only() {
 #[test]
 fn an_answer_that_is_reset_half_way_has_failed() {
     let origin = clear();
-    let plan = asking(&origin, &format!("/cut/{INTERNAL_ERROR}"), 4);
+    let plan = http2_plan(&origin, &format!("/cut/{INTERNAL_ERROR}"), 4);
     let total = run(plan, even(50.0, ms(200)));
     assert_all(&total, Outcome::Reset);
     assert_eq!((total.retries, total.http2), (0, 0));
@@ -37,7 +37,7 @@ fn an_answer_that_is_reset_half_way_has_failed() {
 #[test]
 fn an_answer_before_the_whole_request_is_an_answer() {
     let origin = clear();
-    let mut plan = asking(&origin, "/early", 1);
+    let mut plan = http2_plan(&origin, "/early", 1);
     plan.request.method = "POST".to_owned();
     plan.request.body = vec![b'x'; 500_000];
     let total = run(plan, even(50.0, ms(200)));
@@ -48,7 +48,7 @@ fn an_answer_before_the_whole_request_is_an_answer() {
 #[test]
 fn a_refused_stream_is_sent_once_more() {
     let origin = clear();
-    let mut plan = asking(&origin, "/refused", 1);
+    let mut plan = http2_plan(&origin, "/refused", 1);
     plan.request.method = "POST".to_owned();
     let total = run(plan, even(50.0, ms(200)));
     assert_all_by_http2(&total);
@@ -58,7 +58,7 @@ fn a_refused_stream_is_sent_once_more() {
 #[test]
 fn a_target_that_leaves_gets_a_new_connection() {
     let origin = clear();
-    let mut plan = asking(&origin, "/body/10", 4);
+    let mut plan = http2_plan(&origin, "/body/10", 4);
     plan.request.paths = vec!["/body/10".to_owned(); 4];
     plan.request.paths.push("/leave".to_owned());
     plan.transport.connections_max = 2;
@@ -70,7 +70,7 @@ fn a_target_that_leaves_gets_a_new_connection() {
 #[test]
 fn what_is_under_way_when_a_connection_ends_has_failed() {
     let origin = clear();
-    let total = run(asking(&origin, "/gone", 1), even(50.0, ms(200)));
+    let total = run(http2_plan(&origin, "/gone", 1), even(50.0, ms(200)));
     assert_all(&total, Outcome::Reset);
     assert_eq!((total.retries, origin.accepted()), (0, 10));
 }
@@ -78,7 +78,7 @@ fn what_is_under_way_when_a_connection_ends_has_failed() {
 #[test]
 fn a_kept_connection_that_ends_costs_an_idempotent_request_a_second_sending() {
     let origin = clear();
-    let mut plan = asking(&origin, "/body/10", 1);
+    let mut plan = http2_plan(&origin, "/body/10", 1);
     plan.request.paths.push("/gone".to_owned());
     plan.transport.connections_max = 1;
     let total = run(plan, even(50.0, ms(200)));
@@ -91,7 +91,7 @@ fn a_kept_connection_that_ends_costs_an_idempotent_request_a_second_sending() {
 #[test]
 fn a_stream_that_takes_too_long_is_reset_and_the_connection_goes_on() {
     let origin = clear();
-    let mut plan = asking(&origin, "/never", 10);
+    let mut plan = http2_plan(&origin, "/never", 10);
     plan.request.paths.push("/body/10".to_owned());
     plan.transport.connections_max = 1;
     plan.transport.timeout = ms(150);
@@ -110,7 +110,7 @@ fn a_stream_that_takes_too_long_is_reset_and_the_connection_goes_on() {
 #[test]
 fn a_connection_on_which_nothing_is_said_any_more_is_left() {
     let origin = clear();
-    let mut plan = asking(&origin, "/never", 1);
+    let mut plan = http2_plan(&origin, "/never", 1);
     plan.transport.timeout = ms(100);
     plan.transport.connections_max = 1;
     let total = run(plan, even(5.0, ms(1000)));
@@ -122,12 +122,12 @@ fn a_connection_on_which_nothing_is_said_any_more_is_left() {
 #[test]
 fn answers_have_the_limits_that_http1_has() {
     let origin = clear();
-    let mut plan = asking(&origin, "/body/5001", 2);
+    let mut plan = http2_plan(&origin, "/body/5001", 2);
     plan.transport.body_len_max = 5000;
     assert_all(&run(plan, even(50.0, ms(200))), Outcome::Protocol);
-    let plan = asking(&origin, "/headers/200", 2);
+    let plan = http2_plan(&origin, "/headers/200", 2);
     assert_all(&run(plan, even(50.0, ms(200))), Outcome::Protocol);
-    let plan = asking(&origin, "/headers/100", 2);
+    let plan = http2_plan(&origin, "/headers/100", 2);
     assert_all_by_http2(&run(plan, even(50.0, ms(200))));
 }
 
@@ -138,7 +138,7 @@ fn what_cannot_be_connected_to_is_told_as_ever() {
         origin.address()
     };
     let origin = clear();
-    let mut plan = asking(&origin, "/", 3);
+    let mut plan = http2_plan(&origin, "/", 3);
     plan.target.addresses = vec![address];
     assert_all(&run(plan, even(50.0, ms(200))), Outcome::ConnectRefused);
 }

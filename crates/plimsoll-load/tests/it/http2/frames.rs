@@ -13,7 +13,7 @@ use crate::trial::{assert_all, even, ms, plan, run};
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 const SETTINGS: u8 = 4;
-const GO_AWAY: u8 = 7;
+const GOAWAY: u8 = 7;
 const HEADERS: u8 = 1;
 
 /// `END_STREAM` and `END_HEADERS`.
@@ -22,7 +22,7 @@ const WHOLE: u8 = 5;
 /// A head of status 200, from the static table (RFC 7541, appendix A).
 const OK: &[u8] = &[0x88];
 
-fn asking(listener: &TcpListener, streams: u32) -> Plan {
+fn http2_plan(listener: &TcpListener, streams: u32) -> Plan {
     let mut plan = plan(listener.local_addr().unwrap());
     plan.transport.connections_max = 1;
     plan.transport.http2 = Some(Http2 {
@@ -73,7 +73,7 @@ fn spawn(
 #[test]
 fn what_stands_above_the_last_stream_is_sent_on_a_new_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut plan = asking(&listener, 2);
+    let mut plan = http2_plan(&listener, 2);
     plan.request.method = "POST".to_owned();
     plan.transport.connections_max = 2;
     let server = spawn(listener, |listener| {
@@ -81,7 +81,7 @@ fn what_stands_above_the_last_stream_is_sent_on_a_new_connection() {
         assert_eq!(next_request(&mut first)?, 1);
         assert_eq!(next_request(&mut first)?, 3);
         let last_is_1 = [0, 0, 0, 1, 0, 0, 0, 0];
-        write(&mut first, GO_AWAY, 0, 0, &last_is_1)?;
+        write(&mut first, GOAWAY, 0, 0, &last_is_1)?;
         let mut second = accept(listener)?;
         let id = next_request(&mut second)?;
         write(&mut second, HEADERS, WHOLE, id, OK)?;
@@ -97,7 +97,7 @@ fn what_stands_above_the_last_stream_is_sent_on_a_new_connection() {
 #[test]
 fn a_target_that_speaks_http1_breaks_the_protocol() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let plan = asking(&listener, 4);
+    let plan = http2_plan(&listener, 4);
     let server = spawn(listener, |listener| {
         let (mut stream, _) = listener.accept()?;
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")?;
@@ -113,7 +113,7 @@ fn a_target_that_speaks_http1_breaks_the_protocol() {
 #[test]
 fn a_connection_cut_in_the_midst_of_a_frame_has_ended() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let plan = asking(&listener, 4);
+    let plan = http2_plan(&listener, 4);
     let server = spawn(listener, |listener| {
         let mut stream = accept(listener)?;
         let id = next_request(&mut stream)?;

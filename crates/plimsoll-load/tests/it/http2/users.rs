@@ -1,19 +1,20 @@
 //! Users of journeys over HTTP/2: one connection each, with all that a page needs on it.
 
-use plimsoll_model::journey::{Expectation, Match, Piece, Resources, Step};
+use plimsoll_model::journey::{Expectation, Resources, Step, TextMatch, TextPiece};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::{Http2, Plan, STREAMS_MAX};
 use plimsoll_model::window::Window;
-use plimsoll_testkit::origin::http2::{self, Handle, Setup};
+use plimsoll_testkit::origin::http2::{self, Http2Origin, Setup};
 use plimsoll_testkit::origin::site;
 
 use super::clear;
-use crate::journeys::written::{
-    Written, ask, capture, contains, ends, finish, iterations, literal, status, step, text, users,
+use crate::journeys::scenario_builder::{
+    ScenarioBuilder, capture, contains, ends, finish, iterations, literal, request_step, status,
+    step, text, users,
 };
 use crate::trial::{assert_all, ms, plan};
 
-fn asking(origin: &Handle) -> Plan {
+fn http2_plan(origin: &Http2Origin) -> Plan {
     let mut plan = plan(origin.address());
     plan.transport.http2 = Some(Http2 {
         prior_knowledge: true,
@@ -22,21 +23,21 @@ fn asking(origin: &Handle) -> Plan {
     plan
 }
 
-fn run(written: Written, plan: Plan, load: plimsoll_model::plan::Load) -> Window {
+fn run(written: ScenarioBuilder, plan: Plan, load: plimsoll_model::plan::Load) -> Window {
     finish(&mut written.try_begin(plan, load).unwrap())
 }
 
 #[test]
 fn a_login_its_cookie_and_what_follows() {
     let origin = clear();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let mut login = written.get("/login");
     login.expectations = vec![status(302)];
     let mut home = written.get("/home");
     home.expectations = vec![contains(text(vec![literal("Hello")]))];
-    let steps = vec![ask(home)];
-    written.journey(vec![ask(login)], steps);
-    let total = run(written, asking(&origin), iterations(3.0, 9));
+    let steps = vec![request_step(home)];
+    written.journey(vec![request_step(login)], steps);
+    let total = run(written, http2_plan(&origin), iterations(3.0, 9));
     assert_all(&total, Outcome::Ok);
     assert_eq!((ends(&total, 0), ends(&total, 1)), ((3, 3), (9, 9)));
     assert_eq!(
@@ -49,20 +50,20 @@ fn a_login_its_cookie_and_what_follows() {
 #[test]
 fn redirects_are_followed_and_headers_and_bodies_captured() {
     let origin = clear();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let slot = written.slot("agent");
     let mut login = written.get("/login");
     login.follow = 5;
-    let cookie = Match::Contains(text(vec![literal("sid=7")]));
+    let cookie = TextMatch::Contains(text(vec![literal("sid=7")]));
     login.expectations = vec![Expectation::Header("set-cookie".to_owned(), cookie)];
     let mut post = written.request("POST", "/echo?q=1");
     post.headers = vec![("X-Agent".to_owned(), text(vec![literal("seven")]))];
     post.captures = vec![capture(slot, "x-agent: (.*)\n")];
-    let mut again = written.get(text(vec![literal("/echo/"), Piece::Slot(slot)]));
+    let mut again = written.get(text(vec![literal("/echo/"), TextPiece::Slot(slot)]));
     again.expectations = vec![status(200)];
-    let steps = vec![ask(login), ask(post), ask(again)];
+    let steps = vec![request_step(login), request_step(post), request_step(again)];
     written.journey(Vec::new(), steps);
-    let total = run(written, asking(&origin), iterations(1.0, 4));
+    let total = run(written, http2_plan(&origin), iterations(1.0, 4));
     assert_all(&total, Outcome::Ok);
     assert_eq!(
         (total.redirects, total.retries, origin.accepted()),
@@ -72,8 +73,8 @@ fn redirects_are_followed_and_headers_and_bodies_captured() {
 }
 
 /// A journey of one page.
-fn page() -> Written {
-    let mut written = Written::default();
+fn page() -> ScenarioBuilder {
+    let mut written = ScenarioBuilder::default();
     let page = Box::new(written.get("/page"));
     let found = written.step("images");
     let resources = Resources {
@@ -89,7 +90,7 @@ fn page() -> Written {
 #[test]
 fn a_page_comes_with_all_it_needs_on_one_connection() {
     let origin = clear();
-    let total = run(page(), asking(&origin), iterations(1.0, 3));
+    let total = run(page(), http2_plan(&origin), iterations(1.0, 3));
     assert_all(&total, Outcome::Ok);
     assert_eq!((ends(&total, 0), ends(&total, 1)), ((3, 3), (36, 36)));
     assert_eq!((origin.accepted(), origin.under_way_max()), (1, 12));
@@ -107,7 +108,7 @@ fn a_page_waits_where_the_target_allows_one_request_at_a_time() {
         tls: false,
     })
     .unwrap();
-    let total = run(page(), asking(&origin), iterations(1.0, 2));
+    let total = run(page(), http2_plan(&origin), iterations(1.0, 2));
     assert_all(&total, Outcome::Ok);
     assert_eq!(ends(&total, 1), (24, 24));
     assert_eq!((origin.accepted(), origin.under_way_max()), (1, 1));
@@ -117,7 +118,7 @@ fn a_page_waits_where_the_target_allows_one_request_at_a_time() {
 #[test]
 fn a_page_of_a_site_that_speaks_http1_is_loaded_as_ever() {
     let site = site::start().unwrap();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let page = Box::new(written.get("/page"));
     let found = written.step("resources");
     let resources = Resources {
@@ -140,11 +141,11 @@ fn a_page_of_a_site_that_speaks_http1_is_loaded_as_ever() {
 #[test]
 fn a_target_that_leaves_or_refuses_is_asked_again() {
     let origin = clear();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let steps = ["/body/10", "/leave", "/refused", "/body/20"];
-    let steps = steps.map(|path| ask(written.get(path)));
+    let steps = steps.map(|path| request_step(written.get(path)));
     written.journey(Vec::new(), steps.into());
-    let total = run(written, asking(&origin), iterations(1.0, 6));
+    let total = run(written, http2_plan(&origin), iterations(1.0, 6));
     assert_all(&total, Outcome::Ok);
     assert!(origin.accepted() >= 6, "{}", origin.accepted());
 }
@@ -152,12 +153,12 @@ fn a_target_that_leaves_or_refuses_is_asked_again() {
 #[test]
 fn a_step_that_takes_too_long_ends_its_iteration_and_not_its_connection() {
     let origin = clear();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let mut slow = written.get("/never");
     slow.timeout = Some(ms(50));
-    let steps = vec![ask(written.get("/body/10")), ask(slow)];
+    let steps = vec![request_step(written.get("/body/10")), request_step(slow)];
     written.journey(Vec::new(), steps);
-    let total = run(written, asking(&origin), iterations(1.0, 3));
+    let total = run(written, http2_plan(&origin), iterations(1.0, 3));
     assert_eq!(step(&total, 0).outcomes.get(Outcome::Timeout), 3);
     assert_eq!(ends(&total, 1), (3, 3));
     assert_eq!(origin.reset(), 3);
@@ -166,10 +167,10 @@ fn a_step_that_takes_too_long_ends_its_iteration_and_not_its_connection() {
 #[test]
 fn a_failure_says_what_the_target_did() {
     let origin = clear();
-    let mut written = Written::default();
-    let steps = vec![ask(written.get("/reset/11"))];
+    let mut written = ScenarioBuilder::default();
+    let steps = vec![request_step(written.get("/reset/11"))];
     written.journey(Vec::new(), steps);
-    let total = run(written, asking(&origin), iterations(1.0, 1));
+    let total = run(written, http2_plan(&origin), iterations(1.0, 1));
     assert_eq!(step(&total, 0).outcomes.get(Outcome::Reset), 1);
     let reason = &total.failures[0].reason;
     assert!(
@@ -181,10 +182,10 @@ fn a_failure_says_what_the_target_did() {
 #[test]
 fn users_beyond_the_connections_take_turns() {
     let origin = clear();
-    let mut written = Written::default();
-    let steps = vec![ask(written.get("/slow/2"))];
+    let mut written = ScenarioBuilder::default();
+    let steps = vec![request_step(written.get("/slow/2"))];
     written.journey(Vec::new(), steps);
-    let mut plan = asking(&origin);
+    let mut plan = http2_plan(&origin);
     plan.transport.connections_max = 2;
     let total = run(written, plan, users(4.0, ms(300)));
     assert_all(&total, Outcome::Ok);
@@ -195,7 +196,7 @@ fn users_beyond_the_connections_take_turns() {
 #[test]
 fn a_connection_serves_no_more_requests_than_it_may() {
     let origin = clear();
-    let mut plan = asking(&origin);
+    let mut plan = http2_plan(&origin);
     plan.transport.requests_per_connection = 5;
     let total = run(page(), plan, iterations(1.0, 2));
     assert_all(&total, Outcome::Ok);

@@ -1,16 +1,20 @@
 //! Ways through the program, groups, and what is counted where.
 
-use plimsoll_model::journey::{Choice, Condition, Operator, Piece, Step, Text, Times};
+use plimsoll_model::journey::{
+    Choice, Condition, Operator, RepeatRange, Step, TextPiece, TextTemplate,
+};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_testkit::origin::site;
 
-use super::written::{Written, ask, ends, iterations, literal, step, text, think};
+use super::scenario_builder::{
+    ScenarioBuilder, ends, iterations, literal, request_step, step, text, think,
+};
 use crate::trial::{assert_all, ms};
 
 #[test]
 fn steps_are_repeated_and_chosen() {
     let site = site::start().unwrap();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let (a, b, c) = (
         written.get("/items"),
         written.get("/items"),
@@ -22,25 +26,31 @@ fn steps_are_repeated_and_chosen() {
         Vec::new(),
         vec![
             Step::Repeat {
-                times: Times { min: 3, max: 3 },
-                steps: vec![ask(a)],
+                times: RepeatRange { min: 3, max: 3 },
+                steps: vec![request_step(a)],
             },
             Step::Repeat {
-                times: Times { min: 0, max: 0 },
-                steps: vec![Step::Set(slot, Text::literal("never"))],
+                times: RepeatRange { min: 0, max: 0 },
+                steps: vec![Step::Set(slot, TextTemplate::literal("never"))],
             },
             Step::Choose(vec![
-                choice(1.0, vec![Step::Set(slot, Text::literal("left")), ask(b)]),
-                choice(1.0, vec![Step::Set(slot, Text::literal("right"))]),
+                choice(
+                    1.0,
+                    vec![
+                        Step::Set(slot, TextTemplate::literal("left")),
+                        request_step(b),
+                    ],
+                ),
+                choice(1.0, vec![Step::Set(slot, TextTemplate::literal("right"))]),
             ]),
             Step::If {
                 condition: Condition {
-                    left: text(vec![Piece::Slot(slot)]),
+                    left: text(vec![TextPiece::Slot(slot)]),
                     operator: Operator::Equal,
-                    right: Text::literal("right"),
+                    right: TextTemplate::literal("right"),
                     negated: false,
                 },
-                then: vec![ask(c)],
+                then: vec![request_step(c)],
                 otherwise: Vec::new(),
             },
         ],
@@ -55,10 +65,15 @@ fn steps_are_repeated_and_chosen() {
 #[test]
 fn a_group_takes_as_long_as_its_steps_without_thinking() {
     let site = site::start().unwrap();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let group = written.step("buying");
     let (a, b) = (written.get("/slow/20"), written.get("/slow/20"));
-    let steps = vec![ask(a), think(ms(500)), ask(b), think(ms(500))];
+    let steps = vec![
+        request_step(a),
+        think(ms(500)),
+        request_step(b),
+        think(ms(500)),
+    ];
     written.journey(Vec::new(), vec![Step::Group { id: group, steps }]);
     let total = written.run(site.address(), iterations(2.0, 6));
     assert_all(&total, Outcome::Ok);
@@ -71,10 +86,10 @@ fn a_group_takes_as_long_as_its_steps_without_thinking() {
 #[test]
 fn a_group_fails_with_what_is_in_it() {
     let site = site::start().unwrap();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let group = written.step("buying");
     let (a, b) = (written.get("/items"), written.get("/status/500"));
-    let steps = vec![ask(a), ask(b)];
+    let steps = vec![request_step(a), request_step(b)];
     written.journey(Vec::new(), vec![Step::Group { id: group, steps }]);
     let total = written.run(site.address(), iterations(1.0, 3));
     assert_eq!(step(&total, group).outcomes.get(Outcome::WrongStatus), 3);
@@ -84,19 +99,19 @@ fn a_group_fails_with_what_is_in_it() {
 #[test]
 fn headers_bodies_and_cookies_are_sent_as_written() {
     let site = site::start().unwrap();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let slot = written.slot("echo");
     let visit = written.get("/login");
     let mut echo = written.post(
         "/echo?x",
-        vec![("a b", text(vec![literal("c&d "), Piece::User]))],
+        vec![("a b", text(vec![literal("c&d "), TextPiece::User]))],
     );
     echo.headers = vec![
         (
             "x-user".to_owned(),
-            text(vec![literal("u\r\nX-Evil: "), Piece::User]),
+            text(vec![literal("u\r\nX-Evil: "), TextPiece::User]),
         ),
-        ("Cookie".to_owned(), Text::literal("mine=1")),
+        ("Cookie".to_owned(), TextTemplate::literal("mine=1")),
     ];
     echo.expectations = [
         "POST /echo?x HTTP/1.1\r\n",
@@ -109,16 +124,19 @@ fn headers_bodies_and_cookies_are_sent_as_written() {
         "\r\n\r\na+b=c%26d+1",
     ]
     .iter()
-    .map(|part| super::written::contains(Text::literal(*part)))
+    .map(|needle| super::scenario_builder::contains(TextTemplate::literal(*needle)))
     .collect();
-    echo.captures = vec![super::written::capture(slot, "x")];
+    echo.captures = vec![super::scenario_builder::capture(slot, "x")];
     let mut below = written.request("PUT", "/login/../echo");
-    below.url = Text::literal("/echo/login");
+    below.url = TextTemplate::literal("/echo/login");
     written
-        .journey(Vec::new(), vec![ask(visit), ask(echo), ask(below)])
+        .journey(
+            Vec::new(),
+            vec![request_step(visit), request_step(echo), request_step(below)],
+        )
         .headers = vec![
-        ("X-User".to_owned(), Text::literal("nobody")),
-        ("X-All".to_owned(), Text::literal("yes")),
+        ("X-User".to_owned(), TextTemplate::literal("nobody")),
+        ("X-All".to_owned(), TextTemplate::literal("yes")),
     ];
     let total = written.run(site.address(), iterations(1.0, 1));
     assert!(total.failures.is_empty(), "{:#?}", total.failures);

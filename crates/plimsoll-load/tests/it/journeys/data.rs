@@ -1,10 +1,10 @@
 //! Rows of data, and what is drawn.
 
-use plimsoll_model::journey::{AtEnd, Feed, FeedOrder, Piece, Text};
+use plimsoll_model::journey::{AtEnd, Feed, FeedOrder, TextPiece, TextTemplate};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_testkit::origin::site;
 
-use super::written::{Written, ask, finish, iterations, literal, text};
+use super::scenario_builder::{ScenarioBuilder, finish, iterations, literal, request_step, text};
 use crate::trial::{assert_all, plan};
 
 fn feed(order: FeedOrder, at_end: AtEnd, each_iteration: bool) -> Feed {
@@ -19,16 +19,16 @@ fn feed(order: FeedOrder, at_end: AtEnd, each_iteration: bool) -> Feed {
     }
 }
 
-fn asking(feed: Feed, rows: &[&str]) -> Written {
-    let mut written = Written::default();
+fn feed_scenario(feed: Feed, rows: &[&str]) -> ScenarioBuilder {
+    let mut written = ScenarioBuilder::default();
     written.feed(feed, rows);
-    let url = text(vec![literal("/status/204?"), Piece::Column(0, 0)]);
+    let url = text(vec![literal("/status/204?"), TextPiece::Column(0, 0)]);
     let step = written.get(url);
-    written.journey(Vec::new(), vec![ask(step)]);
+    written.journey(Vec::new(), vec![request_step(step)]);
     written
 }
 
-fn asked(site: &site::Site) -> Vec<String> {
+fn requested_rows(site: &site::TestSite) -> Vec<String> {
     let mut log = site.log();
     log.sort_unstable();
     log.iter()
@@ -41,18 +41,18 @@ fn each_user_has_a_row_of_its_own_over_all_loops() {
     let site = site::start().unwrap();
     let mut plan = plan(site.address());
     plan.cores = 2;
-    let written = asking(
+    let written = feed_scenario(
         feed(FeedOrder::Unique, AtEnd::Stop, false),
         &["a", "b", "c", "d"],
     );
     let total = finish(&mut written.try_begin(plan, iterations(4.0, 8)).unwrap());
     assert_all(&total, Outcome::Ok);
-    assert_eq!(asked(&site).len(), 8);
+    assert_eq!(requested_rows(&site).len(), 8);
     for name in ["a", "b", "c", "d"] {
         assert!(
-            asked(&site).contains(&name.to_owned()),
+            requested_rows(&site).contains(&name.to_owned()),
             "{:?}",
-            asked(&site)
+            requested_rows(&site)
         );
     }
 }
@@ -60,30 +60,30 @@ fn each_user_has_a_row_of_its_own_over_all_loops() {
 #[test]
 fn each_iteration_may_have_a_row_of_its_own() {
     let site = site::start().unwrap();
-    let written = asking(
+    let written = feed_scenario(
         feed(FeedOrder::InOrder, AtEnd::Stop, true),
         &["a b", "c&d", "e#f"],
     );
     let total = written.run(site.address(), iterations(1.0, 4));
     assert_all(&total, Outcome::Ok);
     // A fragment is never sent; the rest is made fit for its line.
-    assert_eq!(asked(&site), ["a%20b", "a%20b", "c&d", "e"]);
+    assert_eq!(requested_rows(&site), ["a%20b", "a%20b", "c&d", "e"]);
 }
 
 #[test]
 fn users_leave_when_unique_rows_run_out() {
     let site = site::start().unwrap();
-    let written = asking(feed(FeedOrder::Unique, AtEnd::Stop, true), &["a", "b", "c"]);
+    let written = feed_scenario(feed(FeedOrder::Unique, AtEnd::Stop, true), &["a", "b", "c"]);
     let total = written.run(site.address(), iterations(2.0, 100));
     assert_all(&total, Outcome::Ok);
     assert_eq!((total.iterations, total.users_lost), (3, 2));
-    assert_eq!(asked(&site), ["a", "b", "c"]);
+    assert_eq!(requested_rows(&site), ["a", "b", "c"]);
 }
 
 #[test]
 fn the_run_ends_when_rows_must_suffice_and_do_not() {
     let site = site::start().unwrap();
-    let written = asking(
+    let written = feed_scenario(
         feed(FeedOrder::Unique, AtEnd::Error, true),
         &["a", "b", "c"],
     );
@@ -91,22 +91,22 @@ fn the_run_ends_when_rows_must_suffice_and_do_not() {
     let total = finish(&mut running);
     assert_all(&total, Outcome::Ok);
     assert_eq!(total.iterations, 3);
-    let fault = running.fault().unwrap();
+    let error = running.plan_error().unwrap();
     assert!(
-        fault.starts_with("the 3 rows of the data people have run out"),
-        "{fault}"
+        error.starts_with("the 3 rows of the data people have run out"),
+        "{error}"
     );
 }
 
 #[test]
 fn a_feed_without_rows_is_a_fault_of_the_plan() {
     let site = site::start().unwrap();
-    let written = asking(feed(FeedOrder::InOrder, AtEnd::Stop, false), &[]);
-    let fault = written
+    let written = feed_scenario(feed(FeedOrder::InOrder, AtEnd::Stop, false), &[]);
+    let error = written
         .try_begin(plan(site.address()), iterations(1.0, 1))
         .unwrap_err();
     assert_eq!(
-        fault.to_string(),
+        error.to_string(),
         "number of rows of a feed is 0 for people, must be at least 1"
     );
 }
@@ -116,13 +116,13 @@ fn equal_seeds_make_equal_users() {
     let site = site::start().unwrap();
     let mut logs = Vec::new();
     for _ in 0..2 {
-        let mut written = Written::default();
-        let drawn = Piece::Call(
+        let mut written = ScenarioBuilder::default();
+        let drawn = TextPiece::Call(
             plimsoll_model::journey::Function::RandomInt,
-            vec![Text::literal("1"), Text::literal("1000000")],
+            vec![TextTemplate::literal("1"), TextTemplate::literal("1000000")],
         );
         let step = written.get(text(vec![literal("/status/204?"), drawn]));
-        written.journey(Vec::new(), vec![ask(step)]);
+        written.journey(Vec::new(), vec![request_step(step)]);
         let before = site.log().len();
         written.run(site.address(), iterations(1.0, 5));
         logs.push(site.log().split_off(before));

@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-use plimsoll_model::journey::{Step, Text, Times};
+use plimsoll_model::journey::{RepeatRange, Step, TextTemplate};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_testkit::origin::site;
 
-use super::written::{Written, ask, finish, iterations, users};
+use super::scenario_builder::{ScenarioBuilder, finish, iterations, request_step, users};
 use crate::trial::{assert_all, even, ms, plan};
 
-fn asking(url: &str) -> Written {
-    let mut written = Written::default();
+fn get_scenario(url: &str) -> ScenarioBuilder {
+    let mut written = ScenarioBuilder::default();
     let step = written.get(url);
-    written.journey(Vec::new(), vec![ask(step)]);
+    written.journey(Vec::new(), vec![request_step(step)]);
     written
 }
 
 #[test]
 fn what_is_under_way_at_the_end_drains() {
     let site = site::start().unwrap();
-    let total = asking("/slow/300").run(site.address(), users(3.0, ms(100)));
+    let total = get_scenario("/slow/300").run(site.address(), users(3.0, ms(100)));
     assert_all(&total, Outcome::Ok);
     assert_eq!(total.offered, 3);
 }
@@ -27,11 +27,11 @@ fn what_is_under_way_at_the_end_drains() {
 #[test]
 fn an_abort_ends_what_is_under_way() {
     let site = site::start().unwrap();
-    let mut running = asking("/slow/60000").begin(site.address(), users(3.0, ms(60_000)));
+    let mut running = get_scenario("/slow/60000").begin(site.address(), users(3.0, ms(60_000)));
     let first = running.next_window().unwrap();
     assert_eq!((first.in_flight, first.users), (3, 3));
     running.abort();
-    let rest = super::written::finish_rest(&mut running);
+    let rest = super::scenario_builder::finish_rest(&mut running);
     assert_eq!(first.offered + rest.offered, 3);
     assert_eq!(rest.outcomes.get(Outcome::Timeout), 3);
 }
@@ -39,7 +39,7 @@ fn an_abort_ends_what_is_under_way() {
 #[test]
 fn the_load_ends_with_its_iterations() {
     let site = site::start().unwrap();
-    let total = asking("/items").run(site.address(), iterations(7.0, 50));
+    let total = get_scenario("/items").run(site.address(), iterations(7.0, 50));
     assert_all(&total, Outcome::Ok);
     assert_eq!(
         (total.offered, total.iterations, total.users_lost),
@@ -50,7 +50,7 @@ fn the_load_ends_with_its_iterations() {
 #[test]
 fn a_journey_may_end_by_itself() {
     let site = site::start().unwrap();
-    let mut written = asking("/items");
+    let mut written = get_scenario("/items");
     written.scenario.journeys[0].iterations = Some(4);
     let total = written.run(site.address(), users(3.0, Duration::from_secs(30)));
     assert_eq!(
@@ -62,25 +62,28 @@ fn a_journey_may_end_by_itself() {
 #[test]
 fn an_iteration_without_a_request_does_not_spin() {
     let site = site::start().unwrap();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let slot = written.slot("n");
-    written.journey(Vec::new(), vec![Step::Set(slot, Text::literal("1"))]);
+    written.journey(
+        Vec::new(),
+        vec![Step::Set(slot, TextTemplate::literal("1"))],
+    );
     let total = written.run(site.address(), users(1.0, ms(200)));
     assert!(
         (1..=21).contains(&total.iterations),
         "{} with pauses of 10 ms",
         total.iterations
     );
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let slot = written.slot("n");
     written.journey(
         Vec::new(),
         vec![Step::Repeat {
-            times: Times {
+            times: RepeatRange {
                 min: u32::MAX,
                 max: u32::MAX,
             },
-            steps: vec![Step::Set(slot, Text::literal("1"))],
+            steps: vec![Step::Set(slot, TextTemplate::literal("1"))],
         }],
     );
     let total = written.run(site.address(), users(1.0, ms(200)));
@@ -98,7 +101,7 @@ fn more_users_than_connections_take_turns() {
     let mut plan = plan(site.address());
     plan.transport.connections_max = 2;
     let total = finish(
-        &mut asking("/items")
+        &mut get_scenario("/items")
             .try_begin(plan, iterations(6.0, 60))
             .unwrap(),
     );
@@ -109,27 +112,27 @@ fn more_users_than_connections_take_turns() {
 #[test]
 fn what_cannot_be_carried_out_is_said_before_the_start() {
     let site = site::start().unwrap();
-    let check = |written: Written, load, message: &str| {
-        let fault = written.try_begin(plan(site.address()), load).unwrap_err();
-        assert_eq!(fault.to_string(), message);
+    let check = |written: ScenarioBuilder, load, message: &str| {
+        let error = written.try_begin(plan(site.address()), load).unwrap_err();
+        assert_eq!(error.to_string(), message);
     };
     let load = || users(1.0, ms(100));
     check(
-        Written::default(),
+        ScenarioBuilder::default(),
         load(),
         "number of journeys is 0, must be at least 1",
     );
     check(
-        asking("http://other.example/x"),
+        get_scenario("http://other.example/x"),
         load(),
         "cannot carry out the step GET: http://other.example/x lies on no origin of the plan; name it among the targets",
     );
     check(
-        asking("/"),
+        get_scenario("/"),
         even(1.0, ms(1)),
         "load is of requests with journeys, must be users or sessions",
     );
-    let mut weightless = asking("/");
+    let mut weightless = get_scenario("/");
     weightless.scenario.journeys[0].weight = 0.0;
     check(
         weightless,
@@ -143,7 +146,7 @@ fn fewer_users_than_loops_do_all_iterations() {
     let site = site::start().unwrap();
     let mut plan = plan(site.address());
     plan.cores = 2;
-    let running = asking("/items").try_begin(plan, iterations(1.0, 21));
+    let running = get_scenario("/items").try_begin(plan, iterations(1.0, 21));
     let total = finish(&mut running.unwrap());
     assert_all(&total, Outcome::Ok);
     assert_eq!((total.offered, total.iterations), (21, 21));

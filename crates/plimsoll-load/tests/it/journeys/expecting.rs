@@ -2,21 +2,23 @@
 
 use std::time::Duration;
 
-use plimsoll_model::journey::{Expectation, Piece, Text};
+use plimsoll_model::journey::{Expectation, TextPiece, TextTemplate};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_testkit::origin::{fault, site};
 
-use super::written::{Written, ask, capture, contains, ends, iterations, status, text, users};
+use super::scenario_builder::{
+    ScenarioBuilder, capture, contains, ends, iterations, request_step, status, text, users,
+};
 use crate::trial::{assert_all, ms};
 
 #[test]
 fn what_is_not_expected_ends_the_iteration() {
     let site = site::start().unwrap();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let mut home = written.get("/items");
-    home.expectations = vec![contains(Text::literal("pencil"))];
+    home.expectations = vec![contains(TextTemplate::literal("pencil"))];
     let after = written.get("/items");
-    written.journey(Vec::new(), vec![ask(home), ask(after)]);
+    written.journey(Vec::new(), vec![request_step(home), request_step(after)]);
     let total = written.run(site.address(), iterations(2.0, 10));
     assert_all(&total, Outcome::Expectation);
     assert_eq!((total.iterations, total.offered), (10, 10));
@@ -33,15 +35,15 @@ fn what_is_not_expected_ends_the_iteration() {
 #[test]
 fn a_capture_that_finds_nothing_ends_the_iteration_unless_it_has_a_default() {
     let site = site::start().unwrap();
-    for default in [None, Some(Text::literal("/status/204"))] {
-        let mut written = Written::default();
+    for default in [None, Some(TextTemplate::literal("/status/204"))] {
+        let mut written = ScenarioBuilder::default();
         let slot = written.slot("next");
         let mut first = written.get("/items");
         first.captures = vec![capture(slot, "nothing like this")];
         let has_default = default.is_some();
         first.captures[0].default = default;
-        let second = written.get(text(vec![Piece::Slot(slot)]));
-        written.journey(Vec::new(), vec![ask(first), ask(second)]);
+        let second = written.get(text(vec![TextPiece::Slot(slot)]));
+        written.journey(Vec::new(), vec![request_step(first), request_step(second)]);
         let total = written.run(site.address(), iterations(1.0, 3));
         if has_default {
             assert_all(&total, Outcome::Ok);
@@ -61,10 +63,10 @@ fn a_capture_that_finds_nothing_ends_the_iteration_unless_it_has_a_default() {
 fn a_status_is_judged_by_its_expectation_alone_or_by_the_plan() {
     let site = site::start().unwrap();
     let check = |url: &str, expected: Option<u16>, outcome| {
-        let mut written = Written::default();
+        let mut written = ScenarioBuilder::default();
         let mut step = written.get(url);
         step.expectations = expected.map(status).into_iter().collect();
-        written.journey(Vec::new(), vec![ask(step)]);
+        written.journey(Vec::new(), vec![request_step(step)]);
         assert_all(&written.run(site.address(), iterations(1.0, 2)), outcome);
     };
     check("/status/404", Some(404), Outcome::Ok);
@@ -75,13 +77,13 @@ fn a_status_is_judged_by_its_expectation_alone_or_by_the_plan() {
 #[test]
 fn an_answer_may_take_too_long() {
     let site = site::start().unwrap();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let mut step = written.get("/slow/30");
     step.expectations = vec![Expectation::Within(ms(5))];
     let mut late = written.get("/slow/5000");
     late.timeout = Some(ms(50));
-    written.journey(Vec::new(), vec![ask(step)]);
-    written.journey(Vec::new(), vec![ask(late)]);
+    written.journey(Vec::new(), vec![request_step(step)]);
+    written.journey(Vec::new(), vec![request_step(late)]);
     let total = written.run(site.address(), iterations(2.0, 4));
     let of = |id: u32, outcome| total.steps[&id].outcomes.get(outcome);
     assert!(of(0, Outcome::Expectation) > 0 && of(0, Outcome::Ok) == 0);
@@ -91,10 +93,10 @@ fn an_answer_may_take_too_long() {
 
 #[test]
 fn a_refusing_target_does_not_make_users_spin() {
-    let origin = fault::start(fault::Fault::Refuses).unwrap();
-    let mut written = Written::default();
+    let origin = fault::start(fault::OriginFault::Refuses).unwrap();
+    let mut written = ScenarioBuilder::default();
     let step = written.get("/");
-    written.journey(Vec::new(), vec![ask(step)]);
+    written.journey(Vec::new(), vec![request_step(step)]);
     let total = written.run(origin.address(), users(2.0, Duration::from_millis(300)));
     assert_all(&total, Outcome::ConnectRefused);
     assert!(
@@ -108,10 +110,10 @@ fn a_refusing_target_does_not_make_users_spin() {
 #[test]
 fn a_coded_body_is_read() {
     let site = site::start().unwrap();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let mut step = written.get("/gzip");
-    step.expectations = vec![contains(Text::literal("Hello gzip"))];
-    written.journey(Vec::new(), vec![ask(step)]);
+    step.expectations = vec![contains(TextTemplate::literal("Hello gzip"))];
+    written.journey(Vec::new(), vec![request_step(step)]);
     assert_all(
         &written.run(site.address(), iterations(1.0, 3)),
         Outcome::Ok,

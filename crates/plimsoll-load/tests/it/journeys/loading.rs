@@ -4,13 +4,13 @@ use plimsoll_model::journey::{Resources, Step};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_testkit::origin::site;
 
-use super::written::{Written, ask, ends, iterations, step};
+use super::scenario_builder::{ScenarioBuilder, ends, iterations, request_step, step};
 use crate::trial::assert_all;
 
 #[test]
 fn a_page_is_done_when_all_it_needs_is() {
     let site = site::start().unwrap();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let page = written.get("/page");
     let slow = written.get("/slow/400");
     let found = written.step("resources");
@@ -21,7 +21,7 @@ fn a_page_is_done_when_all_it_needs_is() {
         connections: 6,
     };
     let page = Box::new(page);
-    let steps = vec![Step::Page { page, resources }, ask(after)];
+    let steps = vec![Step::Page { page, resources }, request_step(after)];
     written.journey(Vec::new(), steps).connections = 6;
     let total = written.run(site.address(), iterations(1.0, 5));
     // The page, one listed and four found resources (one of them missing), and what comes after.
@@ -49,7 +49,7 @@ fn a_page_is_done_when_all_it_needs_is() {
 #[test]
 fn a_page_that_fails_needs_nothing() {
     let site = site::start().unwrap();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let page = Box::new(written.get("/status/500"));
     let found = written.step("resources");
     let listed = vec![written.get("/items")];
@@ -67,10 +67,10 @@ fn a_page_that_fails_needs_nothing() {
 #[test]
 fn a_browsers_cache_asks_for_nothing_fresh_and_by_validators_for_what_is_stale() {
     let site = site::start().unwrap();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let fresh = written.get("/asset/a?age=60");
     let stale = written.get("/asset/b?age=0");
-    let steps = vec![ask(fresh), ask(stale)];
+    let steps = vec![request_step(fresh), request_step(stale)];
     written.journey(Vec::new(), steps).cache = true;
     let total = written.run(site.address(), iterations(2.0, 10));
     assert_all(&total, Outcome::Ok);

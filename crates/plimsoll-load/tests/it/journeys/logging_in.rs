@@ -1,16 +1,18 @@
 //! The way of most journeys: log in once, then forms with tokens.
 
-use plimsoll_model::journey::{Expectation, Match, Piece, Text};
+use plimsoll_model::journey::{Expectation, TextMatch, TextPiece, TextTemplate};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_testkit::origin::site;
 
-use super::written::{Written, ask, capture, contains, ends, iterations, literal, status, text};
+use super::scenario_builder::{
+    ScenarioBuilder, capture, contains, ends, iterations, literal, request_step, status, text,
+};
 use crate::trial::assert_all;
 
 /// Somebody who logs in with a password, and saves something again and again. Ids: 0 form, 1 login, 2 home, 3 form,
 /// 4 save.
-pub(crate) fn tutor(password: &str) -> Written {
-    let mut written = Written::default();
+pub(crate) fn tutor(password: &str) -> ScenarioBuilder {
+    let mut written = ScenarioBuilder::default();
     let (login_token, token, saved) = (
         written.slot("login"),
         written.slot("csrf"),
@@ -18,34 +20,37 @@ pub(crate) fn tutor(password: &str) -> Written {
     );
     let mut form = written.get("/login");
     form.captures = vec![capture(login_token, "value=\"([^\"]+)\"")];
-    let unescaped = Piece::Call(
+    let unescaped = TextPiece::Call(
         plimsoll_model::journey::Function::Unescape,
-        vec![text(vec![Piece::Slot(login_token)])],
+        vec![text(vec![TextPiece::Slot(login_token)])],
     );
     let fields = vec![
-        ("username", text(vec![literal("user "), Piece::User])),
-        ("password", Text::literal(password)),
+        ("username", text(vec![literal("user "), TextPiece::User])),
+        ("password", TextTemplate::literal(password)),
         ("csrf", text(vec![unescaped])),
     ];
     let mut login = written.post("/login", fields);
-    let home = Match::Equals(Text::literal("/home"));
+    let home = TextMatch::Equals(TextTemplate::literal("/home"));
     login.expectations = vec![
         status(302),
         Expectation::Header("location".to_owned(), home),
     ];
     let mut home = written.get("/home");
-    home.expectations = vec![contains(text(vec![literal("Hello user "), Piece::User]))];
+    home.expectations = vec![contains(text(vec![
+        literal("Hello user "),
+        TextPiece::User,
+    ]))];
     let mut form2 = written.get("/form");
     form2.captures = vec![capture(token, "value=\"([^\"]+)\"")];
-    let mut save = written.post("/save", vec![("csrf", text(vec![Piece::Slot(token)]))]);
+    let mut save = written.post("/save", vec![("csrf", text(vec![TextPiece::Slot(token)]))]);
     save.captures = vec![capture(saved, r#""saved":(\d+)"#)];
     save.expectations = vec![Expectation::Json(
         "$.saved".to_owned(),
-        Match::Equals(text(vec![Piece::Iteration])),
+        TextMatch::Equals(text(vec![TextPiece::Iteration])),
     )];
     written.journey(
-        vec![ask(form), ask(login)],
-        vec![ask(home), ask(form2), ask(save)],
+        vec![request_step(form), request_step(login)],
+        vec![request_step(home), request_step(form2), request_step(save)],
     );
     for once in 0..2 {
         written.scenario.steps[once].once = true;
@@ -83,7 +88,7 @@ fn users_over_several_loops_are_as_many() {
     let mut running = tutor("secret")
         .try_begin(plan, iterations(5.0, 41))
         .unwrap();
-    let total = super::written::finish(&mut running);
+    let total = super::scenario_builder::finish(&mut running);
     assert_all(&total, Outcome::Ok);
     assert_eq!((total.iterations, ends(&total, 1)), (41, (5, 5)));
 }

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plimsoll_load::{Job, Kept, Stay, start_with};
-use plimsoll_model::journey::{AtEnd, Feed, FeedOrder, Inputs, Piece, Scenario};
+use plimsoll_load::{Job, SessionCarryOver, Stay, start_with};
+use plimsoll_model::journey::{AtEnd, Feed, FeedOrder, Inputs, Scenario, TextPiece};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::Plan;
 use plimsoll_model::seed::Seed;
@@ -14,7 +14,9 @@ use plimsoll_model::window::Window;
 use plimsoll_testkit::origin::site;
 
 use super::logging_in::tutor;
-use super::written::{Written, ask, ends, finish, literal, text, think, users};
+use super::scenario_builder::{
+    ScenarioBuilder, ends, finish, literal, request_step, text, think, users,
+};
 use crate::trial::{assert_all, ms, plan};
 
 /// Loads one after the other, of users who stay.
@@ -23,12 +25,12 @@ struct Loads {
     scenario: Scenario,
     inputs: Arc<Inputs>,
     epoch: Instant,
-    kept: Kept,
+    carry_over: SessionCarryOver,
 }
 
 impl Loads {
     #[expect(clippy::disallowed_methods, reason = "the first load starts now")]
-    fn new(address: SocketAddr, cores: u32, written: Written) -> Self {
+    fn new(address: SocketAddr, cores: u32, written: ScenarioBuilder) -> Self {
         let mut plan = plan(address);
         plan.cores = cores;
         Self {
@@ -36,7 +38,7 @@ impl Loads {
             scenario: written.scenario,
             inputs: Arc::new(written.inputs),
             epoch: Instant::now(),
-            kept: Kept::default(),
+            carry_over: SessionCarryOver::default(),
         }
     }
 
@@ -56,13 +58,13 @@ impl Loads {
             inputs: Arc::clone(&self.inputs),
         };
         let stay = Stay {
-            kept: std::mem::take(&mut self.kept),
+            carry_over: std::mem::take(&mut self.carry_over),
             within: ms(100),
             seed: Seed(7),
         };
         let mut running = start_with(job, stay).unwrap();
         let total = finish(&mut running);
-        self.kept = running.take_kept();
+        self.carry_over = running.take_carry_over();
         total
     }
 }
@@ -77,7 +79,7 @@ fn is_disturbed(total: &Window) -> bool {
 }
 
 /// The tutor's users, who think between their iterations.
-fn patient() -> Written {
+fn patient() -> ScenarioBuilder {
     let mut written = tutor("secret");
     let steps = &mut written.scenario.journeys[0].steps;
     steps.push(think(Duration::from_millis(30)));
@@ -103,7 +105,7 @@ fn who_stays_does_not_log_in_again() {
             assert!(ends(&total, 4).0 > 0, "those who are back go on");
         }
         let places: Vec<u64> = loads
-            .kept
+            .carry_over
             .places()
             .iter()
             .map(|(place, _)| *place)
@@ -130,7 +132,7 @@ fn who_has_lost_the_session_logs_in_again() {
     }
     assert_all(&total, Outcome::Expectation);
     assert_eq!(second.count("POST /login"), 0);
-    assert!(loads.kept.places().is_empty());
+    assert!(loads.carry_over.places().is_empty());
     let total = loads.run(4.0);
     if is_disturbed(&total) {
         return;
@@ -142,10 +144,13 @@ fn who_has_lost_the_session_logs_in_again() {
 #[test]
 fn a_target_that_fails_ends_no_session() {
     let site = site::start().unwrap();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let login = written.get("/items?login");
     let fails = written.get("/status/503");
-    written.journey(vec![ask(login)], vec![ask(fails), think(ms(20))]);
+    written.journey(
+        vec![request_step(login)],
+        vec![request_step(fails), think(ms(20))],
+    );
     written.scenario.steps[0].once = true;
     let mut loads = Loads::new(site.address(), 1, written);
     for _ in 0..2 {
@@ -161,7 +166,7 @@ fn a_target_that_fails_ends_no_session() {
 #[test]
 fn unique_rows_suffice_for_those_who_stay_and_those_who_come() {
     let site = site::start().unwrap();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let feed = Feed {
         name: "people".to_owned(),
         path: None,
@@ -174,12 +179,12 @@ fn unique_rows_suffice_for_those_who_stay_and_those_who_come() {
     written.feed(feed, &["a", "b", "c", "d", "e"]);
     let url = text(vec![
         literal("/items?"),
-        Piece::User,
+        TextPiece::User,
         literal("="),
-        Piece::Column(0, 0),
+        TextPiece::Column(0, 0),
     ]);
     let items = written.get(url);
-    written.journey(Vec::new(), vec![ask(items), think(ms(20))]);
+    written.journey(Vec::new(), vec![request_step(items), think(ms(20))]);
     let mut loads = Loads::new(site.address(), 2, written);
     for count in [2.0, 5.0, 3.0, 5.0] {
         let total = loads.run(count);
@@ -187,7 +192,7 @@ fn unique_rows_suffice_for_those_who_stay_and_those_who_come() {
             return;
         }
         assert_all(&total, Outcome::Ok);
-        assert_eq!((total.users_lost, total.faults.len()), (0, 0));
+        assert_eq!((total.users_lost, total.load_errors.len()), (0, 0));
     }
     // Each of five people has one row, from the first load to the last.
     let asked: BTreeSet<String> = site.log().into_iter().collect();

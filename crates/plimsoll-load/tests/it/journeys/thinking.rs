@@ -5,16 +5,16 @@ use std::time::Duration;
 use plimsoll_model::journey::UserPhase;
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::Load;
-use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::schedule::{LoadPhase, Spacing};
 use plimsoll_testkit::origin::site;
 
-use super::written::{Written, ask, ends, finish, think, users};
+use super::scenario_builder::{ScenarioBuilder, ends, finish, request_step, think, users};
 use crate::trial::{assert_all, ms, windows};
 
-fn browsing(pause: Duration) -> Written {
-    let mut written = Written::default();
+fn browsing(pause: Duration) -> ScenarioBuilder {
+    let mut written = ScenarioBuilder::default();
     let step = written.get("/items");
-    written.journey(Vec::new(), vec![ask(step), think(pause)]);
+    written.journey(Vec::new(), vec![request_step(step), think(pause)]);
     written
 }
 
@@ -62,14 +62,14 @@ fn users_leave_at_the_end_of_their_iteration_when_fewer_are_wanted() {
 #[test]
 fn sessions_come_at_their_rate_go_through_and_leave() {
     let site = site::start().unwrap();
-    let mut written = Written::default();
+    let mut written = ScenarioBuilder::default();
     let (first, second) = (written.get("/items"), written.get("/items"));
     written
-        .journey(vec![ask(first)], vec![ask(second)])
+        .journey(vec![request_step(first)], vec![request_step(second)])
         .iterations = Some(2);
     written.scenario.steps[0].once = true;
     let load = Load::Sessions {
-        phases: vec![Phase::constant(50.0, ms(1000))],
+        phases: vec![LoadPhase::constant(50.0, ms(1000))],
         spacing: Spacing::Even,
         mixes: Vec::new(),
     };

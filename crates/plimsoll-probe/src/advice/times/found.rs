@@ -2,17 +2,17 @@
 
 use crate::auto::{PROCESSES_MAX, option, text_beside, text_for, texts_for};
 use crate::files::Files;
-use crate::parse::times::{self, Server};
+use crate::parse::times::{self, ServerTimeouts};
 use crate::parse::{gunicorn, php_fpm, process};
 
 /// Programs of each kind whose files are read.
 const SERVERS_MAX: usize = 512;
 /// Of one program, and addresses of one of these: each is held against each.
-const SERVERS_OF_ONE_MAX: usize = 128;
+const SERVERS_PER_PROGRAM_MAX: usize = 128;
 const LISTENS_MAX: usize = 16;
 
 /// All of them; of what cannot be read the eyes tell.
-pub(super) fn servers(files: &mut Files) -> Vec<Server> {
+pub(super) fn servers(files: &mut Files) -> Vec<ServerTimeouts> {
     let mut servers = Vec::new();
     let pids = files.numbers_in("proc").unwrap_or_default();
     for pid in pids.into_iter().take(PROCESSES_MAX) {
@@ -36,7 +36,7 @@ pub(super) fn servers(files: &mut Files) -> Vec<Server> {
             _ if comm.starts_with("php-fpm") => servers.extend(fpm(files, pid, &words)),
             _ => servers.push(python(files, pid, &words)),
         }
-        servers.truncate((before + SERVERS_OF_ONE_MAX).min(SERVERS_MAX));
+        servers.truncate((before + SERVERS_PER_PROGRAM_MAX).min(SERVERS_MAX));
         for server in &mut servers[before..] {
             server.listens.truncate(LISTENS_MAX);
         }
@@ -57,7 +57,7 @@ fn is_worker(files: &mut Files, pid: u32, comm: &str) -> bool {
     })
 }
 
-fn nginx(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Server> {
+fn nginx(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ServerTimeouts> {
     let main = option(words, "-c").unwrap_or("/etc/nginx/nginx.conf");
     let Some(text) = text_for(files, pid, main) else {
         return Vec::new();
@@ -73,7 +73,7 @@ fn nginx(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Server> {
     })
 }
 
-fn haproxy(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Server> {
+fn haproxy(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ServerTimeouts> {
     let named = words.windows(2).filter(|two| two[0] == "-f");
     let mut paths: Vec<&str> = named.map(|two| two[1]).collect();
     if paths.is_empty() {
@@ -88,7 +88,7 @@ fn haproxy(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Server> {
     servers
 }
 
-fn fpm(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Server> {
+fn fpm(files: &mut Files, pid: u32, words: &[&str]) -> Vec<ServerTimeouts> {
     let mut words = words.iter();
     let main = words.find_map(|word| word.strip_prefix('(')?.strip_suffix(')'));
     let Some((main, text)) = main.and_then(|main| Some((main, text_for(files, pid, main)?))) else {
@@ -96,7 +96,7 @@ fn fpm(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Server> {
     };
     let (pools, patterns) = php_fpm::configuration(&text);
     let pools = pools.iter();
-    let mut servers: Vec<Server> = pools
+    let mut servers: Vec<ServerTimeouts> = pools
         .filter_map(|pool| times::php_fpm(main, pool))
         .collect();
     for pattern in patterns {
@@ -110,9 +110,9 @@ fn fpm(files: &mut Files, pid: u32, words: &[&str]) -> Vec<Server> {
 }
 
 /// gunicorn, which runs in a folder of its own, in which its files are named.
-fn python(files: &mut Files, pid: u32, words: &[&str]) -> Server {
-    let told = gunicorn::command_line(words);
-    let file = told.file.clone();
+fn python(files: &mut Files, pid: u32, words: &[&str]) -> ServerTimeouts {
+    let options = gunicorn::command_line(words);
+    let file = options.file.clone();
     let file = file.unwrap_or_else(|| "gunicorn.conf.py".to_owned());
     let text = if file.starts_with('/') {
         text_for(files, pid, &file)
@@ -122,5 +122,5 @@ fn python(files: &mut Files, pid: u32, words: &[&str]) -> Server {
     let read = text
         .map(|text| gunicorn::configuration(&text))
         .unwrap_or_default();
-    times::gunicorn(&file, &told.or(read))
+    times::gunicorn(&file, &options.or(read))
 }

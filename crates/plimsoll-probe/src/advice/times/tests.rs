@@ -15,11 +15,12 @@ fn machine(put: &[(&str, &str)]) -> tempfile::TempDir {
     root
 }
 
-fn told(put: &[(&str, &str)], readings: &Readings) -> Vec<(bool, String, String)> {
+fn summarize(put: &[(&str, &str)], readings: &Readings) -> Vec<(bool, String, String)> {
     let root = machine(put);
     let all = advice(readings, &mut Files::new(root.path().to_owned()));
     let all = all.into_iter();
-    all.map(|one| (one.ok, one.name, one.current)).collect()
+    all.map(|advice| (advice.ok, advice.name, advice.current))
+        .collect()
 }
 
 const HAPROXY: &str = "defaults\n  timeout client 30s\n  timeout server 1m\n  timeout connect 5s\n  timeout http-request 10s\n\
@@ -50,11 +51,11 @@ fn a_chain_is_told_from_the_first_to_the_last() {
         ("11/root/p.conf", "[www]\nlisten = 9000\n"),
     ];
     let readings = Readings::default();
-    let mut all = told(&put, &readings);
+    let mut all = summarize(&put, &readings);
     all.sort();
     let all: Vec<_> = all
         .iter()
-        .map(|one| (one.0, one.1.as_str(), one.2.as_str()))
+        .map(|row| (row.0, row.1.as_str(), row.2.as_str()))
         .collect();
     let right = [
         (
@@ -109,7 +110,7 @@ fn a_statement_ends_before_who_asked_is_ended() {
                 .values
                 .insert(series(metric::SETTING, &labels), value);
         }
-        told(&put, &readings)
+        summarize(&put, &readings)
     };
     let postgres = |ms| with(&[(metric::POSTGRES_REFUSED, "statement_timeout", ms)]);
     let name = "statement_timeout of PostgreSQL (db) behind timeout of gunicorn 127.0.0.1:8000";
@@ -120,7 +121,7 @@ fn a_statement_ends_before_who_asked_is_ended() {
     );
     assert!(!postgres(30_000.0)[0].0);
     assert!(postgres(15_000.0)[0].0);
-    let mariadb = (metric::MYSQL_EYE_REFUSED, "max_statement_time", 15.0);
+    let mariadb = (metric::MYSQL_COLLECTOR_REFUSED, "max_statement_time", 15.0);
     assert!(with(&[mariadb])[0].0);
     // Of two nobody knows which is asked.
     let postgres = (metric::POSTGRES_REFUSED, "statement_timeout", 0.0);
@@ -137,7 +138,7 @@ fn real_programs_one_before_another_are_told_with_their_files() {
         "request_terminate_timeout of PHP-FPM www behind fastcgi_read_timeout of nginx {}",
         nginx.address
     );
-    let own = all.iter().find(|one| one.name == name);
+    let own = all.iter().find(|advice| advice.name == name);
     let own = own.unwrap_or_else(|| panic!("{name} is missing in {all:#?}"));
     let current = format!(
         "none ({}) behind 60 s (by default)",

@@ -5,18 +5,19 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    Malformed, SPAN_ID_LEN, STATUS_ERROR, Span, SpanKind, TRACE_ID_LEN, is_wanted, push, shortened,
+    OtlpDecodeError, OtlpSpan, SPAN_ID_LEN, STATUS_ERROR, SpanKind, TRACE_ID_LEN, is_relevant,
+    push, shortened,
 };
 
 /// Reads a message of spans.
 ///
 /// # Errors
 /// When the text is no JSON, or none of OTLP, with the reason.
-pub fn from_json(bytes: &[u8]) -> Result<Vec<Span>, Malformed> {
+pub fn from_json(bytes: &[u8]) -> Result<Vec<OtlpSpan>, OtlpDecodeError> {
     let root: Value = serde_json::from_slice(bytes)
-        .map_err(|error| Malformed::new(format!("this is no JSON: {error}")))?;
+        .map_err(|error| OtlpDecodeError::new(format!("this is no JSON: {error}")))?;
     if !root.is_object() {
-        return Err(Malformed::new(
+        return Err(OtlpDecodeError::new(
             "the message is no object: it must hold `resourceSpans`",
         ));
     }
@@ -30,8 +31,8 @@ pub fn from_json(bytes: &[u8]) -> Result<Vec<Span>, Malformed> {
             }
         }
         for scope in list(resource, "scopeSpans")? {
-            for one in list(scope, "spans")? {
-                push(&mut spans, span(one, &service)?)?;
+            for item in list(scope, "spans")? {
+                push(&mut spans, span(item, &service)?)?;
             }
         }
     }
@@ -39,16 +40,16 @@ pub fn from_json(bytes: &[u8]) -> Result<Vec<Span>, Malformed> {
 }
 
 /// What a list of this name holds; nothing without one.
-fn list<'a>(of: &'a Value, name: &str) -> Result<&'a [Value], Malformed> {
+fn list<'a>(of: &'a Value, name: &str) -> Result<&'a [Value], OtlpDecodeError> {
     match of.get(name) {
         None | Some(Value::Null) => Ok(&[]),
         Some(Value::Array(items)) => Ok(items),
-        Some(_) => Err(Malformed::new(format!("`{name}` is no list"))),
+        Some(_) => Err(OtlpDecodeError::new(format!("`{name}` is no list"))),
     }
 }
 
 /// Names and values of attributes that are texts or whole numbers.
-fn attributes_of(of: &Value) -> Result<impl Iterator<Item = (&str, String)>, Malformed> {
+fn attributes_of(of: &Value) -> Result<impl Iterator<Item = (&str, String)>, OtlpDecodeError> {
     let items = list(of, "attributes")?.iter();
     Ok(items.filter_map(|item| {
         let value = item.get("value")?;
@@ -68,17 +69,17 @@ fn number(value: &Value) -> Option<u64> {
     }
 }
 
-fn span(of: &Value, service: &Arc<str>) -> Result<Span, Malformed> {
-    let mut span = Span::new(Arc::clone(service));
+fn span(of: &Value, service: &Arc<str>) -> Result<OtlpSpan, OtlpDecodeError> {
+    let mut span = OtlpSpan::new(Arc::clone(service));
     let time = |name: &str| {
         number(of.get(name).unwrap_or(&Value::Null)).ok_or_else(|| {
-            Malformed::new(format!(
+            OtlpDecodeError::new(format!(
                 "`{name}` of a span is no number of nanoseconds since 1970"
             ))
         })
     };
     span.trace = id(of, "traceId", TRACE_ID_LEN)?.unwrap_or(0);
-    let short = |name: &str| -> Result<u64, Malformed> {
+    let short = |name: &str| -> Result<u64, OtlpDecodeError> {
         let id = id(of, name, SPAN_ID_LEN)?.unwrap_or(0);
         Ok(u64::try_from(id).unwrap_or(0))
     };
@@ -91,7 +92,7 @@ fn span(of: &Value, service: &Arc<str>) -> Result<Span, Malformed> {
     let code = of.get("status").and_then(|status| status.get("code"));
     span.is_error = code.and_then(Value::as_u64) == Some(STATUS_ERROR);
     for (name, value) in attributes_of(of)? {
-        if is_wanted(name) {
+        if is_relevant(name) {
             span.put(name, value);
         }
     }
@@ -99,7 +100,7 @@ fn span(of: &Value, service: &Arc<str>) -> Result<Span, Malformed> {
 }
 
 /// An id of so many bytes in hexadecimal digits; `None` where there is none.
-fn id(of: &Value, name: &str, len: usize) -> Result<Option<u128>, Malformed> {
+fn id(of: &Value, name: &str, len: usize) -> Result<Option<u128>, OtlpDecodeError> {
     let text = match of.get(name) {
         None | Some(Value::Null) => return Ok(None),
         Some(value) => value.as_str().unwrap_or("?"),
@@ -113,7 +114,7 @@ fn id(of: &Value, name: &str, len: usize) -> Result<Option<u128>, Malformed> {
         .ok()
         .filter(|_| is_right)
         .ok_or_else(|| {
-            Malformed::new(format!(
+            OtlpDecodeError::new(format!(
                 "`{name}` of a span must be {digits} hexadecimal digits"
             ))
         })?;

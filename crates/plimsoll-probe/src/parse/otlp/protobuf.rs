@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Malformed, SPAN_ID_LEN, STATUS_ERROR, Span, SpanKind, TRACE_ID_LEN, is_wanted, push, shortened,
+    OtlpDecodeError, OtlpSpan, SPAN_ID_LEN, STATUS_ERROR, SpanKind, TRACE_ID_LEN, is_relevant,
+    push, shortened,
 };
 
 /// Longest number of variable length, bytes.
@@ -11,26 +12,26 @@ const VARINT_LEN_MAX: usize = 10;
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug)]
-enum Value<'a> {
+enum ProtobufValue<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
-impl<'a> Value<'a> {
+impl<'a> ProtobufValue<'a> {
     /// What is a text, bytes or a message.
-    fn bytes(self, what: &str) -> Result<&'a [u8], Malformed> {
+    fn bytes(self, what: &str) -> Result<&'a [u8], OtlpDecodeError> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
-            Self::Number(_) => Err(Malformed::new(format!(
+            Self::Number(_) => Err(OtlpDecodeError::new(format!(
                 "{what} is a number and no bytes: this is no ExportTraceServiceRequest"
             ))),
         }
     }
 
-    fn number(self, what: &str) -> Result<u64, Malformed> {
+    fn number(self, what: &str) -> Result<u64, OtlpDecodeError> {
         match self {
             Self::Number(number) => Ok(number),
-            Self::Bytes(_) => Err(Malformed::new(format!(
+            Self::Bytes(_) => Err(OtlpDecodeError::new(format!(
                 "{what} is no number: this is no ExportTraceServiceRequest"
             ))),
         }
@@ -39,23 +40,23 @@ impl<'a> Value<'a> {
 
 /// The fields of a message, one after the other.
 #[derive(Clone, Copy, Debug)]
-struct Fields<'a> {
+struct ProtobufFields<'a> {
     rest: &'a [u8],
     /// Its name, for faults.
     of: &'static str,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> ProtobufFields<'a> {
     fn new(rest: &'a [u8], of: &'static str) -> Self {
         Self { rest, of }
     }
 
-    fn fault(&self, why: &str) -> Malformed {
+    fn error(&self, why: &str) -> OtlpDecodeError {
         let left = self.rest.len();
-        Malformed::new(format!("{why}, {left} bytes before the end of {}", self.of))
+        OtlpDecodeError::new(format!("{why}, {left} bytes before the end of {}", self.of))
     }
 
-    fn varint(&mut self) -> Result<u64, Malformed> {
+    fn varint(&mut self) -> Result<u64, OtlpDecodeError> {
         let (mut number, mut shift) = (0_u64, 0_u32);
         for (index, &byte) in self.rest.iter().take(VARINT_LEN_MAX).enumerate() {
             // Of the tenth byte one bit is left; the others fall off.
@@ -66,19 +67,19 @@ impl<'a> Fields<'a> {
                 return Ok(number);
             }
         }
-        Err(self.fault("a number does not end"))
+        Err(self.error("a number does not end"))
     }
 
-    fn take(&mut self, len: u64) -> Result<&'a [u8], Malformed> {
+    fn take(&mut self, len: u64) -> Result<&'a [u8], OtlpDecodeError> {
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         let Some((taken, rest)) = self.rest.split_at_checked(len) else {
-            return Err(self.fault("a field is longer than what is left"));
+            return Err(self.error("a field is longer than what is left"));
         };
         self.rest = rest;
         Ok(taken)
     }
 
-    fn fixed<const LEN: usize>(&mut self) -> Result<u64, Malformed> {
+    fn fixed<const LEN: usize>(&mut self) -> Result<u64, OtlpDecodeError> {
         let taken = self.take(LEN as u64)?;
         let folded = taken
             .iter()
@@ -88,23 +89,23 @@ impl<'a> Fields<'a> {
     }
 
     /// Number and value of the next field.
-    fn next(&mut self) -> Result<Option<(u64, Value<'a>)>, Malformed> {
+    fn next(&mut self) -> Result<Option<(u64, ProtobufValue<'a>)>, OtlpDecodeError> {
         if self.rest.is_empty() {
             return Ok(None);
         }
         let tag = self.varint()?;
         let value = match tag & 7 {
-            0 => Value::Number(self.varint()?),
-            1 => Value::Number(self.fixed::<8>()?),
+            0 => ProtobufValue::Number(self.varint()?),
+            1 => ProtobufValue::Number(self.fixed::<8>()?),
             2 => {
                 let len = self.varint()?;
-                Value::Bytes(self.take(len)?)
+                ProtobufValue::Bytes(self.take(len)?)
             }
-            5 => Value::Number(self.fixed::<4>()?),
-            _ => return Err(self.fault("a field is of a type that is not used")),
+            5 => ProtobufValue::Number(self.fixed::<4>()?),
+            _ => return Err(self.error("a field is of a type that is not used")),
         };
         match tag >> 3 {
-            0 => Err(self.fault("a field has the number 0")),
+            0 => Err(self.error("a field has the number 0")),
             number => Ok(Some((number, value))),
         }
     }
@@ -114,9 +115,9 @@ impl<'a> Fields<'a> {
 ///
 /// # Errors
 /// When the bytes break the format, with the reason.
-pub fn from_protobuf(bytes: &[u8]) -> Result<Vec<Span>, Malformed> {
+pub fn from_protobuf(bytes: &[u8]) -> Result<Vec<OtlpSpan>, OtlpDecodeError> {
     let mut spans = Vec::new();
-    let mut fields = Fields::new(bytes, "the message");
+    let mut fields = ProtobufFields::new(bytes, "the message");
     while let Some((number, value)) = fields.next()? {
         if number == 1 {
             resource_spans(value.bytes("resource_spans")?, &mut spans)?;
@@ -126,8 +127,8 @@ pub fn from_protobuf(bytes: &[u8]) -> Result<Vec<Span>, Malformed> {
 }
 
 /// Spans of one resource, which is a service.
-fn resource_spans(bytes: &[u8], spans: &mut Vec<Span>) -> Result<(), Malformed> {
-    let all = Fields::new(bytes, "resource_spans");
+fn resource_spans(bytes: &[u8], spans: &mut Vec<OtlpSpan>) -> Result<(), OtlpDecodeError> {
+    let all = ProtobufFields::new(bytes, "resource_spans");
     let mut service: Arc<str> = Arc::from("");
     let mut fields = all;
     while let Some((number, value)) = fields.next()? {
@@ -141,7 +142,7 @@ fn resource_spans(bytes: &[u8], spans: &mut Vec<Span>) -> Result<(), Malformed> 
         if number != 2 {
             continue;
         }
-        let mut scope = Fields::new(value.bytes("scope_spans")?, "scope_spans");
+        let mut scope = ProtobufFields::new(value.bytes("scope_spans")?, "scope_spans");
         while let Some((number, value)) = scope.next()? {
             if number == 2 {
                 push(spans, span(value.bytes("a span")?, &service)?)?;
@@ -152,8 +153,8 @@ fn resource_spans(bytes: &[u8], spans: &mut Vec<Span>) -> Result<(), Malformed> 
 }
 
 /// What a resource calls its service.
-fn service(bytes: &[u8]) -> Result<Option<Arc<str>>, Malformed> {
-    let mut fields = Fields::new(bytes, "resource");
+fn service(bytes: &[u8]) -> Result<Option<Arc<str>>, OtlpDecodeError> {
+    let mut fields = ProtobufFields::new(bytes, "resource");
     while let Some((number, value)) = fields.next()? {
         if number != 1 {
             continue;
@@ -167,9 +168,9 @@ fn service(bytes: &[u8]) -> Result<Option<Arc<str>>, Malformed> {
 }
 
 /// An attribute's name, and its value as it stands there.
-fn attribute(bytes: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
+fn attribute(bytes: &[u8]) -> Result<(&[u8], &[u8]), OtlpDecodeError> {
     let (mut name, mut value) = (&b""[..], &b""[..]);
-    let mut fields = Fields::new(bytes, "an attribute");
+    let mut fields = ProtobufFields::new(bytes, "an attribute");
     while let Some((number, field)) = fields.next()? {
         match number {
             1 => name = field.bytes("an attribute's key")?,
@@ -181,8 +182,8 @@ fn attribute(bytes: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
 }
 
 /// A value that is a text or a whole number, as text.
-fn text_of(value: &[u8]) -> Result<Option<String>, Malformed> {
-    let mut fields = Fields::new(value, "an attribute's value");
+fn text_of(value: &[u8]) -> Result<Option<String>, OtlpDecodeError> {
+    let mut fields = ProtobufFields::new(value, "an attribute's value");
     while let Some((number, field)) = fields.next()? {
         match number {
             1 => {
@@ -196,9 +197,9 @@ fn text_of(value: &[u8]) -> Result<Option<String>, Malformed> {
     Ok(None)
 }
 
-fn span(bytes: &[u8], service: &Arc<str>) -> Result<Span, Malformed> {
-    let mut span = Span::new(Arc::clone(service));
-    let mut fields = Fields::new(bytes, "a span");
+fn span(bytes: &[u8], service: &Arc<str>) -> Result<OtlpSpan, OtlpDecodeError> {
+    let mut span = OtlpSpan::new(Arc::clone(service));
+    let mut fields = ProtobufFields::new(bytes, "a span");
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => span.trace = id(value.bytes("trace_id")?, TRACE_ID_LEN, "trace_id")?,
@@ -216,14 +217,14 @@ fn span(bytes: &[u8], service: &Arc<str>) -> Result<Span, Malformed> {
             9 => {
                 let (name, value) = attribute(value.bytes("attributes")?)?;
                 let name = str::from_utf8(name).unwrap_or_default();
-                if is_wanted(name)
+                if is_relevant(name)
                     && let Some(value) = text_of(value)?
                 {
                     span.put(name, value);
                 }
             }
             15 => {
-                let mut status = Fields::new(value.bytes("status")?, "a status");
+                let mut status = ProtobufFields::new(value.bytes("status")?, "a status");
                 while let Some((number, value)) = status.next()? {
                     if number == 3 {
                         span.is_error = value.number("a status' code")? == STATUS_ERROR;
@@ -236,16 +237,16 @@ fn span(bytes: &[u8], service: &Arc<str>) -> Result<Span, Malformed> {
     span.finished()
 }
 
-fn short_id(bytes: &[u8], what: &str) -> Result<u64, Malformed> {
+fn short_id(bytes: &[u8], what: &str) -> Result<u64, OtlpDecodeError> {
     let id = id(bytes, SPAN_ID_LEN, what)?;
     Ok(u64::try_from(id).unwrap_or(0))
 }
 
 /// An id of so many bytes, the highest first.
-fn id(bytes: &[u8], len: usize, what: &str) -> Result<u128, Malformed> {
+fn id(bytes: &[u8], len: usize, what: &str) -> Result<u128, OtlpDecodeError> {
     if bytes.len() != len {
         let have = bytes.len();
-        return Err(Malformed::new(format!(
+        return Err(OtlpDecodeError::new(format!(
             "{what} has {have} bytes: it must have {len}"
         )));
     }

@@ -1,7 +1,7 @@
 //! Both encodings, written by the code that is generated from the published schema.
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::common::v1::any_value::Value as Said;
+use opentelemetry_proto::tonic::common::v1::any_value::Value as ProtoValue;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{
@@ -12,7 +12,7 @@ use prost::Message as _;
 
 use super::*;
 
-fn attribute(key: &str, value: Said) -> KeyValue {
+fn attribute(key: &str, value: ProtoValue) -> KeyValue {
     KeyValue {
         key: key.to_owned(),
         value: Some(AnyValue { value: Some(value) }),
@@ -21,13 +21,13 @@ fn attribute(key: &str, value: Said) -> KeyValue {
 }
 
 fn text(key: &str, value: &str) -> KeyValue {
-    attribute(key, Said::StringValue(value.to_owned()))
+    attribute(key, ProtoValue::StringValue(value.to_owned()))
 }
 
 fn message() -> ExportTraceServiceRequest {
-    let list = Said::ArrayValue(ArrayValue {
+    let list = ProtoValue::ArrayValue(ArrayValue {
         values: vec![AnyValue {
-            value: Some(Said::DoubleValue(1.5)),
+            value: Some(ProtoValue::DoubleValue(1.5)),
         }],
     });
     let span = Written {
@@ -41,7 +41,7 @@ fn message() -> ExportTraceServiceRequest {
         end_time_unix_nano: 1_700_000_000_001_000_000,
         attributes: vec![
             text("db.system", "postgresql"),
-            attribute("net.peer.port", Said::IntValue(5432)),
+            attribute("net.peer.port", ProtoValue::IntValue(5432)),
             attribute("tags", list),
             text("db.statement", "SELECT 1"),
         ],
@@ -74,7 +74,7 @@ fn message() -> ExportTraceServiceRequest {
 
 #[test]
 fn both_encodings_tell_the_same() {
-    let right = Span {
+    let right = OtlpSpan {
         service: Arc::from("shop"),
         trace: 0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10,
         id: u64::MAX,
@@ -105,7 +105,7 @@ fn the_reason_is_said() {
     short.resource_spans[0].scope_spans[0].spans[0].trace_id = vec![1, 2, 3];
     let bytes = short.encode_to_vec();
     let cut = &message().encode_to_vec()[..40];
-    for (fault, says) in [
+    for (result, expected) in [
         (
             from_protobuf(&bytes),
             "trace_id has 3 bytes: it must have 16",
@@ -131,8 +131,8 @@ fn the_reason_is_said() {
             "`startTimeUnixNano` of a span is no number",
         ),
     ] {
-        let fault = fault.unwrap_err().to_string();
-        assert!(fault.contains(says), "`{says}` is not in `{fault}`");
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains(expected), "`{expected}` is not in `{error}`");
     }
 }
 
@@ -147,10 +147,10 @@ fn there_are_limits() {
     let spans = &mut many.resource_spans[0].scope_spans[0].spans;
     spans[0].attributes.clear();
     *spans = vec![spans[0].clone(); SPANS_MAX + 1];
-    let fault = from_protobuf(&many.encode_to_vec()).unwrap_err();
+    let error = from_protobuf(&many.encode_to_vec()).unwrap_err();
     assert!(
-        fault.to_string().contains("more than 20000 spans"),
-        "{fault}"
+        error.to_string().contains("more than 20000 spans"),
+        "{error}"
     );
 }
 

@@ -1,8 +1,8 @@
 //! Panels of WebSockets, for runs that have any.
 
-use plimsoll_analysis::summary::timeline::{TalkPoint, Timeline};
+use plimsoll_analysis::summary::timeline::{Timeline, WebSocketPoint};
 
-use super::{Line, Panel, from_zero, whole};
+use super::{ChartLine, Panel, from_zero, whole};
 use crate::number::{micros, short};
 
 pub(super) fn open(timeline: &Timeline) -> Option<Panel> {
@@ -40,11 +40,11 @@ fn line(
     name: &str,
     class: &'static str,
     timeline: &Timeline,
-    pick: fn(&TalkPoint) -> Option<f64>,
-) -> Line {
+    pick: fn(&WebSocketPoint) -> Option<f64>,
+) -> ChartLine {
     let points = timeline.points.iter();
-    let points = points.filter_map(|point| Some((point.second, pick(point.talk.as_ref()?)?)));
-    Line {
+    let points = points.filter_map(|point| Some((point.second, pick(point.websocket.as_ref()?)?)));
+    ChartLine {
         name: name.to_owned(),
         class,
         points: points.collect(),

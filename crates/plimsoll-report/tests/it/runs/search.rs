@@ -12,7 +12,7 @@ use plimsoll_model::trial::{Percentiles, Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::{FailReason, TrialVerdict, Verdict, VoidReason};
 
 use super::readings::readings;
-use super::server::Server;
+use super::server::QueueServer;
 use super::{ending, header_only};
 
 const CAPACITY: f64 = 800.0;
@@ -50,7 +50,7 @@ const STEPS: [(TrialKind, f64); 26] = [
 /// Runs the trials of `steps`, each with a second of ramp, two of warm-up and eight that are judged.
 fn trials(steps: &[(TrialKind, f64)]) -> Run {
     let mut run = header_only("limit");
-    let mut server = Server::new(CAPACITY, Seed(42));
+    let mut server = QueueServer::new(CAPACITY, Seed(42));
     let mut second = 0;
     for (index, &(kind, rate)) in steps.iter().enumerate() {
         let index = u32::try_from(index).unwrap();
@@ -81,16 +81,16 @@ fn trials(steps: &[(TrialKind, f64)]) -> Run {
         }
         // A pause: the probes go on, no window is closed.
         second += 2;
-        let trial = judge(&run, index, spec, start);
+        let trial = evaluate_trial(&run, index, spec, start);
         run.trials.push(trial);
     }
     run
 }
 
 /// Judges as the objective says; the sixth refinement was void, as happens on a shared machine.
-fn judge(run: &Run, index: u32, spec: TrialSpec, start: u32) -> Trial {
-    let judged = (start + 3, start + 11);
-    let windows = run.windows_between(judged.0, judged.1);
+fn evaluate_trial(run: &Run, index: u32, spec: TrialSpec, start: u32) -> Trial {
+    let interval = (start + 3, start + 11);
+    let windows = run.windows_between(interval.0, interval.1);
     let mut response = Histogram::new();
     for window in windows {
         response.merge(&window.response);
@@ -122,7 +122,7 @@ fn judge(run: &Run, index: u32, spec: TrialSpec, start: u32) -> Trial {
         index,
         spec,
         start_second: start,
-        judged,
+        measured: interval,
         verdict,
         requests,
         bad: answers.bad(50_000),

@@ -9,13 +9,13 @@ use rand::{Rng, RngExt as _};
 const TIMEOUT_US: u64 = 30_000_000;
 
 /// An M/M/1 queue as a fluid above its capacity and by its law below.
-pub(super) struct Server {
+pub(super) struct QueueServer {
     capacity: f64,
     backlog: f64,
     random: Box<dyn Rng>,
 }
 
-impl Server {
+impl QueueServer {
     pub(super) fn new(capacity: f64, seed: Seed) -> Self {
         Self {
             capacity,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plimsoll_model::journey::{
     Abort, Expectation, Journey, RequestStep, Resources, Scenario, Scope, Step, StepId, StepInfo,
-    Text, Threshold, UserPhase,
+    TextTemplate, Threshold, UserPhase,
 };
 use plimsoll_model::objective::{LatencyBound, Objective};
 use plimsoll_model::outcome::Outcome;
@@ -19,9 +19,9 @@ use super::readings::readings;
 use super::{ending, header_only};
 
 /// Label, journey, group, `once`, requests a second of each user, mean response time in ms, bytes.
-type Row = (&'static str, u32, &'static str, bool, f64, f64, u64);
+type UserRow = (&'static str, u32, &'static str, bool, f64, f64, u64);
 
-const ROWS: [Row; 9] = [
+const ROWS: [UserRow; 9] = [
     ("POST /accounts/login", 0, "", true, 0.0, 180.0, 900),
     ("GET /home", 0, "", false, 0.04, 14.0, 8_200),
     ("work", 0, "", false, 0.02, 95.0, 0),
@@ -50,9 +50,9 @@ fn request(id: StepId, expectations: Vec<Expectation>) -> Box<RequestStep> {
     Box::new(RequestStep {
         id,
         method: "GET".to_owned(),
-        url: Text::default(),
+        url: TextTemplate::default(),
         headers: Vec::new(),
-        body: plimsoll_model::journey::Body::Empty,
+        body: plimsoll_model::journey::RequestBody::Empty,
         follow: 0,
         timeout: None,
         captures: Vec::new(),

@@ -8,7 +8,7 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::Load;
 use plimsoll_model::run::Run;
 use plimsoll_model::verdict::Verdict;
-use plimsoll_model::websocket::{Message, WebSocketLoad, WebSocketWindow};
+use plimsoll_model::websocket::{WebSocketLoad, WebSocketMessage, WebSocketWindow};
 use plimsoll_model::window::Window;
 
 use super::{ending, header_only};
@@ -26,11 +26,11 @@ pub(crate) fn websockets() -> Run {
         connections: 1010,
         per_second: 1010.0,
         hold: Duration::from_secs(10),
-        message: Some(Message {
+        message: Some(WebSocketMessage {
             text: "[redacted]".to_owned(),
             every: Some(Duration::from_secs(10)),
         }),
-        stamp: Some("$.time".to_owned()),
+        timestamp: Some("$.time".to_owned()),
         sequence: Some("$.seq".to_owned()),
         compress: false,
         is_stream: false,
@@ -45,8 +45,8 @@ pub(crate) fn websockets() -> Run {
 
 fn window(second: u32) -> Window {
     let mut window = Window::new(second);
-    let mut seen = WebSocketWindow::default();
-    let mut heard = BroadcastWindow::default();
+    let mut websocket = WebSocketWindow::default();
+    let mut broadcasts = BroadcastWindow::default();
     window.connections = SUBSCRIBERS;
     match second {
         0 => {
@@ -57,36 +57,36 @@ fn window(second: u32) -> Window {
             window.response.record(900, SUBSCRIBERS);
             window.service.record(800, SUBSCRIBERS);
             window.failed.record(900, 10);
-            seen.connected = SUBSCRIBERS;
-            seen.failed.insert("status 403".to_owned(), 10);
-            seen.handshake.record(900, SUBSCRIBERS);
+            websocket.connected = SUBSCRIBERS;
+            websocket.failed.insert("status 403".to_owned(), 10);
+            websocket.handshake.record(900, SUBSCRIBERS);
         }
         11 => {
             for _ in 0..SUBSCRIBERS {
-                heard.stays.push(Stay {
+                broadcasts.stays.push(Stay {
                     open_us: 500_000,
                     close_us: 11_000_000,
-                    heard: true,
+                    received_any: true,
                 });
             }
-            seen.closed.insert(1006, 3);
-            heard.gaps = 18;
+            websocket.closed.insert(1006, 3);
+            broadcasts.gaps = 18;
         }
         _ => {
-            heard.sightings.push(Sighting {
+            broadcasts.sightings.push(Sighting {
                 id: u64::from(second),
                 first_us: u64::from(second) * 1_000_000 - 100_000,
                 // The first came within a second of the beginning.
                 received: if second == 1 { 0 } else { SUBSCRIBERS - 2 },
             });
-            heard.latency.record(12_000, SUBSCRIBERS / 2);
-            heard.latency.record(85_000, SUBSCRIBERS / 2 - 2);
-            seen.messages_in = SUBSCRIBERS + 98;
-            seen.bytes_in = 200 * seen.messages_in;
-            seen.messages_out = 100;
-            seen.bytes_out = 400;
-            seen.request.record(4_000, 98);
-            seen.unanswered = 2;
+            broadcasts.latency.record(12_000, SUBSCRIBERS / 2);
+            broadcasts.latency.record(85_000, SUBSCRIBERS / 2 - 2);
+            websocket.messages_in = SUBSCRIBERS + 98;
+            websocket.bytes_in = 200 * websocket.messages_in;
+            websocket.messages_out = 100;
+            websocket.bytes_out = 400;
+            websocket.request.record(4_000, 98);
+            websocket.unanswered = 2;
             window.offered = 100;
             window.outcomes.add_many(Outcome::Ok, 98);
             window.outcomes.add_many(Outcome::Timeout, 2);
@@ -95,7 +95,7 @@ fn window(second: u32) -> Window {
             window.failed.record(10_000_000, 2);
         }
     }
-    seen.channels.insert(0, heard);
-    window.websocket = Some(Box::new(seen));
+    websocket.channels.insert(0, broadcasts);
+    window.websocket = Some(Box::new(websocket));
     window
 }

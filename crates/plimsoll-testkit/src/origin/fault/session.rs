@@ -7,24 +7,24 @@ use std::time::Duration;
 
 use socket2::Socket;
 
-use super::{BODY_LEN, Fault, Shared, answer};
+use super::{BODY_LEN, FaultOriginState, OriginFault, answer};
 use crate::origin::request::{Front, REQUEST_SIZE_MAX, front};
 
 /// What follows an answer.
 #[derive(PartialEq, Eq)]
-enum Next {
+enum AfterResponse {
     KeepAlive,
     Close,
 }
 
-pub(super) struct Session {
+pub(super) struct FaultSession {
     socket: Socket,
     id: u64,
-    shared: Arc<Shared>,
+    shared: Arc<FaultOriginState>,
 }
 
-impl Session {
-    pub(super) fn new(socket: Socket, id: u64, shared: Arc<Shared>) -> Self {
+impl FaultSession {
+    pub(super) fn new(socket: Socket, id: u64, shared: Arc<FaultOriginState>) -> Self {
         Self { socket, id, shared }
     }
 
@@ -37,8 +37,8 @@ impl Session {
             Some(identity) => identity
                 .accept(socket)
                 .and_then(|mut stream| serve(&mut stream, &shared)),
-            None if shared.fault == Fault::ClosesAtOnce => Ok(()),
-            None if shared.fault == Fault::Resets => reset(&socket, &shared),
+            None if shared.fault == OriginFault::ClosesAtOnce => Ok(()),
+            None if shared.fault == OriginFault::Resets => reset(&socket, &shared),
             None => serve(&mut &socket, &shared),
         };
         shared.forget(id);
@@ -46,25 +46,25 @@ impl Session {
 }
 
 /// Closes with a reset instead of a farewell once a request has been read.
-fn reset(socket: &Socket, shared: &Shared) -> io::Result<()> {
+fn reset(socket: &Socket, shared: &FaultOriginState) -> io::Result<()> {
     read_request(&mut &*socket, &mut Vec::new(), shared)?;
     socket.set_linger(Some(Duration::ZERO))
 }
 
-fn serve(stream: &mut (impl Read + Write), shared: &Shared) -> io::Result<()> {
+fn serve(stream: &mut (impl Read + Write), shared: &FaultOriginState) -> io::Result<()> {
     let mut unread = Vec::new();
     let mut served = 0;
     while let Some(request) = read_request(stream, &mut unread, shared)? {
         let next = respond(stream, shared, &request, served)?;
         served += 1;
-        if next == Next::Close || !request.keep_alive {
+        if next == AfterResponse::Close || !request.keep_alive {
             break;
         }
     }
     Ok(())
 }
 
-struct Request {
+struct FaultRequest {
     keep_alive: bool,
     path: String,
     /// Its place among all requests to this origin, from 0.
@@ -75,8 +75,8 @@ struct Request {
 fn read_request(
     stream: &mut impl Read,
     unread: &mut Vec<u8>,
-    shared: &Shared,
-) -> io::Result<Option<Request>> {
+    shared: &FaultOriginState,
+) -> io::Result<Option<FaultRequest>> {
     let mut scratch = [0; 4_096];
     loop {
         match front(unread) {
@@ -87,7 +87,7 @@ fn read_request(
                 ..
             } => {
                 unread.drain(..size);
-                return Ok(Some(Request {
+                return Ok(Some(FaultRequest {
                     keep_alive,
                     path,
                     seq: shared.requests.fetch_add(1, Ordering::AcqRel),
@@ -106,51 +106,57 @@ fn read_request(
 
 fn respond(
     stream: &mut impl Write,
-    shared: &Shared,
-    request: &Request,
+    shared: &FaultOriginState,
+    request: &FaultRequest,
     served: u32,
-) -> io::Result<Next> {
+) -> io::Result<AfterResponse> {
     let good = || answer::whole(200, &[], &answer::body());
     let (bytes, next) = match &shared.fault {
-        Fault::None | Fault::Tls(_) => (good(), Next::KeepAlive),
-        Fault::Garbage => (
+        OriginFault::None | OriginFault::Tls(_) => (good(), AfterResponse::KeepAlive),
+        OriginFault::Garbage => (
             b"\x16\x03\x01 not HTTP \xff\xfe\r\n\r\n".to_vec(),
-            Next::Close,
+            AfterResponse::Close,
         ),
-        Fault::ClosesInBody => {
+        OriginFault::ClosesInBody => {
             let mut bytes = good();
             bytes.truncate(bytes.len() - BODY_LEN / 2);
-            (bytes, Next::Close)
+            (bytes, AfterResponse::Close)
         }
-        Fault::SlowBody(pause) => return slow_body(stream, shared, *pause),
-        Fault::RedirectLoop => (answer::redirect(&request.path), Next::KeepAlive),
-        Fault::RedirectTo(location) => (answer::redirect(location), Next::KeepAlive),
-        Fault::Status(status) => (
+        OriginFault::SlowBody(pause) => return slow_body(stream, shared, *pause),
+        OriginFault::RedirectLoop => (answer::redirect(&request.path), AfterResponse::KeepAlive),
+        OriginFault::RedirectTo(location) => (answer::redirect(location), AfterResponse::KeepAlive),
+        OriginFault::Status(status) => (
             answer::whole(*status, &[], &answer::body()),
-            Next::KeepAlive,
+            AfterResponse::KeepAlive,
         ),
-        Fault::Alternating(statuses) => {
-            let turn = usize::try_from(request.seq).expect("a test sends fewer than 2^64 requests")
+        OriginFault::Alternating(statuses) => {
+            let index = usize::try_from(request.seq)
+                .expect("a test sends fewer than 2^64 requests")
                 % statuses.len();
             (
-                answer::whole(statuses[turn], &[], &answer::body()),
-                Next::KeepAlive,
+                answer::whole(statuses[index], &[], &answer::body()),
+                AfterResponse::KeepAlive,
             )
         }
-        Fault::Chunked(chunk_size) => (answer::chunked(*chunk_size), Next::KeepAlive),
-        Fault::Gzip => (answer::gzip(), Next::KeepAlive),
-        Fault::Brotli => (answer::brotli(), Next::KeepAlive),
-        Fault::Http10Close => (answer::until_close(), Next::Close),
-        Fault::ClosesAfter(count) => (
+        OriginFault::Chunked(chunk_size) => {
+            (answer::chunked(*chunk_size), AfterResponse::KeepAlive)
+        }
+        OriginFault::Gzip => (answer::gzip(), AfterResponse::KeepAlive),
+        OriginFault::Brotli => (answer::brotli(), AfterResponse::KeepAlive),
+        OriginFault::Http10Close => (answer::until_close(), AfterResponse::Close),
+        OriginFault::ClosesAfter(count) => (
             good(),
             if served + 1 < *count {
-                Next::KeepAlive
+                AfterResponse::KeepAlive
             } else {
-                Next::Close
+                AfterResponse::Close
             },
         ),
-        Fault::NeverAnswers => return Ok(Next::KeepAlive),
-        Fault::Refuses | Fault::FullBacklog | Fault::ClosesAtOnce | Fault::Resets => {
+        OriginFault::NeverAnswers => return Ok(AfterResponse::KeepAlive),
+        OriginFault::Refuses
+        | OriginFault::FullBacklog
+        | OriginFault::ClosesAtOnce
+        | OriginFault::Resets => {
             unreachable!("these faults show before a request is answered")
         }
     };
@@ -159,15 +165,19 @@ fn respond(
     Ok(next)
 }
 
-fn slow_body(stream: &mut impl Write, shared: &Shared, pause: Duration) -> io::Result<Next> {
+fn slow_body(
+    stream: &mut impl Write,
+    shared: &FaultOriginState,
+    pause: Duration,
+) -> io::Result<AfterResponse> {
     let bytes = answer::whole(200, &[], &answer::body());
     let (head, body) = bytes.split_at(bytes.len() - BODY_LEN);
     stream.write_all(head)?;
     for byte in body {
         if !shared.wait(pause) {
-            return Ok(Next::Close);
+            return Ok(AfterResponse::Close);
         }
         stream.write_all(&[*byte])?;
     }
-    Ok(Next::KeepAlive)
+    Ok(AfterResponse::KeepAlive)
 }

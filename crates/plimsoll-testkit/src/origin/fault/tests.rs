@@ -9,7 +9,7 @@ use super::*;
 const REQUEST: &[u8] = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
 const CLOSING: &[u8] = b"GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
-fn exchange(handle: &Handle, request: &[u8]) -> io::Result<String> {
+fn exchange(handle: &FaultOrigin, request: &[u8]) -> io::Result<String> {
     let mut stream = TcpStream::connect(handle.address())?;
     stream.write_all(request)?;
     let mut bytes = Vec::new();
@@ -19,7 +19,7 @@ fn exchange(handle: &Handle, request: &[u8]) -> io::Result<String> {
 
 /// The answer to one request after which the client wants the connection closed.
 #[track_caller]
-fn check(fault: &Fault, expected_head: &str, expected_body: impl Fn(&str) -> bool) {
+fn check(fault: &OriginFault, expected_head: &str, expected_body: impl Fn(&str) -> bool) {
     let handle = start(fault.clone()).unwrap();
     let answer = exchange(&handle, CLOSING).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
@@ -34,46 +34,50 @@ fn whole(body: &str) -> bool {
 
 #[test]
 fn answers() {
-    check(&Fault::None, "HTTP/1.1 200 OK", whole);
-    check(&Fault::Status(404), "HTTP/1.1 404 Not Found", whole);
+    check(&OriginFault::None, "HTTP/1.1 200 OK", whole);
+    check(&OriginFault::Status(404), "HTTP/1.1 404 Not Found", whole);
     check(
-        &Fault::Status(500),
+        &OriginFault::Status(500),
         "HTTP/1.1 500 Internal Server Error",
         whole,
     );
     check(
-        &Fault::Status(204),
+        &OriginFault::Status(204),
         "HTTP/1.1 204 No Content",
         str::is_empty,
     );
-    check(&Fault::RedirectLoop, "Location: /a", str::is_empty);
+    check(&OriginFault::RedirectLoop, "Location: /a", str::is_empty);
     check(
-        &Fault::RedirectTo("http://other.example/".to_owned()),
+        &OriginFault::RedirectTo("http://other.example/".to_owned()),
         "Location: http://other.example/",
         str::is_empty,
     );
-    check(&Fault::Chunked(600), "Transfer-Encoding: chunked", |body| {
-        body == format!(
-            "258\r\n{}\r\n190\r\n{}\r\n0\r\n\r\n",
-            "x".repeat(600),
-            "x".repeat(400)
-        )
-    });
-    check(&Fault::Http10Close, "HTTP/1.0 200 OK", whole);
-    check(&Fault::ClosesInBody, "Content-Length: 1000", |body| {
+    check(
+        &OriginFault::Chunked(600),
+        "Transfer-Encoding: chunked",
+        |body| {
+            body == format!(
+                "258\r\n{}\r\n190\r\n{}\r\n0\r\n\r\n",
+                "x".repeat(600),
+                "x".repeat(400)
+            )
+        },
+    );
+    check(&OriginFault::Http10Close, "HTTP/1.0 200 OK", whole);
+    check(&OriginFault::ClosesInBody, "Content-Length: 1000", |body| {
         body.len() == BODY_LEN / 2
     });
     check(
-        &Fault::SlowBody(Duration::from_micros(10)),
+        &OriginFault::SlowBody(Duration::from_micros(10)),
         "Content-Length: 1000",
         whole,
     );
-    check(&Fault::Garbage, "not HTTP", str::is_empty);
+    check(&OriginFault::Garbage, "not HTTP", str::is_empty);
 }
 
 #[test]
 fn coded_bodies_decode_to_the_plain_one() {
-    let handle = start(Fault::Gzip).unwrap();
+    let handle = start(OriginFault::Gzip).unwrap();
     let answer = exchange(&handle, CLOSING).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.contains("Content-Encoding: gzip"), "{head}");
@@ -86,35 +90,35 @@ fn coded_bodies_decode_to_the_plain_one() {
         .read_to_string(&mut plain)
         .unwrap();
     assert!(whole(&plain));
-    check(&Fault::Brotli, "Content-Encoding: br", |body| {
+    check(&OriginFault::Brotli, "Content-Encoding: br", |body| {
         body.chars().count() == 11
     });
 }
 
 #[test]
 fn closes_at_once() {
-    let handle = start(Fault::ClosesAtOnce).unwrap();
+    let handle = start(OriginFault::ClosesAtOnce).unwrap();
     let mut stream = TcpStream::connect(handle.address()).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap(), 0);
 }
 
 #[test]
 fn resets_after_the_request() {
-    let handle = start(Fault::Resets).unwrap();
+    let handle = start(OriginFault::Resets).unwrap();
     let error = exchange(&handle, REQUEST).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{error}");
 }
 
 #[test]
 fn refuses() {
-    let handle = start(Fault::Refuses).unwrap();
+    let handle = start(OriginFault::Refuses).unwrap();
     let error = TcpStream::connect(handle.address()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused, "{error}");
 }
 
 #[test]
 fn a_full_backlog_leaves_the_client_waiting() {
-    let handle = start(Fault::FullBacklog).unwrap();
+    let handle = start(OriginFault::FullBacklog).unwrap();
     let error =
         TcpStream::connect_timeout(&handle.address(), Duration::from_millis(300)).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
@@ -122,7 +126,7 @@ fn a_full_backlog_leaves_the_client_waiting() {
 
 #[test]
 fn never_answers_and_still_stops() {
-    let handle = start(Fault::NeverAnswers).unwrap();
+    let handle = start(OriginFault::NeverAnswers).unwrap();
     let mut stream = TcpStream::connect(handle.address()).unwrap();
     stream.write_all(REQUEST).unwrap();
     stream
@@ -136,7 +140,7 @@ fn never_answers_and_still_stops() {
 
 #[test]
 fn a_slow_body_does_not_hold_up_the_stop() {
-    let handle = start(Fault::SlowBody(Duration::from_hours(1))).unwrap();
+    let handle = start(OriginFault::SlowBody(Duration::from_hours(1))).unwrap();
     let mut stream = TcpStream::connect(handle.address()).unwrap();
     stream.write_all(REQUEST).unwrap();
     stream.read_exact(&mut [0; 20]).unwrap();
@@ -148,14 +152,14 @@ fn a_slow_body_does_not_hold_up_the_stop() {
 
 #[test]
 fn statuses_alternate_over_connections() {
-    let handle = start(Fault::Alternating(vec![200, 503])).unwrap();
+    let handle = start(OriginFault::Alternating(vec![200, 503])).unwrap();
     let heads = [0; 4].map(|_| exchange(&handle, CLOSING).unwrap()[9..12].to_owned());
     assert_eq!(heads, ["200", "503", "200", "503"]);
 }
 
 #[test]
 fn closes_after_the_given_number_of_answers() {
-    let handle = start(Fault::ClosesAfter(2)).unwrap();
+    let handle = start(OriginFault::ClosesAfter(2)).unwrap();
     let mut stream = TcpStream::connect(handle.address()).unwrap();
     stream.write_all(&REQUEST.repeat(2)).unwrap();
     let mut bytes = String::new();
@@ -167,7 +171,7 @@ fn closes_after_the_given_number_of_answers() {
 fn serves_over_a_unix_socket() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fault.sock");
-    let _handle = start_unix(Fault::Status(404), &path).unwrap();
+    let _handle = start_unix(OriginFault::Status(404), &path).unwrap();
     let mut stream = UnixStream::connect(&path).unwrap();
     stream.write_all(CLOSING).unwrap();
     let mut bytes = String::new();
@@ -178,7 +182,7 @@ fn serves_over_a_unix_socket() {
 /// A client that trusts the certificate gets the answer; one that asks for another name does not.
 #[test]
 fn tls_with_a_certificate_for_its_name() {
-    let handle = start(Fault::Tls(vec!["localhost".to_owned()])).unwrap();
+    let handle = start(OriginFault::Tls(vec!["localhost".to_owned()])).unwrap();
     let pem = handle.certificate_pem().unwrap();
     let answer = over_tls(&handle, pem, "localhost").unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
@@ -186,7 +190,7 @@ fn tls_with_a_certificate_for_its_name() {
     assert!(error.to_string().contains("certificate"), "{error}");
 }
 
-fn over_tls(handle: &Handle, pem: &str, name: &str) -> io::Result<String> {
+fn over_tls(handle: &FaultOrigin, pem: &str, name: &str) -> io::Result<String> {
     use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
     let mut roots = rustls::RootCertStore::empty();
     roots

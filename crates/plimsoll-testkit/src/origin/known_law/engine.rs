@@ -13,9 +13,9 @@ use rustix::time::Timespec;
 use slab::Slab;
 use socket2::Socket;
 
-use super::law::Law;
-use super::{KnownLawPlan, Shared, Stall};
-use crate::origin::clock::{Clock, Nanos};
+use super::law::ServiceLaw;
+use super::{KnownLawPlan, KnownLawState, Stall};
+use crate::origin::clock::{Nanos, OriginClock};
 use crate::origin::request::{Front, REQUEST_SIZE_MAX, front, reason};
 
 /// Epoll's word for the listener and for the wake-up descriptor; connections come after them.
@@ -28,7 +28,7 @@ const EVENT_COUNT_MAX: usize = 512;
 
 /// Where a connection stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LawConnectionState {
     /// No request is complete.
     Reading,
     /// Its request is in the law.
@@ -37,13 +37,13 @@ enum State {
     Replying { sent: usize },
 }
 
-struct Connection {
+struct LawConnection {
     socket: Socket,
     /// Tells this connection from an earlier one in the same slot.
     id: u64,
     /// Bytes read that do not form a request yet, or a pipelined one.
     unread: Vec<u8>,
-    state: State,
+    state: LawConnectionState,
     head_only: bool,
     keep_alive: bool,
 }
@@ -58,15 +58,15 @@ struct Departure {
 }
 
 pub(super) struct Engine {
-    law: Law,
-    clock: Clock,
-    shared: Arc<Shared>,
+    law: ServiceLaw,
+    clock: OriginClock,
+    shared: Arc<KnownLawState>,
     wake: Arc<OwnedFd>,
     epoll: OwnedFd,
     listener: Socket,
     /// False while descriptors have run out: the listener is deaf until a connection closes.
     listening: bool,
-    connections: Slab<Connection>,
+    connections: Slab<LawConnection>,
     departures: BinaryHeap<Reverse<Departure>>,
     stalls: Vec<Stall>,
     /// Head and body of every answer.
@@ -81,8 +81,8 @@ impl Engine {
     pub(super) fn new(
         plan: KnownLawPlan,
         listener: Socket,
-        clock: Clock,
-        shared: Arc<Shared>,
+        clock: OriginClock,
+        shared: Arc<KnownLawState>,
         wake: Arc<OwnedFd>,
     ) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -103,7 +103,7 @@ impl Engine {
         let head_size = reply.len();
         reply.resize(head_size + plan.body_len, b'x');
         Ok(Self {
-            law: Law::new(plan.servers, plan.service, plan.seed),
+            law: ServiceLaw::new(plan.servers, plan.service, plan.seed),
             clock,
             shared,
             wake,
@@ -202,8 +202,9 @@ impl Engine {
             self.shared.late_total.fetch_add(late, Ordering::Relaxed);
             // Counted before the reply leaves: who has read a reply must find it counted.
             self.shared.served.fetch_add(1, Ordering::Release);
-            let waits = |connection: &Connection| {
-                connection.id == departure.connection && connection.state == State::InLaw
+            let waits = |connection: &LawConnection| {
+                connection.id == departure.connection
+                    && connection.state == LawConnectionState::InLaw
             };
             if self.connections.get(departure.slot).is_some_and(waits) {
                 self.reply(departure.slot, 0);
@@ -248,11 +249,11 @@ impl Engine {
         let entry = self.connections.vacant_entry();
         let word = EventData::new_u64(FIRST_CONNECTION + entry.key() as u64);
         epoll::add(&self.epoll, &socket, word, EventFlags::IN)?;
-        entry.insert(Connection {
+        entry.insert(LawConnection {
             socket,
             id: self.next_id,
             unread: Vec::new(),
-            state: State::Reading,
+            state: LawConnectionState::Reading,
             head_only: false,
             keep_alive: true,
         });
@@ -283,7 +284,7 @@ impl Engine {
         let Some(connection) = self.connections.get(slot) else {
             return;
         };
-        if let State::Replying { sent } = connection.state {
+        if let LawConnectionState::Replying { sent } = connection.state {
             if flags.intersects(EventFlags::OUT) {
                 self.reply(slot, sent);
             } else {
@@ -302,7 +303,7 @@ impl Engine {
                 connection.unread.extend_from_slice(&self.scratch[..size]);
                 if connection.unread.len() > REQUEST_SIZE_MAX {
                     self.close(slot);
-                } else if connection.state == State::Reading {
+                } else if connection.state == LawConnectionState::Reading {
                     self.arrive(slot);
                 }
             }
@@ -327,7 +328,7 @@ impl Engine {
                 connection.unread.drain(..size);
                 connection.head_only = head_only;
                 connection.keep_alive = keep_alive;
-                connection.state = State::InLaw;
+                connection.state = LawConnectionState::InLaw;
                 let now = self.clock.now();
                 self.departures.push(Reverse(Departure {
                     at: self.law.departure(now),
@@ -363,13 +364,13 @@ impl Engine {
             self.reply.len()
         };
         let word = EventData::new_u64(FIRST_CONNECTION + slot as u64);
-        let waited = connection.state != State::InLaw;
+        let waited = connection.state != LawConnectionState::InLaw;
         while sent < end {
             match (&connection.socket).write(&self.reply[sent..end]) {
                 Ok(size) => sent += size,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    connection.state = State::Replying { sent };
+                    connection.state = LawConnectionState::Replying { sent };
                     // Not reading meanwhile: the client's next request waits its turn.
                     if epoll::modify(&self.epoll, &connection.socket, word, EventFlags::OUT)
                         .is_err()
@@ -381,7 +382,7 @@ impl Engine {
                 Err(_) => return self.close(slot),
             }
         }
-        connection.state = State::Reading;
+        connection.state = LawConnectionState::Reading;
         if !connection.keep_alive {
             return self.close(slot);
         }

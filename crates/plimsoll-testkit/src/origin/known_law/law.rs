@@ -12,14 +12,14 @@ use super::Service;
 use crate::origin::clock::{Nanos, nanos};
 
 /// First come, first served, by c equal servers.
-pub(super) struct Law {
+pub(super) struct ServiceLaw {
     /// When each server is free again; the earliest on top.
     free_at: BinaryHeap<Reverse<Nanos>>,
     service: Service,
     generator: Xoshiro256PlusPlus,
 }
 
-impl Law {
+impl ServiceLaw {
     pub(super) fn new(servers: NonZeroU32, service: Service, seed: Seed) -> Self {
         Self {
             free_at: (0..servers.get()).map(|_| Reverse(0)).collect(),
@@ -67,8 +67,8 @@ mod tests {
 
     use super::*;
 
-    fn law(servers: u32, service: Service) -> Law {
-        Law::new(NonZeroU32::new(servers).unwrap(), service, Seed(7))
+    fn law(servers: u32, service: Service) -> ServiceLaw {
+        ServiceLaw::new(NonZeroU32::new(servers).unwrap(), service, Seed(7))
     }
 
     #[test]

@@ -62,7 +62,7 @@ fn departures_follow_the_law() {
         let mut streams: Vec<TcpStream> = (0..10)
             .map(|_| TcpStream::connect(origin.address()).unwrap())
             .collect();
-        let clock = Clock::start();
+        let clock = OriginClock::start();
         streams.iter_mut().for_each(get);
         for stream in &mut streams {
             answer(stream, 100);
@@ -86,7 +86,7 @@ fn departures_follow_the_law() {
 fn a_stall_holds_back_what_is_in_service() {
     let origin = KnownLaw::start(plan(1, Duration::from_millis(30))).unwrap();
     let mut stream = TcpStream::connect(origin.address()).unwrap();
-    let clock = Clock::start();
+    let clock = OriginClock::start();
     origin.stall_at(Duration::from_millis(5), Duration::from_millis(200));
     get(&mut stream);
     answer(&mut stream, 100);

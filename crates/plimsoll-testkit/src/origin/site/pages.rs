@@ -6,13 +6,13 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::{Asked, Session, Shared, lock};
+use super::{SiteRequest, SiteSession, SiteState, lock};
 use crate::origin::request::reason;
 
 /// The token of the login form; the same for all, as it is bound to no session.
 const LOGIN_TOKEN: &str = "t0k&n";
 
-pub(super) fn answer(asked: &Asked<'_>, shared: &Shared) -> Vec<u8> {
+pub(super) fn answer(asked: &SiteRequest<'_>, shared: &SiteState) -> Vec<u8> {
     let (first, rest) = asked.path[1..]
         .split_once('/')
         .unwrap_or((&asked.path[1..], ""));
@@ -55,12 +55,12 @@ pub(super) fn answer(asked: &Asked<'_>, shared: &Shared) -> Vec<u8> {
     }
 }
 
-fn name(asked: &Asked<'_>, shared: &Shared) -> Option<String> {
+fn name(asked: &SiteRequest<'_>, shared: &SiteState) -> Option<String> {
     let sessions = lock(&shared.sessions);
     sessions.get(asked.sid.as_ref()?)?.name.clone()
 }
 
-fn login(asked: &Asked<'_>, shared: &Shared) -> Vec<u8> {
+fn login(asked: &SiteRequest<'_>, shared: &SiteState) -> Vec<u8> {
     let field = |name| field(&asked.body, name);
     let is_right = field("password").as_deref() == Some("secret")
         && field("csrf").as_deref() == Some(LOGIN_TOKEN);
@@ -68,16 +68,16 @@ fn login(asked: &Asked<'_>, shared: &Shared) -> Vec<u8> {
         return whole(302, &["Location: /login?failed"], b"");
     };
     let sid = format!("s{}", shared.number());
-    let session = Session {
+    let session = SiteSession {
         name: Some(name),
-        ..Session::default()
+        ..SiteSession::default()
     };
     lock(&shared.sessions).insert(sid.clone(), session);
     let cookie = format!("Set-Cookie: sid={sid}; Path=/; HttpOnly");
     whole(302, &["Location: /home", &cookie], b"")
 }
 
-fn form(asked: &Asked<'_>, shared: &Shared) -> Vec<u8> {
+fn form(asked: &SiteRequest<'_>, shared: &SiteState) -> Vec<u8> {
     let number = shared.number();
     let mut sessions = lock(&shared.sessions);
     let session = asked.sid.as_ref().and_then(|sid| sessions.get_mut(sid));
@@ -92,7 +92,7 @@ fn form(asked: &Asked<'_>, shared: &Shared) -> Vec<u8> {
     whole(200, &["Content-Type: text/html"], form.as_bytes())
 }
 
-fn save(asked: &Asked<'_>, shared: &Shared) -> Vec<u8> {
+fn save(asked: &SiteRequest<'_>, shared: &SiteState) -> Vec<u8> {
     let mut sessions = lock(&shared.sessions);
     let session = asked.sid.as_ref().and_then(|sid| sessions.get_mut(sid));
     let token = field(&asked.body, "csrf").unwrap_or_default();
@@ -115,7 +115,7 @@ fn page() -> Vec<u8> {
     whole(200, &["Content-Type: text/html"], page.as_bytes())
 }
 
-fn asset(asked: &Asked<'_>) -> Vec<u8> {
+fn asset(asked: &SiteRequest<'_>) -> Vec<u8> {
     let name = asked.path.trim_start_matches("/asset/");
     if name == "missing" {
         return plain(404, "missing");

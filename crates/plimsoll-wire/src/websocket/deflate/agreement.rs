@@ -86,11 +86,11 @@ impl Agreement {
     /// The value of the header that says so.
     pub fn header(self) -> String {
         let mut header = NAME.to_owned();
-        for (is_said, parameter) in [
+        for (is_set, parameter) in [
             (self.server_begins_anew, "; server_no_context_takeover"),
             (self.client_begins_anew, "; client_no_context_takeover"),
         ] {
-            if is_said {
+            if is_set {
                 header.push_str(parameter);
             }
         }
@@ -109,15 +109,15 @@ fn extensions(header: &str) -> impl Iterator<Item = &str> {
 impl Parameters {
     /// `None` for another extension, an unknown parameter, one that stands twice, or a value it may not have.
     fn read(extension: &str) -> Option<Self> {
-        let mut parts = extension.split(';').map(str::trim);
-        if parts.next()? != NAME {
+        let mut parameters = extension.split(';').map(str::trim);
+        if parameters.next()? != NAME {
             return None;
         }
         let mut read = Self::default();
-        for part in parts {
-            let (name, value) = match part.split_once('=') {
+        for parameter in parameters {
+            let (name, value) = match parameter.split_once('=') {
                 Some((name, value)) => (name.trim(), Some(value.trim())),
-                None => (part, None),
+                None => (parameter, None),
             };
             let is_repeated = match (name, value) {
                 ("server_no_context_takeover", None) => {

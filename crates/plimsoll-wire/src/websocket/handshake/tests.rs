@@ -1,5 +1,5 @@
 use super::*;
-use crate::request_head::{header_room, parse};
+use crate::request_head::{header_buffer, parse};
 
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
@@ -11,8 +11,8 @@ fn the_example_of_the_standard_holds() {
     assert_eq!(accept(KEY), ACCEPT);
 }
 
-fn opened(answer: &str) -> Result<Option<Opened>, AnswerFault> {
-    let asked = Asked {
+fn opened(answer: &str) -> Result<Option<AcceptedHandshake>, HandshakeError> {
+    let asked = ClientHandshake {
         key: KEY,
         protocols: "chat, superchat",
         offer: Some(Offer::default()),
@@ -29,7 +29,7 @@ fn an_answer_is_held_against_what_was_asked() {
     let answer = format!(
         "{good}Sec-WebSocket-Protocol: chat\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n\x01"
     );
-    let expected = Opened {
+    let expected = AcceptedHandshake {
         head_len: answer.len() - 1,
         protocol: Some("chat".to_owned()),
         deflate: Some(Agreement {
@@ -39,45 +39,45 @@ fn an_answer_is_held_against_what_was_asked() {
     };
     assert_eq!(opened(&answer), Ok(Some(expected)));
     assert_eq!(opened(&answer[..answer.len() - 2]), Ok(None));
-    for (answer, fault) in [
+    for (answer, error) in [
         (
             format!("{good}Sec-WebSocket-Protocol: other\r\n\r\n"),
-            AnswerFault::Unasked,
+            HandshakeError::Unasked,
         ),
         (
             format!("{good}Sec-WebSocket-Extensions: x\r\n\r\n"),
-            AnswerFault::Unasked,
+            HandshakeError::Unasked,
         ),
         (
             format!("{good}Sec-WebSocket-Accept: {ACCEPT}\r\n\r\n"),
-            AnswerFault::Accept,
+            HandshakeError::Accept,
         ),
-        (format!("{SWITCHED}\r\n"), AnswerFault::Accept),
+        (format!("{SWITCHED}\r\n"), HandshakeError::Accept),
         (
             format!("{SWITCHED}Sec-WebSocket-Accept: {KEY}\r\n\r\n"),
-            AnswerFault::Accept,
+            HandshakeError::Accept,
         ),
         (
             "HTTP/1.1 101 X\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n".to_owned(),
-            AnswerFault::NotSwitched,
+            HandshakeError::NotSwitched,
         ),
         (
             "HTTP/1.1 403 Forbidden\r\n\r\n".to_owned(),
-            AnswerFault::Status(403),
+            HandshakeError::Status(403),
         ),
         (
             "SSH-2.0".to_owned(),
-            AnswerFault::Http(crate::fault::Fault::NotHttp),
+            HandshakeError::Http(crate::error::Http1Error::NotHttp),
         ),
     ] {
-        assert_eq!(opened(&answer), Err(fault), "{answer}");
+        assert_eq!(opened(&answer), Err(error), "{answer}");
     }
 }
 
 #[track_caller]
-fn asked(headers: &str) -> Result<Wish, RequestFault> {
+fn read_upgrade(headers: &str) -> Result<UpgradeRequest, UpgradeError> {
     let bytes = format!("GET /live HTTP/1.1\r\nHost: a.example:8080\r\n{headers}\r\n");
-    let mut room = header_room();
+    let mut room = header_buffer();
     let head = parse(bytes.as_bytes(), &mut room).expect("the head is valid");
     check_origin(&head)?;
     read_request(&head)
@@ -89,42 +89,45 @@ const GOOD: &str =
 #[test]
 fn a_request_is_taken_or_its_fault_is_named() {
     let good = format!("{GOOD}Sec-WebSocket-Key: {KEY}\r\n");
-    let wish = asked(&format!(
+    let upgrade = read_upgrade(&format!(
         "{good}Origin: http://A.example:8080\r\nSec-WebSocket-Protocol: a\r\nSec-WebSocket-Protocol: b, c\r\n\
          Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n"
     ));
-    let wish = wish.unwrap();
-    assert_eq!((&*wish.accept, &*wish.protocols), (ACCEPT, "a, b, c"));
-    assert!(wish.deflate.is_some());
-    for (headers, fault) in [
-        (String::new(), RequestFault::NotAsked),
+    let upgrade = upgrade.unwrap();
+    assert_eq!((&*upgrade.accept, &*upgrade.protocols), (ACCEPT, "a, b, c"));
+    assert!(upgrade.deflate.is_some());
+    for (headers, error) in [
+        (String::new(), UpgradeError::NoUpgrade),
         (
             good.replace("keep-alive, Upgrade", "close"),
-            RequestFault::NotAsked,
+            UpgradeError::NoUpgrade,
         ),
-        (good.replace("websocket", "mystery"), RequestFault::NotAsked),
-        (good.replace("13", "8"), RequestFault::Version),
-        (good.replace("13", "13, 8"), RequestFault::Version),
-        (GOOD.to_owned(), RequestFault::Key),
+        (
+            good.replace("websocket", "mystery"),
+            UpgradeError::NoUpgrade,
+        ),
+        (good.replace("13", "8"), UpgradeError::Version),
+        (good.replace("13", "13, 8"), UpgradeError::Version),
+        (GOOD.to_owned(), UpgradeError::Key),
         (
             format!("{GOOD}Sec-WebSocket-Key: c2hvcnQ=\r\n"),
-            RequestFault::Key,
+            UpgradeError::Key,
         ),
         (
             format!("{good}Sec-WebSocket-Key: {KEY}\r\n"),
-            RequestFault::Key,
+            UpgradeError::Key,
         ),
         (
             format!("{good}Origin: https://evil.example\r\n"),
-            RequestFault::Origin,
+            UpgradeError::Origin,
         ),
         (
             format!("{good}Origin: http://a.example\r\n"),
-            RequestFault::Origin,
+            UpgradeError::Origin,
         ),
-        (format!("{good}Origin: null\r\n"), RequestFault::Origin),
+        (format!("{good}Origin: null\r\n"), UpgradeError::Origin),
     ] {
-        assert_eq!(asked(&headers), Err(fault), "{headers}");
+        assert_eq!(read_upgrade(&headers), Err(error), "{headers}");
     }
 }
 
@@ -137,10 +140,10 @@ fn both_sides_understand_each_other() {
     let mut headers = request_headers(&key(nonce), "plimsoll", offer);
     headers.insert(0, ("Host".to_owned(), "a".to_owned()));
     let request = crate::request::encode("GET", "/live", &headers, 0, false);
-    let mut room = header_room();
-    let wish = read_request(&parse(&request, &mut room).unwrap()).unwrap();
-    let answer = answer(&wish, Some("plimsoll"), wish.deflate);
-    let asked = Asked {
+    let mut room = header_buffer();
+    let upgrade = read_request(&parse(&request, &mut room).unwrap()).unwrap();
+    let answer = answer(&upgrade, Some("plimsoll"), upgrade.deflate);
+    let asked = ClientHandshake {
         key: &key(nonce),
         protocols: "plimsoll",
         offer,

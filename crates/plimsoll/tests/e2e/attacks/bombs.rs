@@ -3,13 +3,15 @@
 
 use std::io::Write as _;
 
-use super::process::{MIB, Origin, PATIENCE, Process, answer, connect, exchange, get, now};
-use crate::support::Place;
+use super::process::{
+    AttackedEdge, MIB, PATIENCE, ScriptedOrigin, answer, connect, exchange, get, now,
+};
+use crate::support::Sandbox;
 
 /// What each bomb says.
-const SAYS: usize = 128 << 20;
+const UNPACKED_LEN: usize = 128 << 20;
 /// The longest page that is looked through.
-const LOOKED_THROUGH: &str = "1MiB";
+const INSPECTED_MAX: &str = "1MiB";
 
 fn gzip(content: &[u8]) -> Vec<u8> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(4));
@@ -19,7 +21,7 @@ fn gzip(content: &[u8]) -> Vec<u8> {
 
 fn zeros(to: &mut impl std::io::Write) {
     let piece = vec![0; 1 << 20];
-    for _ in 0..SAYS / piece.len() {
+    for _ in 0..UNPACKED_LEN / piece.len() {
         to.write_all(&piece).unwrap();
     }
 }
@@ -59,7 +61,7 @@ fn bombs_of_the_origin_go_on_as_they_came() {
     let bombs = bombs();
     let count = bombs.len();
     let kept = bombs.clone();
-    let origin = Origin::start(move |head, stream| {
+    let origin = ScriptedOrigin::start(move |head, stream| {
         let path = head.split(' ').nth(1).unwrap();
         let number: usize = path
             .strip_prefix("/bomb/")?
@@ -75,11 +77,11 @@ fn bombs_of_the_origin_go_on_as_they_came() {
     });
     let configuration = format!(
         "listen: 127.0.0.1:0\npools: {{ app: {{ servers: [\"http://{}\"] }} }}\n\
-         routes:\n  - {{ pool: app, fragments: {{ size: {LOOKED_THROUGH} }}, \
-         fallback: {{ header: X-Shell, size: {LOOKED_THROUGH}, every: 1ms }} }}\n",
+         routes:\n  - {{ pool: app, fragments: {{ size: {INSPECTED_MAX} }}, \
+         fallback: {{ header: X-Shell, size: {INSPECTED_MAX}, every: 1ms }} }}\n",
         origin.address
     );
-    let edge = Process::start(Place::new(), &configuration);
+    let edge = AttackedEdge::start(Sandbox::new(), &configuration);
     edge.serves(20);
     let (memory, address) = (edge.memory(), edge.address());
     let began = now();
@@ -110,7 +112,7 @@ fn bombs_of_the_origin_go_on_as_they_came() {
 #[test]
 fn bombs_of_clients_are_never_unpacked() {
     let bombs = bombs();
-    let origin = Origin::start(|head, stream| {
+    let origin = ScriptedOrigin::start(|head, stream| {
         let length = head.lines().find_map(|line| {
             let (name, value) = line.split_once(": ")?;
             name.eq_ignore_ascii_case("content-length").then_some(value)
@@ -120,7 +122,7 @@ fn bombs_of_clients_are_never_unpacked() {
         Some(stream.write_all(&answer("", &body)).is_ok())
     });
     let configuration = format!("listen: 127.0.0.1:0\n{}", origin.pool());
-    let edge = Process::start(Place::new(), &configuration);
+    let edge = AttackedEdge::start(Sandbox::new(), &configuration);
     edge.serves(20);
     let memory = edge.memory();
     for (coding, body) in &bombs {

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
-use super::process::{KIB, MIB, Origin, PATIENCE, Process, connect, get, now};
-use crate::support::Place;
+use super::process::{AttackedEdge, KIB, MIB, PATIENCE, ScriptedOrigin, connect, get, now};
+use crate::support::Sandbox;
 
 /// Writes a certificate for `a.example`, and its key; where they are.
-pub(super) fn certificate(place: &Place) -> (String, String) {
+pub(super) fn certificate(place: &Sandbox) -> (String, String) {
     let made = rcgen::generate_simple_self_signed(["a.example".to_owned()]).unwrap();
     let write = |name: &str, text: String| {
         let path = place.path().join(name);
@@ -27,15 +27,15 @@ pub(super) fn certificate(place: &Place) -> (String, String) {
 }
 
 /// An edge that listens without encryption, and with it.
-fn start(origin: &Origin) -> Process {
-    let place = Place::new();
+fn start(origin: &ScriptedOrigin) -> AttackedEdge {
+    let place = Sandbox::new();
     let (cert, key) = certificate(&place);
     let configuration = format!(
         "listen:\n  - 127.0.0.1:0\n  - {{ address: \"127.0.0.2:0\", tls: [ {{ cert: {cert}, key: {key} }} ] }}\n{}\
          limits: {{ head_timeout: 3s, idle_timeout: 3s, memory: 64MiB }}\n",
         origin.pool()
     );
-    Process::start(place, &configuration)
+    AttackedEdge::start(place, &configuration)
 }
 
 /// What `openssl s_client` says when it is given this input; whether the edge ends the connection is its own affair.
@@ -54,42 +54,42 @@ fn openssl(address: SocketAddr, arguments: &[&str], input: &str) -> String {
     // Its input stays open: it ends when the edge ends the connection.
     let output = child.wait_with_output().unwrap();
     drop(stdin);
-    let said = [output.stdout, output.stderr].concat();
-    String::from_utf8_lossy(&said).into_owned()
+    let bytes = [output.stdout, output.stderr].concat();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 const LAST: &str = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
 #[test]
 fn old_versions_and_weak_ciphers_get_no_handshake() {
-    let origin = Origin::start(|_, _| None);
+    let origin = ScriptedOrigin::start(|_, _| None);
     let edge = start(&origin);
     let address = edge.addresses[1];
     // What is spoken, so that a refusal is the edge's and not the client's.
     for version in ["-tls1_2", "-tls1_3"] {
-        let said = openssl(address, &[version, "-quiet"], LAST);
-        assert!(said.contains("HTTP/1.1 200 OK"), "{version}: {said}");
+        let output = openssl(address, &[version, "-quiet"], LAST);
+        assert!(output.contains("HTTP/1.1 200 OK"), "{version}: {output}");
     }
     let honest = origin.heads();
     assert_eq!(honest, 2);
     for version in ["-tls1", "-tls1_1"] {
-        let said = openssl(address, &[version, "-cipher", "ALL:@SECLEVEL=0"], LAST);
+        let output = openssl(address, &[version, "-cipher", "ALL:@SECLEVEL=0"], LAST);
         let is_refused = ["alert protocol version", "alert handshake failure"];
         assert!(
-            is_refused.iter().any(|one| said.contains(one)),
-            "{version}: {said}"
+            is_refused.iter().any(|alert| output.contains(alert)),
+            "{version}: {output}"
         );
-        assert!(said.contains("Cipher is (NONE)"), "{version}: {said}");
+        assert!(output.contains("Cipher is (NONE)"), "{version}: {output}");
     }
     for ciphers in [
         "AES128-SHA:AES256-GCM-SHA384",
         "ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES256-SHA384",
         "eNULL:aNULL:@SECLEVEL=0",
     ] {
-        let said = openssl(address, &["-tls1_2", "-cipher", ciphers], LAST);
+        let output = openssl(address, &["-tls1_2", "-cipher", ciphers], LAST);
         assert!(
-            said.contains("alert handshake failure"),
-            "{ciphers}: {said}"
+            output.contains("alert handshake failure"),
+            "{ciphers}: {output}"
         );
     }
     // SSL 3.0 and 2.0, which no client speaks any more, by hand: a hello, answered by an alert or nothing.
@@ -98,7 +98,7 @@ fn old_versions_and_weak_ciphers_get_no_handshake() {
     ssl3.extend_from_slice(&[0, 0, 2, 0, 0x2f, 1, 0]);
     let ssl2 = b"\x80\x2e\x01\x00\x02\x00\x15\x00\x00\x00\x10\x07\x00\xc0".to_vec();
     for hello in [ssl3, ssl2] {
-        let answer = say(address, &hello);
+        let answer = send_raw(address, &hello);
         assert!(answer.is_empty() || answer[0] == 0x15, "{answer:?}");
     }
     assert_eq!(origin.heads(), honest);
@@ -106,7 +106,7 @@ fn old_versions_and_weak_ciphers_get_no_handshake() {
 }
 
 /// What is answered to bytes on a connection of their own, to its end.
-fn say(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+fn send_raw(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut stream = connect(address);
     let _ = stream.write_all(bytes);
     let _ = stream.shutdown(std::net::Shutdown::Write);
@@ -117,26 +117,29 @@ fn say(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn nobody_renegotiates_and_nothing_comes_early() {
-    let origin = Origin::start(|_, _| None);
+    let origin = ScriptedOrigin::start(|_, _| None);
     let edge = start(&origin);
     let address = edge.addresses[1];
     // `R` asks `s_client` to renegotiate.
-    let said = openssl(address, &["-tls1_2"], "R\n");
-    assert!(said.contains("RENEGOTIATING"), "{said}");
+    let output = openssl(address, &["-tls1_2"], "R\n");
+    assert!(output.contains("RENEGOTIATING"), "{output}");
     // Refused by a warning that waits for the next answer, which never comes: the connection has its time-out.
     let is_refused = ["no renegotiation", "unexpected eof"];
-    assert!(is_refused.iter().any(|one| said.contains(one)), "{said}");
+    assert!(
+        is_refused.iter().any(|alert| output.contains(alert)),
+        "{output}"
+    );
     // A ticket for later, which allows no early data; and a client that would send some all the same.
     let ticket = edge.place.path().join("ticket");
     let early = edge.place.path().join("early");
     std::fs::write(&early, LAST).unwrap();
     let (ticket, early) = (ticket.to_str().unwrap(), early.to_str().unwrap());
-    let said = openssl(address, &["-tls1_3", "-sess_out", ticket, "-ign_eof"], LAST);
-    assert!(said.contains("Max Early Data: 0"), "{said}");
+    let output = openssl(address, &["-tls1_3", "-sess_out", ticket, "-ign_eof"], LAST);
+    assert!(output.contains("Max Early Data: 0"), "{output}");
     let before = origin.heads();
     let arguments = ["-tls1_3", "-sess_in", ticket, "-early_data", early];
-    let said = openssl(address, &arguments, "Q\n");
-    assert!(!said.contains("Early data was accepted"), "{said}");
+    let output = openssl(address, &arguments, "Q\n");
+    assert!(!output.contains("Early data was accepted"), "{output}");
     assert_eq!(origin.heads(), before, "a request came early");
 }
 
@@ -170,30 +173,30 @@ fn endless() -> Vec<u8> {
 
 #[test]
 fn handshakes_in_pieces_are_whole_or_end() {
-    let origin = Origin::start(|_, _| None);
+    let origin = ScriptedOrigin::start(|_, _| None);
     let edge = start(&origin);
     let address = edge.addresses[1];
     // An honest hello in records of a few bytes is understood, or ends the connection: never more than that.
     let hello = hello();
     for len in [1, 7, 100] {
         let pieces: Vec<u8> = hello[5..].chunks(len).flat_map(record).collect();
-        let answer = say(address, &pieces);
+        let answer = send_raw(address, &pieces);
         assert!(
             answer.is_empty() || matches!(answer[0], 0x16 | 0x15),
             "{answer:?}"
         );
     }
-    let whole = say(address, &hello);
+    let whole = send_raw(address, &hello);
     assert_eq!(whole[0], 0x16, "the hello is none");
     // No HTTP where TLS is spoken, and the other way round.
-    let plain = say(address, LAST.as_bytes());
+    let plain = send_raw(address, LAST.as_bytes());
     assert!(plain.is_empty() || plain[0] == 0x15, "{plain:?}");
-    let other = say(edge.address(), &hello);
+    let other = send_raw(edge.address(), &hello);
     assert!(other.starts_with(b"HTTP/1.1 400 "), "{other:?}");
     // Empty records, alerts, and records of kinds that there are not.
     for kind in [0x14, 0x15, 0x16, 0x17, 0x18, 0xff] {
         let empty = [kind, 3, 1, 0, 0].repeat(10_000);
-        let answer = say(address, &empty);
+        let answer = send_raw(address, &empty);
         assert!(answer.is_empty() || answer[0] == 0x15, "{kind}: {answer:?}");
     }
     assert_eq!(origin.heads(), 0);
@@ -205,7 +208,7 @@ fn a_flood_of_handshakes_is_bounded_in_memory_and_time() {
     const CLIENTS: u64 = 300;
     /// The 16 KiB that a hello may have, and what goes with them.
     const EACH_MAX: u64 = 48 * KIB;
-    let origin = Origin::start(|_, _| None);
+    let origin = ScriptedOrigin::start(|_, _| None);
     let edge = start(&origin);
     let address = edge.addresses[1];
     edge.serves(20);
@@ -224,8 +227,8 @@ fn a_flood_of_handshakes_is_bounded_in_memory_and_time() {
             stream
         })
         .collect();
-    let said = openssl(address, &["-tls1_3", "-quiet"], LAST);
-    assert!(said.contains("HTTP/1.1 200 OK"), "{said}");
+    let output = openssl(address, &["-tls1_3", "-quiet"], LAST);
+    assert!(output.contains("HTTP/1.1 200 OK"), "{output}");
     edge.serves(20);
     for mut stream in clients {
         let mut answer = Vec::new();
@@ -249,15 +252,15 @@ fn a_flood_of_handshakes_is_bounded_in_memory_and_time() {
 #[test]
 fn records_that_stay_halves_count_as_memory() {
     const CLIENTS: usize = 200;
-    let origin = Origin::start(|_, _| None);
-    let place = Place::new();
+    let origin = ScriptedOrigin::start(|_, _| None);
+    let place = Sandbox::new();
     let (cert, key) = certificate(&place);
     let configuration = format!(
         "listen:\n  - 127.0.0.1:0\n  - {{ address: \"127.0.0.2:0\", tls: [ {{ cert: {cert}, key: {key} }} ] }}\n{}\
          limits: {{ head_timeout: 10m, idle_timeout: 10m, memory: 1MiB }}\n",
         origin.pool()
     );
-    let edge = Process::start(place, &configuration);
+    let edge = AttackedEdge::start(place, &configuration);
     let endless = endless();
     let memory = edge.memory();
     let clients: Vec<_> = (0..CLIENTS)

@@ -7,20 +7,20 @@ use plimsoll_testkit::frames::kind::{
     CONTINUATION, DATA, GOAWAY, HEADERS, PING, PRIORITY, RST_STREAM, SETTINGS, WINDOW_UPDATE,
 };
 use plimsoll_testkit::frames::{
-    ACK, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Flood, Frame, Frames, frame, get_fields,
-    literal, post_fields,
+    ACK, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Flood, Http2Frame, RawHttp2Client, frame,
+    get_fields, literal, post_fields,
 };
 use rustix::process::Signal;
 
-use super::process::{MIB, Origin, PATIENCE, Process, answer, connect, now};
-use crate::support::Place;
+use super::process::{AttackedEdge, MIB, PATIENCE, ScriptedOrigin, answer, connect, now};
+use crate::support::Sandbox;
 
 /// Short, so that nobody waits long; long enough for what honest clients do at once.
 const LIMITS: &str = "limits: { memory: 128MiB, head_timeout: 3s, body_timeout: 3s, idle_timeout: 3s, write_timeout: 3s }\n";
 
-fn start(origin: &Origin, more: &str) -> Process {
+fn start(origin: &ScriptedOrigin, more: &str) -> AttackedEdge {
     let configuration = format!("listen: 127.0.0.1:0\n{}{LIMITS}{more}", origin.pool());
-    Process::start(Place::new(), &configuration)
+    AttackedEdge::start(Sandbox::new(), &configuration)
 }
 
 /// A request on a stream of its own, and what its client does to it at once.
@@ -34,7 +34,7 @@ fn spoilt(number: u32, spoil: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
 
 /// Floods on several connections, one after the other, while others are served; what came of each.
 fn flood_beside_others(
-    edge: &Process,
+    edge: &AttackedEdge,
     connections: usize,
     most: u32,
     piece: impl Fn(u32) -> Vec<u8> + Send + Sync,
@@ -42,7 +42,7 @@ fn flood_beside_others(
     std::thread::scope(|scope| {
         let flooding = scope.spawn(|| {
             let floods = (0..connections).map(|_| {
-                let mut client = Frames::open(edge.address(), &[]).unwrap();
+                let mut client = RawHttp2Client::open(edge.address(), &[]).unwrap();
                 client.flood(most, &piece).unwrap()
             });
             floods.collect::<Vec<_>>()
@@ -76,7 +76,7 @@ fn streams_that_are_given_up_or_broken_reach_the_server_a_few_hundred_times() {
         }),
     ];
     for (name, spoil) in spoilers {
-        let origin = Origin::with_never();
+        let origin = ScriptedOrigin::with_never();
         let edge = start(&origin, "");
         edge.serves(20);
         let (before, honest) = (edge.memory(), origin.heads());
@@ -95,9 +95,9 @@ fn streams_that_are_given_up_or_broken_reach_the_server_a_few_hundred_times() {
 }
 
 /// A server that answers a request when fifty others have come.
-fn late() -> Origin {
+fn late() -> ScriptedOrigin {
     let come = Arc::new((Mutex::new(0_u32), Condvar::new()));
-    Origin::start(move |head, stream| {
+    ScriptedOrigin::start(move |head, stream| {
         if !head.contains(" /late") {
             return None;
         }
@@ -117,7 +117,7 @@ fn late() -> Origin {
 fn streams_that_are_given_up_one_by_one_use_up_the_same_budget() {
     let origin = late();
     let edge = start(&origin, "");
-    let mut client = Frames::open(edge.address(), &[]).unwrap();
+    let mut client = RawHttp2Client::open(edge.address(), &[]).unwrap();
     let (mut number, mut code) = (0, None);
     'all: while number < 3_000 {
         let stream = 2 * number + 1;
@@ -125,10 +125,10 @@ fn streams_that_are_given_up_one_by_one_use_up_the_same_budget() {
         let mut request = frame(HEADERS, flags, stream, &get_fields("/late"));
         request.extend_from_slice(&frame(PING, 0, 0, &u64::from(number).to_be_bytes()));
         // Whether or not it can still be sent: what the edge said before it closed is there to be read.
-        client.say(&request);
+        client.send(&request);
         // When the ping is answered, the head was read.
         loop {
-            let Some(frame) = client.hear() else {
+            let Some(frame) = client.read_frame() else {
                 break 'all;
             };
             code = frame.goaway().or(code);
@@ -136,7 +136,7 @@ fn streams_that_are_given_up_one_by_one_use_up_the_same_budget() {
                 break;
             }
         }
-        client.say(&frame(RST_STREAM, 0, stream, &[0, 0, 0, 8]));
+        client.send(&frame(RST_STREAM, 0, stream, &[0, 0, 0, 8]));
         number += 1;
     }
     assert_eq!(code, Some(ENHANCE_YOUR_CALM), "after {number}");
@@ -152,18 +152,18 @@ fn streams_that_are_given_up_one_by_one_use_up_the_same_budget() {
 
 #[test]
 fn a_client_that_resets_some_of_many_streams_goes_on() {
-    let origin = Origin::with_never();
+    let origin = ScriptedOrigin::with_never();
     let edge = start(&origin, "");
-    let mut client = Frames::open(edge.address(), &[]).unwrap();
+    let mut client = RawHttp2Client::open(edge.address(), &[]).unwrap();
     // As who types into a search field: every other request is given up, a thousand times.
     for number in 0..500 {
         let (given_up, kept) = (4 * number + 1, 4 * number + 3);
         let flags = END_HEADERS | END_STREAM;
-        assert!(client.say(&frame(HEADERS, flags, given_up, &get_fields("/never"))));
-        assert!(client.say(&frame(RST_STREAM, 0, given_up, &[0, 0, 0, 8])));
-        assert!(client.say(&frame(HEADERS, flags, kept, &get_fields("/"))));
+        assert!(client.send(&frame(HEADERS, flags, given_up, &get_fields("/never"))));
+        assert!(client.send(&frame(RST_STREAM, 0, given_up, &[0, 0, 0, 8])));
+        assert!(client.send(&frame(HEADERS, flags, kept, &get_fields("/"))));
         loop {
-            let frame = client.hear().expect("it goes on");
+            let frame = client.read_frame().expect("it goes on");
             assert_eq!(frame.goaway(), None, "after {number}");
             if frame.stream == kept && frame.flags & END_STREAM != 0 {
                 break;
@@ -173,14 +173,14 @@ fn a_client_that_resets_some_of_many_streams_goes_on() {
 }
 
 /// A flood of frames that ask for nothing: what opens it, what follows for ever, and how many make one piece.
-struct Idle {
+struct IdleFlood {
     name: &'static str,
     opening: Vec<u8>,
     piece: Vec<u8>,
 }
 
-fn idle_floods() -> Vec<Idle> {
-    let idle = |name, opening: Vec<u8>, frame: Vec<u8>| Idle {
+fn idle_floods() -> Vec<IdleFlood> {
+    let idle = |name, opening: Vec<u8>, frame: Vec<u8>| IdleFlood {
         name,
         opening,
         piece: frame.repeat(100),
@@ -188,11 +188,11 @@ fn idle_floods() -> Vec<Idle> {
     let head = || frame(HEADERS, END_STREAM, 1, &get_fields("/"));
     let body = || frame(HEADERS, END_HEADERS, 1, &post_fields("/never"));
     let streams = |path: &str| {
-        let one = |number: u32| {
+        let request_frame = |number: u32| {
             let flags = END_HEADERS | END_STREAM;
             frame(HEADERS, flags, 2 * number + 1, &get_fields(path))
         };
-        (0..100).flat_map(one).collect::<Vec<u8>>()
+        (0..100).flat_map(request_frame).collect::<Vec<u8>>()
     };
     let settings = |id: u8, value: u32| {
         let value = value.to_be_bytes();
@@ -238,11 +238,11 @@ fn idle_floods() -> Vec<Idle> {
 #[test]
 fn floods_of_frames_end_their_connection_and_take_no_memory() {
     const MOST: u32 = 20_000;
-    let origin = Origin::with_never();
+    let origin = ScriptedOrigin::with_never();
     let edge = start(&origin, "");
     edge.serves(20);
     let before = edge.memory();
-    for Idle {
+    for IdleFlood {
         name,
         opening,
         piece,
@@ -250,8 +250,8 @@ fn floods_of_frames_end_their_connection_and_take_no_memory() {
     {
         let flood = std::thread::scope(|scope| {
             let flooding = scope.spawn(|| {
-                let mut client = Frames::open(edge.address(), &[]).unwrap();
-                assert!(client.say(&opening));
+                let mut client = RawHttp2Client::open(edge.address(), &[]).unwrap();
+                assert!(client.send(&opening));
                 client.flood(MOST, |_| piece.clone()).unwrap()
             });
             edge.serves(5);
@@ -273,7 +273,7 @@ fn floods_of_frames_end_their_connection_and_take_no_memory() {
 /// A head of 3,000 bytes that every further byte names again: 16 KiB that say 48 MiB, on each of many streams.
 #[test]
 fn heads_that_swell_are_refused_before_they_take_memory() {
-    let origin = Origin::with_never();
+    let origin = ScriptedOrigin::with_never();
     let edge = start(&origin, "");
     edge.serves(20);
     let (before, honest) = (edge.memory(), origin.heads());
@@ -293,19 +293,19 @@ fn heads_that_swell_are_refused_before_they_take_memory() {
     assert!(grown <= 32 * MIB, "{grown} bytes");
 }
 
-fn with_big() -> Origin {
+fn with_big() -> ScriptedOrigin {
     let big = answer("", &vec![b'x'; 1 << 20]);
-    Origin::start(move |head, stream| {
+    ScriptedOrigin::start(move |head, stream| {
         head.contains(" /big")
             .then(|| std::io::Write::write_all(stream, &big).is_ok())
     })
 }
 
 /// Asks for so many big answers at once.
-fn ask_for_big(client: &mut Frames, streams: u32) {
+fn request_big(client: &mut RawHttp2Client, streams: u32) {
     for number in 0..streams {
         let flags = END_HEADERS | END_STREAM;
-        client.say(&frame(HEADERS, flags, 2 * number + 1, &get_fields("/big")));
+        client.send(&frame(HEADERS, flags, 2 * number + 1, &get_fields("/big")));
     }
 }
 
@@ -317,17 +317,17 @@ fn windows_that_stay_shut_hold_little_and_not_for_long() {
     edge.serves(20);
     let before = edge.memory();
     let began = now();
-    let mut clients: Vec<Frames> = (0..10)
+    let mut clients: Vec<RawHttp2Client> = (0..10)
         .map(|_| {
-            let mut client = Frames::open(edge.address(), &[0, 4, 0, 0, 0, 0]).unwrap();
-            ask_for_big(&mut client, 100);
+            let mut client = RawHttp2Client::open(edge.address(), &[0, 4, 0, 0, 0, 0]).unwrap();
+            request_big(&mut client, 100);
             client
         })
         .collect();
     edge.serves(20);
     for client in &mut clients {
         let mut resets = 0;
-        while let Some(frame) = client.hear() {
+        while let Some(frame) = client.read_frame() {
             assert_ne!(frame.kind, DATA);
             resets += u32::from(frame.kind == RST_STREAM);
         }
@@ -346,13 +346,13 @@ fn whoever_never_reads_is_cut_off_with_all_streams() {
     let edge = start(&origin, "");
     edge.serves(20);
     let before = edge.memory();
-    let clients: Vec<Frames> = (0..5)
+    let clients: Vec<RawHttp2Client> = (0..5)
         .map(|_| {
             let window = [0, 4, 0x7f, 0xff, 0xff, 0xff];
-            let mut client = Frames::open(edge.address(), &window).unwrap();
+            let mut client = RawHttp2Client::open(edge.address(), &window).unwrap();
             let more = (0x7fff_ffff_u32 - 65_535).to_be_bytes();
-            assert!(client.say(&frame(WINDOW_UPDATE, 0, 0, &more)));
-            ask_for_big(&mut client, 100);
+            assert!(client.send(&frame(WINDOW_UPDATE, 0, 0, &more)));
+            request_big(&mut client, 100);
             client
         })
         .collect();
@@ -367,19 +367,19 @@ fn whoever_never_reads_is_cut_off_with_all_streams() {
 /// The edge has said that it ends; a client that opens stream after stream all the same does not keep it.
 #[test]
 fn whoever_ignores_a_farewell_does_not_keep_the_edge() {
-    let origin = Origin::with_never();
+    let origin = ScriptedOrigin::with_never();
     let mut edge = start(&origin, "drain: 10m\n");
-    let mut client = Frames::open(edge.address(), &[]).unwrap();
+    let mut client = RawHttp2Client::open(edge.address(), &[]).unwrap();
     let flags = END_HEADERS | END_STREAM;
     let (mut number, mut codes) = (0, Vec::new());
     let began = now();
     'all: loop {
         let stream = 2 * number + 1;
-        if !client.say(&frame(HEADERS, flags, stream, &get_fields("/"))) {
+        if !client.send(&frame(HEADERS, flags, stream, &get_fields("/"))) {
             break;
         }
         loop {
-            let Some(frame) = client.hear() else {
+            let Some(frame) = client.read_frame() else {
                 break 'all;
             };
             codes.extend(frame.goaway());
@@ -404,18 +404,18 @@ fn whoever_ignores_a_farewell_does_not_keep_the_edge() {
 /// Bodies of which nothing comes any more hold a place with the server no longer than their time-out.
 #[test]
 fn streams_with_bodies_that_stop_are_refused_in_time() {
-    let origin = Origin::with_never();
+    let origin = ScriptedOrigin::with_never();
     let edge = start(&origin, "");
     edge.serves(20);
     let before = edge.memory();
-    let mut clients: Vec<Frames> = (0..3)
+    let mut clients: Vec<RawHttp2Client> = (0..3)
         .map(|_| {
-            let mut client = Frames::open(edge.address(), &[]).unwrap();
+            let mut client = RawHttp2Client::open(edge.address(), &[]).unwrap();
             for number in 0..100 {
                 let stream = 2 * number + 1;
                 let fields = post_fields("/never");
-                client.say(&frame(HEADERS, END_HEADERS, stream, &fields));
-                client.say(&frame(DATA, 0, stream, b"x"));
+                client.send(&frame(HEADERS, END_HEADERS, stream, &fields));
+                client.send(&frame(DATA, 0, stream, b"x"));
             }
             client
         })
@@ -434,7 +434,7 @@ fn streams_with_bodies_that_stop_are_refused_in_time() {
 /// How many streams the edge ended before it ended the connection.
 fn ended_streams(stream: &mut TcpStream) -> usize {
     let mut ended = std::collections::HashSet::new();
-    while let Some(frame) = Frame::read(stream) {
+    while let Some(frame) = Http2Frame::read(stream) {
         let ends = frame.flags & END_STREAM != 0 && matches!(frame.kind, DATA | HEADERS);
         if frame.stream > 0 && (frame.kind == RST_STREAM || ends) {
             ended.insert(frame.stream);

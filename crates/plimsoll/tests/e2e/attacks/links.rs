@@ -6,16 +6,16 @@ use std::os::unix::fs::{PermissionsExt as _, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::process::{MIB, Origin, PATIENCE, Process, answer, get, now};
-use crate::support::Place;
+use super::process::{AttackedEdge, MIB, PATIENCE, ScriptedOrigin, answer, get, now};
+use crate::support::Sandbox;
 
 /// Somebody who is neither root nor the edge.
 const SOMEBODY: u32 = 65_534;
 const SECRET: &str = "what only its owner may know or change";
 
 /// Gives pages that may be kept; each says which request it was made for.
-fn origin() -> Origin {
-    Origin::start(|head, stream| {
+fn origin() -> ScriptedOrigin {
+    ScriptedOrigin::start(|head, stream| {
         let path = head.split(' ').nth(1).unwrap();
         let is_page = path.starts_with("/page/");
         let body = format!("body of {path}");
@@ -26,18 +26,18 @@ fn origin() -> Origin {
     })
 }
 
-fn start(place: Place, origin: &Origin) -> Process {
+fn start(place: Sandbox, origin: &ScriptedOrigin) -> AttackedEdge {
     let configuration = format!(
         "listen: 127.0.0.1:0\npools: {{ app: {{ servers: [\"http://{}\"] }} }}\n\
          cache: {{ disk: {{ path: copies, size: 16MiB }} }}\n",
         origin.address
     );
-    Process::start(place, &configuration)
+    AttackedEdge::start(place, &configuration)
 }
 
 /// Asks for pages as any client; each is right, whoever has it.
 #[track_caller]
-fn check_pages(edge: &Process) {
+fn check_pages(edge: &AttackedEdge) {
     for number in 0..20 {
         let path = format!("/page/{number}");
         let answer = get(edge.address(), &path);
@@ -50,15 +50,15 @@ fn check_pages(edge: &Process) {
 }
 
 /// Ends it in an orderly way: what waited to be written is written. Its folder is left as it is.
-fn end(mut edge: Process) -> Place {
+fn end(mut edge: AttackedEdge) -> Sandbox {
     edge.signal(rustix::process::Signal::TERM);
     edge.wait_for_end();
-    std::mem::replace(&mut edge.place, Place::new())
+    std::mem::replace(&mut edge.place, Sandbox::new())
 }
 
 /// A folder with copies, whose edge has ended.
-fn filled(origin: &Origin) -> Place {
-    let edge = start(Place::new(), origin);
+fn filled(origin: &ScriptedOrigin) -> Sandbox {
+    let edge = start(Sandbox::new(), origin);
     check_pages(&edge);
     let began = now();
     while edge.metric("plimsoll_edge_cache_disk_objects") < 20.0 {
@@ -69,10 +69,10 @@ fn filled(origin: &Origin) -> Place {
 
 /// Files of copies.
 fn copies(folder: &Path) -> Vec<PathBuf> {
-    let parts = fs::read_dir(folder).unwrap().flatten();
-    let parts = parts.filter(|part| part.file_name().len() == 2);
-    parts
-        .flat_map(|part| fs::read_dir(part.path()).unwrap().flatten())
+    let shards = fs::read_dir(folder).unwrap().flatten();
+    let shards = shards.filter(|shard| shard.file_name().len() == 2);
+    shards
+        .flat_map(|shard| fs::read_dir(shard.path()).unwrap().flatten())
         .map(|file| file.path())
         .collect()
 }
@@ -84,7 +84,7 @@ struct Outside {
 }
 
 impl Outside {
-    fn new(place: &Place) -> Self {
+    fn new(place: &Sandbox) -> Self {
         let folder = place.path().join("outside");
         fs::create_dir(&folder).unwrap();
         let names = ["letter", "lock", "purges", "0", "1"];
@@ -122,24 +122,24 @@ fn run(program: &str, arguments: &[&str]) {
 fn a_folder_that_somebody_else_controls_is_not_used() {
     let origin = origin();
     // Whose owner is somebody else, who may put anything there at any time.
-    let place = Place::new();
+    let place = Sandbox::new();
     let folder = place.path().join("copies");
     fs::create_dir(&folder).unwrap();
     chown(&folder, Some(SOMEBODY), Some(SOMEBODY)).unwrap();
     let edge = start(place, &origin);
-    let why = edge.told("copies are not kept on disk");
+    let why = edge.wait_for_line("copies are not kept on disk");
     assert!(why.contains("it belongs to the user 65534"), "{why}");
     assert!(why.contains("chown"), "{why}");
     check_pages(&edge);
     assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
     // A link that somebody else has made, to a folder of the edge's own user.
-    let place = Place::new();
+    let place = Sandbox::new();
     let outside = Outside::new(&place);
     let folder = place.path().join("copies");
     symlink(&outside.folder, &folder).unwrap();
     lchown(&folder, Some(SOMEBODY), Some(SOMEBODY)).unwrap();
     let edge = start(place, &origin);
-    let why = edge.told("copies are not kept on disk");
+    let why = edge.wait_for_line("copies are not kept on disk");
     assert!(why.contains("a link that the user 65534 made"), "{why}");
     check_pages(&edge);
     outside.check("a link to a folder");
@@ -148,7 +148,7 @@ fn a_folder_that_somebody_else_controls_is_not_used() {
     let folder = place.path().join("copies");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
     let edge = start(place, &origin);
-    let why = edge.told("copies are not kept on disk");
+    let why = edge.wait_for_line("copies are not kept on disk");
     assert!(why.contains("others may write in it (mode 777)"), "{why}");
     check_pages(&edge);
 }
@@ -180,7 +180,7 @@ fn links_in_the_place_of_its_own_files_lead_nowhere() {
             plant(&planted, |path| symlink(target, path).unwrap());
             let edge = start(place, &origin);
             if is_named {
-                let why = edge.told("copies are not kept on disk");
+                let why = edge.wait_for_line("copies are not kept on disk");
                 let words = format!("`{name}` in it is not what an edge put there; remove it");
                 assert!(why.contains(&words), "{why}");
             }
@@ -205,7 +205,7 @@ fn links_in_the_place_of_its_own_files_lead_nowhere() {
             });
         }
         let edge = start(place, &origin);
-        edge.told("copies on disk in");
+        edge.wait_for_line("copies on disk in");
         check_pages(&edge);
         outside.check("beside");
     }
@@ -245,7 +245,7 @@ fn what_is_no_file_is_no_copy() {
             plant(path, |path| put(path, &outside));
         }
         let edge = start(place, &origin);
-        edge.told("copies on disk in");
+        edge.wait_for_line("copies on disk in");
         let memory = edge.memory();
         check_pages(&edge);
         check_pages(&edge);
@@ -266,18 +266,18 @@ fn a_link_in_the_place_of_a_part_holds_nothing() {
     let folder = place.path().join("copies");
     // The real copies stand outside now, and a link to them in their place.
     let mut moved = Vec::new();
-    for part in fs::read_dir(&folder).unwrap().flatten() {
-        if part.file_name().len() == 2 {
-            let to = place.path().join("moved").join(part.file_name());
+    for shard in fs::read_dir(&folder).unwrap().flatten() {
+        if shard.file_name().len() == 2 {
+            let to = place.path().join("moved").join(shard.file_name());
             fs::create_dir_all(place.path().join("moved")).unwrap();
-            fs::rename(part.path(), &to).unwrap();
-            symlink(&to, part.path()).unwrap();
+            fs::rename(shard.path(), &to).unwrap();
+            symlink(&to, shard.path()).unwrap();
             moved.extend(fs::read_dir(to).unwrap().flatten().map(|file| file.path()));
         }
     }
     assert_eq!(moved.len(), 20);
     let edge = start(place, &origin);
-    let found = edge.told("copies on disk in");
+    let found = edge.wait_for_line("copies on disk in");
     assert!(found.contains(": 0, 0 bytes"), "{found}");
     let asked = origin.heads();
     check_pages(&edge);

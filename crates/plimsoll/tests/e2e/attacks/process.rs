@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
-use crate::support::Place;
+use crate::support::Sandbox;
 
 /// Longest time a test waits for what never comes; it may be long on a machine that has other work.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
@@ -24,23 +24,23 @@ pub(super) fn now() -> Instant {
 }
 
 /// An edge that ends with the test.
-pub(super) struct Process {
+pub(super) struct AttackedEdge {
     child: Child,
     /// Where clients come in, in the order of the configuration.
     pub(super) addresses: Vec<SocketAddr>,
     pub(super) admin: SocketAddr,
-    lines: Mutex<Lines>,
-    pub(super) place: Place,
+    lines: Mutex<StderrLines>,
+    pub(super) place: Sandbox,
 }
 
 /// What it says.
-struct Lines {
+struct StderrLines {
     coming: Receiver<String>,
     /// What has come and nobody has waited for.
     passed: Vec<String>,
 }
 
-impl Lines {
+impl StderrLines {
     /// The next line with these words in it, be it that it has come already.
     #[track_caller]
     fn find(&mut self, words: &str) -> String {
@@ -57,16 +57,16 @@ impl Lines {
     }
 }
 
-impl Drop for Process {
+impl Drop for AttackedEdge {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Process {
+impl AttackedEdge {
     /// Starts `plimsoll edge` with one loop; `configuration` says where it listens and what else it does.
-    pub(super) fn start(place: Place, configuration: &str) -> Self {
+    pub(super) fn start(place: Sandbox, configuration: &str) -> Self {
         let hosts = configuration.split("127.0.0.").skip(1);
         let listeners = hosts.filter(|rest| rest[1..].starts_with(":0")).count();
         let text = format!("cores: 1\nadmin: 127.0.0.1:0\naccess_log: off\n{configuration}");
@@ -88,17 +88,17 @@ impl Process {
             child,
             addresses: Vec::new(),
             admin: SocketAddr::from(([127, 0, 0, 1], 0)),
-            lines: Mutex::new(Lines {
+            lines: Mutex::new(StderrLines {
                 coming: lines,
                 passed: Vec::new(),
             }),
             place,
         };
         for _ in 0..listeners {
-            let line = process.told("edge at http");
+            let line = process.wait_for_line("edge at http");
             process.addresses.push(address_in(&line));
         }
-        process.admin = address_in(&process.told("admin at http"));
+        process.admin = address_in(&process.wait_for_line("admin at http"));
         process
     }
 
@@ -109,16 +109,16 @@ impl Process {
 
     /// Waits until it says something with these words in it.
     #[track_caller]
-    pub(super) fn told(&self, words: &str) -> String {
+    pub(super) fn wait_for_line(&self, words: &str) -> String {
         self.lines.lock().unwrap().find(words)
     }
 
     /// All that it has said and nobody has waited for.
-    pub(super) fn said(&self) -> Vec<String> {
+    pub(super) fn drain_lines(&self) -> Vec<String> {
         let mut lines = self.lines.lock().unwrap();
-        let mut said = std::mem::take(&mut lines.passed);
-        said.extend(lines.coming.try_iter());
-        said
+        let mut drained = std::mem::take(&mut lines.passed);
+        drained.extend(lines.coming.try_iter());
+        drained
     }
 
     fn status(&self, field: &str) -> u64 {
@@ -245,13 +245,13 @@ pub(super) fn get(address: SocketAddr, path: &str) -> Vec<u8> {
 }
 
 /// A server that answers `ok`, or does with a path what a test says; it counts what reaches it.
-pub(super) struct Origin {
+pub(super) struct ScriptedOrigin {
     pub(super) address: SocketAddr,
     heads: Arc<AtomicUsize>,
 }
 
 /// What a test says to a head; whether the connection goes on.
-type Says = dyn Fn(&str, &mut TcpStream) -> bool + Send + Sync;
+type RequestHandler = dyn Fn(&str, &mut TcpStream) -> bool + Send + Sync;
 
 /// An answer with a body.
 pub(super) fn answer(lines: &str, body: &[u8]) -> Vec<u8> {
@@ -260,23 +260,23 @@ pub(super) fn answer(lines: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-impl Origin {
+impl ScriptedOrigin {
     /// `says` is asked first; what it does not know (`None`) is answered `ok`.
     pub(super) fn start(
-        says: impl Fn(&str, &mut TcpStream) -> Option<bool> + Send + Sync + 'static,
+        handler: impl Fn(&str, &mut TcpStream) -> Option<bool> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let heads = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&heads);
-        let says: Arc<Says> = Arc::new(move |head: &str, stream: &mut TcpStream| {
-            says(head, stream).unwrap_or_else(|| stream.write_all(&answer("", b"ok")).is_ok())
+        let handler: Arc<RequestHandler> = Arc::new(move |head: &str, stream: &mut TcpStream| {
+            handler(head, stream).unwrap_or_else(|| stream.write_all(&answer("", b"ok")).is_ok())
         });
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (says, count) = (Arc::clone(&says), Arc::clone(&count));
+                let (handler, count) = (Arc::clone(&handler), Arc::clone(&count));
                 let thread = std::thread::Builder::new().stack_size(128 * 1024);
-                let _ = thread.spawn(move || serve(stream, &*says, &count));
+                let _ = thread.spawn(move || serve(stream, &*handler, &count));
             }
         });
         Self { address, heads }
@@ -318,7 +318,7 @@ pub(super) fn stays(head: &str, stream: &mut TcpStream) -> Option<bool> {
     Some(false)
 }
 
-fn serve(mut stream: TcpStream, says: &Says, count: &AtomicUsize) {
+fn serve(mut stream: TcpStream, handler: &RequestHandler, count: &AtomicUsize) {
     let _ = stream.set_nodelay(true);
     let mut head = Vec::new();
     let mut byte = [0];
@@ -328,7 +328,7 @@ fn serve(mut stream: TcpStream, says: &Says, count: &AtomicUsize) {
             count.fetch_add(1, Ordering::SeqCst);
             let text = String::from_utf8_lossy(&head).into_owned();
             head.clear();
-            if !says(&text, &mut stream) {
+            if !handler(&text, &mut stream) {
                 return;
             }
         }

@@ -6,15 +6,15 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_testkit::frames::kind::{HEADERS, RST_STREAM};
-use plimsoll_testkit::frames::{END_HEADERS, END_STREAM, Frames, frame, get_fields};
+use plimsoll_testkit::frames::{END_HEADERS, END_STREAM, RawHttp2Client, frame, get_fields};
 use rustix::process::Signal;
 
 use super::encryption::certificate;
-use super::process::{MIB, Origin, PATIENCE, Process, connect, exchange, get, now};
-use crate::support::Place;
+use super::process::{AttackedEdge, MIB, PATIENCE, ScriptedOrigin, connect, exchange, get, now};
+use crate::support::Sandbox;
 
 /// Marks answers, so that it can be told which configuration is in use.
-fn configuration(origin: &Origin, mark: &str, place: &Place) -> String {
+fn configuration(origin: &ScriptedOrigin, mark: &str, place: &Sandbox) -> String {
     let (cert, key) = (
         place.path().join("cert.pem").display().to_string(),
         place.path().join("key.pem").display().to_string(),
@@ -27,7 +27,7 @@ fn configuration(origin: &Origin, mark: &str, place: &Place) -> String {
     )
 }
 
-fn write(edge: &Process, text: &str) {
+fn write(edge: &AttackedEdge, text: &str) {
     let text = format!("cores: 1\nadmin: 127.0.0.1:0\naccess_log: off\n{text}");
     // Put there in one step: half a file would be a wrong one.
     let beside = edge.place.path().join("beside.yaml");
@@ -36,7 +36,7 @@ fn write(edge: &Process, text: &str) {
 }
 
 /// A tunnel through the edge to the server and back.
-fn tunnel(edge: &Process) -> TcpStream {
+fn tunnel(edge: &AttackedEdge) -> TcpStream {
     let mut stream = connect(edge.address());
     stream
         .write_all(
@@ -60,9 +60,9 @@ fn goes_on(tunnel: &mut TcpStream) {
 }
 
 /// Resets streams on one connection after the other.
-fn reset_for_ever(edge: &Process, is_enough: &AtomicBool) {
+fn reset_for_ever(edge: &AttackedEdge, is_enough: &AtomicBool) {
     while !is_enough.load(Ordering::Relaxed) {
-        let mut client = Frames::open(edge.address(), &[]).unwrap();
+        let mut client = RawHttp2Client::open(edge.address(), &[]).unwrap();
         let flood = client.flood(20_000, |number| {
             let stream = 2 * number + 1;
             let fields = get_fields("/never");
@@ -75,7 +75,7 @@ fn reset_for_ever(edge: &Process, is_enough: &AtomicBool) {
     }
 }
 
-fn reload(edge: &Process) -> String {
+fn reload(edge: &AttackedEdge) -> String {
     let admin = edge.admin;
     let request = format!(
         "POST /reload HTTP/1.1\r\nHost: {admin}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\
@@ -88,11 +88,11 @@ fn reload(edge: &Process) -> String {
 fn hundreds_of_reloads_in_a_flood_leave_nothing_behind() {
     const ORDERS: usize = 100;
     const SIGNALS: usize = 500;
-    let origin = Origin::with_never();
-    let place = Place::new();
+    let origin = ScriptedOrigin::with_never();
+    let place = Sandbox::new();
     certificate(&place);
     let first = configuration(&origin, "first", &place);
-    let edge = Process::start(place, &first);
+    let edge = AttackedEdge::start(place, &first);
     edge.serves(20);
     let descriptors = edge.descriptors();
     let mut tunnels: Vec<TcpStream> = (0..10).map(|_| tunnel(&edge)).collect();
@@ -137,7 +137,7 @@ fn hundreds_of_reloads_in_a_flood_leave_nothing_behind() {
         assert!(began.elapsed() < PATIENCE, "the last one is not followed");
     }
     tunnels.iter_mut().for_each(goes_on);
-    let followed = edge.said();
+    let followed = edge.drain_lines();
     let followed = followed.iter().filter(|line| line.contains("is in use"));
     assert!(followed.count() <= ORDERS + SIGNALS + 1);
     drop((slow, tunnels));
@@ -155,11 +155,11 @@ fn contains(answer: &[u8], words: &str) -> bool {
 
 #[test]
 fn wrong_configurations_in_a_flood_change_nothing() {
-    let origin = Origin::with_never();
-    let place = Place::new();
+    let origin = ScriptedOrigin::with_never();
+    let place = Sandbox::new();
     certificate(&place);
     let first = configuration(&origin, "first", &place);
-    let edge = Process::start(place, &first);
+    let edge = AttackedEdge::start(place, &first);
     edge.serves(20);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = format!("  - {}\npools:", taken.local_addr().unwrap());
@@ -185,7 +185,7 @@ fn wrong_configurations_in_a_flood_change_nothing() {
                 assert!(contains(&get(edge.address(), "/"), "X-Mark: first\r\n"));
             }
             edge.signal(Signal::HUP);
-            edge.told("the old configuration stays in use");
+            edge.wait_for_line("the old configuration stays in use");
         }
         is_enough.store(true, Ordering::Relaxed);
         flooding.join().unwrap();

@@ -9,8 +9,8 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use super::encryption::certificate;
-use super::process::{KIB, Origin, PATIENCE, Process, answer, connect, now, stays};
-use crate::support::Place;
+use super::process::{AttackedEdge, KIB, PATIENCE, ScriptedOrigin, answer, connect, now, stays};
+use crate::support::Sandbox;
 
 /// Clients of each phase.
 const EACH: usize = 40;
@@ -20,7 +20,7 @@ const EACH_MAX: u64 = 96 * KIB;
 const PACE: Duration = Duration::from_millis(50);
 
 /// What a client does.
-struct Phase {
+struct SlowPhase {
     name: &'static str,
     listener: usize,
     /// Said at once.
@@ -31,8 +31,8 @@ struct Phase {
     reads: bool,
 }
 
-fn phases() -> Vec<Phase> {
-    let phase = |name, listener, opening: &[u8], dribble| Phase {
+fn phases() -> Vec<SlowPhase> {
+    let phase = |name, listener, opening: &[u8], dribble| SlowPhase {
         name,
         listener,
         opening: opening.to_vec(),
@@ -62,7 +62,7 @@ fn phases() -> Vec<Phase> {
         phase("no hello", 1, b"", b""),
         phase("a line of a proxy", 2, b"PROXY TC", b"P"),
         phase("a binary header of a proxy", 2, b"\r\n\r\n\0\r\nQUI", b""),
-        Phase {
+        SlowPhase {
             reads: false,
             ..phase(
                 "an answer that is not taken",
@@ -75,8 +75,8 @@ fn phases() -> Vec<Phase> {
 }
 
 /// Answers `/huge` without end, and `/talk` by a tunnel that gives everything back.
-fn origin() -> Origin {
-    Origin::start(|head, stream| {
+fn origin() -> ScriptedOrigin {
+    ScriptedOrigin::start(|head, stream| {
         if head.contains(" /huge") {
             let piece = vec![b'x'; 64 * 1024];
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n");
@@ -88,8 +88,8 @@ fn origin() -> Origin {
     })
 }
 
-fn start(origin: &Origin) -> Process {
-    let place = Place::new();
+fn start(origin: &ScriptedOrigin) -> AttackedEdge {
+    let place = Sandbox::new();
     let (cert, key) = certificate(&place);
     let configuration = format!(
         "listen:\n  - 127.0.0.1:0\n  - {{ address: \"127.0.0.2:0\", tls: [ {{ cert: {cert}, key: {key} }} ] }}\n  \
@@ -97,7 +97,7 @@ fn start(origin: &Origin) -> Process {
          limits: {{ head_timeout: 3s, body_timeout: 3s, idle_timeout: 3s, write_timeout: 3s }}\n",
         origin.pool()
     );
-    Process::start(place, &configuration)
+    AttackedEdge::start(place, &configuration)
 }
 
 /// Sends a byte to each now and then, until told that it is enough.
@@ -213,21 +213,21 @@ fn slow_reader(address: SocketAddr) -> TcpStream {
 #[test]
 fn a_copy_that_is_not_taken_is_broken_off() {
     let body = vec![b'x'; 32 << 20];
-    let origin = Origin::start(move |head, stream| {
+    let origin = ScriptedOrigin::start(move |head, stream| {
         head.contains(" /kept").then(|| {
             stream
                 .write_all(&answer("Cache-Control: max-age=60\r\n", &body))
                 .is_ok()
         })
     });
-    let place = Place::new();
+    let place = Sandbox::new();
     let configuration = format!(
         "listen: 127.0.0.1:0\npools: {{ app: {{ servers: [\"http://{}\"] }} }}\n\
          cache: {{ size: 1GiB }}\n\
          limits: {{ head_timeout: 3s, idle_timeout: 3s, write_timeout: 3s }}\n",
         origin.address
     );
-    let edge = Process::start(place, &configuration);
+    let edge = AttackedEdge::start(place, &configuration);
     assert!(super::process::get(edge.address(), "/kept").len() > 32 << 20);
     let memory = edge.memory();
     let clients: Vec<TcpStream> = (0..100)

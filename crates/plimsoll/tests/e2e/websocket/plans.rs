@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::server::Server;
-use crate::support::{Place, Said, count, number};
+use super::server::WebSocketServer;
+use crate::support::{CommandOutput, Sandbox, count, number};
 
 /// Carries out a plan of steps at a server.
-pub(super) fn carry_out(server: &Server, plan: &str) -> Said {
-    let place = Place::new();
+pub(super) fn carry_out(server: &WebSocketServer, plan: &str) -> CommandOutput {
+    let place = Sandbox::new();
     let target = server.url("").replace("ws://", "http://");
     let text = format!("target: {target}\n{plan}");
     std::fs::write(place.path().join("plan.yaml"), text).unwrap();
-    let said = place.run(&["run", "plan.yaml", "--json"]);
+    let output = place.run(&["run", "plan.yaml", "--json"]);
     // A late generator voids the figures, not what was received.
-    assert!([0, 3, 6].contains(&said.code), "{said:?}");
-    said
+    assert!([0, 3, 6].contains(&output.code), "{output:?}");
+    output
 }
 
 /// The row of a step.
@@ -25,7 +25,7 @@ pub(super) fn step<'a>(json: &'a Value, label: &str) -> &'a Value {
         .unwrap_or_else(|| panic!("no step {label} in {json:#}"))
 }
 
-const DESK: &str = r#"
+const REQUESTS_PLAN: &str = r#"
 load: { users: 10, connect: 50/s, hold: 20s }
 iterations: 1
 once: [{ get: /login }]
@@ -56,9 +56,9 @@ steps:
 /// cookies of the user go with the handshake; and a message that came while its user was thinking is not lost.
 #[test]
 fn users_ask_and_get_their_own_answers() {
-    let server = Server::start(10, &json!({}));
-    let said = carry_out(&server, DESK);
-    let (json, counts) = (said.json(), server.counts());
+    let server = WebSocketServer::start(10, &json!({}));
+    let output = carry_out(&server, REQUESTS_PLAN);
+    let (json, counts) = (output.json(), server.counts());
     assert_eq!(count(&json, "websocket.connected"), 10, "{json:#}");
     assert_eq!(count(&json, "outcomes.ok"), 50, "{json:#}");
     for label in ["WS /desk", "ask", "right", "bytes", "kept"] {
@@ -84,13 +84,13 @@ fn users_ask_and_get_their_own_answers() {
         count(&json, "websocket.messages_in")
     );
     for (list, what) in [("cookies", "sid=abc"), ("protocols", "live.v1")] {
-        let told = counts[list].as_array().unwrap();
-        assert_eq!(told.len(), 10);
-        assert!(told.iter().all(|one| one == what), "{counts:#}");
+        let values = counts[list].as_array().unwrap();
+        assert_eq!(values.len(), 10);
+        assert!(values.iter().all(|value| value == what), "{counts:#}");
     }
 }
 
-const ROOMS: &str = r#"
+const CHANNELS_PLAN: &str = r#"
 load: { users: 12, connect: 50/s, hold: 20s }
 cores: 2
 iterations: 1
@@ -118,9 +118,9 @@ fn reach_is_counted_by_channel() {
         "after_ms": 2500, "every_ms": 50, "count": 40, "ago_ms": 250,
         "lost": [[0, 5], [3, 20], [3, 21]],
     });
-    let server = Server::start(12, &json!({ "publish": publish, "deflate": "kept" }));
-    let said = carry_out(&server, ROOMS);
-    let json = said.json();
+    let server = WebSocketServer::start(12, &json!({ "publish": publish, "deflate": "kept" }));
+    let output = carry_out(&server, CHANNELS_PLAN);
+    let json = output.json();
     let websocket = &json["websocket"];
     assert_eq!(count(websocket, "connected"), 12, "{json:#}");
     assert_eq!(count(&server.counts(), "deflated"), 12);
@@ -131,15 +131,19 @@ fn reach_is_counted_by_channel() {
     );
     assert_eq!(count(websocket, "gaps"), 3);
     let channels = websocket["channels"].as_array().unwrap();
-    let heard = channels.iter().filter(|one| count(one, "broadcasts") > 0);
-    let mut names: Vec<&str> = heard
+    let active = channels
+        .iter()
+        .filter(|channel| count(channel, "broadcasts") > 0);
+    let mut names: Vec<&str> = active
         .clone()
-        .map(|one| one["channel"].as_str().unwrap())
+        .map(|channel| channel["channel"].as_str().unwrap())
         .collect();
     names.sort_unstable();
     assert_eq!(names, ["game-1", "game-2", "game-3"], "{websocket:#}");
     assert!(
-        heard.clone().all(|one| count(one, "expected") == 160),
+        active
+            .clone()
+            .all(|channel| count(channel, "expected") == 160),
         "{websocket:#}"
     );
     let latency = number(websocket, "broadcast_ms.p50");
@@ -148,7 +152,7 @@ fn reach_is_counted_by_channel() {
     let thresholds = json["thresholds"].as_array().unwrap();
     let met = |text: &str| {
         let mut all = thresholds.iter();
-        let found = all.find(|one| one["objective"] == text);
+        let found = all.find(|threshold| threshold["objective"] == text);
         found.unwrap_or_else(|| panic!("no {text} in {json:#}"))["met"].clone()
     };
     assert_eq!(met("reach > 99.9%"), json!(false));
@@ -159,7 +163,7 @@ fn reach_is_counted_by_channel() {
 #[test]
 fn the_url_is_the_channel_where_nothing_else_is_said() {
     let publish = json!({ "after_ms": 2500, "every_ms": 50, "count": 20, "lost": [[1, 3]] });
-    let server = Server::start(4, &json!({ "publish": publish }));
+    let server = WebSocketServer::start(4, &json!({ "publish": publish }));
     let plan = "load: { users: 4, hold: 20s }\niterations: 1\nsteps:\n  - ws: /live?a=b\n  - hold: 7s\n  - close: normal\n";
     let json = carry_out(&server, plan).json();
     let websocket = &json["websocket"];
@@ -174,7 +178,7 @@ fn the_url_is_the_channel_where_nothing_else_is_said() {
 /// Rounds come once in each interval until their time is over.
 #[test]
 fn users_speak_at_intervals() {
-    let server = Server::start(4, &json!({}));
+    let server = WebSocketServer::start(4, &json!({}));
     let plan = r#"
 load: { users: 4, hold: 20s }
 iterations: 1
@@ -185,12 +189,12 @@ steps:
     steps: [{ send: "odds {{ user }}", await: "odds {{ user }}", label: odds }]
   - close: normal
 "#;
-    let said = carry_out(&server, plan);
-    let json = said.json();
+    let output = carry_out(&server, plan);
+    let json = output.json();
     let asked = count(step(&json, "odds"), "samples");
     assert_eq!(count(&server.counts(), "received"), asked, "{json:#}");
     assert!((4..=32).contains(&asked), "{asked}");
-    if said.measured().is_some() {
+    if output.measured().is_some() {
         assert!(asked >= 28, "{asked} of 4 times 8");
     }
     assert!(number(step(&json, "odds"), "p50") >= 9.0);
@@ -200,7 +204,7 @@ steps:
 #[test]
 fn lost_ones_are_opened_again() {
     let publish = json!({ "after_ms": 9000, "every_ms": 50, "count": 20 });
-    let server = Server::start(6, &json!({ "publish": publish, "cut_ms": 1500 }));
+    let server = WebSocketServer::start(6, &json!({ "publish": publish, "cut_ms": 1500 }));
     let plan = r"
 load: { users: 6, hold: 30s }
 iterations: 1
@@ -249,7 +253,7 @@ steps:
 /// A user whose answer never comes has failed by time-out, and its WebSocket stands.
 #[test]
 fn answers_that_never_come_are_given_up() {
-    let server = Server::start(3, &json!({}));
+    let server = WebSocketServer::start(3, &json!({}));
     let plan = r#"
 load: { users: 3, hold: 20s }
 iterations: 2
@@ -270,7 +274,7 @@ steps:
 /// Refused handshakes are failures of their step, with the status.
 #[test]
 fn a_refused_user_is_told_with_the_status() {
-    let server = Server::start(3, &json!({}));
+    let server = WebSocketServer::start(3, &json!({}));
     let plan = "load: { users: 3, hold: 20s }\niterations: 1\nsteps: [{ ws: /refused }, { send: a, await: any }]\n";
     let json = carry_out(&server, plan).json();
     assert_eq!(
@@ -290,7 +294,7 @@ fn a_refused_user_is_told_with_the_status() {
 #[test]
 fn a_stream_comes_back_with_its_last_id() {
     let publish = json!({ "after_ms": 1000, "every_ms": 50, "count": 20 });
-    let server = Server::start(3, &json!({ "publish": publish, "cut_ms": 3500 }));
+    let server = WebSocketServer::start(3, &json!({ "publish": publish, "cut_ms": 3500 }));
     let plan = r"
 load: { users: 3, hold: 30s }
 iterations: 1
@@ -312,8 +316,8 @@ steps:
         "{json:#}"
     );
     assert_eq!(count(&counts, "opened"), 6, "{counts:#}");
-    let told = counts["last_ids"].as_array().unwrap();
-    let known = told
+    let last_ids = counts["last_ids"].as_array().unwrap();
+    let known = last_ids
         .iter()
         .filter(|id| id.as_str().is_some_and(|id| !id.is_empty()));
     assert_eq!(known.count(), 3, "{counts:#}");

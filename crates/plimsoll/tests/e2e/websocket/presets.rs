@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use super::plans::{carry_out, step};
-use super::server::Server;
+use super::server::WebSocketServer;
 use crate::support::{count, number};
 
 const USERS: u32 = 5;
 
 /// Carries out steps of a protocol: every user asks, if it can, and hears all that is published.
-fn speak(protocol: &str, steps: &str) -> Value {
+fn run_protocol(protocol: &str, steps: &str) -> Value {
     let server = match protocol {
-        "centrifugo" => Server::of_centrifuge(USERS),
-        _ => Server::of_preset(protocol, USERS),
+        "centrifugo" => WebSocketServer::of_centrifuge(USERS),
+        _ => WebSocketServer::of_preset(protocol, USERS),
     };
     let plan = format!("load: {{ users: {USERS}, hold: 25s }}\niterations: 1\nsteps:\n{steps}");
     let json = carry_out(&server, &plan).json();
@@ -52,7 +52,7 @@ fn socket_io_is_spoken() {
   - hold: 6s
   - close: normal
 "#;
-    let json = speak("socket.io", steps);
+    let json = run_protocol("socket.io", steps);
     for label in ["ask", "join"] {
         assert_eq!(count(step(&json, label), "samples"), 5, "{json:#}");
         assert_eq!(count(step(&json, label), "outcomes.ok"), 5, "{json:#}");
@@ -75,7 +75,7 @@ fn graphql_is_spoken() {
   - hold: 6s
   - close: normal
 "#;
-    let json = speak("graphql", steps);
+    let json = run_protocol("graphql", steps);
     assert_eq!(count(step(&json, "ask"), "samples"), 5, "{json:#}");
     assert_eq!(count(step(&json, "ask"), "outcomes.ok"), 5, "{json:#}");
 }
@@ -93,7 +93,7 @@ fn stomp_is_spoken() {
   - hold: 6s
   - close: normal
 "#;
-    speak("stomp", steps);
+    run_protocol("stomp", steps);
 }
 
 /// Commands are numbered, pings are empty, and broadcasts come as pushes.
@@ -115,7 +115,7 @@ fn centrifugo_is_spoken() {
   - hold: 6s
   - close: normal
 "#;
-    let json = speak("centrifugo", steps);
+    let json = run_protocol("centrifugo", steps);
     for label in ["ask", "join"] {
         assert_eq!(count(step(&json, label), "samples"), 5, "{json:#}");
         assert_eq!(count(step(&json, label), "outcomes.ok"), 5, "{json:#}");

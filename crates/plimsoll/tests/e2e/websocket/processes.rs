@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use super::MARKS;
-use super::server::Server;
-use crate::support::{Place, Said, alone, count, number};
+use super::server::WebSocketServer;
+use crate::support::{CommandOutput, Sandbox, alone, count, number};
 
 /// The binary with so many descriptors, not started yet.
-fn limited(place: &Place, descriptors: u32, arguments: &[&str]) -> Command {
+fn limited(place: &Sandbox, descriptors: u32, arguments: &[&str]) -> Command {
     let mut command = Command::new("prlimit");
     command
         .arg(format!("--nofile={descriptors}:{descriptors}"))
@@ -33,32 +33,32 @@ fn further_processes_carry_what_one_may_not() {
         "doubled": [[1, 7], [2, 8]],
         "swapped": [[4, 10]],
     });
-    let server = Server::start(250, &json!({ "publish": publish }));
-    let place = Place::new();
+    let server = WebSocketServer::start(250, &json!({ "publish": publish }));
+    let place = Sandbox::new();
     let url = server.url("/");
     let flags = ["run", &url, "--ws", "--json", "--connections", "250"];
     let times = ["--connect-rate", "500/s", "--hold", "7s"];
-    let turn = alone();
+    let guard = alone();
     let output = limited(&place, 356, &[&flags[..], &times, &MARKS].concat())
         .output()
         .expect("prlimit is installed: apt-get install util-linux");
-    drop(turn);
-    let said = Said {
+    drop(guard);
+    let result = CommandOutput {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
     };
     // A late generator voids the figures, not what was received.
-    assert!([0, 6].contains(&said.code), "{said:?}");
+    assert!([0, 6].contains(&result.code), "{result:?}");
     for word in [
         "3 processes carry the load",
         "506 file descriptors",
         "356 open",
         "`ulimit -n 506`",
     ] {
-        assert!(said.stderr.contains(word), "no `{word}` in {said:?}");
+        assert!(result.stderr.contains(word), "no `{word}` in {result:?}");
     }
-    let json = said.json();
+    let json = result.json();
     let websocket = &json["websocket"];
     assert_eq!(count(websocket, "connected"), 250, "{websocket:#}");
     assert_eq!(
@@ -79,7 +79,7 @@ fn further_processes_carry_what_one_may_not() {
     assert_eq!(place.run_files().len(), 1);
 }
 
-const ROOMS: &str = r#"
+const CHANNELS_PLAN: &str = r#"
 load: { users: 150, connect: 300/s, hold: 30s }
 iterations: 1
 data: { game: { rows: [game-1, game-2, game-3] } }
@@ -102,48 +102,55 @@ fn users_of_a_plan_are_carried_by_further_processes() {
     let publish = json!({
         "after_ms": 2000, "every_ms": 50, "count": 20, "lost": [[0, 5], [101, 6], [149, 7]],
     });
-    let server = Server::start(150, &json!({ "publish": publish }));
-    let place = Place::new();
+    let server = WebSocketServer::start(150, &json!({ "publish": publish }));
+    let place = Sandbox::new();
     let target = server.url("").replace("ws://", "http://");
-    let plan = format!("target: {target}\n{ROOMS}");
+    let plan = format!("target: {target}\n{CHANNELS_PLAN}");
     std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
-    let turn = alone();
+    let guard = alone();
     let output = limited(&place, 356, &["run", "plan.yaml", "--json"])
         .output()
         .expect("prlimit is installed: apt-get install util-linux");
-    drop(turn);
+    drop(guard);
     let stderr = String::from_utf8(output.stderr).unwrap();
-    let said = Said {
+    let result = CommandOutput {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr,
     };
-    assert!([0, 6].contains(&said.code), "{said:?}");
+    assert!([0, 6].contains(&result.code), "{result:?}");
     for word in ["2 processes carry the load", "`ulimit -n 406`"] {
-        assert!(said.stderr.contains(word), "no `{word}` in {said:?}");
+        assert!(result.stderr.contains(word), "no `{word}` in {result:?}");
     }
-    let json = said.json();
+    let json = result.json();
     let websocket = &json["websocket"];
     assert_eq!(count(websocket, "connected"), 150, "{websocket:#}");
     assert_eq!(count(websocket, "expected"), 150 * 20, "{websocket:#}");
     assert_eq!(count(websocket, "received"), 150 * 20 - 3, "{websocket:#}");
     assert_eq!(count(websocket, "gaps"), 3, "{websocket:#}");
     let channels = websocket["channels"].as_array().unwrap();
-    let heard = channels.iter().filter(|one| count(one, "broadcasts") > 0);
-    let mut heard: Vec<(&str, u64)> = heard
-        .map(|one| (one["channel"].as_str().unwrap(), count(one, "expected")))
+    let active = channels
+        .iter()
+        .filter(|channel| count(channel, "broadcasts") > 0);
+    let mut active: Vec<(&str, u64)> = active
+        .map(|channel| {
+            (
+                channel["channel"].as_str().unwrap(),
+                count(channel, "expected"),
+            )
+        })
         .collect();
-    heard.sort_unstable();
+    active.sort_unstable();
     let each = 50 * 20;
     let right = ["game-1", "game-2", "game-3"].map(|name| (name, each));
-    assert_eq!(heard, right, "{websocket:#}");
+    assert_eq!(active, right, "{websocket:#}");
 }
 
 /// One that is killed leaves a run that says so, and no process behind.
 #[test]
 fn a_process_that_is_killed_voids_the_run() {
-    let server = Server::start(250, &json!({}));
-    let place = Place::new();
+    let server = WebSocketServer::start(250, &json!({}));
+    let place = Sandbox::new();
     let url = server.url("/");
     let flags = [
         "run",
@@ -155,7 +162,7 @@ fn a_process_that_is_killed_voids_the_run() {
         "--hold",
         "4s",
     ];
-    let turn = alone();
+    let guard = alone();
     let mut load = limited(&place, 356, &flags)
         .spawn()
         .expect("prlimit is installed: apt-get install util-linux");
@@ -178,13 +185,13 @@ fn a_process_that_is_killed_voids_the_run() {
         .read_to_string(&mut stdout)
         .unwrap();
     let status = load.wait().unwrap();
-    drop(turn);
+    drop(guard);
     assert_eq!(status.code(), Some(6), "{stdout}");
-    let fault = format!(
+    let message = format!(
         "process of the load (pid {}) did not carry its part to the end: it was ended by signal 9",
         children[0]
     );
-    assert!(stdout.contains(&fault), "{stdout}");
+    assert!(stdout.contains(&message), "{stdout}");
     for child in children {
         let gone = std::fs::metadata(format!("/proc/{child}"));
         assert!(gone.is_err(), "{child} is left behind");
@@ -193,7 +200,7 @@ fn a_process_that_is_killed_voids_the_run() {
 
 #[test]
 fn too_few_descriptors_are_told_with_the_remedy_before_the_load() {
-    let place = Place::new();
+    let place = Sandbox::new();
     let output = Command::new("prlimit")
         .arg("--nofile=250:250")
         .arg(env!("CARGO_BIN_EXE_plimsoll"))

@@ -45,12 +45,12 @@ fn installed(name: &str, library: &str) -> PathBuf {
 }
 
 /// A server that ends with this handle, or with this process.
-pub(super) struct Server {
+pub(super) struct WebSocketServer {
     process: Child,
     port: u16,
 }
 
-impl Server {
+impl WebSocketServer {
     /// Starts one that waits for so many clients before it does what the plan says.
     pub(super) fn start(clients: u32, plan: &Value) -> Self {
         Self::start_with(clients, plan, None)
@@ -115,7 +115,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for WebSocketServer {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();

@@ -5,13 +5,13 @@ use super::*;
 #[test]
 fn reads_wrk() {
     let text = "Running 5s test @ http://127.0.0.1:35359/\n  1 threads and 4 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency     1.14ms  638.96us   7.95ms   93.55%\n    Req/Sec     3.72k   194.57     4.04k    80.00%\n  Latency Distribution\n     50%    0.99ms\n     75%    1.00ms\n     90%    1.05ms\n     99%    4.50ms\n  18501 requests in 5.00s, 18.83MB read\nRequests/sec:   3698.85\nTransfer/sec:      3.76MB\n";
-    let told = Tool::Wrk.told(text).unwrap();
+    let summary = Tool::Wrk.parse_output(text).unwrap();
     assert_eq!(
-        (told.requests, told.failed, told.p99_ms),
+        (summary.requests, summary.failed, summary.p99_ms),
         (18_501, 0, Some(4.5))
     );
-    let told = Tool::Wrk
-        .told(
+    let summary = Tool::Wrk
+        .parse_output(
             &text
                 .replace(
                     "Requests/sec",
@@ -21,43 +21,53 @@ fn reads_wrk() {
         )
         .unwrap();
     assert_eq!(
-        (told.requests, told.failed, told.p99_ms),
+        (summary.requests, summary.failed, summary.p99_ms),
         (18_000, 501, Some(0.45))
     );
-    assert!(Tool::Wrk.told("unable to connect\n").is_err());
+    assert!(Tool::Wrk.parse_output("unable to connect\n").is_err());
 }
 
 #[test]
 fn reads_our_own() {
     let text = r#"{ "outcomes": { "ok": 90, "timeout": 10 }, "response_time_ms": { "p95": 1.5, "p99": 2.5 }, "generator": { "lag_ms_p99": 0.02 }, "void": null }"#;
-    let told = Tool::Plimsoll.told(text).unwrap();
+    let summary = Tool::Plimsoll.parse_output(text).unwrap();
     assert_eq!(
-        (told.requests, told.failed, told.p95_ms, told.lag_ms_p99),
+        (
+            summary.requests,
+            summary.failed,
+            summary.p95_ms,
+            summary.lag_ms_p99
+        ),
         (90, 10, Some(1.5), Some(0.02))
     );
-    assert!(!told.is_void);
-    let told = Tool::Plimsoll
-        .told(&text.replace("null", "[\"late\"]"))
+    assert!(!summary.is_void);
+    let summary = Tool::Plimsoll
+        .parse_output(&text.replace("null", "[\"late\"]"))
         .unwrap();
-    assert!(told.is_void);
+    assert!(summary.is_void);
 }
 
 #[test]
 fn reads_hey() {
     let text = "Latency distribution:\n  90% in 0.0032 secs\n  95% in 0.0103 secs\n  99% in 0.0595 secs\n\n\
                 Status code distribution:\n  [200]\t200 responses\n  [503]\t3 responses\n";
-    let told = Tool::Hey.told(text).unwrap();
-    assert_eq!((told.requests, told.failed), (200, 3));
-    assert_eq!((told.p95_ms, told.p99_ms), (Some(10.3), Some(59.5)));
+    let summary = Tool::Hey.parse_output(text).unwrap();
+    assert_eq!((summary.requests, summary.failed), (200, 3));
+    assert_eq!((summary.p95_ms, summary.p99_ms), (Some(10.3), Some(59.5)));
 }
 
 #[test]
 fn reads_ab() {
     let text = "Complete requests:      200\nFailed requests:        2\nPercentage of the requests served within a \
                 certain time (ms)\n  90%      1\n  95%      3\n  99%      9\n 100%     12 (longest request)\n";
-    let told = Tool::Ab.told(text).unwrap();
+    let summary = Tool::Ab.parse_output(text).unwrap();
     assert_eq!(
-        (told.requests, told.failed, told.p95_ms, told.p99_ms),
+        (
+            summary.requests,
+            summary.failed,
+            summary.p95_ms,
+            summary.p99_ms
+        ),
         (198, 2, Some(3.0), Some(9.0))
     );
 }
@@ -67,9 +77,14 @@ fn reads_ab() {
 fn reads_oha() {
     let text = r#"{ "latencyPercentiles": { "p95": 0.508, "p99": 0.903 },
         "statusCodeDistribution": { "200": 90, "503": 4 }, "errorDistribution": { "aborted due to deadline": 6 } }"#;
-    let told = Tool::Oha.told(text).unwrap();
+    let summary = Tool::Oha.parse_output(text).unwrap();
     assert_eq!(
-        (told.requests, told.failed, told.p95_ms, told.p99_ms),
+        (
+            summary.requests,
+            summary.failed,
+            summary.p95_ms,
+            summary.p99_ms
+        ),
         (90, 10, Some(508.0), Some(903.0))
     );
 }

@@ -37,7 +37,7 @@ fn with_renewed(origin: &Scripted, folder: &Path) -> Afloat {
     order(edge.admin(), "/purge", r#"{"all": true}"#);
     get(edge.address, "/");
     wait_for(&edge, WRITTEN, 2.0);
-    assert_eq!(origin.heard().len(), 2);
+    assert_eq!(origin.requests().len(), 2);
     edge
 }
 
@@ -55,7 +55,7 @@ fn a_large_copy_is_as_fresh_after_a_restart_as_its_last_head_made_it() {
     let answer = get(edge.address, "/");
     check(&answer, (200, body.as_str()), HIT);
     assert_eq!(value(&answer, "x-told"), "1");
-    assert_eq!(origin.heard().len(), 2);
+    assert_eq!(origin.requests().len(), 2);
     // Its head goes when it goes.
     let hard = r#"{"url": "http://a.example/", "hard": true}"#;
     order(edge.admin(), "/purge", hard);

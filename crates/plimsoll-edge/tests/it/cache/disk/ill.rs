@@ -4,10 +4,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::{
-    HIT, OBJECTS, config, files, folder, get, metric, order, origin, page, pages, parts, start,
-    status, wait_for,
+    HIT, OBJECTS, config, files, folder, get, metric, order, origin, page, pages, start, status,
+    status_and_body, wait_for,
 };
-use crate::support::{Afloat, Patience, Telling};
+use crate::support::{Afloat, ObservedEdge, Patience};
 
 #[track_caller]
 fn check_goes_on(edge: &Afloat) {
@@ -22,25 +22,25 @@ fn a_folder_that_cannot_be_used_is_named_and_the_edge_goes_on() {
     let (place, folder) = folder();
     let origin = pages();
     let first = start(&config(origin.address, &folder));
-    let second = Telling::start(&config(origin.address, &folder));
-    let told = second.told("copies are not kept on disk");
-    assert!(told.contains("another edge uses it"), "{told}");
+    let second = ObservedEdge::start(&config(origin.address, &folder));
+    let message = second.wait_for_message("copies are not kept on disk");
+    assert!(message.contains("another edge uses it"), "{message}");
     check_goes_on(&second.edge);
     check_goes_on(&first);
 
     let foreign = place.path().join("foreign");
     std::fs::create_dir(&foreign).unwrap();
     std::fs::write(foreign.join("letter"), "dear").unwrap();
-    let third = Telling::start(&config(origin.address, &foreign));
-    let told = third.told("copies are not kept on disk");
-    assert!(told.contains("other files in it"), "{told}");
+    let third = ObservedEdge::start(&config(origin.address, &foreign));
+    let message = third.wait_for_message("copies are not kept on disk");
+    assert!(message.contains("other files in it"), "{message}");
     check_goes_on(&third.edge);
 
     let file = place.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let fourth = Telling::start(&config(origin.address, &file));
-    let told = fourth.told("copies are not kept on disk");
-    assert!(told.contains("not a file"), "{told}");
+    let fourth = ObservedEdge::start(&config(origin.address, &file));
+    let message = fourth.wait_for_message("copies are not kept on disk");
+    assert!(message.contains("not a file"), "{message}");
     check_goes_on(&fourth.edge);
 }
 
@@ -85,10 +85,10 @@ fn a_disk_that_cannot_be_written_is_named_and_the_edge_goes_on() {
     let disk = SmallDisk::mount(&folder, "1m");
     disk.call("mount", &["-o", "remount,ro"]);
     let origin = pages();
-    let telling = Telling::start(&config(origin.address, &folder));
-    let told = telling.told("copies are not kept on disk");
-    assert!(told.contains("mount it for writing"), "{told}");
-    check_goes_on(&telling.edge);
+    let observed = ObservedEdge::start(&config(origin.address, &folder));
+    let message = observed.wait_for_message("copies are not kept on disk");
+    assert!(message.contains("mount it for writing"), "{message}");
+    check_goes_on(&observed.edge);
 }
 
 #[test]
@@ -96,17 +96,17 @@ fn a_disk_that_becomes_read_only_is_named_and_what_it_holds_is_not_believed() {
     let (_place, folder) = folder();
     let disk = SmallDisk::mount(&folder, "1m");
     let origin = pages();
-    let telling = Telling::start(&config(origin.address, &folder));
-    let edge = &telling.edge;
+    let observed = ObservedEdge::start(&config(origin.address, &folder));
+    let edge = &observed.edge;
     get(edge.address, "/a");
     wait_for(edge, OBJECTS, 1.0);
     disk.call("mount", &["-o", "remount,ro"]);
     get(edge.address, "/b");
-    let told = telling.told("cannot write a copy");
-    assert!(told.contains("mount it for writing"), "{told}");
-    let (_, told) = order(edge.admin(), "/purge", r#"{"all": true, "hard": true}"#);
-    assert!(told.contains("could not be written"), "{told}");
-    assert_eq!(parts(&get(edge.address, "/a")).1, "/a 2");
+    let message = observed.wait_for_message("cannot write a copy");
+    assert!(message.contains("mount it for writing"), "{message}");
+    let (_, body) = order(edge.admin(), "/purge", r#"{"all": true, "hard": true}"#);
+    assert!(body.contains("could not be written"), "{body}");
+    assert_eq!(status_and_body(&get(edge.address, "/a")).1, "/a 2");
     check_goes_on(edge);
 }
 
@@ -116,12 +116,14 @@ fn a_disk_that_fills_is_named_and_the_edge_goes_on() {
     let _disk = SmallDisk::mount(&folder, "2m");
     let body = "x".repeat(100_000);
     let origin = origin(move |_, _| page("Cache-Control: max-age=600", &body));
-    let telling = Telling::start(&config(origin.address, &folder));
-    let edge = &telling.edge;
+    let observed = ObservedEdge::start(&config(origin.address, &folder));
+    let edge = &observed.edge;
     // It is smaller than it should be: the oldest make room.
     for number in 0..60 {
         assert_eq!(
-            parts(&get(edge.address, &format!("/{number}"))).1.len(),
+            status_and_body(&get(edge.address, &format!("/{number}")))
+                .1
+                .len(),
             100_000
         );
     }
@@ -138,8 +140,11 @@ fn a_disk_that_fills_is_named_and_the_edge_goes_on() {
         std::fs::remove_file(file).unwrap();
         while filler.write_all(&[0; 4096]).is_ok() {}
     }
-    assert_eq!(parts(&get(edge.address, "/more")).1.len(), 100_000);
-    let told = telling.told("cannot write a copy");
-    assert!(told.contains("make room there"), "{told}");
+    assert_eq!(
+        status_and_body(&get(edge.address, "/more")).1.len(),
+        100_000
+    );
+    let message = observed.wait_for_message("cannot write a copy");
+    assert!(message.contains("make room there"), "{message}");
     check_goes_on(edge);
 }

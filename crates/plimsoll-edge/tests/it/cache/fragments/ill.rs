@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_config::edge::Fragments;
 
 use super::super::{page, value};
-use super::{asked, body, fragments, html, joining, none, site};
+use super::{body, fragments, html, none, request_count, site, with_esi};
 use crate::support::{Patience, Scripted, connect, get, metric, read_until, start};
 
 #[test]
@@ -24,7 +24,7 @@ fn what_fails_leaves_a_gap_or_has_another_address() {
         "/ill" => b"HTTP/1.1 500 Ill\r\nContent-Length: 3\r\n\r\nill".to_vec(),
         _ => none(),
     });
-    let edge = start(&joining(origin.address));
+    let edge = start(&with_esi(origin.address));
     let answer = get(edge.address, "/");
     assert_eq!(body(&answer), "123well456", "{answer}");
     assert_eq!(value(&answer, "cache-control"), "private, no-cache");
@@ -41,20 +41,20 @@ fn what_fails_leaves_a_gap_or_has_another_address() {
 
 #[test]
 fn a_fragment_that_breaks_off_ends_the_answer() {
-    let origin = Scripted::start(|mut heard| {
-        while let Some(head) = heard.head() {
+    let origin = Scripted::start(|mut connection| {
+        while let Some(head) = connection.head() {
             if head.starts_with("GET / ") {
-                heard.say(html("a<esi:include src=\"/b\"/>c"));
+                connection.send(html("a<esi:include src=\"/b\"/>c"));
             } else {
                 let some = "b".repeat(100_000);
-                heard.say(format!(
+                connection.send(format!(
                     "HTTP/1.1 200 OK\r\nCache-Control: private\r\nContent-Length: 200000\r\n\r\n{some}"
                 ));
                 return;
             }
         }
     });
-    let edge = start(&joining(origin.address));
+    let edge = start(&with_esi(origin.address));
     let answer = get(edge.address, "/");
     assert!(
         !answer.ends_with("0\r\n\r\n"),
@@ -73,12 +73,15 @@ fn loops_and_depths_end() {
         "/e" => html("e"),
         _ => none(),
     });
-    let edge = start(&joining(origin.address));
+    let edge = start(&with_esi(origin.address));
     for _ in 0..2 {
         let answer = get(edge.address, "/");
         assert_eq!(body(&answer), "abcd", "{answer}");
     }
-    assert_eq!((asked(&origin, "/"), asked(&origin, "/e")), (1, 0));
+    assert_eq!(
+        (request_count(&origin, "/"), request_count(&origin, "/e")),
+        (1, 0)
+    );
     let refused = metric(&edge, "plimsoll_edge_fragments_total{result=\"refused\"}");
     assert_eq!(refused, Some(6.0));
 }
@@ -96,7 +99,7 @@ fn floods_are_bounded() {
         )
         .into_bytes()
     });
-    let mut config = joining(origin.address);
+    let mut config = with_esi(origin.address);
     config.routes[0].fragments = Some(Fragments {
         depth: 10,
         ..Fragments::default()
@@ -104,7 +107,7 @@ fn floods_are_bounded() {
     let edge = start(&config);
     let answer = get(edge.address, "/");
     assert_eq!(body(&answer), "x".repeat(65), "{answer}");
-    assert_eq!(origin.heard().len(), 65);
+    assert_eq!(origin.requests().len(), 65);
 }
 
 #[test]
@@ -119,7 +122,7 @@ fn what_comes_before_a_slow_fragment_does_not_wait() {
         }
         _ => page("Cache-Control: max-age=60", "quick").into_bytes(),
     });
-    let edge = start(&joining(origin.address));
+    let edge = start(&with_esi(origin.address));
     let mut client = connect(edge.address);
     client
         .write_all(b"GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n")
@@ -127,7 +130,7 @@ fn what_comes_before_a_slow_fragment_does_not_wait() {
     let begun = read_until(&mut client, "before");
     // The other is fetched meanwhile.
     let patience = Patience::start();
-    while asked(&origin, "/quick") == 0 {
+    while request_count(&origin, "/quick") == 0 {
         patience.check("the quick one");
     }
     release.send(()).unwrap();
@@ -149,7 +152,7 @@ fn the_page_goes_on_without_what_is_late() {
         }
         _ => page("Cache-Control: max-age=60", "c").into_bytes(),
     });
-    let mut config = joining(origin.address);
+    let mut config = with_esi(origin.address);
     config.routes[0].fragments = Some(Fragments {
         timeout: Duration::from_millis(50),
         ..Fragments::default()
@@ -170,8 +173,8 @@ fn whoever_leaves_takes_nothing_from_others() {
         let _ = wait.lock().unwrap().recv();
         page("Cache-Control: max-age=60", "slow").into_bytes()
     });
-    let edge = start(&joining(origin.address));
-    let ask_for = || {
+    let edge = start(&with_esi(origin.address));
+    let open_request = || {
         let mut client = connect(edge.address);
         client
             .write_all(b"GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n")
@@ -179,16 +182,16 @@ fn whoever_leaves_takes_nothing_from_others() {
         let begun = read_until(&mut client, "\r\n\r\n");
         (client, begun)
     };
-    let (first, _) = ask_for();
+    let (first, _) = open_request();
     let patience = Patience::start();
-    while asked(&origin, "/slow") == 0 {
+    while request_count(&origin, "/slow") == 0 {
         patience.check("the slow one");
     }
-    let (mut second, begun) = ask_for();
+    let (mut second, begun) = open_request();
     drop(first);
     crate::support::wait_for(&edge, "plimsoll_edge_clients_gone_total", 1.0);
     release.send(()).unwrap();
     let answer = begun + &crate::support::read_all(&mut second);
     assert_eq!(body(&answer), "aslow", "{answer}");
-    assert_eq!(asked(&origin, "/slow"), 1);
+    assert_eq!(request_count(&origin, "/slow"), 1);
 }

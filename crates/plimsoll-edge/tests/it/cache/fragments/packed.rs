@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use plimsoll_config::edge::Compress;
 
 use super::super::{page, value};
-use super::{body, html, joining, site};
+use super::{body, html, site, with_esi};
 use crate::programs::curl;
 use crate::support::{connect, get, start};
 
@@ -40,7 +40,7 @@ fn compressed_bodies_are_put_together_too() {
         ),
         _ => packed("Cache-Control: max-age=60", "b"),
     });
-    let edge = start(&joining(origin.address));
+    let edge = start(&with_esi(origin.address));
     for path in ["/kept", "/kept", "/passed", "/passed"] {
         let answer = get(edge.address, path);
         assert_eq!(body(&answer), "abc", "{path}: {answer}");
@@ -64,7 +64,7 @@ fn what_is_put_together_is_compressed_afterwards() {
         "/plain" => html(&text),
         _ => page("Cache-Control: max-age=60", "b").into_bytes(),
     });
-    let mut config = joining(origin.address);
+    let mut config = with_esi(origin.address);
     config.routes[0].compress = Some(Compress {
         cpu_share: 1.0,
         ..Compress::default()

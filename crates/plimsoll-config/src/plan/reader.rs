@@ -1,0 +1,399 @@
+//! Where a plan is read: single values out of nodes, every fault noted with its place.
+//!
+//! Readers give `None` for what they could not read and have noted the fault themselves; whoever calls goes on, so that
+//! all faults of a file are found at once.
+
+use std::cell::RefCell;
+use std::ops::{Range, RangeInclusive};
+use std::time::Duration;
+
+use super::diagnostic::{DIAGNOSTICS_MAX, Diagnostic};
+use super::keywords::KeywordTable;
+use super::source::SourceText;
+use super::tree::{DocumentKey, DocumentNode, NodeKind};
+use super::{FileError, Surroundings};
+use crate::problem::nearest;
+use crate::{Problem, units};
+
+/// A file being read.
+pub(crate) struct DocumentReader<'a> {
+    pub(crate) source: &'a SourceText,
+    pub(crate) surroundings: &'a dyn Surroundings,
+    diagnostics: RefCell<Vec<Diagnostic>>,
+}
+
+/// The entries of a map whose words are known.
+#[derive(Clone, Copy)]
+pub(crate) struct MapFields<'n> {
+    pub(crate) node: &'n DocumentNode,
+    entries: &'n [(DocumentKey, DocumentNode)],
+    table: &'static KeywordTable,
+}
+
+impl<'n> MapFields<'n> {
+    /// What stands behind a word.
+    pub(crate) fn get(&self, name: &str) -> Option<&'n DocumentNode> {
+        self.entry(name).map(|(_, value)| value)
+    }
+
+    /// A word as written, and what stands behind it.
+    pub(crate) fn entry(&self, name: &str) -> Option<(&'n DocumentKey, &'n DocumentNode)> {
+        let found = self.entries.iter().find(|(key, _)| key.text == name);
+        found.map(|(key, value)| (key, value))
+    }
+
+    /// Whether an unknown word stands for one of `names`, misspelt: that it is missing need not be told besides.
+    pub(crate) fn misspells(&self, names: &[&str]) -> bool {
+        let known = self.table.names();
+        let unknown = self.entries.iter().map(|(key, _)| key.text.as_str());
+        unknown
+            .filter(|word| !known.contains(word))
+            .any(|word| nearest(word, &known).is_some_and(|near| names.contains(&near)))
+    }
+
+    /// Those of `names` that are written, in the order of the file.
+    pub(crate) fn among(&self, names: &[&str]) -> Vec<(&'n DocumentKey, &'n DocumentNode)> {
+        let found = self.entries.iter();
+        found
+            .filter(|(key, _)| names.contains(&key.text.as_str()))
+            .map(|(key, value)| (key, value))
+            .collect()
+    }
+}
+
+impl<'a> DocumentReader<'a> {
+    pub(crate) fn new(source: &'a SourceText, surroundings: &'a dyn Surroundings) -> Self {
+        Self {
+            source,
+            surroundings,
+            diagnostics: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn into_diagnostics(self) -> Vec<Diagnostic> {
+        self.diagnostics.into_inner()
+    }
+
+    pub(crate) fn has_diagnostics(&self) -> bool {
+        !self.diagnostics.borrow().is_empty()
+    }
+
+    /// Notes a fault at a byte.
+    pub(crate) fn report_at(
+        &self,
+        at: usize,
+        message: impl Into<String>,
+        valid: impl Into<String>,
+        near: Option<&str>,
+    ) {
+        let (line, column) = self.source.position(at);
+        let mut diagnostics = self.diagnostics.borrow_mut();
+        if diagnostics.len() < DIAGNOSTICS_MAX {
+            diagnostics.push(Diagnostic {
+                line,
+                column,
+                message: message.into(),
+                valid: valid.into(),
+                nearest: near.map(str::to_owned),
+            });
+        }
+    }
+
+    /// Notes a fault of a node.
+    pub(crate) fn report(
+        &self,
+        node: &DocumentNode,
+        message: impl Into<String>,
+        valid: impl Into<String>,
+    ) {
+        self.report_at(node.span.start, message, valid, None);
+    }
+
+    /// Notes a fault within the content of a node.
+    pub(crate) fn report_in(
+        &self,
+        node: &DocumentNode,
+        content: &str,
+        at: usize,
+        (message, valid): (String, String),
+        near: Option<&str>,
+    ) {
+        let place = self.source.place_in(&node.span, content, at);
+        self.report_at(place, message, valid, near);
+    }
+
+    /// Notes an unknown word with the nearest right one.
+    pub(crate) fn unknown(
+        &self,
+        span: &Range<usize>,
+        what: &str,
+        written: &str,
+        candidates: &[&str],
+    ) {
+        if self.diagnostics.borrow().len() >= DIAGNOSTICS_MAX {
+            // What nobody is told need not be looked for: a file may hold a million unknown words.
+            return;
+        }
+        let valid = if candidates.is_empty() {
+            "nothing; none is written in this plan".to_owned()
+        } else if candidates.len() > 30 {
+            format!("{}, …", candidates[..30].join(", "))
+        } else {
+            candidates.join(", ")
+        };
+        let message = format!("{what} `{written}` is not known");
+        self.report_at(span.start, message, valid, nearest(written, candidates));
+    }
+
+    /// The entries of a map; words that the table does not hold are noted.
+    pub(crate) fn fields<'n>(
+        &self,
+        node: &'n DocumentNode,
+        table: &'static KeywordTable,
+    ) -> Option<MapFields<'n>> {
+        let names = table.names();
+        let entries = self.entries(node, &names.join(", "))?;
+        for (key, _) in entries {
+            if !names.contains(&key.text.as_str()) {
+                self.unknown(&key.span, "the word", &key.text, &names);
+            }
+        }
+        Some(MapFields {
+            node,
+            entries,
+            table,
+        })
+    }
+
+    /// The entries of a map with names of the user's choice.
+    pub(crate) fn entries<'n>(
+        &self,
+        node: &'n DocumentNode,
+        valid: &str,
+    ) -> Option<&'n [(DocumentKey, DocumentNode)]> {
+        match &node.kind {
+            NodeKind::Map(entries) => Some(entries),
+            NodeKind::List(_) | NodeKind::Scalar { .. } => {
+                let valid = format!("a map of {valid}");
+                self.report(node, "this is not a map", valid);
+                None
+            }
+        }
+    }
+
+    /// The items of a list.
+    pub(crate) fn list<'n>(&self, node: &'n DocumentNode, of: &str) -> &'n [DocumentNode] {
+        match &node.kind {
+            NodeKind::List(items) => items,
+            NodeKind::Scalar { .. } if node.is_null() => &[],
+            NodeKind::Map(_) | NodeKind::Scalar { .. } => {
+                let valid = format!("a list of {of}, each behind `- `");
+                self.report(node, "this is not a list", valid);
+                &[]
+            }
+        }
+    }
+
+    /// The items of a list, or the one node itself.
+    #[expect(
+        clippy::unused_self,
+        reason = "read at the desk, as its neighbours are"
+    )]
+    pub(crate) fn one_or_more<'n>(&self, node: &'n DocumentNode) -> &'n [DocumentNode] {
+        match &node.kind {
+            NodeKind::List(items) => items,
+            NodeKind::Map(_) | NodeKind::Scalar { .. } => std::slice::from_ref(node),
+        }
+    }
+
+    /// The text of a scalar as written; empty for nothing.
+    pub(crate) fn scalar<'n>(&self, node: &'n DocumentNode, valid: &str) -> Option<&'n str> {
+        match &node.kind {
+            NodeKind::Scalar { .. } if node.is_null() => Some(""),
+            NodeKind::Scalar { text, .. } => Some(text),
+            NodeKind::List(_) | NodeKind::Map(_) => {
+                self.report(node, "this is not a single value", valid);
+                None
+            }
+        }
+    }
+
+    /// The text of a scalar that holds nothing but `{{ env('NAME') }}` as a hole.
+    pub(crate) fn text(&self, node: &DocumentNode, valid: &str) -> Option<String> {
+        let text = self.scalar(node, valid)?;
+        if !text.contains("{{") {
+            return Some(text.to_owned());
+        }
+        super::template::Spot::of(node, text).constant(self)
+    }
+
+    /// A text that is not empty.
+    pub(crate) fn word(&self, node: &DocumentNode, valid: &str) -> Option<String> {
+        let text = self.text(node, valid)?;
+        if text.is_empty() {
+            self.report(node, "nothing is written", valid);
+            return None;
+        }
+        Some(text)
+    }
+
+    /// A value that a reader of single values reads.
+    pub(crate) fn value<T>(
+        &self,
+        node: &DocumentNode,
+        valid: &str,
+        read: impl FnOnce(&str) -> Result<T, Problem>,
+    ) -> Option<T> {
+        let text = self.text(node, valid)?;
+        match read(&text) {
+            Ok(value) => Some(value),
+            Err(problem) => {
+                self.problem(node, &text, problem);
+                None
+            }
+        }
+    }
+
+    fn problem(&self, node: &DocumentNode, content: &str, problem: Problem) {
+        let words = (problem.message, problem.valid);
+        let near = problem.nearest.as_deref();
+        self.report_in(node, content, problem.span.start, words, near);
+    }
+
+    pub(crate) fn duration(&self, node: &DocumentNode) -> Option<Duration> {
+        self.value(node, "a duration such as 800ms", units::duration)
+    }
+
+    pub(crate) fn duration_above_zero(&self, node: &DocumentNode) -> Option<Duration> {
+        self.value(node, "a duration such as 800ms", units::duration_above_zero)
+    }
+
+    /// A whole number within a range.
+    pub(crate) fn count(&self, node: &DocumentNode, range: RangeInclusive<u64>) -> Option<u64> {
+        let valid = match *range.end() {
+            u64::MAX => format!("a whole number from {}", range.start()),
+            end => format!("a whole number from {} to {end}", range.start()),
+        };
+        let text = self.text(node, &valid)?;
+        match text.replace('_', "").parse::<u64>() {
+            Ok(count) if range.contains(&count) => Some(count),
+            Ok(_) => {
+                self.report(node, format!("`{text}` is out of range"), valid);
+                None
+            }
+            Err(_) => {
+                self.report(node, format!("`{text}` is not a whole number"), valid);
+                None
+            }
+        }
+    }
+
+    /// A whole number that fits 32 bits.
+    pub(crate) fn count32(&self, node: &DocumentNode, range: RangeInclusive<u32>) -> Option<u32> {
+        let wide = u64::from(*range.start())..=u64::from(*range.end());
+        let count = self.count(node, wide)?;
+        u32::try_from(count).ok()
+    }
+
+    /// A number, not negative.
+    pub(crate) fn number(&self, node: &DocumentNode) -> Option<f64> {
+        let valid = "a number, 0 or more";
+        let text = self.text(node, valid)?;
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() && number >= 0.0 => Some(number),
+            _ => {
+                self.report(node, format!("`{text}` is not such a number"), valid);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn switch(&self, node: &DocumentNode) -> Option<bool> {
+        self.one_of(node, &[("true", true), ("false", false)])
+    }
+
+    /// One of some words.
+    pub(crate) fn one_of<T: Copy>(&self, node: &DocumentNode, words: &[(&str, T)]) -> Option<T> {
+        let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
+        let text = self.text(node, &names.join(", "))?;
+        let found = words.iter().find(|(name, _)| *name == text);
+        if found.is_none() {
+            self.unknown(&node.span, "the word", &text, &names);
+        }
+        found.map(|(_, value)| *value)
+    }
+
+    /// The content of a file named in `node`.
+    pub(crate) fn file(&self, node: &DocumentNode, path: &str, len_max: u64) -> Option<Vec<u8>> {
+        self.file_at(node.span.start, path, len_max)
+    }
+
+    /// The content of a file named at a byte.
+    pub(crate) fn file_at(&self, at: usize, path: &str, len_max: u64) -> Option<Vec<u8>> {
+        match self.surroundings.file(path, len_max) {
+            Ok(content) => Some(content),
+            Err(FileError::Unreadable(reason)) => {
+                let message = format!("`{path}` cannot be read: {reason}");
+                self.report_at(at, message, "a file, from the plan file's folder", None);
+                None
+            }
+            Err(FileError::TooLong(len)) => {
+                let message = format!("`{path}` is {len} bytes long");
+                let valid = format!("at most {} MiB", len_max >> 20);
+                self.report_at(at, message, valid, None);
+                None
+            }
+        }
+    }
+
+    /// Notes when not exactly one of `names` is written; gives that one.
+    pub(crate) fn exactly_one<'n>(
+        &self,
+        fields: &MapFields<'n>,
+        names: &[&str],
+    ) -> Option<(&'n DocumentKey, &'n DocumentNode)> {
+        let mut found = fields.among(names);
+        // A word that is written twice has its own fault.
+        found.dedup_by(|later, first| later.0.text == first.0.text);
+        match found.as_slice() {
+            [entry] => Some(*entry),
+            [] if fields.misspells(names) => None,
+            [] => {
+                let message = "what it is is not said";
+                self.report(fields.node, message, format!("one of {}", names.join(", ")));
+                None
+            }
+            [first, second, ..] => {
+                let message = format!(
+                    "`{}` and `{}` cannot stand together",
+                    first.0.text, second.0.text
+                );
+                let valid = format!("one of {}", names.join(", "));
+                self.report_at(second.0.span.start, message, valid, None);
+                None
+            }
+        }
+    }
+
+    /// Notes words that mean nothing beside `owner`.
+    pub(crate) fn only(
+        &self,
+        fields: &MapFields<'_>,
+        owner: &str,
+        allowed: &[&str],
+        of: &KeywordTable,
+    ) {
+        for (key, _) in fields.entries {
+            let name = key.text.as_str();
+            if name != owner && !allowed.contains(&name) && of.names().contains(&name) {
+                let message = format!("`{name}` means nothing beside `{owner}`");
+                let valid = if allowed.is_empty() {
+                    "nothing beside it".to_owned()
+                } else {
+                    allowed.join(", ")
+                };
+                self.report_at(key.span.start, message, valid, None);
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Steps on WebSockets.
+
+use plimsoll_model::journey::{Layout, Step};
+
+use super::*;
+use crate::plan::keywords;
+
+fn steps(text: &str) -> Vec<Step> {
+    let plan = read(&with_steps(text), &given(), &desktop());
+    let plan = plan.unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    plan.scenario.unwrap().journeys.remove(0).steps
+}
+
+#[test]
+fn a_preset_says_how_its_protocol_opens_and_what_is_written_goes_before() {
+    let text =
+        "  - ws: wss://other.example/socket.io/\n    preset: socket.io\n    first: 40/game,\n";
+    let Step::Socket(socket) = &steps(text)[0] else {
+        panic!("another step");
+    };
+    let url = socket.request.url.as_literal();
+    let expected = "https://other.example/socket.io/?EIO=4&transport=websocket";
+    assert_eq!(url, Some(expected));
+    let first = socket
+        .first
+        .as_ref()
+        .and_then(|message| message.text.as_literal());
+    assert_eq!(first, Some("40/game,"));
+    assert_eq!(socket.layout, Layout::AfterNumber);
+    assert_eq!(socket.replies, [("2".to_owned(), "3".to_owned())]);
+    assert_eq!(socket.ready.len(), 1);
+}
+
+#[test]
+fn every_preset_is_a_word_of_the_table() {
+    let mut words = keywords::STEP.words.iter();
+    let word = words.find(|word| word.name == "preset").unwrap();
+    let keywords::Shape::OneOf(presets) = &word.shape else {
+        panic!("another shape");
+    };
+    for preset in *presets {
+        steps(&format!("  - ws: /live\n    preset: {preset}\n"));
+    }
+}
+
+/// Steps, behind a `ws` or alone; where the mistake stands, and words of what is said.
+const MISTAKES: &[(bool, &str, (usize, usize), &str)] = &[
+    (
+        false,
+        "  - send: a\n    await: b\n",
+        (3, 1),
+        "nothing opens a WebSocket",
+    ),
+    (
+        true,
+        "    presett: stomp\n",
+        (5, 5),
+        "did you mean `preset`",
+    ),
+    (
+        true,
+        "    preset: socketio\n",
+        (5, 13),
+        "did you mean `socket.io`",
+    ),
+    (
+        true,
+        "    headers: { Upgrade: x }\n",
+        (5, 16),
+        "belongs to the handshake",
+    ),
+    (true, "    protocol: [a b]\n", (5, 16), "is no subprotocol"),
+    (true, "    compress: ja\n", (5, 15), "`ja` is not known"),
+    (
+        true,
+        "    reconnect: { after: 10s, up_to: 1s }\n",
+        (5, 16),
+        "shorter than the first",
+    ),
+    (
+        true,
+        "    reconnect: { times: 0 }\n",
+        (5, 25),
+        "out of range",
+    ),
+    (
+        true,
+        "    beat: { every: 5s }\n",
+        (5, 11),
+        "a time and a text",
+    ),
+    (
+        true,
+        "  - close: 1006\n",
+        (5, 12),
+        "no code that may be sent",
+    ),
+    (
+        true,
+        "  - send: { jsn: 1 }\n",
+        (5, 13),
+        "did you mean `json`",
+    ),
+    (
+        true,
+        "  - send: { binary: '%%' }\n",
+        (5, 21),
+        "no bytes in base64",
+    ),
+    (
+        true,
+        "  - send: { text: a, template: true }\n",
+        (5, 22),
+        "nothing beside `text`",
+    ),
+    (
+        true,
+        "  - send: '{{ nme }}'\n",
+        (5, 15),
+        "`nme` is not known",
+    ),
+    (
+        true,
+        "  - send: a\n    capture: { x: 'y' }\n",
+        (6, 5),
+        "without `await`",
+    ),
+    (
+        true,
+        "  - await: { json: { id: 5 } }\n",
+        (5, 22),
+        "did you mean `$.id`",
+    ),
+    (
+        true,
+        "  - await: { regex: '(' }\n",
+        (5, 21),
+        "not a regular expression",
+    ),
+    (true, "  - await: {}\n", (5, 12), "nothing is written"),
+    (
+        true,
+        "  - subscribe: { seq: seq }\n",
+        (5, 23),
+        "did you mean `$.seq`",
+    ),
+    (
+        true,
+        "  - subscribe: { stmp: $.a }\n",
+        (5, 18),
+        "did you mean `stamp`",
+    ),
+    (
+        true,
+        "  - every: 10\n    steps: [{ send: a }]\n",
+        (5, 14),
+        "unit",
+    ),
+    (true, "  - every: 10s\n", (5, 5), "has no `steps`"),
+    (true, "  - hold: 0s\n", (5, 11), "more than zero"),
+    (
+        true,
+        "  - ws: /b\n    send: a\n",
+        (6, 5),
+        "cannot stand together",
+    ),
+    (
+        false,
+        "  - get: ws://site/live\n",
+        (4, 10),
+        "not spoken here",
+    ),
+];
+
+#[test]
+fn mistakes_in_talks_have_their_places() {
+    for (is_behind, steps, place, words) in MISTAKES {
+        let socket = if *is_behind { "  - ws: /live\n" } else { "" };
+        check(&with_steps(&format!("{socket}{steps}")), *place, words);
+    }
+}
+
+#[test]
+fn what_cannot_stand_beside_sockets_is_told() {
+    let plan = |more: &str| {
+        format!(
+            "target: http://site\nload: {{ users: 1, hold: 1s }}\n{more}\nsteps: [{{ ws: /live }}]\n"
+        )
+    };
+    for (more, place, words) in [
+        ("transport: { http: 2 }", (3, 20), "HTTP/1.1"),
+        (
+            "thresholds: { step WS /live: reach > 9% }",
+            (3, 30),
+            "not within a step",
+        ),
+        (
+            "abort: [{ when: 'broadcast p99 > 5s' }]",
+            (3, 17),
+            "not known before the end",
+        ),
+        ("objective: reach < 99%", (3, 18), "higher"),
+    ] {
+        let diagnostics = refused(&plan(more));
+        let first = &diagnostics.list()[0];
+        assert_eq!((first.line, first.column), place, "{diagnostics}");
+        assert!(first.to_string().contains(words), "{diagnostics}");
+    }
+}
+
+#[test]
+fn users_come_at_a_rate() {
+    let text = "target: http://site\nload: { users: 24000, connect: 120/s, hold: 90m }\nsteps: [{ ws: /live }]\n";
+    let plan =
+        read(text, &given(), &desktop()).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    let Some(LoadPlan::Fixed(load)) = plan.load else {
+        panic!("no load");
+    };
+    assert_eq!(load.lasting(), Duration::from_secs(200 + 90 * 60));
+    check(
+        &text.replace("connect: 120/s", "connect: 120/s, within: 3m"),
+        (2, 23),
+        "cannot stand together",
+    );
+    check(&text.replace("120/s", "0/s"), (2, 32), "more than zero");
+}

@@ -1,0 +1,217 @@
+//! What counts as good: objectives, of all or of parts, and when a run ends early.
+
+use std::time::Duration;
+
+use plimsoll_model::journey::{Abort, Journey, Scope, StepInfo, Threshold};
+use plimsoll_model::objective::Objective;
+
+use super::keywords::ABORT;
+use super::reader::DocumentReader;
+use super::tree::{DocumentKey, DocumentNode, NodeKind};
+use crate::problem::nearest;
+use crate::{Problem, objective as objectives};
+
+const VALID: &str = "an objective such as `p95 < 800ms, errors < 1%`";
+const SCOPES_VALID: &str = "everything, journey NAME, step LABEL or group NAME";
+/// Over how long an objective is missed before a run ends early, when it does not say.
+const OVER_DEFAULT: Duration = Duration::from_secs(10);
+const OVER_MAX: Duration = Duration::from_hours(1);
+
+/// One objective, or a list of its parts.
+pub(crate) fn objective(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Objective> {
+    merged_objective(reader, node, objectives::objective)
+}
+
+fn merged_objective(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    read: fn(&str) -> Result<Objective, Problem>,
+) -> Option<Objective> {
+    let mut whole = Objective {
+        latency: Vec::new(),
+        errors_max: None,
+        ..Objective::default()
+    };
+    let mut is_whole = true;
+    for item in reader.one_or_more(node) {
+        match reader.value(item, VALID, read) {
+            Some(item_objective) => {
+                whole.latency.extend(item_objective.latency);
+                if whole.errors_max.is_some() && item_objective.errors_max.is_some() {
+                    reader.report(item, "errors are bounded twice", "one bound on errors");
+                    is_whole = false;
+                }
+                if whole.mean_us_max.is_some() && item_objective.mean_us_max.is_some() {
+                    reader.report(item, "the average is bounded twice", "one bound on it");
+                    is_whole = false;
+                }
+                if whole.reach_min.is_some() && item_objective.reach_min.is_some() {
+                    reader.report(item, "reach is bounded twice", "one bound on reach");
+                    is_whole = false;
+                }
+                whole.broadcast.extend(item_objective.broadcast);
+                whole.reach_min = whole.reach_min.or(item_objective.reach_min);
+                whole.errors_max = whole.errors_max.or(item_objective.errors_max);
+                whole.mean_us_max = whole.mean_us_max.or(item_objective.mean_us_max);
+            }
+            None => is_whole = false,
+        }
+    }
+    if is_whole && whole.is_empty() {
+        reader.report(node, "nothing is written", VALID);
+        return None;
+    }
+    is_whole.then_some(whole)
+}
+
+/// Objectives of parts; a text or a list is of everything.
+pub(crate) fn thresholds(
+    reader: &DocumentReader<'_>,
+    node: &DocumentNode,
+    journeys: &[Journey],
+    steps: &[StepInfo],
+) -> Vec<Threshold> {
+    if matches!(node.kind, NodeKind::Scalar { .. } | NodeKind::List(_)) {
+        let objective = merged_objective(reader, node, objectives::threshold);
+        return objective
+            .map(|objective| Threshold {
+                scope: Scope::Everything,
+                objective,
+            })
+            .into_iter()
+            .collect();
+    }
+    let mut thresholds = Vec::new();
+    for (key, value) in reader.entries(node, SCOPES_VALID).unwrap_or_default() {
+        let scope = scope(reader, key, journeys, steps);
+        let objective = merged_objective(reader, value, objectives::threshold);
+        if let (Some(scope), Some(objective)) = (&scope, &objective)
+            && *scope != Scope::Everything
+            && objective.has_broadcast_bounds()
+        {
+            let message = "broadcasts are heard by users, not within a step";
+            reader.report(
+                value,
+                message,
+                "bounds on broadcasts and reach under `everything`",
+            );
+        }
+        if let (Some(scope), Some(objective)) = (scope, objective) {
+            thresholds.push(Threshold { scope, objective });
+        }
+    }
+    thresholds
+}
+
+fn scope(
+    reader: &DocumentReader<'_>,
+    key: &DocumentKey,
+    journeys: &[Journey],
+    steps: &[StepInfo],
+) -> Option<Scope> {
+    let written = key.text.trim();
+    if written == "everything" {
+        return Some(Scope::Everything);
+    }
+    let Some((word, name)) = written.split_once(' ') else {
+        let message = format!("the scope `{written}` is not known");
+        let near = nearest(written, &["everything", "journey", "step", "group"]);
+        reader.report_at(key.span.start, message, SCOPES_VALID, near);
+        return None;
+    };
+    let name = name.trim();
+    let names: Vec<&str> = match word {
+        "journey" => journeys
+            .iter()
+            .map(|journey| journey.name.as_str())
+            .collect(),
+        "step" => steps.iter().map(|step| step.label.as_str()).collect(),
+        "group" => steps
+            .iter()
+            .flat_map(|step| step.groups.iter().map(String::as_str))
+            .collect(),
+        _ => {
+            let message = format!("the scope `{word}` is not known");
+            let near = nearest(word, &["everything", "journey", "step", "group"]);
+            reader.report_at(key.span.start, message, SCOPES_VALID, near);
+            return None;
+        }
+    };
+    // What a process asks for is known when it does.
+    if word == "step" && journeys.iter().any(|journey| journey.process.is_some()) {
+        return Some(Scope::Step(name.to_owned()));
+    }
+    let Some(place) = names.iter().position(|have| *have == name) else {
+        let mut known = names;
+        known.sort_unstable();
+        known.dedup();
+        reader.unknown(&key.span, &format!("the {word}"), name, &known);
+        return None;
+    };
+    Some(match word {
+        "journey" => Scope::Journey(super::scope::index(place)),
+        "step" => Scope::Step(name.to_owned()),
+        _ => Scope::Group(name.to_owned()),
+    })
+}
+
+/// When the run ends early.
+pub(crate) fn aborts(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Abort> {
+    let mut aborts = Vec::new();
+    for item in reader.one_or_more(node) {
+        let Some(fields) = reader.fields(item, &ABORT) else {
+            continue;
+        };
+        let Some(when) = fields.get("when") else {
+            reader.report(
+                item,
+                "`when` is missing",
+                "{ when: 'errors > 50%', over: 10s }",
+            );
+            continue;
+        };
+        let objective = reader.value(when, "what must not be, such as errors > 50%", opposite);
+        let over = match fields.get("over") {
+            Some(node) => reader.duration_above_zero(node),
+            None => Some(OVER_DEFAULT),
+        };
+        if over.is_some_and(|over| over < Duration::from_secs(1) || over > OVER_MAX) {
+            reader.report(item, "answers are judged by the second", "1s to 1h");
+            continue;
+        }
+        if objective
+            .as_ref()
+            .is_some_and(Objective::has_broadcast_bounds)
+        {
+            let message = "reach is not known before the end";
+            reader.report(
+                when,
+                message,
+                "errors > 50% or p95 > 5s; broadcasts in thresholds",
+            );
+            continue;
+        }
+        if let (Some(objective), Some(over)) = (objective, over) {
+            aborts.push(Abort { objective, over });
+        }
+    }
+    aborts
+}
+
+/// What must hold, from what must not be: `errors > 50%`.
+fn opposite(text: &str) -> Result<Objective, Problem> {
+    const VALID: &str = "a comparison with `>`, such as errors > 50% or p95 > 5s";
+    let Some(at) = text.find(['<', '>']) else {
+        return Err(Problem::new(
+            text,
+            0..text.len(),
+            "there is no `>` here",
+            VALID,
+        ));
+    };
+    if text[at..].starts_with('<') {
+        let message = "a run would end because it is good";
+        return Err(Problem::new(text, at..at + 1, message, VALID));
+    }
+    objectives::threshold(&text.replace('>', "<")).map_err(|problem| problem.within(text, 0))
+}

@@ -1,0 +1,146 @@
+//! Fallbacks that are pages of the origin: fetched at the start, and again at an interval; and compressed, as are those
+//! that loops have learnt.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::StatusCode;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use plimsoll_config::edge::Captured;
+
+use crate::clock::{Nanoseconds, nanoseconds};
+use crate::learned_fallback::{Candidate, LearnedFallbacks, Scope};
+use crate::lock::lock;
+use crate::notice::NoticeSink;
+use crate::outbound::{self, OriginRequest};
+use crate::overview::OverviewSource;
+use crate::pool::UpstreamPool;
+
+/// How often it is looked whether one is due.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long one that could not be fetched is not asked for.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Time for a page.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What is known of one page.
+#[derive(Clone, Copy, Debug, Default)]
+struct FallbackState {
+    due: Nanoseconds,
+    has_failed: bool,
+    is_learned: bool,
+}
+
+/// Fetches for ever.
+pub(super) async fn keep_fetching(watch: &OverviewSource, report: &NoticeSink) {
+    // By the address of what they go to: it lives as long as its route says the same.
+    let mut states: HashMap<usize, FallbackState> = HashMap::new();
+    loop {
+        let routes = lock(&watch.routes).clone();
+        let pools = lock(&watch.pools).clone();
+        let mut known = Vec::new();
+        for route in &routes {
+            route.pack_learnt();
+            let (Some(learned_fallbacks), Some(pool)) = (&route.learned_fallbacks, route.pool())
+            else {
+                continue;
+            };
+            let (Some(captured), Some(pool)) =
+                (&learned_fallbacks.config.captured, pools.get(pool))
+            else {
+                continue;
+            };
+            let key = Arc::as_ptr(learned_fallbacks) as usize;
+            known.push(key);
+            let state = states.entry(key).or_default();
+            if state.due <= watch.clock.now() {
+                fetch_fallback(watch, learned_fallbacks, captured, pool, state, report).await;
+            }
+        }
+        states.retain(|key, _| known.contains(key));
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
+
+async fn fetch_fallback(
+    watch: &OverviewSource,
+    learned_fallbacks: &LearnedFallbacks,
+    captured: &Captured,
+    pool: &UpstreamPool,
+    state: &mut FallbackState,
+    report: &NoticeSink,
+) {
+    let fetched = fetch(watch, learned_fallbacks, captured, pool).await;
+    let now = watch.clock.now();
+    let every = nanoseconds(learned_fallbacks.config.every);
+    let again = match &fetched {
+        Ok(()) => every,
+        Err(_) => every.min(nanoseconds(AGAIN)),
+    };
+    state.due = now.saturating_add(again);
+    let target = &captured.target;
+    match fetched {
+        Ok(()) => {
+            if state.has_failed {
+                report(&format!("the fallback {target} is fetched again"));
+            }
+            state.is_learned = true;
+            state.has_failed = false;
+        }
+        Err(why) if !state.has_failed => {
+            state.has_failed = true;
+            let meanwhile = if state.is_learned {
+                "the last good one stays in use"
+            } else {
+                "there is none yet"
+            };
+            report(&format!(
+                "the fallback {target} cannot be fetched, {meanwhile}: {why}"
+            ));
+        }
+        Err(_) => {}
+    }
+}
+
+async fn fetch(
+    watch: &OverviewSource,
+    learned_fallbacks: &LearnedFallbacks,
+    captured: &Captured,
+    pool: &UpstreamPool,
+) -> Result<(), String> {
+    let now = watch.clock.now();
+    let server = pool.servers.iter().find(|server| server.is_in(now));
+    let server = server.ok_or("no server is well")?;
+    let address = server.addresses.first().ok_or("no server has an address")?;
+    let page = OriginRequest {
+        address: *address,
+        secure: server.secure.clone(),
+        host: captured.host.as_deref().unwrap_or(&server.authority),
+        target: &captured.target,
+        len_max: usize::try_from(learned_fallbacks.config.len_max).unwrap_or(usize::MAX),
+    };
+    let answer = outbound::get(page, TIMEOUT).await?;
+    if answer.status != StatusCode::OK {
+        return Err(format!("the server answered {}", answer.status));
+    }
+    let header = |name| {
+        answer
+            .headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+    };
+    let candidate = Candidate {
+        scope: Scope::Any,
+        media_type: header(CONTENT_TYPE)
+            .unwrap_or("text/html; charset=utf-8")
+            .to_owned(),
+        coding: header(CONTENT_ENCODING).unwrap_or_default().into(),
+        content: answer.body.to_vec(),
+    };
+    if learned_fallbacks.keep(candidate, watch.clock.now()) {
+        Ok(())
+    } else {
+        Err("it is empty, too long, or in a coding that nobody knows".to_owned())
+    }
+}

@@ -1,0 +1,66 @@
+//! The folder of copies when another edge uses it: at a restart the one that ends and the one that begins overlap.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cache::disk::{disk_unavailable, is_in_use};
+use crate::clock::{Nanoseconds, nanoseconds};
+use crate::control::Control;
+
+/// How often it is looked whether the folder is free.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// An edge that drains takes this much longer than it may, to write what waits to be written.
+const GRACE: Duration = Duration::from_mins(1);
+
+/// A folder that is awaited.
+struct Awaited {
+    path: PathBuf,
+    until: Nanoseconds,
+}
+
+/// Waits for folders that others use, and takes them over when they let go.
+pub(super) async fn keep_taking_over(control: &Control) {
+    let mut awaited: Option<Awaited> = None;
+    loop {
+        let changed = control.disk_changed.notified();
+        let is_changed = if awaited.is_some() {
+            tokio::time::timeout(POLL_INTERVAL, changed).await.is_ok()
+        } else {
+            changed.await;
+            true
+        };
+        if is_changed {
+            awaited = begin(control, awaited);
+        }
+        let Some(Awaited { path, until }) = &awaited else {
+            continue;
+        };
+        if !is_in_use(path) {
+            awaited = None;
+            control.take_disk_over();
+        } else if control.watch.clock.now() >= *until {
+            let why = "another edge uses it still; give each edge a folder of its own, or reload when that one has \
+                       ended";
+            (control.hooks.report)(&disk_unavailable(path, &why));
+            awaited = None;
+        }
+    }
+}
+
+/// Begins to wait, or goes on when a reload has not changed what is awaited.
+fn begin(control: &Control, before: Option<Awaited>) -> Option<Awaited> {
+    let (path, drain) = control.awaited_disk()?;
+    if let Some(before) = before.filter(|before| before.path == path) {
+        return Some(before);
+    }
+    let at_most = drain + GRACE;
+    let reason = format!(
+        "another edge uses it; it is taken over when that one ends within {} s; give each edge a folder of its own if \
+         both are to stay",
+        at_most.as_secs()
+    );
+    (control.hooks.report)(&disk_unavailable(&path, &reason));
+    let now = control.watch.clock.now();
+    let until = now.saturating_add(nanoseconds(at_most));
+    Some(Awaited { path, until })
+}

@@ -1,0 +1,401 @@
+//! Orders about copies, and questions about them, as the admin address takes them.
+
+use plimsoll_cache::disk::About;
+use plimsoll_cache::invalidate::Label;
+use plimsoll_cache::store::How;
+use plimsoll_cache::{KeyRef, KeyRule, Moment};
+use serde_json::{Value, json};
+
+use super::disk::DiskView;
+use super::store_rejection::line_of_head;
+use super::{Cache, CachedResponse, HashedKey};
+
+/// What is purged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum PurgeTarget {
+    Url(PurgeUrl),
+    Prefix(PurgeUrl),
+    Tag(String),
+    All,
+}
+
+/// A URL, apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PurgeUrl {
+    host: String,
+    /// Path and query, with a slash at the start.
+    target: String,
+}
+
+impl PurgeUrl {
+    fn parse(text: &str) -> Result<Self, String> {
+        let valid = "a URL such as https://www.example/news?page=2";
+        let rest = text
+            .strip_prefix("https://")
+            .or_else(|| text.strip_prefix("http://"))
+            .ok_or_else(|| {
+                format!("`{text}` does not begin with http:// or https://; valid: {valid}")
+            })?;
+        let at = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (host, target) = rest.split_at(at);
+        let is_visible = text.bytes().all(|byte| (0x21..0x7f).contains(&byte));
+        if host.is_empty() || host.contains('@') || !is_visible {
+            return Err(format!("`{text}` names no page; valid: {valid}"));
+        }
+        let slash = if target.starts_with('/') { "" } else { "/" };
+        Ok(Self {
+            host: host.to_owned(),
+            target: format!("{slash}{target}"),
+        })
+    }
+
+    /// Its key with each scheme: who ends TLS before the edge does not know what was asked for.
+    fn keys<'a>(&'a self, rule: &'a KeyRule) -> [KeyRef<'a>; 2] {
+        [false, true].map(|secure| KeyRef::new(secure, &self.host, &self.target, rule))
+    }
+}
+
+/// Whether the purger waits until its order is on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Durability {
+    IsWaitedFor,
+    Follows,
+}
+
+/// An order to purge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PurgeOrder {
+    what: PurgeTarget,
+    how: How,
+}
+
+impl PurgeOrder {
+    /// Reads `{"url": …}`, `{"prefix": …}`, `{"tag": …}` or `{"all": true}`, with `"hard": true` or without.
+    ///
+    /// # Errors
+    /// What is wrong, with the remedy.
+    pub(crate) fn read(body: &[u8]) -> Result<Self, String> {
+        let valid = "one of \"url\", \"prefix\", \"tag\" and \"all\": true; besides \"hard\": true";
+        let invalid = |what: &str| format!("{what}; valid: {valid}");
+        let order: Value = serde_json::from_slice(body).unwrap_or_default();
+        let order = order
+            .as_object()
+            .ok_or_else(|| invalid("this is no order"))?;
+        let mut what = None;
+        let mut how = How::Soft;
+        for (word, value) in order {
+            let text = value.as_str().filter(|text| !text.is_empty());
+            let named = match (word.as_str(), text, value.as_bool()) {
+                ("url", Some(url), _) => PurgeTarget::Url(PurgeUrl::parse(url)?),
+                ("prefix", Some(url), _) => PurgeTarget::Prefix(PurgeUrl::parse(url)?),
+                ("tag", Some(tag), _) => PurgeTarget::Tag(tag.to_owned()),
+                ("all", _, Some(true)) => PurgeTarget::All,
+                ("hard", _, Some(hard)) => {
+                    how = if hard { How::Hard } else { How::Soft };
+                    continue;
+                }
+                _ => return Err(invalid(&format!("`{word}` is not known, or says nothing"))),
+            };
+            if what.replace(named).is_some() {
+                return Err(invalid("it is said twice what is purged"));
+            }
+        }
+        let what = what.ok_or_else(|| invalid("it is not said what is purged"))?;
+        Ok(Self { what, how })
+    }
+}
+
+impl PurgeOrder {
+    /// An order for one page, from a request whose method is `PURGE`.
+    ///
+    /// # Errors
+    /// When it names no page.
+    pub(crate) fn of_page(host: &str, target: &str, how: How) -> Result<Self, String> {
+        let what = PurgeTarget::Url(PurgeUrl::parse(&format!("http://{host}{target}"))?);
+        Ok(Self { what, how })
+    }
+}
+
+/// What the cache holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CacheView {
+    /// Bytes that it may take, and takes.
+    pub(crate) size: u64,
+    pub(crate) bytes: u64,
+    pub(crate) objects: u64,
+    /// Copies that left for want of room, ever.
+    pub(crate) evicted: u64,
+    /// Fetches under way.
+    pub(crate) fetches: u64,
+    /// Orders to purge, ever.
+    pub(crate) purges: u64,
+    /// What is on disk.
+    pub(crate) disk: Option<DiskView>,
+}
+
+impl Cache {
+    /// Purges. When this returns, no loop answers with what was purged, or only while it is renewed.
+    pub(crate) fn purge(&self, order: &PurgeOrder, now: Moment) -> String {
+        self.purge_as(order, now, Durability::IsWaitedFor)
+    }
+
+    /// The same for loops, which wait for no disk: whether it holds after a restart is not known yet.
+    pub(crate) fn purge_at_once(&self, order: &PurgeOrder, now: Moment) {
+        self.purge_as(order, now, Durability::Follows);
+    }
+
+    fn purge_as(&self, order: &PurgeOrder, now: Moment, durability: Durability) -> String {
+        use std::sync::atomic::Ordering::Relaxed;
+        self.purges.fetch_add(1, Relaxed);
+        if order.how == How::Soft {
+            self.purged_at.store(now.ms(), Relaxed);
+        }
+        let rules = self.rules();
+        // The disk goes first: what it brings back after that, it has held against the purge.
+        let is_written = self.purge_disk(order, &rules, now, durability);
+        let purged = match &order.what {
+            PurgeTarget::Url(url) => {
+                for key in rules.iter().flat_map(|rule| url.keys(rule)) {
+                    self.store.purge(&HashedKey::new(key, self.seed), order.how);
+                }
+                format!("copies of {}{}", url.host, url.target)
+            }
+            PurgeTarget::Prefix(url) => {
+                for key in url.keys(&KeyRule::default()) {
+                    self.store.purge_prefix(key.to_key().as_bytes(), order.how);
+                }
+                format!("copies below {}{}", url.host, url.target)
+            }
+            PurgeTarget::Tag(tag) => {
+                let label = Label::tag(self.seed, tag.as_bytes());
+                self.store.purge_tag(label.0, order.how);
+                format!("copies with the tag `{tag}`")
+            }
+            PurgeTarget::All => {
+                self.store.purge_everything(order.how);
+                "all copies".to_owned()
+            }
+        };
+        let warning = if is_written {
+            ""
+        } else {
+            "; this could not be written to the disk: empty the folder of the copies before the next start"
+        };
+        match order.how {
+            How::Soft => {
+                format!("{purged} are stale; each is served while it is renewed{warning}")
+            }
+            How::Hard => format!("{purged} are gone{warning}"),
+        }
+    }
+
+    /// Purges copies on disk. Whether that holds after a restart.
+    fn purge_disk(
+        &self,
+        order: &PurgeOrder,
+        rules: &[KeyRule],
+        now: Moment,
+        durability: Durability,
+    ) -> bool {
+        let Some(disk) = &self.disk else {
+            return true;
+        };
+        let purge = |what: &[About<'_>]| match durability {
+            Durability::IsWaitedFor => disk.purge(what, order.how, now),
+            Durability::Follows => {
+                disk.purge_at_once(what, order.how, now);
+                true
+            }
+        };
+        match &order.what {
+            PurgeTarget::Url(url) => {
+                let keys = rules.iter().flat_map(|rule| url.keys(rule));
+                let keys: Vec<_> = keys.map(|key| About::Key(key.hash(self.seed))).collect();
+                purge(&keys)
+            }
+            PurgeTarget::Prefix(url) => {
+                let whole = KeyRule::default();
+                let keys = url.keys(&whole).map(|key| key.to_key());
+                let prefixes = keys.each_ref().map(|key| About::Prefix(key.as_bytes()));
+                purge(&prefixes)
+            }
+            PurgeTarget::Tag(tag) => purge(&[About::Tag(Label::tag(self.seed, tag.as_bytes()).0)]),
+            PurgeTarget::All => purge(&[About::Everything]),
+        }
+    }
+
+    /// What is known of a URL: its key, its copies, and why there is none.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(crate) fn why(&self, url: &str, now: Moment) -> Result<Value, String> {
+        let url = PurgeUrl::parse(url)?;
+        let mut found = Vec::new();
+        let mut keys = Vec::new();
+        let mut refused = Vec::new();
+        for rule in &self.rules() {
+            for key in url.keys(rule) {
+                let text = String::from_utf8_lossy(key.to_key().as_bytes()).into_owned();
+                if keys.contains(&text) {
+                    continue;
+                }
+                let wanted = HashedKey::new(key, self.seed);
+                self.store.get(&wanted, |page| {
+                    found.push((text.clone(), view(page, now)));
+                    false
+                });
+                if let Some(rejected) = self.refusal(wanted.hash) {
+                    refused.push(json!({
+                        "key": text,
+                        "rule": rejected.rule.text(),
+                        "word": rejected.rule.word(),
+                        "header": rejected.header,
+                        "seconds_ago": now.since(rejected.at) / 1000,
+                    }));
+                }
+                keys.push(text);
+            }
+        }
+        let states: Vec<_> = found
+            .iter()
+            .filter_map(|(_, copy)| copy["state"].as_str())
+            .collect();
+        let verdict = if states.contains(&FRESH) {
+            "a copy answers"
+        } else if states.contains(&STALE) {
+            "its copy is stale: who asks next renews it"
+        } else if !states.is_empty() {
+            "its copy is asked about every time"
+        } else if refused.is_empty() {
+            "nobody has asked for it lately, its copy has left for want of room, or its route keeps nothing"
+        } else {
+            "the last answer was not kept"
+        };
+        let copies = found.into_iter().map(|(key, mut copy)| {
+            copy["key"] = key.into();
+            copy
+        });
+        Ok(json!({
+            "format_version": "1.0",
+            "keys": keys,
+            "verdict": verdict,
+            "copies": copies.collect::<Vec<_>>(),
+            "refused": refused,
+        }))
+    }
+
+    /// How much it holds.
+    pub(crate) fn figures(&self) -> CacheView {
+        let figures = self.store.metrics();
+        CacheView {
+            size: self.size,
+            bytes: figures.bytes as u64,
+            objects: figures.objects as u64,
+            evicted: figures.evicted_total,
+            fetches: figures.fills as u64,
+            purges: self.purges.load(std::sync::atomic::Ordering::Relaxed),
+            disk: self.disk.as_ref().map(|disk| disk.view()),
+        }
+    }
+
+    /// What it holds.
+    pub(crate) fn view(&self, now: Moment) -> Value {
+        let figures = self.store.metrics();
+        let most = self.store.hottest_objects(10).into_iter().map(|entry| {
+            let mut item = view(entry.object.value(), now);
+            item["key"] = String::from_utf8_lossy(entry.object.key()).into();
+            item["hits"] = entry.hits.into();
+            item
+        });
+        json!({
+            "size": self.size,
+            "bytes": figures.bytes,
+            "objects": figures.objects,
+            "evicted": figures.evicted_total,
+            "fetches": figures.fills,
+            "passes": figures.passes,
+            "purges": self.purges.load(std::sync::atomic::Ordering::Relaxed),
+            "most_asked": most.collect::<Vec<_>>(),
+            "disk": self.disk.as_ref().map(|disk| disk.view().json()),
+        })
+    }
+}
+
+/// What a copy is.
+const FRESH: &str = "fresh";
+const STALE: &str = "stale";
+
+/// One copy.
+fn view(page: &CachedResponse, now: Moment) -> Value {
+    let stored = &page.metadata.stored;
+    let terms = stored.terms();
+    let seconds = |until: Moment| {
+        i64::try_from(until.since(now) / 1000).unwrap_or_default()
+            - i64::try_from(now.since(until) / 1000).unwrap_or_default()
+    };
+    let ttl = seconds(terms.plain_until.max(terms.fresh_until));
+    json!({
+        "status": stored.status(),
+        "bytes": page.len(),
+        "age": stored.age(now),
+        "ttl": ttl,
+        "state": if terms.no_cache { "asked for every time" } else if ttl > 0 { FRESH } else { STALE },
+        "lifetime": terms.plain.seconds.max(terms.explicit.seconds),
+        "lifetime_from": terms.plain.source.word(),
+        "header": line_of_head(stored.head(), terms.plain.source.fields()),
+        "stale_while_revalidate": terms.stale_while_revalidate,
+        "stale_if_error": terms.stale_if_error,
+        "varies_by": page.metadata.names(),
+        "etag": stored.etag().map(|tag| String::from_utf8_lossy(tag).into_owned()),
+        "fragments": page.mosaic().map_or_else(Vec::new, |mosaic| {
+            mosaic.pieces.include_tags().map(|tag| tag.src.to_string()).collect()
+        }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_read() {
+        let read = |text: &str| PurgeOrder::read(text.as_bytes());
+        let all = read(r#"{"all": true, "hard": true}"#).unwrap();
+        assert_eq!(
+            all,
+            PurgeOrder {
+                what: PurgeTarget::All,
+                how: How::Hard
+            }
+        );
+        let page = read(r#"{"url": "https://A.example?x"}"#).unwrap();
+        let url = PurgeUrl {
+            host: "A.example".to_owned(),
+            target: "/?x".to_owned(),
+        };
+        assert_eq!(
+            page,
+            PurgeOrder {
+                what: PurgeTarget::Url(url),
+                how: How::Soft
+            }
+        );
+        assert!(read(r#"{"tag": "news"}"#).is_ok());
+        for wrong in [
+            "",
+            "[]",
+            "{}",
+            r#"{"all": false}"#,
+            r#"{"tag": ""}"#,
+            r#"{"url": "/news"}"#,
+            r#"{"url": "https://"}"#,
+            r#"{"url": "https://a b"}"#,
+            r#"{"tag": "a", "all": true}"#,
+            r#"{"hard": true}"#,
+            r#"{"everything": true}"#,
+        ] {
+            let why = read(wrong).unwrap_err();
+            assert!(why.contains("valid:"), "{wrong}: {why}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Why an answer was not kept, for those who ask.
+
+use plimsoll_cache::{Moment, UncacheableReason};
+use plimsoll_wire::head::{Header, headers};
+
+/// Longest line of a header that is remembered, bytes.
+const LINE_LEN_MAX: usize = 200;
+
+/// A rule by which an answer was not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoreRejection {
+    /// One of the standard or of its route.
+    Refused(UncacheableReason),
+    /// It announced more than one copy may take.
+    TooLarge,
+    /// It has more tags than a purge could go by.
+    TooManyTags,
+    /// The request says too much in what the answer varies by.
+    VaryTooLarge,
+}
+
+impl StoreRejection {
+    /// A word for `Cache-Status`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Refused(refusal) => refusal.word(),
+            Self::TooLarge => "too-large",
+            Self::TooManyTags => "too-many-tags",
+            Self::VaryTooLarge => "vary",
+        }
+    }
+
+    /// What it is, where a decision is explained.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Refused(refusal) => refusal.to_string(),
+            Self::TooLarge => "it is longer than an eighth of the cache".to_owned(),
+            Self::TooManyTags => "it has more than 1024 tags".to_owned(),
+            Self::VaryTooLarge => "the request says too much in the fields of its Vary".to_owned(),
+        }
+    }
+
+    /// Whether the same is to be expected of the next request of this kind.
+    pub(crate) fn is_remembered(self) -> bool {
+        match self {
+            Self::Refused(refusal) => refusal.is_remembered(),
+            _ => true,
+        }
+    }
+
+    fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Refused(refusal) => refusal.fields(),
+            Self::TooLarge => &["content-length"],
+            Self::TooManyTags => &["cache-tag", "surrogate-key", "cache-groups"],
+            Self::VaryTooLarge => &["vary"],
+        }
+    }
+
+    /// The header that says so, of the answer; of a cookie its name alone.
+    pub(crate) fn header(self, headers: &[Header<'_>]) -> Box<str> {
+        let lines: Vec<_> = headers
+            .iter()
+            .map(|header| (header.name.as_bytes(), header.value))
+            .collect();
+        line(&lines, self.fields()).unwrap_or_default().into()
+    }
+}
+
+/// An answer that was not kept.
+#[derive(Clone, Debug)]
+pub(crate) struct RejectedResponse {
+    pub(crate) hash: u64,
+    pub(crate) rule: StoreRejection,
+    pub(crate) header: Box<str>,
+    pub(crate) at: Moment,
+}
+
+/// The header of a copy's head that stands first in a list of names.
+pub(crate) fn line_of_head(head: &[u8], names: &[&str]) -> Option<String> {
+    let lines: Vec<_> = headers(head).collect();
+    line(&lines, names)
+}
+
+fn line(lines: &[(&[u8], &[u8])], names: &[&str]) -> Option<String> {
+    let &(name, value) = names.iter().find_map(|wanted| {
+        let mut lines = lines.iter();
+        lines.find(|(name, _)| name.eq_ignore_ascii_case(wanted.as_bytes()))
+    })?;
+    let is_cookie = name.eq_ignore_ascii_case(b"set-cookie");
+    let end = match value.iter().position(|&byte| is_cookie && byte == b'=') {
+        Some(equals) => equals,
+        None => value.len().min(LINE_LEN_MAX),
+    };
+    let cut = if end < value.len() { "…" } else { "" };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some(format!("{}: {}{cut}", text(name), text(&value[..end])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(rule: StoreRejection, lines: &[(&str, &str)], expected: &str) {
+        let headers: Vec<_> = lines
+            .iter()
+            .map(|(name, value)| Header {
+                name,
+                value: value.as_bytes(),
+            })
+            .collect();
+        assert_eq!(&*rule.header(&headers), expected, "{rule:?}");
+    }
+
+    #[test]
+    fn the_header_that_says_so_is_named() {
+        let control = ("Cache-Control", "private, max-age=60");
+        let private = StoreRejection::Refused(UncacheableReason::Private);
+        check(
+            private,
+            &[("Date", "now"), control],
+            "Cache-Control: private, max-age=60",
+        );
+        let targeted = ("CDN-Cache-Control", "private");
+        check(private, &[control, targeted], "CDN-Cache-Control: private");
+        // What a cookie says is nobody else's.
+        let cookie = ("Set-Cookie", "session=secret; Path=/");
+        check(
+            StoreRejection::Refused(UncacheableReason::SetCookie),
+            &[cookie],
+            "Set-Cookie: session…",
+        );
+        check(
+            StoreRejection::Refused(UncacheableReason::NoLifetime),
+            &[control],
+            "",
+        );
+        let long = "x".repeat(1000);
+        let short = format!("Vary: {}…", "x".repeat(200));
+        check(StoreRejection::VaryTooLarge, &[("Vary", &long)], &short);
+    }
+
+    #[test]
+    fn a_head_is_read_again() {
+        let head = b"HTTP/1.1 200 OK\r\nDate: now\r\nexpires: later\r\n";
+        assert_eq!(
+            line_of_head(head, &["expires"]).as_deref(),
+            Some("expires: later")
+        );
+        assert_eq!(line_of_head(head, &["etag"]), None);
+    }
+}

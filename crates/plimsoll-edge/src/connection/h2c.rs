@@ -1,0 +1,117 @@
+//! HTTP/2 without encryption, of clients that know that it is spoken here (RFC 9113, 3.3).
+//!
+//! Its preface reads as the head of a request that nobody means: it is known by its bytes, as the first of a
+//! connection, and never after a request. What it could upgrade to is not offered: `Upgrade: h2c` passes as any other.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::{DownstreamConnection, RequestStage};
+use crate::client::ClientStream;
+use crate::http2;
+
+/// What the preface looks like to who reads HTTP/1.1.
+const PREFACE_HEAD: &[u8] = b"PRI * HTTP/2.0\r\n\r\n";
+
+/// A connection in frames, served to its end.
+pub(super) struct H2cConnection(Pin<Box<dyn Future<Output = ()>>>);
+
+impl H2cConnection {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(cx)
+    }
+}
+
+impl std::fmt::Debug for H2cConnection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Frames").finish_non_exhaustive()
+    }
+}
+
+impl DownstreamConnection {
+    /// Whether the first head of a connection is the beginning of HTTP/2's preface.
+    pub(super) fn is_h2c_preface(&self, head: &[u8]) -> bool {
+        head == PREFACE_HEAD && matches!(self.client, ClientStream::Plain(_))
+    }
+
+    /// Goes on in frames; `bytes` are all that have come.
+    pub(super) fn serve_h2c(&mut self, bytes: &[u8]) {
+        let ClientStream::Plain(stream) = std::mem::replace(&mut self.client, ClientStream::Gone)
+        else {
+            return;
+        };
+        self.held = Vec::new();
+        let io = Rewound {
+            start: bytes.to_vec(),
+            at: 0,
+            stream,
+        };
+        let (peer, event_loop) = ((*self.peer).clone(), Rc::clone(&self.event_loop));
+        self.stage = RequestStage::H2c(H2cConnection(Box::pin(async move {
+            http2::serve_counted(io, &peer, &event_loop, Self::begin_stream).await;
+        })));
+    }
+}
+
+/// A connection of which the first bytes were read before.
+struct Rewound {
+    start: Vec<u8>,
+    at: usize,
+    stream: TcpStream,
+}
+
+impl AsyncRead for Rewound {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let rewound = self.get_mut();
+        let left = &rewound.start[rewound.at..];
+        if left.is_empty() {
+            rewound.start = Vec::new();
+            rewound.at = 0;
+            return Pin::new(&mut rewound.stream).poll_read(cx, buffer);
+        }
+        let count = left.len().min(buffer.remaining());
+        buffer.put_slice(&left[..count]);
+        rewound.at += count;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Rewound {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,47 @@
+//! What is done besides requests.
+
+use std::sync::Mutex;
+
+use plimsoll_config::edge::{EdgeConfig, RateAlert, Traces};
+
+use crate::lock::lock;
+
+/// What there is to do; a reload changes it.
+#[derive(Debug, Default)]
+pub(crate) struct BackgroundTasks {
+    rate_alert: Mutex<Option<RateAlert>>,
+    traces: Mutex<Option<Traces>>,
+}
+
+impl BackgroundTasks {
+    pub(crate) fn new(edge: &EdgeConfig) -> Self {
+        let tasks = Self::default();
+        tasks.follow(edge);
+        tasks
+    }
+
+    /// Spans alone.
+    #[cfg(test)]
+    pub(crate) fn with_traces(traces: Traces) -> Self {
+        Self {
+            traces: Mutex::new(Some(traces)),
+            ..Self::default()
+        }
+    }
+
+    /// Follows a new configuration.
+    pub(crate) fn follow(&self, edge: &EdgeConfig) {
+        lock(&self.rate_alert).clone_from(&edge.rate_alert);
+        lock(&self.traces).clone_from(&edge.traces);
+    }
+
+    /// What is watched, if anything is.
+    pub(crate) fn rate_alert(&self) -> Option<RateAlert> {
+        lock(&self.rate_alert).clone()
+    }
+
+    /// Where spans go, if they go anywhere.
+    pub(crate) fn traces(&self) -> Option<Traces> {
+        lock(&self.traces).clone()
+    }
+}

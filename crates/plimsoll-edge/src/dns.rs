@@ -1,0 +1,146 @@
+//! Where servers that are given by name are: looked up when a configuration is read, and again whenever the answer's
+//! time to live has passed.
+//!
+//! `/etc/hosts` and `/etc/resolv.conf` are honoured, and read again when they change. What neither knows is asked of the
+//! system (multicast DNS, directories), unless the configuration names its own name servers. A look-up that fails
+//! changes nothing: the addresses of before are better than none.
+
+mod finder;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_config::edge::ServerConfig;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::control::Control;
+use crate::upstream_registry::{ADDRESSES_MAX, HostPort};
+use finder::DnsResolver;
+
+/// Bounds of the time between two look-ups of a name.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_hours(1));
+/// Longest time between two look-ups that fail.
+const RETRY_MAX: Duration = Duration::from_secs(30);
+/// Longest time that a name's two families are tried.
+const TRY: Duration = Duration::from_secs(2);
+
+/// The addresses of a server that is given by name; `resolvers` are asked if there are any, else those of the system.
+///
+/// # Errors
+/// Why there are none, in words.
+pub fn resolve_server(
+    server: &ServerConfig,
+    resolvers: &[SocketAddr],
+) -> Result<Vec<SocketAddr>, String> {
+    let (host, port, resolvers) = (server.host.clone(), server.port, resolvers.to_vec());
+    // A thread of its own: whoever asks may be within an event loop.
+    let thread = std::thread::Builder::new()
+        .name("edge-lookup".to_owned())
+        .spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(|error| error.to_string())?;
+            runtime.block_on(async move {
+                let mut finder = DnsResolver::new(resolvers);
+                let found = finder.find(&host).await?;
+                Ok(pick_family(&found.addresses, port, None).await)
+            })
+        })
+        .map_err(|error| error.to_string())?;
+    let found: Result<Vec<SocketAddr>, String> = thread
+        .join()
+        .unwrap_or_else(|_| Err("the look-up broke off".to_owned()));
+    found.map_err(|why| format!("the host `{}` cannot be found: {why}", server.host))
+}
+
+/// Looks all names up again and again, for ever.
+pub(crate) async fn keep(control: Arc<Control>) {
+    let mut kept: JoinSet<HostPort> = JoinSet::new();
+    let mut busy = std::collections::BTreeSet::new();
+    loop {
+        for name in control.names() {
+            if busy.insert(name.clone()) {
+                let control = Arc::clone(&control);
+                kept.spawn(async move {
+                    refresh_name(&control, &name).await;
+                    name
+                });
+            }
+        }
+        tokio::select! {
+            () = control.renamed.notified() => {}
+            Some(Ok(over)) = kept.join_next(), if !kept.is_empty() => {
+                busy.remove(&over);
+            }
+        }
+    }
+}
+
+/// Looks one name up as long as a server has it.
+async fn refresh_name(control: &Control, name: &HostPort) {
+    let mut finder = DnsResolver::new(control.resolvers());
+    let mut resolved: Vec<IpAddr> = Vec::new();
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    let mut failing: Option<Duration> = None;
+    // Whoever read the configuration has just looked it up, and did not say for how long that holds.
+    let mut wait = AGAIN.0;
+    loop {
+        tokio::time::sleep(wait).await;
+        if !control.names().contains(name) {
+            return;
+        }
+        finder.follow(control.resolvers());
+        match finder.find(&name.0).await {
+            Ok(found) => {
+                if failing.take().is_some() {
+                    (control.hooks.report)(&format!("the name {} is found again", name.0));
+                }
+                if resolved != found.addresses {
+                    let family = control.family(name);
+                    addresses = pick_family(&found.addresses, name.1, family).await;
+                    resolved = found.addresses;
+                }
+                // A reload may have looked it up meanwhile, and found another part of the answer.
+                control.moved(name, &addresses);
+                wait = found.lasting.clamp(AGAIN.0, AGAIN.1);
+            }
+            Err(why) => {
+                if failing.is_none() {
+                    (control.hooks.report)(&format!(
+                        "the name {} cannot be found: {why}; its addresses of before stay in use",
+                        name.0
+                    ));
+                }
+                wait = failing.map_or(AGAIN.0, |before| (before * 2).min(RETRY_MAX));
+                failing = Some(wait);
+            }
+        }
+    }
+}
+
+/// The addresses of one family. A name such as localhost has one of each for the same server, which must not count
+/// twice: the family that answers is taken, else that of `before`, else the first.
+async fn pick_family(found: &[IpAddr], port: u16, before: Option<bool>) -> Vec<SocketAddr> {
+    let addresses = found.iter().map(|&address| SocketAddr::new(address, port));
+    let addresses: Vec<SocketAddr> = addresses.take(ADDRESSES_MAX).collect();
+    let is_mixed =
+        addresses.iter().any(SocketAddr::is_ipv6) && addresses.iter().any(SocketAddr::is_ipv4);
+    if !is_mixed {
+        return addresses;
+    }
+    let mut family = before.unwrap_or_else(|| addresses[0].is_ipv6());
+    for address in &addresses {
+        let connecting = TcpStream::connect(address);
+        if matches!(tokio::time::timeout(TRY, connecting).await, Ok(Ok(_))) {
+            family = address.is_ipv6();
+            break;
+        }
+    }
+    addresses
+        .into_iter()
+        .filter(|address| address.is_ipv6() == family)
+        .collect()
+}

@@ -1,0 +1,95 @@
+//! Why a configuration cannot be used.
+
+use std::path::PathBuf;
+
+use rustls::pki_types::pem;
+
+/// Why a certificate cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file that is missing or no PEM.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: pem::Error,
+    },
+    /// A file without a certificate.
+    #[error("{} holds no certificate", .0.display())]
+    Empty(PathBuf),
+    /// A key that is not the certificate's.
+    #[error("the key {} does not belong to the certificate {}", key.display(), cert.display())]
+    OtherKey {
+        /// The chain.
+        cert: PathBuf,
+        /// The key.
+        key: PathBuf,
+    },
+    /// A certificate or a key that is broken or of a kind that is not known.
+    #[error("the certificate {} and the key {} are not a pair that can be used", cert.display(), key.display())]
+    NotAPair {
+        /// The chain.
+        cert: PathBuf,
+        /// The key.
+        key: PathBuf,
+        /// Why not.
+        source: rustls::Error,
+    },
+    /// A certificate whose time is over.
+    #[error("the certificate {} has expired on {until}", cert.display())]
+    Expired {
+        /// The chain.
+        cert: PathBuf,
+        /// Its last moment.
+        until: String,
+    },
+    /// A certificate whose time has not come.
+    #[error("the certificate {} is not valid before {from}; is the clock right?", cert.display())]
+    NotYet {
+        /// The chain.
+        cert: PathBuf,
+        /// Its first moment.
+        from: String,
+    },
+    /// A file of those who vouch for servers.
+    #[error("the authorities in {name} cannot be used: {why}")]
+    Authorities {
+        /// The file.
+        name: String,
+        /// Why not.
+        why: String,
+    },
+    /// Nobody vouches for servers.
+    #[error("the system has no root certificates to check servers by")]
+    NoRoots,
+    /// A server's name that no certificate can have.
+    #[error("`{0}` is no name that a certificate can have")]
+    Name(String),
+    /// No protocol version is left.
+    #[error("encryption cannot be set up")]
+    Setup(#[from] rustls::Error),
+}
+
+impl TlsError {
+    /// With its cause, in one line.
+    pub fn in_words(&self) -> String {
+        match std::error::Error::source(self) {
+            Some(cause) => format!("{self}: {cause}"),
+            None => self.to_string(),
+        }
+    }
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SettingsError {
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
+    Countries(#[from] maxminddb::MaxMindDbError),
+    #[error("the system gives no random bytes")]
+    NoRandom,
+    #[error("the hub works with at most 64 event loops, and {0} are wanted")]
+    HubLoops(usize),
+}

@@ -1,0 +1,119 @@
+//! Active checks: each server of a pool that wants them is asked now and then whether it is well.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_config::edge::Check;
+use plimsoll_wire::head;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::clock::{Nanoseconds, nanoseconds};
+use crate::lock::lock;
+use crate::notice::NoticeSink;
+use crate::overview::OverviewSource;
+use crate::pool::server::UpstreamServer;
+use crate::upstream::{Upstream, tls_error};
+
+/// How often it is looked who is due.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Longest head of an answer that is read.
+const HEAD_LEN_MAX: usize = 16 * 1024;
+
+/// Checks for ever.
+pub(crate) async fn keep(watch: Arc<OverviewSource>, report: NoticeSink) {
+    let mut last_checks: HashMap<usize, Nanoseconds> = HashMap::new();
+    loop {
+        let now = watch.clock.now();
+        let pools = lock(&watch.pools).clone();
+        // A server that is gone is forgotten.
+        last_checks.retain(|id, _| {
+            pools
+                .iter()
+                .flat_map(|pool| &pool.servers)
+                .any(|server| server.id == *id)
+        });
+        for server in pools.iter().flat_map(|pool| &pool.servers) {
+            if let Some(error) = server.take_news() {
+                report(&format!("server {}: {error}", server.name));
+            }
+        }
+        for pool in &pools {
+            let Some(check) = &pool.config.check else {
+                continue;
+            };
+            for server in &pool.servers {
+                let is_due = last_checks
+                    .get(&server.id)
+                    .is_none_or(|last| now.saturating_sub(*last) >= nanoseconds(check.every));
+                if is_due {
+                    last_checks.insert(server.id, now);
+                    let task = run_check(
+                        Arc::clone(&watch),
+                        Arc::clone(server),
+                        check.clone(),
+                        Arc::clone(&report),
+                    );
+                    tokio::spawn(task);
+                }
+            }
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
+
+async fn run_check(
+    watch: Arc<OverviewSource>,
+    server: Arc<UpstreamServer>,
+    check: Check,
+    report: NoticeSink,
+) {
+    let Some(&address) = server.addresses.first() else {
+        return;
+    };
+    let probe = is_well(address, &server, check.path.as_deref());
+    let good = matches!(
+        tokio::time::timeout(check.timeout, probe).await,
+        Ok(Some(()))
+    );
+    if server.checked(watch.clock.now(), good, &check) {
+        let what = if good {
+            "is well again"
+        } else {
+            "fails its checks and gets no requests"
+        };
+        report(&format!("server {} {what}", server.name));
+    }
+}
+
+/// Asks once; `None` is no.
+async fn is_well(address: SocketAddr, server: &UpstreamServer, path: Option<&str>) -> Option<()> {
+    let mut stream = match Upstream::connect(address, server.secure.clone()).await {
+        Ok(stream) => stream,
+        Err(error) => {
+            server.note_error(tls_error(&error)?);
+            return None;
+        }
+    };
+    let host = &server.authority;
+    let Some(path) = path else {
+        return Some(());
+    };
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: plimsoll-edge\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.ok()?;
+    stream.flush().await.ok()?;
+    let mut answer = Vec::new();
+    loop {
+        let scanned = answer.len();
+        if stream.read_buf(&mut answer).await.ok()? == 0 || answer.len() > HEAD_LEN_MAX {
+            return None;
+        }
+        if let Some(end) = head::find_end(&answer, scanned).ok()? {
+            let head = head::parse(&answer[..end]).ok()?;
+            return (200..400).contains(&head.status).then_some(());
+        }
+    }
+}

@@ -1,0 +1,503 @@
+//! All channels, shared by all loops: shards under short locks, an inbox for each loop, and the time that passes.
+
+use std::cmp::Reverse;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plimsoll_config::edge;
+use plimsoll_hub::channels::{
+    ChannelLimits, ChannelRef, ChannelStats, Channels, Gathered, HubRefusal, Made, Position,
+    Published,
+};
+use plimsoll_hub::command_handler::{Offer, OfferOutcome, Shards};
+use tokio::sync::{Notify, oneshot};
+
+use super::connection_quota::ConnectionQuota;
+use super::hooks;
+use super::inbox::Inbox;
+use super::offset_sequence::OffsetSequence;
+use super::redis::CATCHING_UP;
+use super::shared::{PublishingClient, SharedHub};
+use super::sources::SourceState;
+use super::templates::{TemplateAdmission, Templates};
+use super::{rules, size};
+use crate::clock::{self, EdgeClock};
+use crate::lock::lock;
+
+/// Shards: more than there are threads that publish at once.
+const SHARDS: u32 = 16;
+/// The moment of the start, ms: what is older than this edge has a moment too.
+const START_MS: u64 = 30 * 24 * 3600 * 1000;
+/// Longest time until something that is due is looked for again, ms.
+const POLL_MS: u64 = 1000;
+
+/// All channels.
+#[derive(Debug)]
+pub(crate) struct Broker {
+    clock: EdgeClock,
+    shards: Box<[Mutex<Channels>]>,
+    /// Which shard a name belongs to.
+    spread: RandomState,
+    first_epoch: u64,
+    inboxes: Box<[Inbox]>,
+    /// When the next thing is due that the timer knows of, ms.
+    due: AtomicU64,
+    /// Something is due sooner.
+    sooner: Notify,
+    /// What somebody is to make messages of: once for each channel at most.
+    gathered: Mutex<Vec<Gathered>>,
+    /// What it shares with other edges.
+    pub(super) shared: Option<Arc<SharedHub>>,
+    /// The order of all messages, where it keeps one by itself.
+    offsets: Option<OffsetSequence>,
+    templates: Templates,
+    /// What it listens to.
+    pub(super) sources: Mutex<Vec<Arc<SourceState>>>,
+    pub(super) counts: BrokerCounts,
+    /// What became of questions to an application.
+    pub(super) hook_counts: Arc<hooks::HookCounts>,
+    /// Connections of users and tokens.
+    pub(super) quota: Arc<ConnectionQuota>,
+}
+
+/// What has happened, in all loops.
+#[derive(Debug, Default)]
+pub(super) struct BrokerCounts {
+    /// Publications that were taken.
+    pub(super) published: AtomicU64,
+    /// Messages that went out.
+    pub(super) messages: AtomicU64,
+    /// Publications that were held until an interval was over.
+    pub(super) held: AtomicU64,
+}
+
+impl Broker {
+    pub(super) fn new(config: &edge::HubConfig, loops: usize, clock: EdgeClock) -> Self {
+        let spread = RandomState::new();
+        // Nobody foresees what a state of this kind makes of anything.
+        let seed = (spread.hash_one("first"), spread.hash_one("second"));
+        // Below 2^53 for centuries, and above all epochs of former runs that made fewer than a thousand each millisecond.
+        let first_epoch = clock::moment().ms() * 1000;
+        let shards = (0..SHARDS).map(|index| {
+            let shard = (index, SHARDS);
+            let channels = Channels::new(rules(config), limits(config), seed, first_epoch, shard);
+            Mutex::new(channels)
+        });
+        let broker = Self {
+            clock,
+            shards: shards.collect(),
+            spread,
+            first_epoch,
+            inboxes: (0..loops).map(|_| Inbox::default()).collect(),
+            due: AtomicU64::new(u64::MAX),
+            sooner: Notify::new(),
+            gathered: Mutex::default(),
+            shared: config
+                .shared
+                .clone()
+                .map(|shared| Arc::new(SharedHub::new(shared))),
+            offsets: (config.mercure && config.shared.is_none()).then(OffsetSequence::default),
+            templates: Templates::default(),
+            sources: Mutex::default(),
+            counts: BrokerCounts::default(),
+            hook_counts: Arc::default(),
+            quota: Arc::default(),
+        };
+        if broker.offsets.is_some() {
+            broker.begin_anew(Position {
+                epoch: first_epoch,
+                offset: 0,
+            });
+        }
+        broker
+    }
+
+    /// A number that no other life of an edge has, unless it began in the same millisecond.
+    pub(super) fn life(&self) -> u64 {
+        self.first_epoch
+    }
+
+    /// Lets all channels follow other rules.
+    pub(super) fn follow(&self, config: &edge::HubConfig) {
+        for shard in &self.shards {
+            lock(shard).follow(rules(config), limits(config));
+        }
+    }
+
+    pub(super) fn inbox(&self, number: usize) -> &Inbox {
+        &self.inboxes[number]
+    }
+
+    pub(super) fn now_ms(&self) -> u64 {
+        START_MS + self.clock.now() / 1_000_000
+    }
+
+    /// Channels and bytes of histories.
+    pub(super) fn held(&self) -> (usize, usize) {
+        self.shards.iter().fold((0, 0), |(count, bytes), shard| {
+            let shard = lock(shard);
+            (count + shard.len(), bytes + shard.history_bytes())
+        })
+    }
+
+    /// The channels with most subscribers, at most so many.
+    pub(super) fn largest(&self, count: usize) -> Vec<ChannelStats> {
+        let shards = self.shards.iter();
+        let mut all: Vec<ChannelStats> = shards
+            .flat_map(|shard| lock(shard).largest(count))
+            .collect();
+        all.sort_by(|channel, other| {
+            let order_key = (Reverse(channel.subscribers), &channel.name);
+            order_key.cmp(&(Reverse(other.subscribers), &other.name))
+        });
+        all.truncate(count);
+        all
+    }
+
+    fn shard(&self, name: &str) -> &Mutex<Channels> {
+        let index = self.spread.hash_one(name) % u64::from(SHARDS);
+        &self.shards[usize::try_from(index).unwrap_or_default()]
+    }
+
+    fn is_behind(&self) -> bool {
+        self.inboxes.iter().any(Inbox::is_full)
+    }
+
+    /// Publishes to the shard of a name. What goes out is in the inboxes before the shard is free again.
+    ///
+    /// # Errors
+    /// When it is not published, or too much is on its way.
+    pub(super) fn publish_with(
+        &self,
+        name: &str,
+        act: impl FnOnce(&mut Channels) -> Result<Published, HubRefusal>,
+    ) -> Result<Published, HubRefusal> {
+        if self.is_behind() {
+            return Err(HubRefusal::Behind);
+        }
+        let mut shard = lock(self.shard(name));
+        let published = act(&mut shard)?;
+        self.counts.published.fetch_add(1, Ordering::Relaxed);
+        let woken = self.push_to_inboxes(&published);
+        let due = shard.next_due();
+        drop(shard);
+        self.wake(woken);
+        if matches!(published, Published::Held) {
+            self.counts.held.fetch_add(1, Ordering::Relaxed);
+            self.expect(due.unwrap_or(u64::MAX));
+        }
+        Ok(published)
+    }
+
+    /// Publishes JSON to a channel, or asks for its place where edges share one order.
+    ///
+    /// # Errors
+    /// When it is not published.
+    pub(super) fn begin_publishing(&self, name: &str, data: &str) -> Result<Begun, HubRefusal> {
+        let Some(shared) = &self.shared else {
+            return self.publish(name, data).map(Begun::Done);
+        };
+        let now_ms = self.now_ms();
+        lock(self.shard(name)).examine(now_ms, name, data)?;
+        shared.post(name, data).map(Begun::Pending)
+    }
+
+    /// Takes a message out of the order that edges share.
+    ///
+    /// # Errors
+    /// When it cannot be sent.
+    pub(super) fn take(
+        &self,
+        now_ms: u64,
+        name: &str,
+        data: &str,
+        place: u64,
+    ) -> Result<(), HubRefusal> {
+        self.publish_with(name, |channels| channels.take(now_ms, name, data, place))?;
+        self.copy(now_ms, name, data, place);
+        Ok(())
+    }
+
+    /// Goes on at another place of the order that edges share, or in another order.
+    pub(super) fn begin_anew(&self, position: Position) {
+        for shard in &self.shards {
+            lock(shard).begin_anew(position);
+        }
+    }
+
+    /// Tells all clients who have not been told that messages were missed.
+    pub(super) async fn report_losses(&self) {
+        for shard in &self.shards {
+            while self.report_next_loss(shard) {
+                while self.is_behind() {
+                    tokio::time::sleep(CATCHING_UP).await;
+                }
+            }
+        }
+    }
+
+    /// Tells the clients of one more channel that messages were missed; whether there may be others.
+    fn report_next_loss(&self, shard: &Mutex<Channels>) -> bool {
+        let mut channels = lock(shard);
+        let notice = channels.next_notice();
+        let woken = notice.as_ref().map(|notice| self.push_to_inboxes(notice));
+        drop(channels);
+        self.wake(woken.unwrap_or_default());
+        woken.is_some()
+    }
+
+    /// Publishes JSON to a channel.
+    ///
+    /// # Errors
+    /// When it is not published.
+    pub(super) fn publish(&self, name: &str, data: &str) -> Result<Published, HubRefusal> {
+        let now_ms = self.now_ms();
+        let Some(offsets) = &self.offsets else {
+            return self.publish_with(name, |channels| channels.publish(now_ms, name, data));
+        };
+        offsets.next(|place| {
+            let published = self.publish_with(name, |channels| {
+                channels.examine(now_ms, name, data)?;
+                channels.take(now_ms, name, data, place)
+            })?;
+            self.copy(now_ms, name, data, place);
+            Ok(published)
+        })
+    }
+
+    /// Publishes what a client offers.
+    fn publish_offer(&self, offer: &Offer<'_>) -> Result<Published, HubRefusal> {
+        let name = offer.channel;
+        let Some(offsets) = &self.offsets else {
+            return self.publish_with(name, |channels| offer.publish(channels));
+        };
+        offsets.next(|place| {
+            let published = self.publish_with(name, |channels| {
+                offer.examine(channels)?;
+                channels.take(offer.now_ms, name, offer.data, place)
+            })?;
+            self.copy(offer.now_ms, name, offer.data, place);
+            Ok(published)
+        })
+    }
+
+    /// Gives a message to the templates that mean its channel.
+    fn copy(&self, now_ms: u64, channel: &str, data: &str, place: u64) {
+        for name in self.templates.of(channel) {
+            let mut shard = lock(self.shard(&name));
+            let Ok(published) = shard.take(now_ms, &name, data, place) else {
+                continue;
+            };
+            let woken = self.push_to_inboxes(&published);
+            let due = shard.next_due();
+            drop(shard);
+            self.wake(woken);
+            if matches!(published, Published::Held) {
+                self.expect(due.unwrap_or(u64::MAX));
+            }
+        }
+    }
+
+    /// Somebody is about to subscribe to a template; whether there is room for it.
+    pub(super) fn want_template(&self, name: &str) -> bool {
+        let want = |place: Option<u64>| {
+            let lives = |name: &str| lock(self.shard(name)).find(name).is_some();
+            let wanted = self.templates.want(self.now_ms(), name, lives);
+            if wanted == TemplateAdmission::New {
+                // What came before it may be missing. The order of several edges goes on meanwhile, by one message.
+                let place = place.or_else(|| Some(self.shared.as_ref()?.at() + 1));
+                lock(self.shard(name)).forget(place.unwrap_or_default());
+            }
+            wanted != TemplateAdmission::TooMany
+        };
+        match &self.offsets {
+            Some(offsets) => offsets.next(|place| want(Some(place))),
+            None => want(None),
+        }
+    }
+
+    /// Up to where all messages of a shard are in its channels, where they have places in an order.
+    fn read_up_to(&self) -> Option<u64> {
+        let shared = self.shared.as_ref().map(|shared| shared.at());
+        shared.or_else(|| self.offsets.as_ref().map(OffsetSequence::at))
+    }
+
+    /// Puts what goes out into the inboxes of the loops that listen; those that must be woken, a bit for each.
+    fn push_to_inboxes(&self, published: &Published) -> u64 {
+        let Published::Sent(message, loops) = published else {
+            return 0;
+        };
+        self.counts.messages.fetch_add(1, Ordering::Relaxed);
+        let at = self.clock.now();
+        let mut woken = 0;
+        for (number, inbox) in self.inboxes.iter().enumerate() {
+            let bit = 1 << number;
+            if loops & bit != 0 && inbox.push(at, message) {
+                woken |= bit;
+            }
+        }
+        woken
+    }
+
+    fn wake(&self, loops: u64) {
+        for (number, inbox) in self.inboxes.iter().enumerate() {
+            if loops & 1 << number != 0 {
+                inbox.ready.notify_one();
+            }
+        }
+    }
+
+    /// Something is due at a moment; the timer is told if it would come too late.
+    fn expect(&self, due_ms: u64) {
+        if due_ms < self.due.fetch_min(due_ms, Ordering::Relaxed) {
+            self.sooner.notify_one();
+        }
+    }
+
+    /// Does what is due; how long nothing is.
+    pub(super) fn do_what_is_due(&self) -> Duration {
+        // What is published meanwhile is expected from here on.
+        self.due.store(u64::MAX, Ordering::Relaxed);
+        let now_ms = self.now_ms();
+        let due = self
+            .shards
+            .iter()
+            .filter_map(|shard| self.tick(shard, now_ms));
+        let due = due.min().unwrap_or(u64::MAX);
+        self.due.fetch_min(due, Ordering::Relaxed);
+        let wait_ms = due.saturating_sub(self.now_ms()).clamp(1, POLL_MS);
+        Duration::from_millis(wait_ms)
+    }
+
+    /// Waits so long, or until something is due sooner.
+    pub(super) async fn wait(&self, time: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(time) => {}
+            () = self.sooner.notified() => {}
+        }
+    }
+
+    /// Takes what somebody is to make messages of.
+    pub(super) fn take_gathered(&self) -> Vec<Gathered> {
+        std::mem::take(&mut *lock(&self.gathered))
+    }
+
+    /// Lets go out what was made of gathered data.
+    pub(super) fn release(&self, gathered: &Gathered, made: Made<'_>) {
+        let shard = self.shard(&gathered.name);
+        let release = |place| {
+            let mut channels = lock(shard);
+            let released = channels.release(self.now_ms(), gathered, made, place);
+            released.map_or(0, |published| self.push_to_inboxes(&published))
+        };
+        // As with what was held: it stands where it goes out.
+        let woken = match &self.offsets {
+            Some(offsets) => offsets.next(|place| release(Some(place))),
+            None => release(None),
+        };
+        let due = lock(shard).next_due();
+        self.wake(woken);
+        self.expect(due.unwrap_or(u64::MAX));
+    }
+
+    /// Does what is due in a shard; when something is next, ms.
+    fn tick(&self, shard: &Mutex<Channels>, now_ms: u64) -> Option<u64> {
+        let mut woken = 0;
+        if let Some(offsets) = &self.offsets {
+            // What was held stands where it goes out: readers of other channels are beyond where it was taken.
+            while !self.is_behind() && is_due(shard, now_ms) {
+                woken |= offsets.next(|place| self.tick_at(&mut lock(shard), now_ms, Some(place)));
+            }
+        }
+        let mut channels = lock(shard);
+        while self.offsets.is_none() && !self.is_behind() {
+            let Some(published) = channels.tick(now_ms) else {
+                break;
+            };
+            woken |= self.route_published(published);
+        }
+        let due = channels.next_due();
+        drop(channels);
+        self.wake(woken);
+        due
+    }
+
+    /// Does one thing that is due; the loops that must be woken for it.
+    fn tick_at(&self, channels: &mut Channels, now_ms: u64, place: Option<u64>) -> u64 {
+        let published = channels.tick_at(now_ms, place);
+        published.map_or(0, |published| self.route_published(published))
+    }
+
+    /// Hands out what goes out, and keeps what somebody is to make a message of; the loops that must be woken.
+    fn route_published(&self, published: Published) -> u64 {
+        match published {
+            Published::Gathered(gathered) => {
+                lock(&self.gathered).push(*gathered);
+                0
+            }
+            published => self.push_to_inboxes(&published),
+        }
+    }
+}
+
+/// What became of something that was published.
+#[derive(Debug)]
+pub(super) enum Begun {
+    Done(Published),
+    Pending(oneshot::Receiver<Result<Position, HubRefusal>>),
+}
+
+/// All channels, for the clients of a loop.
+pub(super) struct FromLoop<'a> {
+    pub(super) broker: &'a Broker,
+    pub(super) event_loop: usize,
+}
+
+impl Shards for FromLoop<'_> {
+    fn publish(&mut self, offer: &Offer<'_>) -> Result<OfferOutcome, HubRefusal> {
+        let name = offer.channel;
+        let Some(shared) = &self.broker.shared else {
+            return self.broker.publish_offer(offer).map(|_| OfferOutcome::Done);
+        };
+        offer.examine(&mut lock(self.broker.shard(name)))?;
+        let publisher = PublishingClient {
+            event_loop: self.event_loop,
+            visit: offer.visit,
+            id: offer.id,
+        };
+        shared.post_for(&publisher, name, offer.data)?;
+        Ok(OfferOutcome::Deferred)
+    }
+
+    fn by_name<T>(&mut self, name: &str, act: impl FnOnce(&mut Channels) -> T) -> T {
+        let mut shard = lock(self.broker.shard(name));
+        if let Some(at) = self.broker.read_up_to() {
+            // What other shards have read counts too: everything up to there is in the channels.
+            shard.advance(at);
+        }
+        act(&mut shard)
+    }
+
+    fn by_channel<T>(&mut self, channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T {
+        let broker = self.broker;
+        let index = Channels::shard_of(channel, broker.first_epoch, SHARDS);
+        act(&mut lock(
+            &broker.shards[usize::try_from(index).unwrap_or_default()],
+        ))
+    }
+}
+
+fn is_due(shard: &Mutex<Channels>, now_ms: u64) -> bool {
+    let due = lock(shard).next_due();
+    due.is_some_and(|due| due <= now_ms)
+}
+
+/// A shard's part.
+fn limits(config: &edge::HubConfig) -> ChannelLimits {
+    ChannelLimits {
+        channels_max: config.channels_max.div_ceil(SHARDS) as usize,
+        history_bytes_max: size(config.history_bytes_max.div_ceil(u64::from(SHARDS))),
+    }
+}

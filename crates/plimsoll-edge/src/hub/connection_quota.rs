@@ -1,0 +1,148 @@
+//! How many connections a user has, and a token.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use plimsoll_config::edge;
+use ring::digest;
+
+use crate::lock::lock;
+
+/// What is counted: a digest, so that no token is kept.
+type QuotaKey = [u8; 32];
+
+/// Connections by what is counted, over all loops.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionQuota(Mutex<HashMap<QuotaKey, u32>>);
+
+/// How many there may be.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectionLimits {
+    per_user: Option<u32>,
+    per_token: Option<u32>,
+    quota: Arc<ConnectionQuota>,
+}
+
+/// A connection that counts, as long as anybody holds this.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectionSlot(Arc<QuotaEntry>);
+
+#[derive(Debug)]
+struct QuotaEntry {
+    key: QuotaKey,
+    quota: Arc<ConnectionQuota>,
+}
+
+impl ConnectionLimits {
+    pub(super) fn new(config: &edge::HubConfig, quota: &Arc<ConnectionQuota>) -> Self {
+        Self {
+            per_user: config.per_user,
+            per_token: config.per_token,
+            quota: Arc::clone(quota),
+        }
+    }
+
+    /// Counts a connection of a user with a token; `before` is what it is counted as already.
+    ///
+    /// # Errors
+    /// In words, when there are too many.
+    pub(crate) fn enter(
+        &self,
+        user: Option<&str>,
+        token: Option<&str>,
+        before: &[ConnectionSlot],
+    ) -> Result<Vec<ConnectionSlot>, &'static str> {
+        let mut places = Vec::new();
+        for (max, kind, name, why) in [
+            (
+                self.per_user,
+                "user",
+                user,
+                "there are as many connections of this user as there may be",
+            ),
+            (
+                self.per_token,
+                "token",
+                token,
+                "there are as many connections with this token as there may be",
+            ),
+        ] {
+            if let (Some(max), Some(name)) = (max, name) {
+                let key = key(kind, name);
+                let known = before.iter().find(|place| place.0.key == key).cloned();
+                let place = known.or_else(|| self.quota.enter(key, max));
+                places.push(place.ok_or(why)?);
+            }
+        }
+        Ok(places)
+    }
+}
+
+impl ConnectionQuota {
+    fn enter(self: &Arc<Self>, key: QuotaKey, max: u32) -> Option<ConnectionSlot> {
+        let mut counts = lock(&self.0);
+        let count = counts.entry(key).or_default();
+        if *count >= max {
+            return None;
+        }
+        *count += 1;
+        drop(counts);
+        Some(ConnectionSlot(Arc::new(QuotaEntry {
+            key,
+            quota: Arc::clone(self),
+        })))
+    }
+}
+
+fn key(kind: &str, name: &str) -> QuotaKey {
+    let mut context = digest::Context::new(&digest::SHA256);
+    context.update(kind.as_bytes());
+    context.update(b" ");
+    context.update(name.as_bytes());
+    let digest = context.finish();
+    digest.as_ref().first_chunk().copied().unwrap_or_default()
+}
+
+impl Drop for QuotaEntry {
+    fn drop(&mut self) {
+        let mut counts = lock(&self.quota.0);
+        if let Some(count) = counts.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_has_so_many_connections_and_leaves_no_trace() {
+        let quota = Arc::<ConnectionQuota>::default();
+        let mut config = edge::HubConfig::at("/live").unwrap();
+        config.per_user = Some(2);
+        config.per_token = Some(1);
+        let bounds = ConnectionLimits::new(&config, &quota);
+        let first = bounds.enter(Some("eve"), Some("a"), &[]).unwrap();
+        let again = bounds.enter(Some("eve"), Some("a"), &[]).unwrap_err();
+        assert!(again.contains("with this token"), "{again}");
+        // The same connection shows its token once more, or another.
+        let same = bounds.enter(Some("eve"), Some("a"), &first).unwrap();
+        let other = bounds.enter(Some("eve"), Some("b"), &first).unwrap();
+        let second = bounds.enter(Some("eve"), Some("c"), &[]).unwrap();
+        let third = bounds.enter(Some("eve"), None, &[]).unwrap_err();
+        assert!(third.contains("of this user"), "{third}");
+        // A user is no token, and who has no name is not counted.
+        let named = bounds.enter(None, Some("eve"), &[]).unwrap();
+        assert!(bounds.enter(None, None, &[]).unwrap().is_empty());
+        drop(first);
+        assert!(bounds.enter(None, Some("a"), &[]).is_err(), "still held");
+        drop((same, other));
+        let third = bounds.enter(Some("eve"), Some("a"), &[]).unwrap();
+        drop((second, named, third));
+        assert!(lock(&quota.0).is_empty());
+    }
+}

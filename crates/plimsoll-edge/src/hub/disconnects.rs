@@ -1,0 +1,109 @@
+//! Clients that have left, of whom the application is told: in line behind nobody who waits, a few at once, and in bounds.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::{Rc, Weak};
+
+use tokio::sync::Notify;
+
+use super::hooks::{ClientIdentity, HookKind, HookRequest};
+use super::local_hub::LocalHub;
+
+/// Most clients of a loop that have left and are not told of yet; what is beyond is counted, and not told.
+const LEFT_MAX: usize = 8192;
+/// Of how many a loop tells at once: questions that clients wait for have most of the application's time.
+const AT_ONCE: usize = 4;
+
+/// One of them.
+#[derive(Debug)]
+pub(super) struct DisconnectedClient {
+    pub(super) person: ClientIdentity,
+    pub(super) user: Option<Rc<str>>,
+    /// What told the client from others, if it ever sent anything.
+    pub(super) client: Option<String>,
+}
+
+/// Those of a loop.
+#[derive(Debug, Default)]
+pub(super) struct DisconnectQueue {
+    left: RefCell<VecDeque<DisconnectedClient>>,
+    ready: Notify,
+}
+
+impl DisconnectQueue {
+    /// Puts one in line; whether there was room.
+    pub(super) fn push(&self, left: DisconnectedClient) -> bool {
+        let mut line = self.left.borrow_mut();
+        if line.len() >= LEFT_MAX {
+            return false;
+        }
+        line.push_back(left);
+        drop(line);
+        self.ready.notify_one();
+        true
+    }
+
+    /// Nobody leaves any more.
+    pub(super) fn close(&self) {
+        self.ready.notify_waiters();
+    }
+}
+
+/// Tells the application of everybody who leaves, until the house is gone.
+pub(super) fn begin(local_hub: &Rc<LocalHub>, disconnects: &Rc<DisconnectQueue>) {
+    for _ in 0..AT_ONCE {
+        tokio::task::spawn_local(report_disconnects(
+            Rc::downgrade(local_hub),
+            Rc::clone(disconnects),
+        ));
+    }
+}
+
+async fn report_disconnects(local_hub: Weak<LocalHub>, disconnects: Rc<DisconnectQueue>) {
+    loop {
+        let left = disconnects.left.borrow_mut().pop_front();
+        let Some((hooks, links)) = local_hub
+            .upgrade()
+            .map(|local_hub| local_hub.hooks_and_links())
+        else {
+            return;
+        };
+        match (left, hooks) {
+            (None, _) => disconnects.ready.notified().await,
+            // The configuration does not want it any more.
+            (Some(_), None) => {}
+            (Some(left), Some(hooks)) => {
+                let asked = HookRequest {
+                    address: &left.person.address,
+                    user: left.user.as_deref(),
+                    client: left.client.as_deref(),
+                    ..HookRequest::default()
+                };
+                // It is told once: whoever does not hear it learns nothing by hearing it later.
+                hooks
+                    .query(&links, HookKind::Disconnect, &left.person.passed, &asked)
+                    .await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_to_be_told_of_is_bounded() {
+        let disconnects = DisconnectQueue::default();
+        let left = || DisconnectedClient {
+            person: ClientIdentity {
+                address: "::1".into(),
+                passed: [].into(),
+            },
+            user: None,
+            client: None,
+        };
+        assert!((0..LEFT_MAX).all(|_| disconnects.push(left())));
+        assert!(!disconnects.push(left()));
+    }
+}

@@ -1,0 +1,173 @@
+//! Who may come in: asked before a request is answered.
+
+use plimsoll_hub::command_handler::Rights as _;
+
+use super::{
+    ClientIdentity, HookKind, HookRequest, HookVerdict, Hooks, Links, application, decide_reading,
+};
+use crate::clock;
+use crate::hub::connection_quota::ConnectionLimits;
+use crate::hub::token::{ClientAccess, Grant, TokenGate};
+
+/// Somebody at the door.
+#[derive(Debug)]
+pub(crate) struct AdmissionRequest {
+    pub(crate) person: ClientIdentity,
+    /// What the request said as `?token=…`.
+    pub(crate) token: Option<String>,
+    /// How many connections there may be of whoever it is.
+    pub(crate) bounds: ConnectionLimits,
+    /// What its signed token lets it do.
+    pub(crate) grant: Option<Box<Grant>>,
+    /// What a reader of Server-Sent Events wants to read.
+    pub(crate) channels: Vec<String>,
+}
+
+/// Who was let in.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    pub(crate) grant: Option<Box<Grant>>,
+    /// Channels that the application lets it read.
+    pub(crate) settled: Vec<String>,
+}
+
+/// Who was not.
+#[derive(Debug)]
+pub(crate) struct Denied {
+    pub(crate) status: u16,
+    pub(crate) why: String,
+    /// Whole header lines.
+    pub(crate) extra: &'static str,
+}
+
+impl Hooks {
+    /// Whether the application is asked before a request is answered.
+    pub(crate) fn must_authorize(&self, channels: &[String]) -> bool {
+        self.config.connect.is_some() || !channels.is_empty() && decide_reading(&self.config)
+    }
+
+    /// Asks who somebody is, and whether a reader of events may read what it wants: it can be told only now.
+    ///
+    /// # Errors
+    /// With the answer, when it is not let in.
+    pub(crate) async fn admit(
+        &self,
+        links: &Links,
+        gate: Option<&TokenGate>,
+        visit: AdmissionRequest,
+    ) -> Result<Admission, Denied> {
+        let timeout = self.config.timeout.saturating_mul(2);
+        let admitting = self.decide(links, gate, visit);
+        let decided = tokio::time::timeout(timeout, admitting).await;
+        decided.unwrap_or_else(|_| Err(down()))
+    }
+
+    async fn decide(
+        &self,
+        links: &Links,
+        gate: Option<&TokenGate>,
+        visit: AdmissionRequest,
+    ) -> Result<Admission, Denied> {
+        let AdmissionRequest {
+            person,
+            token,
+            bounds,
+            mut grant,
+            channels,
+        } = visit;
+        if self.config.connect.is_some() {
+            let asked = HookRequest {
+                address: &person.address,
+                token: token.as_deref(),
+                ..HookRequest::default()
+            };
+            let verdict = self
+                .query(links, HookKind::Connect, &person.passed, &asked)
+                .await;
+            let mut leave = self.leave(verdict)?;
+            let counted = leave.count(&bounds, token.as_deref(), None);
+            counted.map_err(|why| Denied {
+                status: 429,
+                ..denied(Some(why.to_owned()))
+            })?;
+            grant = Some(Box::new(leave));
+        }
+        let settled = self
+            .decide_reading(links, gate, (&person, &mut grant), channels)
+            .await?;
+        Ok(Admission { grant, settled })
+    }
+
+    /// Channels that only the application lets somebody read, of those that are wanted.
+    async fn decide_reading(
+        &self,
+        links: &Links,
+        gate: Option<&TokenGate>,
+        (person, grant): (&ClientIdentity, &mut Option<Box<Grant>>),
+        channels: Vec<String>,
+    ) -> Result<Vec<String>, Denied> {
+        let mut settled = Vec::new();
+        for channel in channels {
+            let access = ClientAccess {
+                gate,
+                grant: &mut *grant,
+                is_known: false,
+                now_s: clock::unix_s(),
+                hooks: Some(&self.config),
+                dialog: None,
+                settled: &[],
+                bounds: None,
+            };
+            if access.may_subscribe(&channel) {
+                continue;
+            }
+            if self.config.subscribe.is_none() {
+                return Err(denied(None));
+            }
+            let asked = HookRequest {
+                address: &person.address,
+                user: access.user(),
+                channel: Some(&channel),
+                ..HookRequest::default()
+            };
+            let request = self.query(links, HookKind::Subscribe, &person.passed, &asked);
+            match request.await {
+                HookVerdict::Yes(_) => {}
+                HookVerdict::No(why) => return Err(denied(why)),
+                HookVerdict::Down if self.config.allows_when_down => {}
+                HookVerdict::Down => return Err(down()),
+            }
+            settled.push(channel);
+        }
+        Ok(settled)
+    }
+
+    fn leave(&self, verdict: HookVerdict) -> Result<Grant, Denied> {
+        match verdict {
+            HookVerdict::Yes(body) => {
+                application::leave(&body, clock::unix_s()).map_err(|_| denied(None))
+            }
+            HookVerdict::No(why) => Err(denied(why)),
+            // Nobody knows who it is, and nobody asks later.
+            HookVerdict::Down if self.config.allows_when_down => Ok(Grant::of_everything()),
+            HookVerdict::Down => Err(down()),
+        }
+    }
+}
+
+fn denied(why: Option<String>) -> Denied {
+    Denied {
+        status: 403,
+        why: why.unwrap_or_else(|| "the application does not allow it".to_owned()),
+        extra: "",
+    }
+}
+
+fn down() -> Denied {
+    Denied {
+        status: 503,
+        why: "the application that says who may come in does not answer; come back in a second"
+            .to_owned(),
+        extra: "Retry-After: 1\r\n",
+    }
+}

@@ -1,0 +1,41 @@
+//! Control frames, and clients that say more than they may.
+
+use plimsoll_wire::websocket::Opcode;
+use plimsoll_wire::websocket::closing::code;
+
+use super::SubscriberConnection;
+use crate::hub::local_hub::SubscriberTable;
+use crate::loop_state::LoopState;
+
+/// Commands and control frames beyond a client's rate, within the time between two pings, that end it.
+const STRIKES_MAX: u8 = 100;
+
+impl SubscriberConnection {
+    /// Takes a ping with its payload, or a pong. Each counts as a command: who sends nothing else must not keep the loop
+    /// busy either.
+    pub(super) fn take_control(
+        &mut self,
+        ping: Option<&[u8]>,
+        subscribers: &mut SubscriberTable,
+        event_loop: &LoopState,
+    ) {
+        if !self.closing.may_send() {
+            return;
+        }
+        let now_ms = self.local_hub.broker.now_ms();
+        if !subscribers.audience.may_command(now_ms, self.id) {
+            self.strike(subscribers, event_loop);
+        } else if let Some(payload) = ping {
+            self.send_frame(subscribers, Opcode::Pong, payload);
+        }
+    }
+
+    /// It says more than it may. Who goes on like that is not heard any more.
+    pub(super) fn strike(&mut self, subscribers: &mut SubscriberTable, event_loop: &LoopState) {
+        self.strikes = self.strikes.saturating_add(1);
+        if self.strikes >= STRIKES_MAX {
+            let why = "commands come more often than is allowed";
+            self.cast_out(subscribers, event_loop, code::POLICY, why);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! What a loop counts. Each loop has its own; whoever shows them adds them up.
+//!
+//! One thread writes, others read: a plain store is enough, and no loop waits for another.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::clock::Nanoseconds;
+use crate::fragments::Served;
+use crate::reason::Reason;
+
+/// A number that only its loop changes.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    #[inline]
+    pub(crate) fn add(&self, count: u64) {
+        let sum = self.0.load(Ordering::Relaxed).wrapping_add(count);
+        self.0.store(sum, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn increment(&self) {
+        self.add(1);
+    }
+
+    #[inline]
+    pub(crate) fn decrement(&self) {
+        self.add(u64::MAX);
+    }
+
+    /// Follows what is counted elsewhere in the same loop; never goes down.
+    pub(crate) fn raise(&self, count: u64) {
+        self.0.store(self.get().max(count), Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Microseconds below which each has its own place.
+const LINEAR: u64 = 16;
+/// Places for every doubling above.
+const PER_DOUBLING: u64 = 8;
+/// Places in all: up to an hour and more.
+const PLACES: usize = 248;
+
+/// Times, to within an eighth.
+#[derive(Debug)]
+pub(crate) struct LatencyHistogram {
+    counts: Box<[Counter]>,
+    sum_us: Counter,
+}
+
+impl Default for LatencyHistogram {
+    fn default() -> Self {
+        Self {
+            counts: (0..PLACES).map(|_| Counter::default()).collect(),
+            sum_us: Counter::default(),
+        }
+    }
+}
+
+impl LatencyHistogram {
+    #[inline]
+    pub(crate) fn record(&self, time: Nanoseconds) {
+        let us = time / 1000;
+        self.counts[place(us)].increment();
+        self.sum_us.add(us);
+    }
+
+    pub(crate) fn add_to(&self, sum: &mut TimesSum) {
+        sum.counts.resize(PLACES, 0);
+        for (sum, count) in sum.counts.iter_mut().zip(&self.counts) {
+            *sum += count.get();
+        }
+        sum.sum_us += self.sum_us.get();
+    }
+}
+
+/// Times of several loops.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TimesSum {
+    counts: Vec<u64>,
+    pub(crate) sum_us: u64,
+}
+
+impl TimesSum {
+    pub(crate) fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// How many were below a power of two of microseconds, from 16 on.
+    pub(crate) fn below(&self, us: u64) -> u64 {
+        self.counts.iter().take(place(us)).sum()
+    }
+
+    /// The time that this share of them did not exceed, ms; the upper bound of its place.
+    pub(crate) fn quantile_ms(&self, share: f64) -> Option<f64> {
+        let count = self.count();
+        if count == 0 {
+            return None;
+        }
+        let rank = (count as f64 * share).ceil().max(1.0);
+        let mut cumulative = 0;
+        let place = self.counts.iter().position(|bucket_count| {
+            cumulative += bucket_count;
+            cumulative as f64 >= rank
+        })?;
+        Some(upper_us(place as u64) as f64 / 1000.0)
+    }
+}
+
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "bounded by PLACES")]
+fn place(us: u64) -> usize {
+    if us < LINEAR {
+        return us as usize;
+    }
+    let doubling = u64::from(us.ilog2());
+    let within = (us >> (doubling - 3)) & (PER_DOUBLING - 1);
+    ((LINEAR + (doubling - 4) * PER_DOUBLING + within) as usize).min(PLACES - 1)
+}
+
+fn upper_us(place: u64) -> u64 {
+    if place < LINEAR {
+        return place + 1;
+    }
+    let (doubling, within) = (
+        (place - LINEAR) / PER_DOUBLING + 4,
+        (place - LINEAR) % PER_DOUBLING,
+    );
+    (1 << doubling) + ((within + 1) << (doubling - 3))
+}
+
+/// All that a loop counts.
+#[derive(Debug, Default)]
+pub(crate) struct LoopMetrics {
+    /// Client connections, ever.
+    pub(crate) accepted: Counter,
+    /// Client connections that were turned away at a limit.
+    pub(crate) rejected: Counter,
+    /// Client connections now.
+    pub(crate) connections: Counter,
+    /// Tunnels now.
+    pub(crate) tunnels: Counter,
+    /// Requests that began.
+    pub(crate) requests: Counter,
+    /// Answers by class of status, 1xx to 5xx.
+    pub(crate) statuses: [Counter; 5],
+    /// Answers of the edge's own, by reason.
+    pub(crate) own: [Counter; Reason::COUNT],
+    /// Connections to servers, ever.
+    pub(crate) connects: Counter,
+    /// Connections to servers that could not be made.
+    pub(crate) connects_failed: Counter,
+    /// Requests that were sent again.
+    pub(crate) retries: Counter,
+    /// Answers that broke off.
+    pub(crate) broken: Counter,
+    /// Clients that left before their answer.
+    pub(crate) clients_gone: Counter,
+    /// Bytes to clients.
+    pub(crate) bytes_out: Counter,
+    /// Bytes from clients.
+    pub(crate) bytes_in: Counter,
+    /// Lines of the access log that were dropped because the disk was behind.
+    pub(crate) log_lines_dropped: Counter,
+    /// Answers that were compressed.
+    pub(crate) compressed: Counter,
+    /// Answers that were not, for want of time or room.
+    pub(crate) compress_skipped: Counter,
+    /// Bytes of bodies before and after.
+    pub(crate) compress_in: Counter,
+    pub(crate) compress_out: Counter,
+    /// Pages of the origin that were kept as fallbacks.
+    pub(crate) fallbacks_learned: Counter,
+    /// Spans that were dropped because the collector was behind.
+    pub(crate) spans_dropped: Counter,
+    /// Requests that a fresh copy answered.
+    pub(crate) cache_hits: Counter,
+    /// Requests that a stale copy answered.
+    pub(crate) cache_stale: Counter,
+    /// Requests for which there was no copy, or none that could answer by itself.
+    pub(crate) cache_misses: Counter,
+    /// Of these, those that waited for another's fetch.
+    pub(crate) cache_collapsed: Counter,
+    /// Requests that passed the cache by.
+    pub(crate) cache_passed: Counter,
+    /// Copies that a server said are still right.
+    pub(crate) cache_renewed: Counter,
+    /// The hub's WebSockets, its readers of Server-Sent Events, and those of Mercure, now.
+    pub(crate) hub_sockets: Counter,
+    pub(crate) hub_events: Counter,
+    pub(crate) hub_mercure: Counter,
+    /// Messages given to them, and those that they did not get, for they were slow.
+    pub(crate) hub_delivered: Counter,
+    pub(crate) hub_dropped: Counter,
+    /// Clients that were disconnected, for they were slow.
+    pub(crate) hub_disconnected: Counter,
+    /// Subscriptions that got all that they had missed, and those that could not.
+    pub(crate) hub_recovered: Counter,
+    pub(crate) hub_unrecovered: Counter,
+    /// Fragments by what became of them.
+    pub(crate) fragments: [Counter; Served::COUNT],
+    /// From the head of a request to the last byte of its answer.
+    pub(crate) answer_times: LatencyHistogram,
+    /// Of requests that waited in line.
+    pub(crate) wait_times: LatencyHistogram,
+    /// From when the hub sends a message until all clients of this loop were written to.
+    pub(crate) hub_lag: LatencyHistogram,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_time_has_its_place_within_an_eighth() {
+        let mut last = 0;
+        for us in (0..100_000).chain([1 << 31, 1 << 40]) {
+            let at = place(us);
+            assert!(at >= last && at < PLACES);
+            last = at;
+            if at < PLACES - 1 {
+                let upper = upper_us(at as u64);
+                assert!(us < upper && upper - us <= us / 8 + 1, "{us} below {upper}");
+            }
+        }
+    }
+
+    #[test]
+    fn quantiles_and_counts_below_powers_of_two_hold() {
+        let times = LatencyHistogram::default();
+        (1..=1000).for_each(|us| times.record(us * 1000));
+        let mut sum = TimesSum::default();
+        times.add_to(&mut sum);
+        assert_eq!(sum.count(), 1000);
+        assert_eq!(sum.below(512), 511);
+        let median = sum.quantile_ms(0.5).unwrap();
+        assert!((0.5..0.57).contains(&median), "{median}");
+        assert_eq!(TimesSum::default().quantile_ms(0.5), None);
+    }
+}

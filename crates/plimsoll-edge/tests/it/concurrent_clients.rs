@@ -1,0 +1,124 @@
+//! Many clients at once, each with a connection of its own, and what they got.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use plimsoll_config::edge::{EdgeConfig, Fallback};
+
+use crate::support::{connect, read_until, status_and_body};
+
+/// What the fallback holds, whole.
+pub(crate) const FALLBACK_BODY: &str = "<p>soon";
+
+/// With a page that stands in for the server's.
+pub(crate) fn with_fallback(mut edge: EdgeConfig) -> EdgeConfig {
+    edge.routes[0].fallback = Some(Fallback {
+        name: "shell.html".to_owned(),
+        content: FALLBACK_BODY.as_bytes().to_vec(),
+        media_type: "text/html".to_owned(),
+    });
+    edge
+}
+
+/// Clients that ask again as soon as they have an answer, or a pause after they were given the fallback.
+#[derive(Clone, Copy)]
+pub(crate) struct ConcurrentClients {
+    pub(crate) clients: usize,
+    /// How long a client waits that was not served; none at all at zero.
+    pub(crate) pause: Duration,
+    pub(crate) ends: Ends,
+}
+
+/// When a client has asked enough.
+#[derive(Clone, Copy)]
+pub(crate) enum Ends {
+    At(Instant),
+    After(usize),
+}
+
+/// Response times, by who answered.
+#[derive(Debug, Default)]
+pub(crate) struct Got {
+    /// From a server, with status 200, whole.
+    pub(crate) pages: Vec<Duration>,
+    pub(crate) fallbacks: Vec<Duration>,
+    /// Whatever else, or nothing.
+    pub(crate) other: Vec<String>,
+}
+
+impl ConcurrentClients {
+    pub(crate) fn run(self, address: SocketAddr) -> Got {
+        let clients: Vec<_> = (0..self.clients)
+            .map(|_| std::thread::spawn(move || self.client(address)))
+            .collect();
+        let mut all = Got::default();
+        for client in clients {
+            let got = client.join().unwrap();
+            all.pages.extend(got.pages);
+            all.fallbacks.extend(got.fallbacks);
+            all.other.extend(got.other);
+        }
+        all.pages.sort();
+        all.fallbacks.sort();
+        all
+    }
+
+    fn client(self, address: SocketAddr) -> Got {
+        let mut got = Got::default();
+        let mut stream = connect(address);
+        for number in 0.. {
+            let is_over = match self.ends {
+                Ends::At(end) => Instant::now() >= end,
+                Ends::After(count) => number == count,
+            };
+            if is_over {
+                break;
+            }
+            let asked = Instant::now();
+            match exchange(&mut stream) {
+                Ok(answer) if answer.contains("\r\nX-Plimsoll: fallback\r\n") => {
+                    got.fallbacks.push(asked.elapsed());
+                    wait(&mut stream, self.pause);
+                }
+                Ok(answer) if status_and_body(&answer).0 == 200 => got.pages.push(asked.elapsed()),
+                Ok(answer) => {
+                    let closes = answer.contains("\r\nConnection: close\r\n");
+                    got.other.push(answer);
+                    if closes {
+                        stream = connect(address);
+                    }
+                }
+                Err(error) => {
+                    got.other.push(error.to_string());
+                    stream = connect(address);
+                }
+            }
+        }
+        got
+    }
+}
+
+/// One request and its whole answer, of which the length is said.
+fn exchange(stream: &mut TcpStream) -> std::io::Result<String> {
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")?;
+    let head = read_until(stream, "\r\n\r\n");
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("Content-Length: "))
+        .map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    Ok(head + &String::from_utf8_lossy(&body))
+}
+
+/// Nothing comes, so the time-out is the pause.
+fn wait(stream: &mut TcpStream, pause: Duration) {
+    if pause.is_zero() {
+        return;
+    }
+    let before = stream.read_timeout().unwrap();
+    stream.set_read_timeout(Some(pause)).unwrap();
+    let _ = stream.peek(&mut [0]);
+    stream.set_read_timeout(before).unwrap();
+}

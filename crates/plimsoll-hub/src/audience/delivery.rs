@@ -1,0 +1,102 @@
+//! One message into one client: written at once, or kept in its slot.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use plimsoll_wire::websocket::deflate::Deflater;
+
+use super::next::NextOffset;
+use super::slot::SlotItem;
+use super::{AudienceClient, AudienceCounters, AudienceLimits, ClientId, Outlet, Slow};
+use crate::message::HubMessage;
+
+/// What a message passes through on its way to a client, beside the client.
+pub(super) struct DeliveryContext<'a> {
+    pub(super) limits: &'a AudienceLimits,
+    pub(super) deflater: &'a mut Option<Deflater>,
+    pub(super) condemned: &'a mut Vec<ClientId>,
+    pub(super) counts: &'a mut AudienceCounters,
+}
+
+impl DeliveryContext<'_> {
+    #[inline]
+    pub(super) fn give(
+        &mut self,
+        (id, next): (ClientId, NextOffset),
+        client: &mut AudienceClient,
+        message: &Arc<HubMessage>,
+        outlet: &mut impl Outlet,
+    ) -> NextOffset {
+        let after = message.offset() + 1;
+        let mut written = 0;
+        if client.slot.is_none() {
+            let is_patched = client.takes_patches && next.is_sure();
+            if is_patched && let Some(patch) = message.patch_for(next.offset()) {
+                return self.give_patch(id, client, (message, patch), outlet);
+            }
+            let bytes = message.bytes(client.format, self.deflater);
+            written = outlet.write(id, bytes);
+            if written == bytes.len() {
+                self.counts.delivered += 1;
+                return NextOffset::sure(after);
+            }
+        }
+        self.keep(id, client, message, written);
+        NextOffset::unsure(after)
+    }
+
+    /// The client has the message before: it is told what has changed.
+    fn give_patch(
+        &mut self,
+        id: ClientId,
+        client: &mut AudienceClient,
+        (message, patch): (&Arc<HubMessage>, &Bytes),
+        outlet: &mut impl Outlet,
+    ) -> NextOffset {
+        let after = message.offset() + 1;
+        let written = outlet.write(id, patch);
+        if written == 0 {
+            self.keep(id, client, message, 0);
+            return NextOffset::unsure(after);
+        }
+        self.counts.delivered += 1;
+        if written < patch.len() {
+            // What is begun is finished, so it has this too.
+            let slot = client.slot.get_or_insert_default();
+            slot.put(SlotItem::Own(patch.clone()), written);
+        }
+        NextOffset::sure(after)
+    }
+
+    /// The client does not take it all now.
+    #[cold]
+    fn keep(
+        &mut self,
+        id: ClientId,
+        client: &mut AudienceClient,
+        message: &Arc<HubMessage>,
+        written: usize,
+    ) {
+        if client.is_condemned {
+            self.counts.dropped += 1;
+            return;
+        }
+        let slot = client.slot.get_or_insert_default();
+        self.counts.delivered += 1;
+        let len = message.bytes(client.format, self.deflater).len();
+        let item = SlotItem::Message(Arc::clone(message), len);
+        if self.limits.slow == Slow::NewestWins {
+            let dropped = slot.push_newest(item, written, self.limits);
+            self.counts.delivered -= dropped;
+            self.counts.dropped += dropped;
+        } else if !slot.push(item, written, self.limits) {
+            self.counts.delivered -= 1;
+            self.counts.dropped += 1;
+            if self.limits.slow == Slow::Disconnect {
+                client.is_condemned = true;
+                self.counts.disconnected += 1;
+                self.condemned.push(id);
+            }
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! What a client says, done: the commands of the protocol carried out on shards and audience, within its rights.
+
+mod rights;
+
+use bytes::Bytes;
+
+use crate::audience::{Audience, ClientId, ClientVisit, EndedSubscription, Outlet};
+use crate::channels::{ChannelRef, Channels, HubRefusal, Position, Published, Subscriber};
+use crate::message::{ClientFormat, text_frame};
+use crate::pattern::check_name;
+use crate::protocol::{self, Command, Publication, SubscriptionRequest};
+use crate::sse;
+pub use rights::{ClientRequest, OpenAccess, Rights};
+
+/// Most users that a client is told for one command, of all channels that it asks about.
+const USERS_MAX: usize = 1000;
+
+/// All shards, wherever they are and whoever else uses them.
+pub trait Shards {
+    /// Publishes what a client offers: with [`Offer::publish`] in the shard that holds its channel, and hands what goes
+    /// out to the loops before anybody else uses the shard, for a later message that came to a loop first would be taken
+    /// for all there is; or, where hubs share an order, examines it and asks for its place there.
+    ///
+    /// # Errors
+    /// When it is not published.
+    fn publish(&mut self, offer: &Offer<'_>) -> Result<OfferOutcome, HubRefusal>;
+
+    /// Uses the shard that holds channels of this name.
+    fn by_name<T>(&mut self, name: &str, act: impl FnOnce(&mut Channels) -> T) -> T;
+
+    /// Uses the shard that a channel lives in.
+    fn by_channel<T>(&mut self, channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T;
+}
+
+/// What a client publishes.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer<'a> {
+    /// Who.
+    pub visit: ClientVisit,
+    /// Where.
+    pub channel: &'a str,
+    /// JSON.
+    pub data: &'a str,
+    /// What the answer is to carry, as JSON.
+    pub id: Option<&'a str>,
+    /// ms.
+    pub now_ms: u64,
+}
+
+impl Offer<'_> {
+    fn check(&self, channels: &Channels) -> Result<(), HubRefusal> {
+        if channels.rule(self.channel).clients_publish {
+            Ok(())
+        } else {
+            Err(HubRefusal::NotAllowed)
+        }
+    }
+
+    /// Whether somebody may be asked whether it is published.
+    fn is_offered(&self, channels: &Channels) -> Result<(), HubRefusal> {
+        self.check(channels)?;
+        channels.check(self.channel, self.data)
+    }
+
+    /// Publishes it, where clients may.
+    ///
+    /// # Errors
+    /// When it may not be.
+    pub fn publish(&self, channels: &mut Channels) -> Result<Published, HubRefusal> {
+        self.check(channels)?;
+        channels.publish(self.now_ms, self.channel, self.data)
+    }
+
+    /// Whether it may be given to the order that hubs share.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn examine(&self, channels: &mut Channels) -> Result<(), HubRefusal> {
+        self.check(channels)?;
+        channels.examine(self.now_ms, self.channel, self.data)
+    }
+}
+
+/// What became of an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfferOutcome {
+    /// It is published.
+    Done,
+    /// Others are asked; [`Desk::answer`] tells the client.
+    Deferred,
+}
+
+/// Who speaks, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Speaker<'a> {
+    /// The client.
+    pub client: ClientId,
+    /// How it reads.
+    pub format: ClientFormat,
+    /// Its loop and its user.
+    pub subscriber: Subscriber<'a>,
+    /// ms.
+    pub now_ms: u64,
+}
+
+/// A loop's desk for one client's words.
+#[derive(Debug)]
+pub struct CommandHandler<'a, S, O> {
+    /// All channels.
+    pub shards: &'a mut S,
+    /// The loop's clients.
+    pub audience: &'a mut Audience,
+    /// Where bytes go.
+    pub outlet: &'a mut O,
+}
+
+impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
+    /// Does what a client says, and answers it; whether it was not said too often.
+    pub fn take(&mut self, speaker: &Speaker<'_>, rights: &mut impl Rights, text: &str) -> bool {
+        if !self.audience.may_command(speaker.now_ms, speaker.client) {
+            self.refuse_flood(speaker);
+            return false;
+        }
+        let command = match Command::read(text) {
+            Ok(command) => command,
+            Err(error) => {
+                self.send(speaker, &protocol::failed(&error.to_string()));
+                return true;
+            }
+        };
+        if let Some(token) = &command.token {
+            if let Err(why) = rights.present(token) {
+                self.send(speaker, &protocol::unwelcome(command.id, why));
+                return true;
+            }
+            self.revise(speaker, rights);
+        }
+        if let Some(takes_patches) = command.patches {
+            self.audience.take_patches(speaker.client, takes_patches);
+        }
+        for wanted in &command.subscribe {
+            self.want(speaker, rights, wanted, command.id);
+        }
+        for name in &command.unsubscribe {
+            rights.withdraw(name);
+            self.unsubscribe(speaker, name);
+        }
+        if let Some(publication) = &command.publish {
+            self.offer(speaker, rights, publication, command.id);
+        }
+        if let Some(message) = command.send
+            && let Err(refusal) = rights.defer(ClientRequest::Send(message.get()), command.id)
+        {
+            let reply = protocol::unwelcome(command.id, &refusal.to_string());
+            self.send(speaker, &reply);
+        }
+        self.send_presence(speaker, rights, &command);
+        let is_answered = !command.subscribe.is_empty()
+            || command.publish.is_some()
+            || command.send.is_some()
+            || !command.presence.is_empty();
+        if let Some(id) = command.id.filter(|_| !is_answered) {
+            self.send(speaker, &protocol::done(id));
+        }
+        true
+    }
+
+    /// Tells a client that it says more than it may.
+    pub fn refuse_flood(&mut self, speaker: &Speaker<'_>) {
+        let reply = protocol::failed("said more often than is allowed; wait a while");
+        self.send(speaker, &reply);
+    }
+
+    /// Says who is in channels, to who may read them.
+    fn send_presence(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &impl Rights,
+        command: &Command<'_>,
+    ) {
+        let mut users_left = USERS_MAX;
+        for name in &command.presence {
+            let may_know = rights.may_subscribe(name) || self.is_subscribed(speaker.client, name);
+            let reply = if may_know {
+                let presence = self
+                    .shards
+                    .by_name(name, |channels| channels.presence(name, users_left));
+                users_left -= presence.users.as_ref().map_or(0, Vec::len);
+                protocol::present(command.id, name, &presence)
+            } else {
+                protocol::refused(command.id, name, HubRefusal::NotReadable)
+            };
+            self.send(speaker, &reply);
+        }
+    }
+
+    /// A client may do something else than before: it loses what it may not read any more, and is told.
+    fn revise(&mut self, speaker: &Speaker<'_>, rights: &impl Rights) {
+        for channel in self.audience.channels_of(speaker.client) {
+            let name = self.shards.by_channel(channel, |channels| {
+                channels.name(channel).map(str::to_owned)
+            });
+            let Some(name) = name.filter(|name| !rights.may_subscribe(name)) else {
+                continue;
+            };
+            self.unsubscribe(speaker, &name);
+            self.send(
+                speaker,
+                &protocol::refused(None, &name, HubRefusal::NotReadable),
+            );
+        }
+    }
+
+    /// Subscribes a client, has somebody asked whether it may, or tells it why not.
+    fn want(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &mut impl Rights,
+        wanted: &SubscriptionRequest,
+        id: Option<&str>,
+    ) {
+        let deferred = if rights.may_subscribe(&wanted.channel) {
+            Ok(false)
+        } else {
+            self.may_defer(speaker, &wanted.channel)
+                .and_then(|()| rights.defer(ClientRequest::Subscribe(wanted), id))
+        };
+        match deferred {
+            Ok(true) => {}
+            Ok(false) => self.fulfil(speaker, rights, wanted, id),
+            Err(refusal) => {
+                let reply = protocol::refused(id, &wanted.channel, refusal);
+                self.send(speaker, &reply);
+            }
+        }
+    }
+
+    /// Whether it makes sense to ask anybody about a subscription.
+    fn may_defer(&mut self, speaker: &Speaker<'_>, name: &str) -> Result<(), HubRefusal> {
+        check_name(name)?;
+        self.audience.may_subscribe(speaker.client)?;
+        if self.is_subscribed(speaker.client, name) {
+            return Err(HubRefusal::Subscribed);
+        }
+        Ok(())
+    }
+
+    fn is_subscribed(&mut self, client: ClientId, name: &str) -> bool {
+        let channel = self.shards.by_name(name, |channels| channels.find(name));
+        channel.is_some_and(|channel| self.audience.is_subscribed(client, channel))
+    }
+
+    /// Subscribes a client, or tells it why not.
+    pub fn fulfil(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &impl Rights,
+        wanted: &SubscriptionRequest,
+        id: Option<&str>,
+    ) {
+        if let Err(refusal) = self.subscribe(speaker, rights, wanted, id) {
+            let reply = protocol::refused(id, &wanted.channel, refusal);
+            self.send(speaker, &reply);
+        }
+    }
+
+    /// Subscribes a client, tells it what there is to be told, and gives it what it missed.
+    ///
+    /// # Errors
+    /// When it may not, or there are too many.
+    pub fn subscribe(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &impl Rights,
+        wanted: &SubscriptionRequest,
+        id: Option<&str>,
+    ) -> Result<(), HubRefusal> {
+        let name = &*wanted.channel;
+        if !rights.may_subscribe(name) {
+            return Err(HubRefusal::NotReadable);
+        }
+        self.audience.may_subscribe(speaker.client)?;
+        let now_ms = speaker.now_ms;
+        // The same command may have said who it is.
+        let subscriber = Subscriber {
+            user: rights.user(),
+            ..speaker.subscriber
+        };
+        let speaker = &Speaker {
+            subscriber,
+            ..*speaker
+        };
+        let mut subscription = self.shards.by_name(name, |channels| {
+            channels.subscribe(now_ms, name, wanted.since, subscriber)
+        })?;
+        if !self.audience.has_capacity_for(&subscription.missed) {
+            subscription.forgo_missed();
+        }
+        if self
+            .audience
+            .is_subscribed(speaker.client, subscription.channel)
+        {
+            // Another subscription of the loop stands: this client's.
+            self.leave(
+                speaker,
+                EndedSubscription {
+                    channel: subscription.channel,
+                    is_last: false,
+                },
+            );
+            return Err(HubRefusal::Subscribed);
+        }
+        // What is told stands before what was missed.
+        if let Some(reply) = protocol::subscribed(id, name, &subscription) {
+            self.send(speaker, &reply);
+        }
+        self.audience
+            .subscribe(speaker.client, &subscription, self.outlet)
+    }
+
+    fn unsubscribe(&mut self, speaker: &Speaker<'_>, name: &str) {
+        let channel = self.shards.by_name(name, |channels| channels.find(name));
+        let left = channel.and_then(|channel| self.audience.unsubscribe(speaker.client, channel));
+        if let Some(left) = left {
+            self.leave(speaker, left);
+        }
+    }
+
+    /// Publishes what a client offers, has somebody asked whether it goes out, or tells it why not.
+    fn offer(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &mut impl Rights,
+        publication: &Publication<'_>,
+        id: Option<&str>,
+    ) {
+        let (name, data) = (&*publication.channel, publication.data.get());
+        if !rights.defers_publications() {
+            return self.publish(speaker, rights, (name, data), id);
+        }
+        let offer = self.offer_of(speaker, (name, data), id);
+        let deferred = self
+            .shards
+            .by_name(name, |channels| offer.is_offered(channels))
+            .and_then(|()| rights.defer(ClientRequest::Publish(name, data), id));
+        match deferred {
+            Ok(true) => {}
+            Ok(false) => self.publish(speaker, rights, (name, data), id),
+            Err(refusal) => self.answer(offer.visit, name, id, Err(refusal)),
+        }
+    }
+
+    fn offer_of<'a>(
+        &self,
+        speaker: &Speaker<'_>,
+        (channel, data): (&'a str, &'a str),
+        id: Option<&'a str>,
+    ) -> Offer<'a> {
+        Offer {
+            visit: self.audience.visit(speaker.client),
+            channel,
+            data,
+            id,
+            now_ms: speaker.now_ms,
+        }
+    }
+
+    /// Publishes JSON to a channel for a client where it may, and tells it what becomes of it.
+    pub fn publish(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &impl Rights,
+        (name, data): (&str, &str),
+        id: Option<&str>,
+    ) {
+        let offer = self.offer_of(speaker, (name, data), id);
+        let visit = offer.visit;
+        let published = if rights.may_publish(name) {
+            self.shards.publish(&offer)
+        } else {
+            Err(HubRefusal::NotAllowed)
+        };
+        match published {
+            Ok(OfferOutcome::Done) => self.answer(visit, name, id, Ok(())),
+            Ok(OfferOutcome::Deferred) => {}
+            Err(refusal) => self.answer(visit, name, id, Err(refusal)),
+        }
+    }
+
+    /// Tells a client what became of what it offered, if it is still here.
+    pub fn answer(
+        &mut self,
+        visit: ClientVisit,
+        name: &str,
+        id: Option<&str>,
+        done: Result<(), HubRefusal>,
+    ) {
+        let Some((client, format)) = self.audience.who(visit) else {
+            return;
+        };
+        match (done, id) {
+            (Err(refusal), _) => {
+                self.send_to(client, format, &protocol::refused(id, name, refusal));
+            }
+            (Ok(()), Some(id)) => self.send_to(client, format, &protocol::done(id)),
+            (Ok(()), None) => {}
+        }
+    }
+
+    /// Subscribes a reader of Server-Sent Events, which has no other way to be told, to what its request names. It was
+    /// there last at `since`, which one channel at most can recover from.
+    pub fn attend(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &impl Rights,
+        names: Vec<String>,
+        since: Option<Position>,
+    ) {
+        for channel in names {
+            self.fulfil(
+                speaker,
+                rights,
+                &SubscriptionRequest { channel, since },
+                None,
+            );
+        }
+    }
+
+    /// A client is about to go: it gets no messages any more, but for one that is begun, and may be said farewell.
+    pub fn retire(&mut self, speaker: &Speaker<'_>) {
+        for left in self.audience.retire(speaker.client) {
+            self.leave(speaker, left);
+        }
+    }
+
+    /// A client is gone.
+    pub fn dismiss(&mut self, speaker: &Speaker<'_>) {
+        for left in self.audience.leave(speaker.client) {
+            self.leave(speaker, left);
+        }
+    }
+
+    fn leave(&mut self, speaker: &Speaker<'_>, left: EndedSubscription) {
+        let (now_ms, subscriber) = (speaker.now_ms, speaker.subscriber);
+        self.shards.by_channel(left.channel, |channels| {
+            channels.leave(now_ms, left.channel, left.is_last, subscriber);
+        });
+    }
+
+    /// Tells a client something that only it is told.
+    pub fn send(&mut self, speaker: &Speaker<'_>, text: &str) {
+        self.send_to(speaker.client, speaker.format, text);
+    }
+
+    fn send_to(&mut self, client: ClientId, format: ClientFormat, text: &str) {
+        let bytes = match format {
+            ClientFormat::WebSocket | ClientFormat::Deflated => text_frame(text),
+            ClientFormat::Sse => Bytes::from(sse::event(None, text)),
+            ClientFormat::Mercure => Bytes::from(sse::aside(text)),
+        };
+        self.audience.send(client, bytes, self.outlet);
+    }
+}
+
+#[cfg(test)]
+mod tests;

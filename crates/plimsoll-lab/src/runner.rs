@@ -1,0 +1,362 @@
+//! Starts the parts of a run in order, puts every event into the log, and ends the parts again.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use plimsoll_load::{Job, SessionCarryOver, Stay, Used, WorkerProcesses};
+use plimsoll_model::component::Component;
+use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
+use plimsoll_model::journey::{Inputs, Scenario, StepId, StepInfo};
+use plimsoll_model::plan::{Facts, Load, Plan};
+use plimsoll_model::redact;
+use plimsoll_model::run::Run;
+use plimsoll_model::seed::Seed;
+use plimsoll_model::verdict::{Verdict, VoidReason};
+use plimsoll_model::window::Window;
+use plimsoll_probe::ProbePlan;
+
+use crate::clock::{self, RunClock};
+use crate::error::LabError;
+use crate::probes::{MachineUse, Probes, Stopped};
+use crate::progress::StopFlag;
+use crate::run_log::{self, RunLog, SharedLog};
+
+/// What to do and where to keep it.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// What to do.
+    pub plan: Plan,
+    /// Rows and files that the plan's users take from; never stored.
+    pub inputs: Arc<Inputs>,
+    /// `run` or `limit`, for the header.
+    pub command: &'static str,
+    /// Wall-clock start, RFC 3339.
+    pub started_at: String,
+    /// The run log to make.
+    pub log_path: PathBuf,
+    /// What to watch.
+    pub probes: ProbePlan,
+    /// Versions for the header.
+    pub versions: Facts,
+    /// How further processes of a load are started that needs more descriptors than one may have; `None` refuses it.
+    pub worker_processes: Option<WorkerProcesses>,
+}
+
+/// Whether to go on after a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Go on.
+    Continue,
+    /// No further arrivals; let requests in flight finish.
+    Stop,
+    /// End at once; what is in flight has failed.
+    Abort,
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// Everything that was recorded.
+    pub run: Run,
+    /// The run log.
+    pub log_path: PathBuf,
+    /// What the disk refused: the reason. The run holds those events all the same.
+    pub not_written: Option<String>,
+    /// The probe of this machine did not come back, and its readings end early: what held it.
+    pub left_behind: Option<String>,
+}
+
+/// One load on one target.
+#[derive(Debug)]
+pub struct Round<'a> {
+    /// What is asked, and of whom.
+    pub plan: &'a Arc<Plan>,
+    /// How much of it.
+    pub load: Load,
+    /// Seed of its schedule.
+    pub seed: Seed,
+    /// [`Conductor::next_second`].
+    pub start_second: u32,
+    /// Who comes back from another load, where users stay.
+    pub stay: Option<Stay>,
+}
+
+/// Conducts one run.
+#[derive(Debug)]
+pub struct Runner {
+    plan: Arc<Plan>,
+    inputs: Arc<Inputs>,
+    clock: RunClock,
+    log: SharedLog,
+    probes: Option<Probes>,
+    stop: StopFlag,
+    cpu_us_at_start: u64,
+    /// Steps that processes have named so far: the same label keeps its id from trial to trial.
+    named: Mutex<BTreeMap<StepId, StepInfo>>,
+    worker_processes: Option<WorkerProcesses>,
+    worker_notes: Mutex<WorkerNotes>,
+}
+
+/// What is known of the processes that carry parts of loads beside this one.
+#[derive(Debug, Default)]
+struct WorkerNotes {
+    used: Used,
+    /// What the user is still to be told.
+    notes: Vec<String>,
+}
+
+impl Runner {
+    /// Writes the header of the log and starts the probes.
+    ///
+    /// # Errors
+    /// When the log cannot be made or a thread cannot be started.
+    pub fn open(assignment: Assignment, stop: StopFlag) -> Result<Self, LabError> {
+        let header = Header {
+            format_major: FORMAT_MAJOR,
+            format_minor: FORMAT_MINOR,
+            command: assignment.command.to_owned(),
+            started_at: assignment.started_at,
+            plan: assignment.plan.redacted(),
+            host: plimsoll_probe::host_facts(),
+            versions: assignment.versions,
+        };
+        let log = SharedLog::new(RunLog::create(&assignment.log_path, header)?);
+        let clock = RunClock::start();
+        let probes = Probes::start(assignment.probes, clock, log.clone())?;
+        Ok(Self {
+            plan: Arc::new(assignment.plan),
+            inputs: assignment.inputs,
+            clock,
+            log,
+            probes: Some(probes),
+            stop,
+            cpu_us_at_start: clock::process_cpu_us(),
+            named: Mutex::default(),
+            worker_processes: assignment.worker_processes,
+            worker_notes: Mutex::default(),
+        })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// What users do, with the steps that processes have named so far.
+    pub fn scenario(&self) -> Option<Scenario> {
+        let mut scenario = self.plan.scenario.clone()?;
+        scenario.name_steps(&*self.named());
+        Some(scenario)
+    }
+
+    fn named(&self) -> MutexGuard<'_, BTreeMap<StepId, StepInfo>> {
+        self.named.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn worker_notes(&self) -> MutexGuard<'_, WorkerNotes> {
+        self.worker_notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A plan with the steps that processes have named so far.
+    fn with_named(&self, plan: &Arc<Plan>) -> Arc<Plan> {
+        let mut plan = Arc::clone(plan);
+        let named = self.named();
+        if !named.is_empty()
+            && let Some(scenario) = &mut Arc::make_mut(&mut plan).scenario
+        {
+            scenario.name_steps(&*named);
+        }
+        plan
+    }
+
+    /// Rows and files that the plan's users take from.
+    pub fn inputs(&self) -> &Arc<Inputs> {
+        &self.inputs
+    }
+
+    /// Time since the start of the run.
+    pub fn elapsed(&self) -> Duration {
+        self.clock.elapsed()
+    }
+
+    /// The first second that a load started now would use.
+    pub fn next_second(&self) -> u32 {
+        self.clock.next_second()
+    }
+
+    /// The same of this plan's own load, which may need further processes.
+    pub fn next_second_of(&self, plan: &Plan) -> u32 {
+        match self.worker_processes {
+            Some(_) => self.next_second() + plimsoll_load::seconds_to_start(plan),
+            None => self.next_second(),
+        }
+    }
+
+    /// Whether the user asked to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.stop.is_raised()
+    }
+
+    /// Puts an event into the log.
+    pub fn append(&self, event: Event) {
+        self.log.append(event);
+    }
+
+    /// Puts a note into the log.
+    pub fn note(&self, text: impl Into<String>) {
+        let second = u32::try_from(self.clock.elapsed().as_secs()).unwrap_or(u32::MAX);
+        self.append(Event::NoteMade {
+            second,
+            // Notes quote what services, drivers and logs said.
+            text: redact::text(&text.into()).into_owned(),
+        });
+    }
+
+    /// Machine use in the seconds `[from, to)`.
+    pub fn machine_use(&self, from: u32, to: u32) -> Vec<MachineUse> {
+        self.probes
+            .as_ref()
+            .map(|probes| probes.machine_use(from, to))
+            .unwrap_or_default()
+    }
+
+    /// Whether the target runs on this machine.
+    pub fn target_is_local(&self) -> bool {
+        self.probes.as_ref().is_some_and(Probes::target_is_local)
+    }
+
+    /// Parts of the service that are asked about themselves, with their logins.
+    pub fn components(&self) -> Vec<Component> {
+        self.probes
+            .as_ref()
+            .map(Probes::components)
+            .unwrap_or_default()
+    }
+
+    /// What the probes said of parts of the service since this was asked last, and why further processes carry the load.
+    pub fn take_notes(&self) -> Vec<String> {
+        let mut notes = std::mem::take(&mut self.worker_notes().notes);
+        notes.extend(self.probes.iter().flat_map(Probes::take_component_notes));
+        notes
+    }
+
+    /// The newest machine use.
+    pub fn latest_machine_use(&self) -> Option<MachineUse> {
+        self.probes.as_ref().and_then(Probes::latest)
+    }
+
+    /// Carries out a load. Every window goes into the log and then to `each`, which decides whether to go on. Returns
+    /// the users who may come back to another load; nobody unless they are to stay.
+    ///
+    /// # Errors
+    /// When the load engine cannot start.
+    pub fn carry_out(
+        &self,
+        round: Round<'_>,
+        mut each: impl FnMut(&Window) -> Flow,
+    ) -> Result<SessionCarryOver, LabError> {
+        let job = Job {
+            plan: self.with_named(round.plan),
+            load: round.load,
+            epoch: self.clock.epoch(),
+            start_second: round.start_second,
+            seed: round.seed,
+            inputs: Arc::clone(&self.inputs),
+        };
+        let mut running = match (round.stay, &self.worker_processes) {
+            (Some(stay), _) => plimsoll_load::start_with(job, stay)?,
+            (None, Some(worker_processes)) => plimsoll_load::start_over(job, worker_processes)?,
+            (None, None) => plimsoll_load::start(job)?,
+        };
+        if let Some(note) = running.notice() {
+            self.note(note);
+            self.worker_notes().notes.push(note.to_owned());
+        }
+        while let Some(window) = running.next_window() {
+            self.append(Event::WindowClosed(Box::new(window.clone())));
+            if !window.steps_named.is_empty() {
+                self.named().extend(window.steps_named.clone());
+            }
+            match each(&window) {
+                Flow::Continue if self.is_stopping() => running.abort(),
+                Flow::Continue => {}
+                Flow::Stop => running.stop(),
+                Flow::Abort => running.abort(),
+            }
+        }
+        let used = running.used();
+        let mut worker_notes = self.worker_notes();
+        worker_notes.used.cpu_us += used.cpu_us;
+        worker_notes.used.rss_bytes_max = worker_notes.used.rss_bytes_max.max(used.rss_bytes_max);
+        drop(worker_notes);
+        Ok(running.take_carry_over())
+    }
+
+    /// Everything recorded so far, read back from the log: the evidence that findings rest on.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn recorded(&self) -> Result<Run, LabError> {
+        let (path, retained) = {
+            let guard = self.log.lock();
+            let Some(log) = guard.as_ref() else {
+                unreachable!("the log is taken when the conductor is closed, which consumes it");
+            };
+            (log.path().to_owned(), log.retained().to_vec())
+        };
+        read_with(&path, retained)
+    }
+
+    /// Ends the probes, writes the last event, and reads everything back.
+    ///
+    /// # Errors
+    /// When the log cannot be read back.
+    pub fn close(mut self, verdict: Verdict, void: Vec<VoidReason>) -> Result<Finished, LabError> {
+        let Stopped { notes, left_behind } =
+            self.probes.take().map(Probes::stop).unwrap_or_default();
+        for note in notes.into_iter().chain(left_behind.clone()) {
+            self.note(note);
+        }
+        let not_written = self.log.write_error();
+        let others = self.worker_notes().used;
+        let rss_bytes_max = rss_bytes_max(Path::new("/proc/self/status")).unwrap_or(0);
+        self.append(Event::RunEnded {
+            verdict,
+            void,
+            process_cpu_us: clock::process_cpu_us() - self.cpu_us_at_start + others.cpu_us,
+            rss_bytes_max: rss_bytes_max + others.rss_bytes_max,
+        });
+        let Some(log) = self.log.lock().take() else {
+            unreachable!("a conductor is closed once, because closing consumes it");
+        };
+        let (log_path, refused) = log.close();
+        let run = read_with(&log_path, refused)?;
+        Ok(Finished {
+            run,
+            log_path,
+            not_written,
+            left_behind,
+        })
+    }
+}
+
+/// What a log holds, and behind it the events that the disk refused.
+fn read_with(path: &Path, refused: Vec<Event>) -> Result<Run, LabError> {
+    let mut run = run_log::read(path)?.run;
+    for event in refused {
+        run.apply(event);
+    }
+    Ok(run)
+}
+
+/// Highest resident memory of a process from its `status` file, bytes.
+fn rss_bytes_max(status: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(status).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}

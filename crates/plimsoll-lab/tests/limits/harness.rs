@@ -1,0 +1,273 @@
+//! One run: a process under a low load, then strained; load engine, probe and rules as in a real run.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_analysis::findings::{Context, Stretches, find_in};
+use plimsoll_model::finding::Finding;
+use plimsoll_model::metric;
+use plimsoll_model::objective::{LatencyBound, Objective};
+use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport};
+use plimsoll_model::reading::SeriesTable;
+use plimsoll_model::schedule::{LoadPhase, Spacing};
+use plimsoll_model::seed::Seed;
+use plimsoll_model::window::Window;
+use plimsoll_probe::{Probe, ProbePlan};
+
+use crate::clock;
+use crate::strain;
+
+/// Seconds of low load.
+const BASE_S: u32 = 2;
+/// Seconds of strain.
+const FAILING_S: u32 = 4;
+const BOUND: Duration = Duration::from_millis(500);
+
+/// The strained process.
+pub(crate) struct Strained {
+    child: Child,
+    pub(crate) address: SocketAddr,
+}
+
+/// How the process is set up.
+pub(crate) struct Setup<'a> {
+    pub(crate) backlog: u32,
+    /// 0 for any.
+    pub(crate) port: u16,
+    /// Limit of descriptors; 0 for the one inherited.
+    pub(crate) files: u32,
+    pub(crate) strain: &'a [&'a str],
+}
+
+impl Default for Setup<'_> {
+    fn default() -> Self {
+        Self {
+            backlog: 1024,
+            port: 0,
+            files: 0,
+            strain: &["none"],
+        }
+    }
+}
+
+impl Strained {
+    pub(crate) fn start(setup: &Setup<'_>) -> Self {
+        let own = std::env::current_exe().expect("a process knows its program");
+        let mut child = Command::new(own)
+            .arg(strain::WORD)
+            .args([
+                setup.backlog.to_string(),
+                setup.port.to_string(),
+                setup.files.to_string(),
+            ])
+            .args(setup.strain)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the process starts");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("standard output is piped");
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("the process says where it listens");
+        let address = line.trim().parse().expect("it says an address");
+        Self { child, address }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn begin(&mut self) {
+        let stdin = self.child.stdin.as_mut().expect("standard input is piped");
+        stdin.write_all(b"begin\n").expect("the process listens");
+    }
+}
+
+impl Drop for Strained {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The load on it.
+pub(crate) struct Offered {
+    /// Requests per second while the process is strained; before, a tenth of it, at most 20.
+    pub(crate) rate: f64,
+    /// Requests on one connection; 0 for no bound.
+    pub(crate) per_connection: u32,
+    pub(crate) connections_max: u32,
+}
+
+impl Default for Offered {
+    fn default() -> Self {
+        Self {
+            rate: 100.0,
+            per_connection: 0,
+            connections_max: 1000,
+        }
+    }
+}
+
+/// What was seen.
+pub(crate) struct Diagnosis {
+    pub(crate) findings: Vec<Finding>,
+    readings: SeriesTable,
+    notes: Vec<String>,
+}
+
+/// Runs the scene.
+pub(crate) fn play(process: &mut Strained, offered: &Offered) -> Diagnosis {
+    let plan = Arc::new(plan(process.address, offered));
+    let mut probe = Probe::open(ProbePlan {
+        target_address: Some(process.address),
+        ..ProbePlan::default()
+    });
+    assert_eq!(probe.target_pids(), [process.pid()], "{:?}", probe.notes());
+    let mut running = plimsoll_load::start(plimsoll_load::Job {
+        load: plan.load.clone(),
+        seed: plan.seed,
+        plan,
+        epoch: clock::soon(),
+        start_second: 0,
+        inputs: Arc::default(),
+    })
+    .expect("the load starts");
+    // Totals to which the first window's end is compared.
+    probe.read(0);
+    let mut readings = SeriesTable::default();
+    let mut windows: Vec<Window> = Vec::new();
+    while let Some(window) = running.next_window() {
+        readings.push(&probe.read(window.second));
+        if window.second + 1 == BASE_S {
+            process.begin();
+        }
+        windows.push(window);
+    }
+    let stretches = Stretches {
+        base: vec![(0, BASE_S)],
+        passing: None,
+        failing: Some((BASE_S, BASE_S + FAILING_S)),
+    };
+    let context = Context {
+        target: process.address.to_string(),
+        bound_us: Some(u64::try_from(BOUND.as_micros()).expect("a short time")),
+        open: true,
+        robbed: false,
+    };
+    Diagnosis {
+        findings: find_in(&readings, &windows, &stretches, &context),
+        readings,
+        notes: probe.notes(),
+    }
+}
+
+impl Diagnosis {
+    /// Whether other work used this machine before the strain began, so that its CPU tells nothing.
+    pub(crate) fn is_disturbed(&self) -> bool {
+        let busy = self.mean(metric::CPU_BUSY, 0, BASE_S);
+        let disturbed = busy > 0.25;
+        if disturbed {
+            plimsoll_testkit::not_tried::not_tried(format_args!(
+                "what needs CPUs of one's own: other work kept them {:.0} % busy",
+                busy * 100.0
+            ));
+        }
+        disturbed
+    }
+
+    /// Mean of a series while the process was strained.
+    pub(crate) fn strained(&self, series: &str) -> f64 {
+        self.mean(series, BASE_S, BASE_S + FAILING_S)
+    }
+
+    fn mean(&self, series: &str, from: u32, to: u32) -> f64 {
+        let values = self.readings.between(series, from, to);
+        values.iter().sum::<f64>() / values.len() as f64
+    }
+
+    /// The finding of a rule.
+    pub(crate) fn finding(&self, rule: &str) -> &Finding {
+        self.findings
+            .iter()
+            .find(|finding| finding.rule == rule)
+            .unwrap_or_else(|| panic!("no {rule} in {:#?}; notes {:?}", self.findings, self.notes))
+    }
+
+    /// The best finding must be of this rule and say this. A late generator is left out: other work on the machine
+    /// can make it late at any time, which is a true finding then.
+    pub(crate) fn best_is(&self, rule: &str, expected: &str) {
+        let found = self.finding(rule);
+        assert!(
+            found.sentence.contains(expected),
+            "{expected:?} not in {found:#?}"
+        );
+        let best = self
+            .findings
+            .iter()
+            .find(|found| found.rule == rule || found.rule != "G1");
+        assert_eq!(best, Some(found), "{:#?}", self.findings);
+    }
+}
+
+fn plan(address: SocketAddr, offered: &Offered) -> Plan {
+    let second = Duration::from_secs(1);
+    let low = (offered.rate / 10.0).min(20.0);
+    Plan {
+        name: "limits".to_owned(),
+        target: Target {
+            url: format!("http://{address}/"),
+            tls: false,
+            host: address.to_string(),
+            port: address.port(),
+            addresses: vec![address],
+            unix_socket: None,
+        },
+        request: RequestPlan {
+            method: "GET".to_owned(),
+            paths: vec!["/".to_owned()],
+            order: PathOrder::Circular,
+            headers: vec![("Host".to_owned(), address.to_string())],
+            body: Vec::new(),
+            redirects_max: 0,
+        },
+        scenario: None,
+        find: None,
+        transport: Transport {
+            timeout: BOUND,
+            connect_timeout: BOUND,
+            connections_max: offered.connections_max,
+            requests_per_connection: offered.per_connection,
+            sources: Vec::new(),
+            ca_file: None,
+            insecure: false,
+            body_len_max: 1 << 20,
+            http2: None,
+        },
+        load: Load::Open {
+            phases: vec![
+                LoadPhase::constant(low, BASE_S * second),
+                LoadPhase::constant(offered.rate, FAILING_S * second),
+            ],
+            spacing: Spacing::Even,
+        },
+        objective: Some(Objective {
+            latency: vec![LatencyBound {
+                quantile: 0.95,
+                within_us: u64::try_from(BOUND.as_micros()).expect("a short time"),
+            }],
+            errors_max: Some(0.01),
+            ..Objective::default()
+        }),
+        good: GoodStatus::default(),
+        seed: Seed(7),
+        cores: 1,
+        tick: None,
+        warmup: Duration::ZERO,
+        classes_ms: [800, 1200],
+    }
+}

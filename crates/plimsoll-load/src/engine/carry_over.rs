@@ -1,0 +1,76 @@
+//! Users who come back from the load before, and those who go away for the next.
+
+use std::collections::HashSet;
+
+use plimsoll_model::seed::Seed;
+use rand::RngExt as _;
+
+use super::Engine;
+use crate::session_carry_over::LoopCarryOver;
+
+/// How users come back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Returns {
+    /// Time from the start in which newcomers come.
+    pub(crate) within_ns: u64,
+    /// Of the choice of journeys.
+    pub(crate) seed: Seed,
+}
+
+/// Shortest time over which those come back who were waiting for an answer: they must not come as one.
+const SPREAD_MIN_NS: u64 = 1_000_000_000;
+
+impl Engine {
+    /// Those who are wanted come back: who was thinking thinks to the end, who was waiting goes on at some moment of the
+    /// time in which newcomers come.
+    pub(super) fn restore_users(&mut self, start_ns: u64) {
+        let Some(Returns { within_ns, .. }) = self.returns else {
+            return;
+        };
+        let (Some(people), Some(virtual_users)) =
+            (self.scheduler.people(), &mut self.virtual_users)
+        else {
+            return;
+        };
+        let back =
+            virtual_users.restore(start_ns, |place| people.journey_at_start(place, start_ns));
+        let mut taken = HashSet::with_capacity(back.len());
+        for (id, pause_ns) in back {
+            let user = &mut virtual_users.users[id as usize];
+            taken.insert(user.place);
+            let pause_ns = pause_ns.unwrap_or_else(|| {
+                let spread_ns = within_ns.max(SPREAD_MIN_NS);
+                user.random.random_range(0..spread_ns)
+            });
+            people.think(id, start_ns.saturating_add(pause_ns));
+        }
+        people.expect(
+            start_ns,
+            within_ns,
+            &taken,
+            virtual_users.numbers().collect(),
+        );
+        self.recorder.users = virtual_users.users.len() as u64;
+    }
+
+    /// Who may come back to another load, at the end of this one.
+    pub(super) fn suspend_users(&mut self, end_ns: u64) -> LoopCarryOver {
+        let (Some(people), Some(virtual_users)) =
+            (self.scheduler.people(), &mut self.virtual_users)
+        else {
+            return LoopCarryOver::default();
+        };
+        if self.returns.is_none() {
+            return LoopCarryOver::default();
+        }
+        virtual_users.suspend(end_ns, &people.pauses(end_ns))
+    }
+
+    /// A request of a user has failed. An answer that is not the target's own failure may mean that its session is over:
+    /// a redirect to the login, a 403, a page without what was expected.
+    pub(super) fn doubt(&mut self, user: u32, status: u16) {
+        if (1..500).contains(&status) {
+            self.virtual_users().users[user as usize].in_doubt = true;
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Lost WebSockets come back, and are kept by what is sent on them.
+
+use plimsoll_model::outcome::Outcome;
+use plimsoll_wire::websocket::Opcode;
+
+use super::Engine;
+use crate::connection::Request;
+use crate::due::{NEVER, NOBODY};
+use crate::list::NONE;
+use crate::user_request::RequestRole;
+use crate::websocket_session::{Lost, WebSocketTimer};
+
+impl Engine {
+    /// Makes the subscriptions again that were lost with the connection.
+    pub(super) fn subscribe_again(&mut self, id: u32, user: u32, now: u64) {
+        let socket = self.virtual_users().users[user as usize].socket.as_ref();
+        let made = socket.map(|socket| socket.subscriptions.clone());
+        for (subscription, channel) in made.unwrap_or_default() {
+            if let Some(websockets) = &mut self.websockets {
+                let second = self.recorder.current().websocket();
+                websockets.listen(id, (subscription, channel), now, second, None);
+            }
+            let exchange =
+                self.virtual_users().program.subscriptions[subscription as usize].exchange;
+            if let Some(exchange) = exchange {
+                self.send_user_message(id, user, exchange, now);
+            }
+        }
+    }
+
+    /// A user has lost its WebSocket, and gets it back where its plan says so.
+    pub(super) fn miss_socket(&mut self, user: u32, id: u32, last_event: String, now: u64) {
+        let is_over = self
+            .websockets
+            .as_ref()
+            .is_some_and(|websockets| websockets.is_over);
+        let Some(row) = self.virtual_users().users.get_mut(user as usize) else {
+            return;
+        };
+        let Some(socket) = row.socket.as_mut().filter(|socket| socket.connection == id) else {
+            return;
+        };
+        socket.connection = NONE;
+        socket.lost_ns = now;
+        if !last_event.is_empty() {
+            socket.last_event = last_event;
+        }
+        if is_over || !self.remind_to_reopen(user, now) {
+            self.virtual_users().users[user as usize].socket = None;
+        }
+    }
+
+    /// Has a WebSocket opened again after a pause. Not when it was tried often enough.
+    fn remind_to_reopen(&mut self, user: u32, now: u64) -> bool {
+        let (Some(virtual_users), Some(websockets)) =
+            (self.virtual_users.as_deref_mut(), &mut self.websockets)
+        else {
+            return false;
+        };
+        let virtual_users = &mut *virtual_users;
+        let Some(row) = virtual_users.users.get_mut(user as usize) else {
+            return false;
+        };
+        let Some(socket) = row.socket.as_mut().filter(|socket| socket.lost_ns != NEVER) else {
+            return false;
+        };
+        let reconnect = virtual_users.program.sockets[socket.index as usize].reconnect;
+        let Some(reconnect) = reconnect.filter(|reconnect| socket.tries < reconnect.times) else {
+            return false;
+        };
+        let pause = websockets.pause_before(&reconnect, socket.tries);
+        socket.tries += 1;
+        websockets.remind(
+            now.saturating_add(pause),
+            WebSocketTimer::Reopen(user, row.number),
+        );
+        true
+    }
+
+    /// A try to open a WebSocket again has ended.
+    pub(super) fn reopening_ended(&mut self, user: u32, outcome: Outcome, now: u64) {
+        if outcome.is_ok() {
+            return;
+        }
+        self.recorder.current().websocket().window.reconnects_failed += 1;
+        let is_over = self
+            .websockets
+            .as_ref()
+            .is_some_and(|websockets| websockets.is_over);
+        if !is_over
+            && !self.remind_to_reopen(user, now)
+            && let Some(row) = self.virtual_users().users.get_mut(user as usize)
+            && let Some(socket) = &row.socket
+            && socket.lost_ns != NEVER
+        {
+            row.socket = None;
+        }
+    }
+
+    /// Does what is due on users' WebSockets.
+    pub(super) fn run_timers(&mut self, now: u64) {
+        if now >= self.scheduler.end_ns() {
+            return;
+        }
+        while let Some(websockets) = &mut self.websockets
+            && let Some((at, timer)) = websockets.pop_timer(now)
+        {
+            match timer {
+                WebSocketTimer::Beat(id, generation) => self.beat(id, generation, at),
+                WebSocketTimer::Reopen(user, number) => self.reopen(user, number, now),
+                WebSocketTimer::Return(lost) => self.reconnect_websocket(lost, now),
+            }
+        }
+    }
+
+    fn beat(&mut self, id: u32, generation: u32, at: u64) {
+        if !self.stands(id, generation) {
+            return;
+        }
+        let (Some(websockets), Some(virtual_users)) = (&mut self.websockets, &self.virtual_users)
+        else {
+            return;
+        };
+        let Some(index) = websockets.owned(id).map(|owned| owned.socket) else {
+            return;
+        };
+        if let Some((every_ns, text)) = &virtual_users.socket(index).beat
+            && websockets.takes(id)
+        {
+            websockets.remind(
+                at.saturating_add(*every_ns),
+                WebSocketTimer::Beat(id, generation),
+            );
+            websockets.out.clear();
+            websockets.queue_message(id, Opcode::Text, text);
+            let len = text.len() as u64;
+            self.count_sent(len);
+            self.transmit(id);
+        }
+    }
+
+    fn reopen(&mut self, user: u32, number: u64, now: u64) {
+        let virtual_users = self.virtual_users();
+        let row = virtual_users.users.get(user as usize);
+        let socket = row
+            .filter(|row| row.number == number)
+            .and_then(|row| row.socket.as_ref());
+        let lost = socket.filter(|socket| socket.connection == NONE && socket.lost_ns != NEVER);
+        if let Some(index) = lost.map(|socket| socket.index) {
+            let request = virtual_users.socket(index).request;
+            self.start_request(user, request, RequestRole::Reopening, None, now, now);
+        }
+    }
+
+    /// Whether users have WebSockets and this one's is away: a step on it fails at once.
+    pub(super) fn misses_socket(&self, user: u32) -> bool {
+        let Some(virtual_users) = self.virtual_users.as_ref() else {
+            return false;
+        };
+        let user = virtual_users.users.get(user as usize);
+        let socket = user.and_then(|user| user.socket.as_ref());
+        let is_there = socket.is_some_and(|socket| socket.connection != NONE);
+        !virtual_users.program.sockets.is_empty() && !is_there
+    }
+
+    /// A WebSocket of a load of flags was lost, and is opened again where they say so.
+    pub(super) fn schedule_reconnect(&mut self, lost: Lost, now: u64) {
+        let load = self.prepared.load.websockets();
+        let reconnect = load.and_then(|load| load.reconnect);
+        if let Some(reconnect) = reconnect.filter(|reconnect| lost.tries < reconnect.times)
+            && let Some(websockets) = &mut self.websockets
+        {
+            let pause = websockets.pause_before(&reconnect, lost.tries);
+            let tries = lost.tries + 1;
+            let again = WebSocketTimer::Return(Lost { tries, ..lost });
+            websockets.remind(now.saturating_add(pause), again);
+        }
+    }
+
+    fn reconnect_websocket(&mut self, lost: Lost, now: u64) {
+        if !self.has_capacity() {
+            return self.schedule_reconnect(lost, now);
+        }
+        let id = self.requests.insert(Request::new(now, NOBODY, lost.path));
+        let id = u32::try_from(id).expect("requests at once are far below 2^32");
+        self.by_due.push_back(&mut self.requests, id);
+        if let Some(websockets) = &mut self.websockets {
+            websockets.returning.insert(id, lost);
+        }
+        self.open_for(id, now);
+    }
+
+    /// The request ended that was to bring a lost WebSocket back, if it was one.
+    pub(super) fn has_returned(&mut self, id: u32, outcome: Outcome, now: u64) -> bool {
+        let Some(websockets) = self
+            .websockets
+            .as_mut()
+            .filter(|websockets| !websockets.returning.is_empty())
+        else {
+            return false;
+        };
+        let Some(lost) = websockets.returning.remove(&id) else {
+            return false;
+        };
+        websockets.cause = None;
+        let builder = self.recorder.current().websocket();
+        if outcome.is_ok() {
+            builder.reconnected(now.saturating_sub(lost.since));
+        } else {
+            builder.window.reconnects_failed += 1;
+            self.schedule_reconnect(lost, now);
+        }
+        true
+    }
+}

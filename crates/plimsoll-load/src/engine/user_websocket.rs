@@ -1,0 +1,475 @@
+//! WebSockets of users: opened and closed by their steps, spoken on, lost and opened again.
+
+use plimsoll_model::outcome::Outcome;
+use plimsoll_wire::websocket::closing::code;
+
+use super::Engine;
+use super::websocket::{FAREWELL_NS, SWITCHED};
+use crate::connection::{ConnectionPhase, Request};
+use crate::due::{NEVER, ScheduledArrival};
+use crate::handshake::KEY;
+use crate::list::NONE;
+use crate::spread::first_due;
+use crate::user::UserSocket;
+use crate::user_request::RequestRole;
+use crate::virtual_users::MessageSource;
+use crate::websocket_session::{Fed, Owned, SessionEnd, WebSocketTimer};
+
+impl Engine {
+    /// A user opens a WebSocket; the one it has is closed.
+    pub(super) fn open_socket(&mut self, user: u32, index: u32, due: u64, now: u64) {
+        self.close_socket(user, code::NORMAL, now);
+        let virtual_users = self.virtual_users();
+        virtual_users.users[user as usize].socket = Some(Box::new(UserSocket {
+            index,
+            connection: NONE,
+            subscriptions: Vec::new(),
+            lost_ns: NEVER,
+            tries: 0,
+            last_event: String::new(),
+        }));
+        let request = virtual_users.socket(index).request;
+        self.start_request(user, request, RequestRole::Opening, None, due, now);
+    }
+
+    /// A user closes its WebSocket, if it has one.
+    pub(super) fn close_socket(&mut self, user: u32, code: u16, now: u64) {
+        let socket = self.virtual_users().users[user as usize].socket.take();
+        if let Some(socket) = socket.filter(|socket| socket.connection != NONE) {
+            self.end_websocket(socket.connection, code, Outcome::Dropped, now);
+        }
+    }
+
+    /// A connection of a user who leaves is let go.
+    pub(super) fn release_connection(&mut self, id: u32, now: u64) {
+        let owned = self
+            .websockets
+            .as_mut()
+            .and_then(|websockets| websockets.owned(id));
+        let is_ready = owned.is_some_and(|owned| owned.is_ready);
+        if is_ready {
+            self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
+        } else if self.connections[id as usize].request != NONE {
+            // It was being opened again.
+            self.end_with(id, Outcome::Dropped, now);
+        } else {
+            self.close(id, false);
+        }
+    }
+
+    /// Whether a connection is made for a user's WebSocket.
+    pub(super) fn is_for_socket(&self, id: u32) -> bool {
+        self.is_socket_request(self.connections[id as usize].request)
+    }
+
+    /// Whether a request is to bring a lost WebSocket back: it does not wait, since its user may leave.
+    pub(super) fn is_reopening(&self, request: u32) -> bool {
+        self.role_of(request) == Some(RequestRole::Reopening)
+    }
+
+    /// Whether a request asks for a WebSocket.
+    pub(super) fn is_socket_request(&self, request: u32) -> bool {
+        self.role_of(request).is_some_and(RequestRole::opens)
+    }
+
+    fn role_of(&self, request: u32) -> Option<RequestRole> {
+        let request = self.requests.get(request as usize)?;
+        request.call.as_ref().map(|call| call.role)
+    }
+
+    /// A connection is made: asks for a user's WebSocket on it.
+    pub(super) fn begin_user_handshake(&mut self, id: u32, request: u32, now: u64) {
+        let request = &self.requests[request as usize];
+        let (Some(call), Some(virtual_users), Some(websockets)) = (
+            &request.call,
+            self.virtual_users.as_deref_mut(),
+            self.websockets.as_deref_mut(),
+        ) else {
+            return;
+        };
+        let socket = virtual_users.users.get(request.user as usize);
+        let socket = socket.and_then(|user| user.socket.as_ref());
+        let Some(socket) = socket else {
+            return self.fail(id, Outcome::Dropped, now);
+        };
+        let index = socket.index;
+        let is_stream = virtual_users.socket(index).is_stream;
+        let key = memchr::memmem::find(&call.bytes, KEY.as_bytes());
+        let mut bytes = Vec::new();
+        if is_stream && !socket.last_event.is_empty() {
+            let end = call.bytes.len().saturating_sub(2);
+            bytes.extend_from_slice(&call.bytes[..end]);
+            bytes.extend_from_slice(b"Last-Event-ID: ");
+            bytes.extend_from_slice(socket.last_event.as_bytes());
+            bytes.extend_from_slice(b"\r\n\r\n");
+        }
+        let bytes = if bytes.is_empty() {
+            &call.bytes
+        } else {
+            &bytes
+        };
+        let path = call.target.split(|&byte| byte == b'?').next();
+        let path = String::from_utf8_lossy(path.unwrap_or_default()).into_owned();
+        let channel = self.prepared.channels.number(&path);
+        websockets.name_channel(channel, Some(path), self.recorder.current().websocket());
+        let mut owned = Box::new(Owned::new(request.user, index, channel));
+        let mut first = Vec::new();
+        if let Some(opcode) =
+            virtual_users.fill(request.user, MessageSource::First(index), now, &mut first)
+        {
+            owned.begin_with(opcode, first);
+        }
+        let key = key.filter(|_| !is_stream);
+        websockets.begin_handshake_with(id, channel, (bytes, key), Some(owned));
+        self.transmit(id);
+    }
+
+    /// Does what follows from what came for a user.
+    pub(super) fn conclude_owned(&mut self, id: u32, fed: Fed, done: u64, now: u64) {
+        let connection = &self.connections[id as usize];
+        let (request, is_open) = (
+            connection.request,
+            connection.phase != ConnectionPhase::Closing,
+        );
+        let generation = connection.generation;
+        if let Some(head) = &fed.head {
+            self.take_head(request, head, now);
+        }
+        self.transmit(id);
+        let owned = self
+            .websockets
+            .as_mut()
+            .and_then(|websockets| websockets.owned(id));
+        let is_ready = owned.is_some_and(|owned| owned.is_ready);
+        if self.role_of(request).is_some_and(RequestRole::opens) {
+            if is_ready {
+                self.socket_is_ready(id, now);
+            }
+        } else if let Some(message) = fed.answer {
+            self.message_came(id, &message, done);
+        }
+        if self.stands(id, generation) {
+            match fed.end {
+                Some(SessionEnd::Refused(error)) => self.refuse(id, &error, now),
+                Some(SessionEnd::Closed(code)) if is_open => {
+                    let is_stream = self.is_stream(id);
+                    self.socket_is_lost(id, Outcome::Reset, (Some(code), is_stream), now);
+                }
+                Some(SessionEnd::Broken(error)) if is_open => {
+                    self.count_error(error);
+                    self.socket_is_lost(id, Outcome::Protocol, (None, true), now);
+                }
+                Some(SessionEnd::ProtocolError(error)) if is_open => {
+                    self.count_error(error.to_string());
+                    if let Some(websockets) = &mut self.websockets {
+                        websockets.bid_farewell(id, error.close_code());
+                    }
+                    self.transmit(id);
+                    self.socket_is_lost(id, Outcome::Protocol, (None, false), now);
+                }
+                // What comes while both say farewell changes nothing.
+                Some(
+                    SessionEnd::Closed(_) | SessionEnd::ProtocolError(_) | SessionEnd::Broken(_),
+                )
+                | None => {}
+            }
+        }
+        if let Some(due) = self.scheduler.pop_ready() {
+            self.arrive(due, now);
+        }
+    }
+
+    /// The answer to a user's handshake.
+    fn take_head(&mut self, request: u32, head: &[u8], now: u64) {
+        let Some(request) = self.requests.get_mut(request as usize) else {
+            return;
+        };
+        if let (Some(call), Some(virtual_users)) =
+            (&mut request.call, self.virtual_users.as_deref_mut())
+        {
+            let socket = virtual_users.users.get(request.user as usize);
+            let socket = socket.and_then(|user| user.socket.as_ref());
+            let is_stream =
+                socket.is_some_and(|socket| virtual_users.socket(socket.index).is_stream);
+            call.status = if is_stream { 200 } else { SWITCHED };
+            if !call.once {
+                self.recorder.answered(call.status, now);
+            }
+            call.bytes_in += head.len() as u64;
+            virtual_users.keep_cookies_of(request.user, call, head, now);
+        }
+    }
+
+    /// A user's WebSocket is open, and has said what it must.
+    fn socket_is_ready(&mut self, id: u32, now: u64) {
+        let connection = &mut self.connections[id as usize];
+        let generation = connection.generation;
+        let request_id = std::mem::replace(&mut connection.request, NONE);
+        let request = &self.requests[request_id as usize];
+        let (user, due) = (request.user, request.due);
+        let is_return = self.role_of(request_id) == Some(RequestRole::Reopening);
+        let Some((index, number, lost_ns)) = self.take_socket(user, id, is_return) else {
+            // Its user is gone, or has opened another.
+            self.end_request(request_id, Outcome::Ok, now);
+            return self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
+        };
+        let builder = self.recorder.current().websocket();
+        if is_return {
+            builder.reconnected(now.saturating_sub(lost_ns));
+        } else {
+            builder.connected(now.saturating_sub(due));
+        }
+        let beat = self.virtual_users().socket(index).beat.as_ref();
+        if let Some(every_ns) = beat.map(|(every_ns, _)| *every_ns)
+            && let Some(websockets) = &mut self.websockets
+        {
+            let first = first_due(number, now, every_ns);
+            websockets.remind(first, WebSocketTimer::Beat(id, generation));
+        }
+        if is_return {
+            self.subscribe_again(id, user, now);
+        }
+        self.end_request(request_id, Outcome::Ok, now);
+        if self
+            .websockets
+            .as_ref()
+            .is_some_and(|websockets| websockets.is_over)
+        {
+            self.end_websocket(id, code::GOING_AWAY, Outcome::Dropped, now);
+        }
+    }
+
+    /// Gives a user the WebSocket that it waits for: which one it is, the user's number, and when it was lost.
+    fn take_socket(&mut self, user: u32, id: u32, is_return: bool) -> Option<(u32, u64, u64)> {
+        let user = self.virtual_users().users.get_mut(user as usize)?;
+        let socket = user.socket.as_mut()?;
+        let is_lost = socket.lost_ns != NEVER;
+        if socket.connection != NONE || is_lost != is_return {
+            return None;
+        }
+        socket.connection = id;
+        socket.tries = 0;
+        let lost_ns = std::mem::replace(&mut socket.lost_ns, NEVER);
+        Some((socket.index, user.number, lost_ns))
+    }
+
+    /// A user says something, waits for a message, or both. Whether it goes on at once.
+    pub(super) fn exchange_message(
+        &mut self,
+        user: u32,
+        index: u32,
+        due: ScheduledArrival,
+        now: u64,
+    ) -> bool {
+        let virtual_users = self.virtual_users();
+        let awaited = virtual_users.program.exchanges[index as usize].awaited;
+        let is_asked = virtual_users.program.exchanges[index as usize]
+            .message
+            .is_some();
+        let socket = virtual_users.users[user as usize].socket.as_ref();
+        let id = socket.map_or(NONE, |socket| socket.connection);
+        let websockets = self.websockets.as_mut();
+        let is_open = id != NONE && websockets.is_some_and(|websockets| websockets.takes(id));
+        let Some(awaited) = awaited else {
+            if is_open {
+                self.send_user_message(id, user, index, now);
+            } else {
+                self.recorder.current().websocket().window.unsent += 1;
+            }
+            return true;
+        };
+        self.be_late(due, now);
+        let request = self.await_message(user, awaited, due.at, now);
+        if !is_open {
+            self.recorder.current().websocket().window.unsent += u64::from(is_asked);
+            let call = self.requests[request as usize].call.as_mut();
+            if let Some(call) = call {
+                "no WebSocket of this user is open".clone_into(&mut call.reason);
+            }
+            self.end_request(request, Outcome::Reset, now);
+            return false;
+        }
+        self.requests[request as usize].connection = id;
+        self.requests[request as usize].sent = now;
+        self.connections[id as usize].request = request;
+        if is_asked {
+            self.recorder.current().window.sent += 1;
+            self.send_user_message(id, user, index, now);
+        }
+        let (Some(websockets), Some(virtual_users)) =
+            (&mut self.websockets, self.virtual_users.as_deref_mut())
+        else {
+            return false;
+        };
+        if let Some(message) = websockets.want(id, awaited, virtual_users, (is_asked, now)) {
+            self.message_came(id, &message, now);
+        }
+        false
+    }
+
+    /// The request that stands for a message that a user waits for.
+    fn await_message(&mut self, user: u32, awaited: u32, due: u64, now: u64) -> u32 {
+        let mut call = self.virtual_users().awaiting(user, awaited);
+        let timeout_ns = self.virtual_users().program.requests[awaited as usize].timeout_ns;
+        call.expiry = timeout_ns.map(|timeout_ns| due.saturating_add(timeout_ns));
+        let expiry = call.expiry;
+        if !call.once {
+            self.recorder.offered(due, now);
+        }
+        let mut request = Request::new(due, user, 0);
+        request.call = Some(call);
+        let id = self.requests.insert(request);
+        let id = u32::try_from(id).expect("requests at once are far below 2^32");
+        match expiry {
+            Some(expiry) => drop(self.by_expiry.insert((expiry, id))),
+            None => self.by_due.push_back(&mut self.requests, id),
+        }
+        id
+    }
+
+    /// Sends what a user says.
+    pub(super) fn send_user_message(&mut self, id: u32, user: u32, exchange: u32, now: u64) {
+        let mut text = Vec::new();
+        let opcode =
+            self.virtual_users()
+                .fill(user, MessageSource::Exchange(exchange), now, &mut text);
+        if let (Some(opcode), Some(websockets)) = (opcode, &mut self.websockets) {
+            websockets.out.clear();
+            websockets.queue_message(id, opcode, &text);
+            self.count_sent(text.len() as u64);
+            self.transmit(id);
+        }
+    }
+
+    /// The message came that a user waited for.
+    fn message_came(&mut self, id: u32, message: &[u8], done: u64) {
+        let request_id = std::mem::replace(&mut self.connections[id as usize].request, NONE);
+        let owned = self
+            .websockets
+            .as_mut()
+            .and_then(|websockets| websockets.owned(id));
+        let index = owned.map(|owned| owned.socket);
+        let (Some(index), Some(virtual_users)) = (index, self.virtual_users.as_deref_mut()) else {
+            return;
+        };
+        let Some(request) = self.requests.get_mut(request_id as usize) else {
+            return;
+        };
+        let (user, due) = (request.user, request.due);
+        let Some(call) = &mut request.call else {
+            return;
+        };
+        let done = done.max(due);
+        call.json_at = virtual_users.socket(index).layout.offset(message);
+        call.bytes_in = message.len() as u64;
+        call.body.clear();
+        call.body.extend_from_slice(message);
+        let outcome = virtual_users.evaluate_message(user, call, due, done);
+        if outcome.is_ok() {
+            self.recorder.current().websocket().answered(done - due);
+        }
+        self.end_request(request_id, outcome, done);
+        if self
+            .websockets
+            .as_ref()
+            .is_some_and(|websockets| websockets.is_over)
+        {
+            let now = self.clock.now();
+            self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
+        }
+    }
+
+    /// Ceases to wait for a message; whether the request stands for one.
+    pub(super) fn give_up_message(&mut self, request: u32, now: u64) -> bool {
+        if self.role_of(request) != Some(RequestRole::Message) {
+            return false;
+        }
+        let id = self.requests[request as usize].connection;
+        self.recorder.current().websocket().window.unanswered += 1;
+        if id != NONE {
+            self.connections[id as usize].request = NONE;
+            if let Some(websockets) = &mut self.websockets {
+                websockets.unwant(id);
+            }
+        }
+        self.end_request(request, Outcome::Timeout, now);
+        let is_over = self
+            .websockets
+            .as_ref()
+            .is_some_and(|websockets| websockets.is_over);
+        if id != NONE && is_over {
+            self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
+        }
+        true
+    }
+
+    /// A user listens to a channel.
+    pub(super) fn listen(&mut self, user: u32, subscription: u32, now: u64) {
+        let name = self.virtual_users().channel(user, subscription, now);
+        let channel = name
+            .as_ref()
+            .map(|name| self.prepared.channels.number(name));
+        let socket = self.virtual_users().users[user as usize].socket.as_mut();
+        let Some(id) = socket.map(|socket| socket.connection) else {
+            return;
+        };
+        let owned = self
+            .websockets
+            .as_mut()
+            .and_then(|websockets| websockets.owned(id));
+        let of_url = owned.map(|owned| owned.channel());
+        let Some(channel) = channel.or(of_url) else {
+            return;
+        };
+        if let Some(socket) = &mut self.virtual_users().users[user as usize].socket
+            && !socket.subscriptions.contains(&(subscription, channel))
+        {
+            socket.subscriptions.push((subscription, channel));
+        }
+        if let Some(websockets) = &mut self.websockets {
+            let second = self.recorder.current().websocket();
+            websockets.listen(id, (subscription, channel), now, second, name);
+        }
+    }
+
+    /// The target, or the network, ended a user's WebSocket: with a code, if it says so, and perhaps the connection
+    /// with it.
+    pub(super) fn socket_is_lost(
+        &mut self,
+        id: u32,
+        outcome: Outcome,
+        (code, is_cut): (Option<u16>, bool),
+        now: u64,
+    ) {
+        let connection = &mut self.connections[id as usize];
+        let is_closing = connection.phase == ConnectionPhase::Closing;
+        let request = std::mem::replace(&mut connection.request, NONE);
+        let owned = self
+            .websockets
+            .as_mut()
+            .and_then(|websockets| websockets.owned(id));
+        let known = owned.map(|owned| (owned.user, owned.is_ready));
+        if let Some((user, is_ready)) = known.filter(|_| !is_closing) {
+            if is_ready {
+                if let Some(code) = code {
+                    self.count_close(code);
+                }
+                let websockets = self.websockets.as_mut();
+                let last = websockets.map(|websockets| websockets.last_event(id));
+                self.depart(id, outcome, now);
+                self.miss_socket(user, id, last.unwrap_or_default(), now);
+            } else if let (Some(websockets), Some(code)) = (&mut self.websockets, code) {
+                websockets.cause = Some(format!("closed with {code} before it was ready"));
+            }
+        }
+        if is_cut {
+            self.close(id, true);
+        } else if !is_closing {
+            self.retire_for(id, now, FAREWELL_NS);
+        }
+        if request != NONE {
+            self.end_request(request, outcome, now);
+        }
+        self.serve_waiting(now);
+    }
+}

@@ -1,0 +1,609 @@
+//! WebSockets: handshakes asked for and answered, messages sent when they are due and heard when they come, ends counted.
+
+use plimsoll_model::outcome::Outcome;
+use plimsoll_wire::websocket::closing::code;
+use plimsoll_wire::websocket::handshake::HandshakeError;
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+
+use super::exchange::{READS_MAX, put};
+use super::opening::ENDED;
+use super::{ARRIVALS_MAX, BUFFER_LEN, Engine, WEBSOCKET_EVENTS_MAX};
+use crate::clock;
+use crate::connection::{ConnectionPhase, TargetConnection, UNSENT};
+use crate::due::NEVER;
+use crate::list::NONE;
+use crate::recorder::RequestEnd;
+use crate::websocket_session::{
+    ABNORMAL, Fed, Lost, Moment, ReceiveContext, Sent, SessionEnd, WebSocketSessions,
+};
+
+/// How long the target gets to answer a close and to close the connection: thousands are closed at once.
+pub(super) const FAREWELL_NS: u64 = 5_000_000_000;
+
+impl Engine {
+    /// Closes every second that is over at `now`, with what was heard in it.
+    #[inline]
+    pub(super) fn roll(&mut self, now: u64) {
+        if now >= self.recorder.end_ns() {
+            self.flush_websockets();
+        }
+        self.recorder.roll(now);
+    }
+
+    fn flush_websockets(&mut self) {
+        if let Some(websockets) = &mut self.websockets {
+            websockets.flush(self.recorder.current().websocket());
+        }
+    }
+
+    /// A connection is made: asks for a WebSocket on it.
+    pub(super) fn begin_handshake(&mut self, id: u32, request_id: u32, now: u64) {
+        let request = &mut self.requests[request_id as usize];
+        if request.sent == UNSENT {
+            request.sent = now;
+        }
+        let (path, is_users) = (request.path, request.call.is_some());
+        self.recorder.current().window.sent += 1;
+        if is_users {
+            return self.begin_user_handshake(id, request_id, now);
+        }
+        if let Some(websockets) = &mut self.websockets {
+            let template = self.prepared.templates[path as usize].head(false);
+            if self
+                .prepared
+                .load
+                .websockets()
+                .is_some_and(|load| load.is_stream)
+            {
+                websockets.begin_handshake_with(id, path, (template, None), None);
+            } else {
+                websockets.begin_handshake(id, path, template);
+            }
+            self.transmit(id);
+        }
+    }
+
+    /// Writes what was made ready, behind what waits already. A broken socket shows when it is read.
+    pub(super) fn transmit(&mut self, id: u32) {
+        let Some(websockets) = self
+            .websockets
+            .as_mut()
+            .filter(|websockets| !websockets.out.is_empty())
+        else {
+            return;
+        };
+        let connection = &mut self.connections[id as usize];
+        let mut written = 0;
+        if !connection.writing {
+            written = write(connection, &websockets.out).unwrap_or(0);
+            connection.writing |= written < websockets.out.len();
+        }
+        self.recorder.current().window.bytes_out += written as u64;
+        websockets.keep(id, written);
+        websockets.out.clear();
+    }
+
+    /// Writes what waits.
+    fn transmit_rest(&mut self, id: u32) {
+        let connection = &mut self.connections[id as usize];
+        let Some(unsent) = self
+            .websockets
+            .as_mut()
+            .and_then(|websockets| websockets.unsent(id))
+        else {
+            return;
+        };
+        let written = write(connection, unsent).unwrap_or(0);
+        unsent.drain(..written);
+        if unsent.is_empty() {
+            // One that reads again holds no memory.
+            *unsent = Vec::new();
+        } else {
+            connection.writing = true;
+        }
+        self.recorder.current().window.bytes_out += written as u64;
+    }
+
+    pub(super) fn on_websocket_event(&mut self, id: u32, flags: EventFlags) {
+        let connection = &mut self.connections[id as usize];
+        if flags.contains(EventFlags::OUT) {
+            if connection.writing {
+                self.transmit_rest(id);
+            } else if let Some(session) = &mut connection.tls {
+                // A handshake that did not fit the socket.
+                let _ = session.flush(&connection.socket);
+            }
+        }
+        if flags.intersects(EventFlags::IN | ENDED) {
+            self.read_websocket(id, flags.intersects(ENDED));
+        }
+    }
+
+    /// Reads what has come. `ended` says that the target will send nothing after it.
+    pub(super) fn read_websocket(&mut self, id: u32, ended: bool) {
+        let generation = self.connections[id as usize].generation;
+        for _ in 0..READS_MAX {
+            let socket = &self.connections[id as usize].socket;
+            let (buffer, flags) = (&mut self.buffer[..], RecvFlags::empty());
+            let received = match &mut self.timestamps {
+                Some(timestamps) => timestamps.receive(socket, buffer, flags),
+                None => rustix::net::recv(socket, buffer, flags).map(|(_, count)| (count, None)),
+            };
+            let (count, timestamp_ns) = match received {
+                Ok((0, _)) => return self.websocket_is_cut(id),
+                Ok(received) => received,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return,
+                Err(_) => return self.websocket_is_cut(id),
+            };
+            let now = self.clock.now();
+            self.roll(now);
+            let at = Moment {
+                now,
+                unix_us: timestamp_ns.unwrap_or_else(clock::wall_ns) / 1000,
+            };
+            let fed = match self.feed_websocket(id, count, at) {
+                Ok(fed) => fed,
+                Err(outcome) => return self.websocket_failed(id, outcome, now),
+            };
+            self.conclude(id, fed, timestamp_ns, now);
+            // A short read has emptied the socket, and its next byte is a new edge.
+            if !self.stands(id, generation) || (count < BUFFER_LEN && !ended) {
+                return;
+            }
+        }
+        self.read_later(id);
+    }
+
+    /// Takes `count` bytes of the buffer, decrypted if they must be.
+    fn feed_websocket(&mut self, id: u32, count: usize, at: Moment) -> Result<Fed, Outcome> {
+        let mut fed = Fed::default();
+        let Some(feed_websocket) = &mut self.websockets else {
+            return Ok(fed);
+        };
+        feed_websocket.out.clear();
+        let connection = &mut self.connections[id as usize];
+        let current = self.recorder.current();
+        let is_plain = connection.tls.is_none();
+        if is_plain {
+            current.window.bytes_in += count as u64;
+        }
+        let mut context = ReceiveContext {
+            agenda: self.prepared.agenda.as_ref(),
+            virtual_users: self.virtual_users.as_deref_mut(),
+            at,
+            second: current.websocket(),
+            fed: &mut fed,
+        };
+        let Some(session) = &mut connection.tls else {
+            feed_websocket.feed(id, &mut self.buffer[..count], &mut context);
+            return Ok(fed);
+        };
+        let (mut input, mut plain_len) = (&self.buffer[..count], 0);
+        let mut result = Ok(());
+        while !input.is_empty() && result.is_ok() {
+            result = session.receive(&mut input, &mut self.plain, |bytes| {
+                plain_len += bytes.len();
+                feed_websocket.feed(id, bytes, &mut context);
+            });
+        }
+        let current = self.recorder.current();
+        current.window.bytes_in += plain_len as u64;
+        // Answers of the handshake, or the alert that says what is wrong.
+        let _ = session.flush(&connection.socket);
+        let is_made = connection.phase == ConnectionPhase::Connecting && !session.is_handshaking();
+        result.map_err(|_| Outcome::Tls)?;
+        if is_made {
+            current.window.handshakes += 1;
+            self.make_ready(id, at.now);
+        }
+        Ok(fed)
+    }
+
+    /// Does what follows from what came.
+    fn conclude(&mut self, id: u32, fed: Fed, timestamp_ns: Option<u64>, now: u64) {
+        if self
+            .websockets
+            .as_mut()
+            .is_some_and(|websockets| websockets.owned(id).is_some())
+        {
+            let done = timestamp_ns.map_or(now, |timestamp_ns| self.clock.moment_of(timestamp_ns));
+            return self.conclude_owned(id, fed, done.min(now), now);
+        }
+        let generation = self.connections[id as usize].generation;
+        if fed.opened {
+            self.websocket_opened(id, now);
+            if !self.stands(id, generation) {
+                return;
+            }
+        }
+        if let Some(sent) = fed.answered {
+            let arrived =
+                timestamp_ns.map_or(now, |timestamp_ns| self.clock.moment_of(timestamp_ns));
+            self.message_answered(id, sent, arrived.min(now));
+        }
+        self.transmit(id);
+        let is_open = self.connections[id as usize].phase != ConnectionPhase::Closing;
+        match fed.end {
+            Some(SessionEnd::Refused(error)) => self.refuse(id, &error, now),
+            Some(SessionEnd::Closed(code)) if is_open => {
+                self.count_close(code);
+                self.lose_websocket(id, now);
+                self.take_leave(id, Outcome::Reset, now);
+            }
+            Some(SessionEnd::ProtocolError(error)) if is_open => {
+                self.count_error(error.to_string());
+                self.end_websocket(id, error.close_code(), Outcome::Protocol, now);
+            }
+            Some(SessionEnd::Broken(error)) if is_open => {
+                self.count_error(error);
+                self.end_websocket(id, code::PROTOCOL, Outcome::Protocol, now);
+            }
+            // What comes while both say farewell changes nothing.
+            Some(SessionEnd::Closed(_) | SessionEnd::ProtocolError(_) | SessionEnd::Broken(_))
+            | None => {}
+        }
+    }
+
+    /// A handshake was answered as it should be.
+    fn websocket_opened(&mut self, id: u32, now: u64) {
+        let connection = &mut self.connections[id as usize];
+        let generation = connection.generation;
+        let request = std::mem::replace(&mut connection.request, NONE);
+        let due = self.requests[request as usize].due;
+        let status = if self.is_stream(id) { 200 } else { SWITCHED };
+        let websockets = self.websockets.as_ref();
+        if websockets.is_some_and(|websockets| !websockets.returning.contains_key(&request)) {
+            self.recorder.answered(status, now);
+            let builder = self.recorder.current().websocket();
+            builder.connected(now.saturating_sub(due));
+        }
+        self.end_request(request, Outcome::Ok, now);
+        let prepared = &self.prepared;
+        let (Some(websockets), Some(agenda)) = (&mut self.websockets, &prepared.agenda) else {
+            return;
+        };
+        if now >= self.scheduler.end_ns() {
+            return self.end_websocket(id, code::GOING_AWAY, Outcome::Dropped, now);
+        }
+        websockets.opened(agenda, (id, generation), now);
+        if WebSocketSessions::greets(agenda) && websockets.may_send(id).is_some() {
+            let len = websockets.queue_agenda_message(agenda, id);
+            self.count_sent(len);
+        }
+    }
+
+    pub(super) fn count_sent(&mut self, len: u64) {
+        let window = &mut self.recorder.current().websocket().window;
+        window.messages_out += 1;
+        window.bytes_out += len;
+    }
+
+    pub(super) fn count_close(&mut self, code: u16) {
+        let closed = &mut self.recorder.current().websocket().window.closed;
+        *closed.entry(code).or_default() += 1;
+    }
+
+    pub(super) fn count_error(&mut self, error: String) {
+        let errors = &mut self.recorder.current().websocket().window.protocol_errors;
+        *errors.entry(error).or_default() += 1;
+    }
+
+    /// A message was answered at `done`.
+    fn message_answered(&mut self, id: u32, sent: Sent, done: u64) {
+        let done = done.max(sent.due);
+        self.recorder
+            .current()
+            .websocket()
+            .answered(done.saturating_sub(sent.due));
+        self.recorder.ended(RequestEnd {
+            outcome: Outcome::Ok,
+            due: sent.due,
+            sent: sent.at,
+            done,
+        });
+        let is_over = self
+            .websockets
+            .as_ref()
+            .is_some_and(|websockets| websockets.is_over);
+        if is_over && self.connections[id as usize].phase != ConnectionPhase::Closing {
+            let now = self.clock.now();
+            self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
+        }
+    }
+
+    /// A message was not answered, and will not be waited for.
+    fn message_failed(&mut self, sent: Sent, outcome: Outcome, now: u64) {
+        self.recorder.current().websocket().window.unanswered += 1;
+        self.recorder.ended(RequestEnd {
+            outcome,
+            due: sent.due,
+            sent: sent.at,
+            done: now,
+        });
+    }
+
+    /// The target refuses the handshake.
+    pub(super) fn refuse(&mut self, id: u32, error: &HandshakeError, now: u64) {
+        let (outcome, cause) = match error {
+            HandshakeError::Status(status) => {
+                self.recorder.answered(*status, now);
+                (Outcome::WrongStatus, format!("status {status}"))
+            }
+            HandshakeError::Http(_) => (Outcome::Protocol, "not HTTP".to_owned()),
+            HandshakeError::NotSwitched => (Outcome::Protocol, "not switched".to_owned()),
+            HandshakeError::Accept => (Outcome::Protocol, "wrong accept key".to_owned()),
+            HandshakeError::Unasked => (Outcome::Protocol, "unasked protocol".to_owned()),
+        };
+        if let Some(websockets) = &mut self.websockets {
+            websockets.cause = Some(cause);
+        }
+        self.fail(id, outcome, now);
+    }
+
+    /// Counts a handshake that opened nothing; does nothing where none is asked for.
+    pub(super) fn handshake_failed(&mut self, outcome: Outcome) {
+        let Some(websockets) = &mut self.websockets else {
+            return;
+        };
+        let cause = websockets.cause.take();
+        let cause = cause.unwrap_or_else(|| outcome.name().to_owned());
+        let failed = &mut self.recorder.current().websocket().window.failed;
+        *failed.entry(cause).or_default() += 1;
+    }
+
+    /// The target closed or reset the connection.
+    fn websocket_is_cut(&mut self, id: u32) {
+        let now = self.clock.now();
+        self.roll(now);
+        let connection = &self.connections[id as usize];
+        let is_shaking =
+            connection.phase == ConnectionPhase::Connecting && connection.tls.is_some();
+        let outcome = if is_shaking {
+            Outcome::Tls
+        } else {
+            Outcome::Reset
+        };
+        self.websocket_failed(id, outcome, now);
+    }
+
+    /// Nothing more will come over a connection.
+    fn websocket_failed(&mut self, id: u32, outcome: Outcome, now: u64) {
+        if self
+            .websockets
+            .as_mut()
+            .is_some_and(|websockets| websockets.owned(id).is_some())
+        {
+            return self.socket_is_lost(id, outcome, (Some(ABNORMAL), true), now);
+        }
+        let connection = &self.connections[id as usize];
+        if connection.request != NONE {
+            return self.fail(id, outcome, now);
+        }
+        if connection.phase != ConnectionPhase::Closing {
+            self.count_close(ABNORMAL);
+            self.lose_websocket(id, now);
+            self.depart(id, outcome, now);
+        }
+        self.close(id, true);
+    }
+
+    /// The target or the network ended a WebSocket of a load of flags.
+    fn lose_websocket(&mut self, id: u32, since: u64) {
+        let path = self
+            .websockets
+            .as_mut()
+            .and_then(|websockets| websockets.path(id));
+        if let Some(path) = path {
+            let lost = Lost {
+                path,
+                since,
+                tries: 0,
+            };
+            self.schedule_reconnect(lost, since);
+        }
+    }
+
+    /// A subscriber ceases to listen; what it waited for, if anything, ends so.
+    pub(super) fn depart(&mut self, id: u32, outcome: Outcome, now: u64) {
+        let Some(websockets) = &mut self.websockets else {
+            return;
+        };
+        websockets.leave(id, now);
+        if let Some(sent) = websockets.give_up_answer(id) {
+            self.message_failed(sent, outcome, now);
+        }
+    }
+
+    /// The same, and the target gets time to close the connection.
+    fn take_leave(&mut self, id: u32, outcome: Outcome, now: u64) {
+        self.depart(id, outcome, now);
+        self.retire_for(id, now, FAREWELL_NS);
+    }
+
+    /// Ends a WebSocket.
+    pub(super) fn end_websocket(&mut self, id: u32, code: u16, outcome: Outcome, now: u64) {
+        if let Some(websockets) = &mut self.websockets {
+            websockets.bid_farewell(id, code);
+        }
+        self.transmit(id);
+        if self.is_stream(id) {
+            // Who streams goes on until nobody listens.
+            self.depart(id, outcome, now);
+            return self.close(id, false);
+        }
+        self.take_leave(id, outcome, now);
+    }
+
+    /// Whether a connection carries a stream of events.
+    pub(super) fn is_stream(&mut self, id: u32) -> bool {
+        let websockets = self.websockets.as_mut();
+        websockets.is_some_and(|websockets| websockets.is_stream(id))
+    }
+
+    /// So many events were handled. A handshake is timed when it is read, so none may wait.
+    pub(super) fn note_messages(&mut self, count: usize) {
+        let is_more =
+            count >= WEBSOCKET_EVENTS_MAX || !self.requests.is_empty() || self.timestamps.is_none();
+        let now = self.clock.now();
+        if let Some(websockets) = &mut self.websockets {
+            websockets.rest.note(count, is_more, now);
+        }
+    }
+
+    /// Whether messages are let gather before they are looked at.
+    #[inline]
+    pub(super) fn may_rest(&mut self) -> bool {
+        let websockets = self.websockets.as_mut();
+        websockets.is_some_and(|websockets| websockets.rest.take())
+    }
+
+    /// When the next message is due.
+    #[inline]
+    pub(super) fn next_message(&self) -> u64 {
+        let Some(websockets) = &self.websockets else {
+            return NEVER;
+        };
+        let due = websockets.next_due().min(websockets.next_timer());
+        if due >= self.scheduler.end_ns() {
+            NEVER
+        } else {
+            due
+        }
+    }
+
+    /// Sends messages that are due at `now`. Whether more may be due at once.
+    #[inline]
+    pub(super) fn drive_websockets(&mut self, now: u64) -> bool {
+        if self.websockets.is_none() {
+            return false;
+        }
+        if now >= self.scheduler.end_ns() {
+            self.end_websockets(now);
+        }
+        self.run_timers(now);
+        self.virtual_users.is_none() && self.send_due(now)
+    }
+
+    fn send_due(&mut self, now: u64) -> bool {
+        let release = now - now % self.prepared.tick_ns;
+        let mut now = now;
+        for _ in 0..ARRIVALS_MAX {
+            if self.next_message() > release {
+                return false;
+            }
+            let next = self
+                .websockets
+                .as_mut()
+                .and_then(|websockets| websockets.pop_due(release));
+            let Some((due, id, generation)) = next else {
+                return false;
+            };
+            if self.stands(id, generation) {
+                self.send_message(id, generation, due, now);
+                now = self.clock.now();
+            }
+        }
+        true
+    }
+
+    /// One message is due.
+    fn send_message(&mut self, id: u32, generation: u32, due: u64, now: u64) {
+        let (Some(websockets), Some(agenda)) = (&mut self.websockets, &self.prepared.agenda) else {
+            return;
+        };
+        let Some(is_read) = websockets.may_send(id) else {
+            return;
+        };
+        websockets.again(agenda, (due, id, generation));
+        let late = websockets.give_up_answer(id);
+        if let Some(sent) = late {
+            self.message_failed(sent, Outcome::Timeout, now);
+        }
+        self.recorder.offered(due, now);
+        if !is_read {
+            // What was sent before still waits: this is never sent.
+            self.recorder.current().websocket().window.unanswered += 1;
+            return self.recorder.drop_at_once(due, now);
+        }
+        let (Some(websockets), Some(agenda)) = (&mut self.websockets, &self.prepared.agenda) else {
+            return;
+        };
+        websockets.out.clear();
+        let len = websockets.queue_agenda_message(agenda, id);
+        websockets.await_answer(agenda, id, Sent { due, at: now });
+        self.recorder.current().window.sent += 1;
+        self.count_sent(len);
+        self.transmit(id);
+    }
+
+    /// Gives up answers that did not come in time.
+    pub(super) fn give_up_answers(&mut self, now: u64) {
+        while let Some(websockets) = &mut self.websockets
+            && let Some(id) = websockets.pop_expired(now)
+        {
+            if let Some(sent) = websockets.give_up_answer(id) {
+                self.message_failed(sent, Outcome::Timeout, now);
+            }
+            let is_over = self
+                .websockets
+                .as_ref()
+                .is_some_and(|websockets| websockets.is_over);
+            if is_over {
+                self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
+            }
+        }
+    }
+
+    /// The load is over: ends all that wait for no answer. The others end with theirs.
+    fn end_websockets(&mut self, now: u64) {
+        let Some(websockets) = &mut self.websockets else {
+            return;
+        };
+        if std::mem::replace(&mut websockets.is_over, true) {
+            return;
+        }
+        for id in websockets.all_open() {
+            let is_at_rest = self
+                .websockets
+                .as_mut()
+                .is_some_and(|websockets| websockets.is_at_rest(id));
+            if is_at_rest {
+                self.end_websocket(id, code::NORMAL, Outcome::Dropped, now);
+            }
+        }
+    }
+
+    /// At the end of the drain: nobody listens any more.
+    pub(super) fn leave_all(&mut self, now: u64) {
+        let open = self
+            .websockets
+            .as_ref()
+            .map(|websockets| websockets.all_open());
+        for id in open.unwrap_or_default() {
+            self.depart(id, Outcome::Timeout, now);
+        }
+        self.flush_websockets();
+    }
+}
+
+/// The status that switches to another protocol.
+pub(super) const SWITCHED: u16 = 101;
+
+/// Writes bytes as far as the socket takes them.
+fn write(connection: &mut TargetConnection, bytes: &[u8]) -> Result<usize, Errno> {
+    let result = match &mut connection.tls {
+        None => put(&connection.socket, bytes, &[]),
+        Some(session) => {
+            let result = session.send(&connection.socket, bytes, &[]);
+            connection.writing = session.wants_write();
+            result.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        }
+    };
+    if connection.tls.is_none() && result.is_ok() {
+        connection.writing = false;
+    }
+    result
+}

@@ -1,0 +1,26 @@
+//! Lets a paced loop run at its due moments even where the target's work fills the CPU it wakes on.
+//!
+//! The fair scheduler lets whoever runs finish a slice of about 3 ms before a waking thread gets its turn, and a target
+//! on the same machine would so make the generator late. A real-time priority avoids that. It needs a privilege
+//! (root, `CAP_SYS_NICE` or an `RLIMIT_RTPRIO`); without it the loop runs as any other thread, and the lag is measured
+//! either way. A loop that is never idle must not have it: it would take the CPU away from the target.
+
+use thread_priority::{
+    RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
+    set_thread_priority_and_policy, thread_native_id,
+};
+
+/// Lowest real-time priority: below the kernel's own threads, above all that is fair.
+const PRIORITY: u8 = 1;
+
+/// Asks for it for the calling thread; refused in silence, because the lag tells.
+pub(crate) fn raise() {
+    let Ok(priority) = ThreadPriorityValue::try_from(PRIORITY) else {
+        return;
+    };
+    let _ = set_thread_priority_and_policy(
+        thread_native_id(),
+        ThreadPriority::Crossplatform(priority),
+        ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::RoundRobin),
+    );
+}

@@ -1,0 +1,235 @@
+use std::time::Duration;
+
+use plimsoll_model::journey::Journey;
+use plimsoll_model::schedule::{LoadPhase, Spacing};
+
+use super::*;
+use crate::clock::SECOND_NS;
+
+fn scenario(weights: &[f64]) -> Scenario {
+    let journeys = weights.iter().map(|&weight| Journey {
+        weight,
+        ..Journey::default()
+    });
+    Scenario {
+        journeys: journeys.collect(),
+        ..Scenario::default()
+    }
+}
+
+fn phase(from: f64, to: f64, seconds: u64, mix: &[f64]) -> UserPhase {
+    UserPhase {
+        from,
+        to,
+        lasting: Duration::from_secs(seconds),
+        mix: mix.to_vec(),
+    }
+}
+
+fn people(phases: Vec<UserPhase>, weights: &[f64], index: u32, loops: u32) -> People {
+    let load = Load::Users {
+        phases,
+        iterations: None,
+    };
+    People::new(&load, &scenario(weights), Seed(1), 0, index, loops).unwrap()
+}
+
+/// All who come, with the moments at which they do.
+fn all(people: &mut People) -> Vec<(u64, Newcomer)> {
+    let mut came = Vec::new();
+    while people.next_comes() < people.end_ns {
+        let at = people.next_comes();
+        assert_eq!(people.pop().unwrap().user, NEWCOMER);
+        came.push((at, people.welcome().unwrap()));
+    }
+    came
+}
+
+#[test]
+fn users_come_as_the_line_rises() {
+    let phases = vec![phase(0.0, 10.0, 10, &[]), phase(10.0, 10.0, 10, &[])];
+    let mut merged = Vec::new();
+    for index in 0..3 {
+        merged.extend(all(&mut people(phases.clone(), &[1.0], index, 3)));
+    }
+    merged.sort_by_key(|(at, _)| *at);
+    assert_eq!(merged.len(), 10);
+    for (place, (at, newcomer)) in (1..).zip(&merged) {
+        assert_eq!((newcomer.place, newcomer.number), (place, place));
+        assert_eq!(at / 1_000_000, place * 1000);
+    }
+}
+
+#[test]
+fn a_jump_lets_users_in_one_after_the_other() {
+    let came = all(&mut people(vec![phase(50.0, 50.0, 1, &[])], &[1.0], 0, 1));
+    assert_eq!(came.len(), 50);
+    assert!(came.last().unwrap().0 <= 50 * START_GAP_NS);
+}
+
+#[test]
+fn users_leave_as_the_line_falls_and_places_are_taken_again() {
+    let phases = vec![
+        phase(4.0, 4.0, 10, &[]),
+        phase(4.0, 0.0, 4, &[]),
+        phase(0.0, 4.0, 4, &[]),
+    ];
+    let mut people = people(phases, &[1.0], 0, 1);
+    let came = all(&mut people);
+    assert_eq!(came.len(), 4);
+    let at = 12 * SECOND_NS;
+    let stay: Vec<bool> = (1..=4).map(|place| people.wants(place, 0, at)).collect();
+    assert_eq!(stay, [true, true, false, false]);
+    people.vacate(4, at);
+    people.vacate(3, at);
+    let again = all(&mut people);
+    let moments: Vec<_> = again
+        .iter()
+        .map(|(at, who)| (at / SECOND_NS, who.place, who.number))
+        .collect();
+    // The fourth place is wanted again only at the very end.
+    assert_eq!(moments, [(17, 3, 5)]);
+}
+
+#[test]
+fn a_mix_that_changes_changes_who_is_wanted() {
+    let phases = vec![
+        phase(100.0, 100.0, 10, &[]),
+        phase(100.0, 100.0, 10, &[1.0, 3.0]),
+    ];
+    let mut people = people(phases, &[1.0, 1.0], 0, 1);
+    let came = all(&mut people);
+    let count = |journey| {
+        came.iter()
+            .filter(|(_, who)| who.journey == journey)
+            .count()
+    };
+    assert_eq!((count(0), count(1)), (50, 50));
+    let later = 15 * SECOND_NS;
+    let mut stay = [0, 0];
+    let mut left = Vec::new();
+    for (_, who) in &came {
+        assert!(people.wants(who.place, who.journey, SECOND_NS));
+        if people.wants(who.place, who.journey, later) {
+            stay[who.journey as usize] += 1;
+        } else {
+            left.push(who.place);
+        }
+    }
+    for &place in &left {
+        people.vacate(place, later);
+    }
+    for (at, who) in all(&mut people) {
+        assert!(at >= later);
+        stay[who.journey as usize] += 1;
+    }
+    assert_eq!(stay, [25, 75]);
+}
+
+#[test]
+fn loops_agree_on_the_journeys() {
+    for loops in [1, 2, 3] {
+        let mut counts = [0, 0, 0];
+        for index in 0..loops {
+            let phases = vec![phase(90.0, 90.0, 1, &[])];
+            for (_, who) in all(&mut people(phases, &[6.0, 2.0, 1.0], index, loops)) {
+                counts[who.journey as usize] += 1;
+            }
+        }
+        assert_eq!(counts, [60, 20, 10]);
+    }
+}
+
+#[test]
+fn sessions_come_by_their_schedule() {
+    let load = Load::Sessions {
+        phases: vec![LoadPhase::constant(30.0, Duration::from_secs(10))],
+        spacing: Spacing::Even,
+        mixes: Vec::new(),
+    };
+    let mut counts = [0, 0];
+    let mut numbers = Vec::new();
+    for index in 0..2 {
+        let people = People::new(&load, &scenario(&[2.0, 1.0]), Seed(1), 0, index, 2);
+        for (_, who) in all(&mut people.unwrap()) {
+            counts[who.journey as usize] += 1;
+            numbers.push(who.number);
+        }
+    }
+    numbers.sort_unstable();
+    assert_eq!(counts, [200, 100]);
+    assert_eq!(numbers, (1..=300).collect::<Vec<u64>>());
+}
+
+#[test]
+fn the_mix_of_sessions_changes_with_the_phases() {
+    let second = Duration::from_secs(1);
+    let load = Load::Sessions {
+        phases: vec![LoadPhase::constant(40.0, second); 3],
+        spacing: Spacing::Even,
+        mixes: vec![Vec::new(), vec![0.0, 1.0], vec![1.0, 3.0]],
+    };
+    let mut counts = [[0, 0]; 3];
+    for index in 0..2 {
+        let people = People::new(&load, &scenario(&[1.0, 1.0]), Seed(1), 0, index, 2);
+        for (at, who) in all(&mut people.unwrap()) {
+            let phase = usize::try_from((at - 1) / SECOND_NS).unwrap();
+            counts[phase][who.journey as usize] += 1;
+        }
+    }
+    let all: u32 = counts.iter().flatten().sum();
+    assert_eq!(all, 120);
+    for (phase, shares) in [(0, [0.5, 0.5]), (1, [0.0, 1.0]), (2, [0.25, 0.75])] {
+        let came = f64::from(counts[phase][0] + counts[phase][1]);
+        for (count, share) in counts[phase].iter().zip(shares) {
+            let wanted = share * came;
+            assert!((f64::from(*count) - wanted).abs() <= 2.0, "{counts:?}");
+        }
+    }
+}
+
+#[test]
+fn who_thinks_is_due_when_it_ends() {
+    let mut people = people(vec![phase(0.0, 0.0, 100, &[])], &[1.0], 0, 1);
+    people.think(7, 30);
+    people.think(8, 20);
+    people.be_ready(9, 25);
+    let order: Vec<_> =
+        std::iter::from_fn(|| (people.next_due() < 100).then(|| people.pop().unwrap()))
+            .map(|due| (due.at, due.user, due.paced))
+            .collect();
+    assert_eq!(order, [(20, 8, true), (25, 9, false), (30, 7, true)]);
+}
+
+#[test]
+fn who_thinks_until_the_end_is_due_no_more() {
+    let mut people = people(vec![phase(0.0, 0.0, 1, &[])], &[1.0], 0, 1);
+    people.think(7, SECOND_NS - 1);
+    people.think(8, SECOND_NS);
+    assert_eq!(people.next_due(), SECOND_NS - 1);
+    assert_eq!(people.pop().map(|due| due.user), Some(7));
+    assert_eq!(people.next_due(), NEVER);
+    assert_eq!(people.pauses(0), HashMap::from([(8, SECOND_NS)]));
+}
+
+#[test]
+fn newcomers_come_evenly_beside_those_who_are_back() {
+    for loops in [1_u32, 2] {
+        let mut came = Vec::new();
+        for index in 0..loops {
+            let mut people = people(vec![phase(8.0, 8.0, 30, &[])], &[1.0], index, loops);
+            let back: HashSet<u64> = [1, 2, 5, 6].into_iter().collect();
+            people.expect(SECOND_NS, 8 * SECOND_NS, &back, back.clone());
+            came.extend(all(&mut people));
+        }
+        came.sort_unstable_by_key(|(at, _)| *at);
+        let moments: Vec<u64> = came.iter().map(|(at, _)| at / 1_000_000).collect();
+        assert_eq!(moments, [3000, 5000, 7000, 9000], "{loops} loops");
+        let mut places: Vec<u64> = came.iter().map(|(_, who)| who.place).collect();
+        places.sort_unstable();
+        assert_eq!(places, [3, 4, 7, 8]);
+        let mut numbers: Vec<u64> = came.iter().map(|(_, who)| who.number).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [3, 4, 7, 8], "no number twice");
+    }
+}

@@ -1,0 +1,169 @@
+//! Messages on users' WebSockets: put together, told apart, and what is kept of them.
+
+use plimsoll_model::journey::Layout;
+use plimsoll_model::outcome::Outcome;
+use plimsoll_wire::head::{self, ContentCoding};
+use plimsoll_wire::websocket::Opcode;
+
+use super::VirtualUsers;
+use crate::jar::CookieSite;
+use crate::scenario::answer::ParsedAnswer;
+use crate::scenario::program::CompiledSocket;
+use crate::user_request::{RequestRole, UserRequest};
+
+/// Which message is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meant {
+    /// The one that makes this WebSocket ready.
+    Ready(u32),
+    /// The one that this request awaits.
+    Answer(u32),
+    /// One that belongs to this subscription.
+    Channel(u32),
+}
+
+/// What is told the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MessageSource {
+    /// What this step says.
+    Exchange(u32),
+    /// What this WebSocket begins with.
+    First(u32),
+}
+
+impl VirtualUsers {
+    pub(crate) fn socket(&self, index: u32) -> &CompiledSocket {
+        &self.program.sockets[index as usize]
+    }
+
+    /// Whether a message is the one that is meant. Who is gone means none.
+    pub(crate) fn means(
+        &mut self,
+        id: u32,
+        meant: Meant,
+        layout: Layout,
+        message: &[u8],
+        now: u64,
+    ) -> bool {
+        let Self {
+            program,
+            users,
+            inputs,
+            ..
+        } = self;
+        let expectations = match meant {
+            Meant::Ready(socket) => program.sockets[socket as usize].ready.as_ref(),
+            Meant::Answer(request) => Some(&program.requests[request as usize].expectations),
+            Meant::Channel(subscription) => {
+                Some(&program.subscriptions[subscription as usize].conditions)
+            }
+        };
+        let Some(user) = users.get_mut(id as usize) else {
+            return false;
+        };
+        let Some(expectations) = expectations.filter(|all| !all.is_empty()) else {
+            return true;
+        };
+        let answer = ParsedAnswer::new(0, b"", message, ContentCoding::Other, u64::MAX);
+        let answer = answer.json_from(layout.offset(message));
+        let mut values = user.values(inputs, self.unix_ns + now).0;
+        expectations.evaluate(&answer, &mut values).is_ok()
+    }
+
+    /// Whether any message would be the one that is meant.
+    pub(crate) fn means_any(&self, meant: Meant) -> bool {
+        let Meant::Answer(request) = meant else {
+            return false;
+        };
+        self.program.requests[request as usize]
+            .expectations
+            .is_empty()
+    }
+
+    /// Puts together what is told, and says in which kind of frame; `None` where nothing is to be told.
+    pub(crate) fn fill(
+        &mut self,
+        id: u32,
+        source: MessageSource,
+        now: u64,
+        out: &mut Vec<u8>,
+    ) -> Option<Opcode> {
+        let template = match source {
+            MessageSource::Exchange(exchange) => {
+                self.program.exchanges[exchange as usize].message.as_ref()?
+            }
+            MessageSource::First(socket) => self.program.sockets[socket as usize].first.as_ref()?,
+        };
+        let user = &mut self.users[id as usize];
+        let mut values = user.values(&self.inputs, self.unix_ns + now).0;
+        template.text.render(&mut values, out);
+        // A text must be UTF-8 (RFC 6455, 5.6); what was captured from bytes may be anything.
+        if template.binary || std::str::from_utf8(out).is_err() {
+            Some(Opcode::Binary)
+        } else {
+            Some(Opcode::Text)
+        }
+    }
+
+    /// The channel that a subscription names; `None` for that of the URL.
+    pub(crate) fn channel(&mut self, id: u32, subscription: u32, now: u64) -> Option<String> {
+        let text = self.program.subscriptions[subscription as usize]
+            .channel
+            .as_ref()?;
+        let user = &mut self.users[id as usize];
+        let name = text.filled(&mut user.values(&self.inputs, self.unix_ns + now).0);
+        Some(String::from_utf8_lossy(&name).into_owned())
+    }
+
+    /// What is known of a message that is awaited.
+    pub(crate) fn awaiting(&mut self, id: u32, request: u32) -> Box<UserRequest> {
+        let mut call = self.spare();
+        self.dress(&mut call, request, RequestRole::Message);
+        call.idempotent = false;
+        self.users[id as usize].acted = true;
+        call
+    }
+
+    /// Judges the message that was awaited: the time that it took, and what is captured from it.
+    pub(crate) fn evaluate_message(
+        &mut self,
+        id: u32,
+        call: &mut UserRequest,
+        due: u64,
+        now: u64,
+    ) -> Outcome {
+        if let Err(reason) = self.capture_at(id, call, now) {
+            call.reason = reason;
+            return Outcome::Expectation;
+        }
+        let expectations = &self.program.requests[call.request as usize].expectations;
+        match expectations.evaluate_time(now.saturating_sub(due)) {
+            Ok(()) => Outcome::Ok,
+            Err(reason) => {
+                call.reason = reason;
+                Outcome::Expectation
+            }
+        }
+    }
+
+    /// Keeps the cookies that a handshake's answer sets.
+    pub(crate) fn keep_cookies_of(&mut self, id: u32, call: &UserRequest, answer: &[u8], now: u64) {
+        if !call.keeps_cookies {
+            return;
+        }
+        let origin = self.program.origins.get(call.origin);
+        let site = CookieSite {
+            host: &origin.host,
+            target: &call.target,
+            secure: origin.tls,
+        };
+        let Some(user) = self.users.get_mut(id as usize) else {
+            return;
+        };
+        for (name, value) in head::headers(answer) {
+            if name.eq_ignore_ascii_case(b"set-cookie") {
+                user.jar.store(value, site, now, self.unix_ns + now);
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! A user's way through the program, up to where it has to wait.
+
+use plimsoll_model::journey::StepId;
+use plimsoll_model::outcome::Outcome;
+use rand::RngExt as _;
+
+use super::VirtualUsers;
+use crate::scenario::pause;
+use crate::scenario::program::Op;
+use crate::spread::golden_offset;
+use crate::user::{OpenGroup, User};
+
+impl User {
+    /// Begins an interval: its first round is due at this user's even share of it.
+    fn begin_pace(&mut self, op: &Op, now: u64) {
+        if let Op::Every {
+            pace,
+            interval_ns,
+            lasting_ns,
+        } = op
+        {
+            let first = now.saturating_add(golden_offset(self.number, *interval_ns));
+            self.paces[*pace as usize] = (first, now.saturating_add(*lasting_ns));
+        }
+    }
+
+    /// When the next round of an interval is due; `None` when it is over, and the user goes on behind it. Rounds that were
+    /// missed are left out.
+    fn next_round(&mut self, op: &Op, now: u64) -> Option<u64> {
+        let Op::Round {
+            pace,
+            interval_ns,
+            after,
+        } = op
+        else {
+            return None;
+        };
+        let (next, end) = &mut self.paces[*pace as usize];
+        if *next < now {
+            let missed = (now - *next).div_ceil(*interval_ns);
+            *next = next.saturating_add(missed.saturating_mul(*interval_ns));
+        }
+        let at = *next;
+        *next = at.saturating_add(*interval_ns);
+        if at < *end {
+            return Some(at);
+        }
+        self.at = *after;
+        None
+    }
+
+    /// Goes where an operation says that only moves it.
+    fn jump(&mut self, op: &Op) {
+        match op {
+            Op::Repeat {
+                times,
+                level,
+                after,
+            } => {
+                let (low, high) = (times.min.min(times.max), times.max.max(times.min));
+                let drawn = self.random.random_range(low..=high);
+                self.counters[*level as usize] = drawn;
+                if drawn == 0 {
+                    self.at = *after;
+                }
+            }
+            Op::Again { level, start } => {
+                let left = &mut self.counters[*level as usize];
+                *left -= 1;
+                if *left > 0 {
+                    self.at = *start;
+                }
+            }
+            Op::Choose(ways) => {
+                let drawn: f64 = self.random.random();
+                let way = ways.iter().find(|(upto, _)| drawn < *upto);
+                // Shares add up to 1 but for rounding.
+                self.at = way.or(ways.last()).map_or(self.at, |(_, at)| *at);
+            }
+            Op::Jump(to) => self.at = *to,
+            _ => {}
+        }
+    }
+}
+
+/// Where a user has come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NextAction {
+    /// Asks by the request of this index.
+    Request(u32),
+    /// Loads the page of this index.
+    Page(u32),
+    /// Thinks for so long, ns.
+    Think(u64),
+    /// Waits for a moment.
+    Until(u64),
+    /// Opens the WebSocket of this index.
+    Open(u32),
+    /// Sends, awaits, or both.
+    Exchange(u32),
+    /// Listens as this subscription says.
+    Listen(u32),
+    /// Closes the WebSocket with a code.
+    Close(u16),
+    /// Does what its process says.
+    Obey,
+    /// Is about to begin an iteration.
+    Begin,
+    /// Has ended one; without having done anything when not `acted`.
+    Ended { acted: bool },
+    /// Has closed a group.
+    Group(StepId, Outcome, u64),
+    /// Has gone in circles without asking or thinking.
+    Lost,
+}
+
+impl VirtualUsers {
+    /// Takes a user on to where it has to wait; `budget` is what it may still do before.
+    pub(crate) fn walk(&mut self, id: u32, now: u64, budget: &mut u32) -> NextAction {
+        let Self {
+            program,
+            users,
+            inputs,
+            ..
+        } = self;
+        let user = &mut users[id as usize];
+        let unix_ns = self.unix_ns + now;
+        loop {
+            let Some(left) = budget.checked_sub(1) else {
+                return NextAction::Lost;
+            };
+            *budget = left;
+            let op = &program.ops[user.at as usize];
+            user.at += 1;
+            match op {
+                Op::Request(request) => return NextAction::Request(*request),
+                Op::Page(page) => return NextAction::Page(*page),
+                Op::Think(pause) => {
+                    let pause = pause::draw(pause, &mut user.random);
+                    if pause > 0 {
+                        user.acted = true;
+                        return NextAction::Think(pause);
+                    }
+                }
+                Op::Set(slot, text) => {
+                    let value = text.filled(&mut user.values(inputs, unix_ns).0);
+                    user.slots[*slot as usize] = value;
+                }
+                Op::Repeat { .. } | Op::Again { .. } | Op::Choose(_) | Op::Jump(_) => {
+                    user.jump(op);
+                }
+                Op::Unless(condition, otherwise) => {
+                    if !condition.holds(&mut user.values(inputs, unix_ns).0) {
+                        user.at = *otherwise;
+                    }
+                }
+                Op::OpenGroup(group) => user.groups.push(OpenGroup {
+                    id: *group,
+                    busy_ns: 0,
+                    has_requests: false,
+                    outcome: Outcome::Ok,
+                }),
+                Op::CloseGroup => {
+                    if let Some(group) = user.groups.pop().filter(|group| group.has_requests) {
+                        return NextAction::Group(group.id, group.outcome, group.busy_ns);
+                    }
+                }
+                Op::Open(socket) => return NextAction::Open(*socket),
+                Op::Exchange(exchange) => return NextAction::Exchange(*exchange),
+                Op::Listen(subscription) => return NextAction::Listen(*subscription),
+                Op::Close(code) => return NextAction::Close(*code),
+                Op::Every { .. } => user.begin_pace(op, now),
+                Op::Round { .. } => {
+                    if let Some(at) = user.next_round(op, now) {
+                        user.acted = true;
+                        return NextAction::Until(at);
+                    }
+                }
+                Op::Obey => {
+                    // It stays here until its process says that the iteration is over.
+                    user.at -= 1;
+                    return NextAction::Obey;
+                }
+                Op::Begin => return NextAction::Begin,
+                Op::End(begin) => {
+                    user.at = *begin;
+                    return NextAction::Ended { acted: user.acted };
+                }
+            }
+        }
+    }
+
+    /// Ends a user's iteration before its end. The groups it was in.
+    pub(crate) fn break_off(&mut self, id: u32) -> Vec<OpenGroup> {
+        let user = &mut self.users[id as usize];
+        user.at = self.program.journeys[user.journey as usize].begin;
+        user.page = None;
+        std::mem::take(&mut user.groups)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jar::Jar;
+    use plimsoll_model::seed::Seed;
+
+    fn user(number: u64) -> User {
+        User {
+            number,
+            place: 0,
+            journey: 0,
+            at: 0,
+            iteration: 0,
+            iterations_before: 0,
+            in_doubt: false,
+            acted: false,
+            counters: Box::default(),
+            slots: Box::default(),
+            rows: Box::default(),
+            jar: Jar::default(),
+            cache: None,
+            random: Seed(1).generator(),
+            lines: Vec::new(),
+            groups: Vec::new(),
+            base: (0, Vec::new()),
+            page: None,
+            script_session: None,
+            paces: Box::new([(0, 0)]),
+            socket: None,
+        }
+    }
+
+    #[test]
+    fn rounds_keep_to_their_grid_and_leave_out_what_was_missed() {
+        let mut user = user(3);
+        let every = Op::Every {
+            pace: 0,
+            interval_ns: 100,
+            lasting_ns: 1000,
+        };
+        let round = Op::Round {
+            pace: 0,
+            interval_ns: 100,
+            after: 7,
+        };
+        user.begin_pace(&every, 1000);
+        let first = user.next_round(&round, 1000).unwrap();
+        assert!((1000..1100).contains(&first));
+        assert_eq!(user.next_round(&round, first + 5), Some(first + 100));
+        // The last one took two intervals and a half.
+        assert_eq!(user.next_round(&round, first + 350), Some(first + 400));
+        assert_eq!((user.at, user.next_round(&round, 2001)), (0, None));
+        assert_eq!(user.at, 7);
+    }
+}

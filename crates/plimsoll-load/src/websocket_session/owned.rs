@@ -1,0 +1,395 @@
+//! WebSockets that users of journeys own: what each waits for, what it listens to, and what is due on it.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+
+use plimsoll_model::broadcast::{Receipt, SubscriberState};
+use plimsoll_model::journey::{Layout, Reconnect};
+use plimsoll_wire::websocket::Opcode;
+use rand::RngExt as _;
+
+use super::receive::ReceiveContext;
+use super::{WebSocketSession, WebSocketSessions};
+use crate::clock::nanoseconds;
+use crate::due::NEVER;
+use crate::finder::{MarkFinder, Marks, ParsedMarks};
+use crate::scenario::program::UnsolicitedMessages;
+use crate::virtual_users::{Meant, VirtualUsers};
+use crate::window_builder::WebSocketWindowBuilder;
+
+/// Messages that are kept for an `await` that stands alone, and the longest of them, bytes.
+const QUEUED_MAX: usize = 16;
+const QUEUED_LEN_MAX: usize = 64 * 1024;
+
+/// What a user knows of its WebSocket.
+#[derive(Debug)]
+pub(crate) struct Owned {
+    pub(crate) user: u32,
+    /// Index in the program's sockets.
+    pub(crate) socket: u32,
+    /// The channel that its URL is.
+    channel: u32,
+    /// It is open, and has said what it must.
+    pub(crate) is_ready: bool,
+    /// The message that is waited for.
+    expected: Option<Meant>,
+    /// Answers that were given up and may still come, where any message is one.
+    owed: u32,
+    /// Sent as soon as it is open.
+    first: Option<(Opcode, Box<[u8]>)>,
+    listening: Vec<Listening>,
+    queued: VecDeque<Vec<u8>>,
+}
+
+/// One channel that is listened to.
+#[derive(Debug)]
+pub(super) struct Listening {
+    /// What marks its broadcasts; without it all that nobody asked for are.
+    subscription: Option<u32>,
+    pub(super) channel: u32,
+    pub(super) listener: SubscriberState,
+}
+
+impl Owned {
+    pub(crate) fn new(user: u32, socket: u32, channel: u32) -> Self {
+        Self {
+            user,
+            socket,
+            channel,
+            is_ready: false,
+            expected: None,
+            owed: 0,
+            first: None,
+            listening: Vec::new(),
+            queued: VecDeque::new(),
+        }
+    }
+
+    /// Has this sent as soon as it is open.
+    pub(crate) fn begin_with(&mut self, opcode: Opcode, first: Vec<u8>) {
+        self.first = Some((opcode, first.into()));
+    }
+
+    /// Is open and has said what it must.
+    fn become_ready(&mut self, unsolicited: UnsolicitedMessages, now: u64) {
+        self.is_ready = true;
+        if unsolicited == UnsolicitedMessages::Broadcasts {
+            self.listening.push(Listening {
+                subscription: None,
+                channel: self.channel,
+                listener: SubscriberState::new(now / 1000),
+            });
+        }
+    }
+
+    fn keep(&mut self, message: &[u8]) {
+        if message.len() > QUEUED_LEN_MAX {
+            return;
+        }
+        if self.queued.len() >= QUEUED_MAX {
+            self.queued.pop_front();
+        }
+        self.queued.push_back(message.to_vec());
+    }
+
+    /// The channel that its URL is.
+    pub(crate) fn channel(&self) -> u32 {
+        self.channel
+    }
+
+    pub(super) fn listening(&self) -> &[Listening] {
+        &self.listening
+    }
+
+    /// Whether it waits for nothing.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.is_ready && self.expected.is_none()
+    }
+}
+
+/// Something that is due on users' WebSockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum WebSocketTimer {
+    /// On this connection of this generation the text is sent that keeps it.
+    Beat(u32, u32),
+    /// This user, by its number, gets its WebSocket back.
+    Reopen(u32, u64),
+    /// One of a load of flags is opened again.
+    Return(Lost),
+}
+
+/// A WebSocket of a load of flags that was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Lost {
+    /// Index of its path.
+    pub(crate) path: u32,
+    /// When it was lost, ns of run time.
+    pub(crate) since: u64,
+    /// How often it was tried to open it again.
+    pub(crate) tries: u32,
+}
+
+impl WebSocketSessions {
+    /// A user's WebSocket opens: its answer is read, and what it begins with is sent.
+    pub(super) fn opened_owned(
+        &mut self,
+        session: &mut WebSocketSession,
+        context: &mut ReceiveContext<'_>,
+    ) {
+        let (Some(owned), Some(virtual_users)) = (
+            session.owned.as_deref_mut(),
+            context.virtual_users.as_deref_mut(),
+        ) else {
+            return;
+        };
+        let socket = virtual_users.socket(owned.socket);
+        if socket.ready.is_some() {
+            owned.expected = Some(Meant::Ready(owned.socket));
+        } else {
+            owned.become_ready(socket.unsolicited, context.at.now);
+        }
+        if let Some((opcode, first)) = owned.first.take() {
+            self.message(session.is_deflated(), opcode, &first);
+            let window = &mut context.second.window;
+            window.messages_out += 1;
+            window.bytes_out += first.len() as u64;
+        }
+    }
+
+    /// A message came for a user: a reply is owed, it is a broadcast, or the answer that is waited for.
+    pub(super) fn on_user_message(
+        &mut self,
+        session: &mut WebSocketSession,
+        bytes: &[u8],
+        context: &mut ReceiveContext<'_>,
+    ) {
+        let is_deflated = session.is_deflated();
+        let (Some(owned), Some(virtual_users)) = (
+            session.owned.as_deref_mut(),
+            context.virtual_users.as_deref_mut(),
+        ) else {
+            return;
+        };
+        let socket = virtual_users.socket(owned.socket);
+        let (layout, unsolicited) = (socket.layout, socket.unsolicited);
+        let mut replies = socket.replies.iter();
+        if let Some(reply) = replies.find(|reply| *reply.to == *bytes) {
+            return self.message(is_deflated, Opcode::Text, &reply.with);
+        }
+        let now = context.at.now;
+        if let Some((place, found)) = self.marked(owned, virtual_users, (layout, bytes), now) {
+            let listening = &mut owned.listening[place];
+            return self.broadcast(listening.channel, &mut listening.listener, found, context);
+        }
+        if let Some(wanted) = owned.expected
+            && virtual_users.means(owned.user, wanted, layout, bytes, now)
+        {
+            // What comes late is no answer to what was asked after it.
+            if owned.owed > 0 && virtual_users.means_any(wanted) {
+                owned.owed -= 1;
+                return;
+            }
+            owned.expected = None;
+            if matches!(wanted, Meant::Ready(_)) {
+                owned.become_ready(unsolicited, now);
+            }
+            context.fed.answer = Some(bytes.to_vec());
+            return;
+        }
+        let is_plain = |listening: &Listening| {
+            let subscription = listening.subscription;
+            subscription.is_none_or(|subscription| {
+                !virtual_users.program.subscriptions[subscription as usize].is_marked()
+            })
+        };
+        if let Some(place) = owned.listening.iter().position(is_plain) {
+            let found = self.finder.find(&Marks::default(), layout, bytes);
+            let listening = &mut owned.listening[place];
+            self.broadcast(listening.channel, &mut listening.listener, found, context);
+        } else if unsolicited == UnsolicitedMessages::Queued && owned.is_ready {
+            owned.keep(bytes);
+        }
+    }
+
+    /// The subscription that a message is marked as one of, and what stands in it.
+    fn marked(
+        &mut self,
+        owned: &Owned,
+        virtual_users: &mut VirtualUsers,
+        (layout, bytes): (Layout, &[u8]),
+        now: u64,
+    ) -> Option<(usize, ParsedMarks)> {
+        for (place, listening) in owned.listening.iter().enumerate() {
+            let Some(index) = listening.subscription else {
+                continue;
+            };
+            let subscription = &virtual_users.program.subscriptions[index as usize];
+            if !subscription.is_marked() {
+                continue;
+            }
+            let finder = self.finders.get_mut(index as usize)?;
+            let found = finder.find(&subscription.marks, layout, bytes);
+            if !subscription.marks.is_empty() && !found.is_marked() {
+                continue;
+            }
+            if virtual_users.means(owned.user, Meant::Channel(index), layout, bytes, now) {
+                return Some((place, found));
+            }
+        }
+        None
+    }
+
+    /// Counts a broadcast that a subscriber got.
+    #[inline]
+    pub(super) fn broadcast(
+        &mut self,
+        channel: u32,
+        listener: &mut SubscriberState,
+        found: ParsedMarks,
+        context: &mut ReceiveContext<'_>,
+    ) {
+        let (at, window) = (context.at, &mut context.second.window);
+        let latency_us = found.timestamp_us.map(|timestamp_us| {
+            if timestamp_us > at.unix_us {
+                window.ahead += 1;
+                window.ahead_us_max = window.ahead_us_max.max(timestamp_us - at.unix_us);
+            }
+            at.unix_us.saturating_sub(timestamp_us)
+        });
+        self.channel_stats(channel).record(
+            listener,
+            Receipt {
+                id: found.sequence.unwrap_or(found.hash),
+                sequence: found.sequence,
+                at_us: at.now / 1000,
+                latency_us,
+            },
+        );
+    }
+
+    /// The user that owns a connection, if one does.
+    pub(crate) fn owned(&mut self, id: u32) -> Option<&mut Owned> {
+        self.get(id)?.owned.as_deref_mut()
+    }
+
+    /// Waits for a message. One that has come already is given, unless only what comes from now on counts.
+    pub(crate) fn want(
+        &mut self,
+        id: u32,
+        request: u32,
+        virtual_users: &mut VirtualUsers,
+        (is_asked, now): (bool, u64),
+    ) -> Option<Vec<u8>> {
+        let owned = self.owned(id)?;
+        let meant = Meant::Answer(request);
+        let layout = virtual_users.socket(owned.socket).layout;
+        if is_asked {
+            owned.queued.clear();
+        }
+        let user = owned.user;
+        let is_it = |message: &Vec<u8>| virtual_users.means(user, meant, layout, message, now);
+        if let Some(place) = owned.queued.iter().position(is_it) {
+            return owned.queued.remove(place);
+        }
+        owned.expected = Some(meant);
+        None
+    }
+
+    /// Ceases to wait: what was waited for may still come.
+    pub(crate) fn unwant(&mut self, id: u32) {
+        if let Some(owned) = self.owned(id) {
+            owned.owed += u32::from(owned.expected.take().is_some());
+        }
+    }
+
+    /// Listens to a channel from now on, which has the number `channel` and this name.
+    pub(crate) fn listen(
+        &mut self,
+        id: u32,
+        (subscription, channel): (u32, u32),
+        now: u64,
+        second: &mut WebSocketWindowBuilder,
+        name: Option<String>,
+    ) {
+        let place = subscription as usize;
+        if place >= self.finders.len() {
+            self.finders.resize_with(place + 1, MarkFinder::default);
+        }
+        self.name_channel(channel, name, second);
+        let Some(owned) = self.owned(id) else { return };
+        let mut known = owned.listening.iter();
+        // The same again, in a repetition, is no second subscriber.
+        if known.any(|listening| {
+            listening.channel == channel && listening.subscription == Some(subscription)
+        }) {
+            return;
+        }
+        owned.listening.push(Listening {
+            subscription: Some(subscription),
+            channel,
+            listener: SubscriberState::new(now / 1000),
+        });
+    }
+
+    /// Tells the name of a channel with the second in which this loop first heard of it.
+    pub(crate) fn name_channel(
+        &mut self,
+        channel: u32,
+        name: Option<String>,
+        second: &mut WebSocketWindowBuilder,
+    ) {
+        if let Some(name) = name
+            && self.named.insert(channel)
+        {
+            second.window.channel_names.insert(channel, name);
+        }
+    }
+
+    /// Where a connection goes: index of its path.
+    pub(crate) fn path(&mut self, id: u32) -> Option<u32> {
+        self.get(id).map(|session| session.path)
+    }
+
+    /// Draws how long to wait before a try to open a lost one again, ns.
+    pub(crate) fn pause_before(&mut self, reconnect: &Reconnect, tries: u32) -> u64 {
+        let doubled = nanoseconds(reconnect.after).saturating_mul(1 << tries.min(30));
+        let mean = doubled.min(nanoseconds(reconnect.up_to)).max(1);
+        // Thousands that were lost together do not come back together.
+        mean / 2 + self.random.random_range(0..mean)
+    }
+
+    /// Something is to be done at a moment.
+    pub(crate) fn remind(&mut self, at: u64, timer: WebSocketTimer) {
+        self.timers.push(Reverse((at, timer)));
+    }
+
+    /// When the next errand is due.
+    #[inline]
+    pub(crate) fn next_timer(&self) -> u64 {
+        self.timers.peek().map_or(NEVER, |next| next.0.0)
+    }
+
+    /// The next errand, if it is due by now.
+    pub(crate) fn pop_timer(&mut self, now: u64) -> Option<(u64, WebSocketTimer)> {
+        if self.next_timer() > now {
+            return None;
+        }
+        self.timers.pop().map(|next| next.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let mut owned = Owned::new(0, 0, 0);
+        owned.keep(&vec![0; QUEUED_LEN_MAX + 1]);
+        for number in 0..20_u8 {
+            owned.keep(&[number]);
+        }
+        assert_eq!(owned.queued.len(), QUEUED_MAX);
+        assert_eq!(owned.queued[0], [4]);
+    }
+}

@@ -1,0 +1,237 @@
+//! What comes over a WebSocket: the handshake's answer, then broadcasts, answers, pings, and an end.
+
+use plimsoll_model::broadcast::SubscriberState;
+use plimsoll_model::journey::Layout;
+use plimsoll_wire::websocket::deflate::{Inflater, Offer};
+use plimsoll_wire::websocket::event::Deflated;
+use plimsoll_wire::websocket::handshake::{
+    self, AcceptedHandshake, ClientHandshake, HandshakeError,
+};
+use plimsoll_wire::websocket::{Event, Opcode, Role, WebSocketError, WebSocketReader, closing};
+
+use super::{
+    Fed, Inflates, Moment, Opening, SessionEnd, WebSocketSession, WebSocketSessions, awaited,
+};
+use crate::agenda::Agenda;
+use crate::due::NEVER;
+use crate::virtual_users::VirtualUsers;
+use crate::window_builder::WebSocketWindowBuilder;
+
+/// Bytes that wait to be written, beyond which a pong is left out: the target does not read.
+const PONGS_LEN_MAX: usize = 4096;
+
+/// The code of a close frame without one (RFC 6455, 7.4.1).
+pub(super) const NO_CODE: u16 = 1005;
+
+/// What stands around bytes that came.
+pub(crate) struct ReceiveContext<'a> {
+    /// What is done on every WebSocket, where flags say it.
+    pub(crate) agenda: Option<&'a Agenda>,
+    /// Who they came to, where users own them.
+    pub(crate) virtual_users: Option<&'a mut VirtualUsers>,
+    pub(crate) at: Moment,
+    pub(crate) second: &'a mut WebSocketWindowBuilder,
+    pub(crate) fed: &'a mut Fed,
+}
+
+impl WebSocketSessions {
+    /// Takes bytes that came.
+    pub(crate) fn feed(&mut self, id: u32, bytes: &mut [u8], context: &mut ReceiveContext<'_>) {
+        if context.fed.end.is_some() {
+            return;
+        }
+        let Some(mut session) = self.rows.get_mut(id as usize).and_then(Option::take) else {
+            return;
+        };
+        if session.stream.is_some() {
+            self.feed_stream(&mut session, bytes, context);
+            self.rows[id as usize] = Some(session);
+            return;
+        }
+        let mut taken = 0;
+        if session.opening.is_some() {
+            taken = self.take_opening(&mut session, bytes, context);
+        }
+        let limits = self.limits;
+        while taken < bytes.len() && context.fed.end.is_none() {
+            match session.reader.next(&mut bytes[taken..], &limits) {
+                Ok((count, event)) => {
+                    taken += count;
+                    if let Some(event) = event {
+                        self.take(&mut session, &event, context);
+                    }
+                }
+                Err(error) => context.fed.end = Some(SessionEnd::ProtocolError(error)),
+            }
+        }
+        self.rows[id as usize] = Some(session);
+    }
+
+    /// Takes bytes of a handshake's answer: how many of them are of it.
+    fn take_opening(
+        &mut self,
+        session: &mut WebSocketSession,
+        bytes: &[u8],
+        context: &mut ReceiveContext<'_>,
+    ) -> usize {
+        let opening = session.opening.as_ref();
+        let before = opening.map_or(0, |opening| opening.head.len());
+        let opened = match open(session, bytes, context) {
+            Ok(None) => return bytes.len(),
+            Ok(Some(opened)) => opened,
+            Err(error) => {
+                context.fed.end = Some(SessionEnd::Refused(error));
+                return bytes.len();
+            }
+        };
+        session.listener = SubscriberState::new(context.at.now / 1000);
+        if let Some(agreed) = opened.deflate {
+            session.reader = WebSocketReader::new(Role::Client, true);
+            session.inflates = if agreed.server_begins_anew {
+                Inflates::Anew
+            } else {
+                Inflates::ContextTakeover(Box::new(Inflater::new(true)))
+            };
+        }
+        context.fed.opened = true;
+        self.opened_owned(session, context);
+        opened.head_len.saturating_sub(before)
+    }
+
+    #[inline]
+    fn take(
+        &mut self,
+        session: &mut WebSocketSession,
+        event: &Event<'_>,
+        context: &mut ReceiveContext<'_>,
+    ) {
+        match event {
+            // Who has said farewell no longer listens.
+            Event::Text(_) | Event::Binary(_) | Event::Deflated(_)
+                if !session.closing.may_send() => {}
+            Event::Text(text) => self.on_message(session, text.as_bytes(), context),
+            Event::Binary(bytes) => self.on_message(session, bytes, context),
+            Event::Ping(payload) => {
+                if session.closing.may_send() && session.unsent.len() < PONGS_LEN_MAX {
+                    self.frame(Opcode::Pong, payload);
+                }
+            }
+            Event::Close(close) => {
+                let code = close.code;
+                if session.closing.receive() {
+                    let payload = closing::payload(code, "");
+                    self.frame(Opcode::Close, &payload);
+                }
+                context.fed.end = Some(SessionEnd::Closed(code.unwrap_or(NO_CODE)));
+            }
+            Event::Deflated(deflated) => {
+                let mut inflated = std::mem::take(&mut self.inflated);
+                match self.inflate(session, deflated, &mut inflated) {
+                    Ok(()) => self.on_message(session, &inflated, context),
+                    Err(error) => context.fed.end = Some(SessionEnd::ProtocolError(error)),
+                }
+                self.inflated = inflated;
+            }
+            Event::Pong(_) => {}
+        }
+    }
+
+    fn inflate(
+        &mut self,
+        session: &mut WebSocketSession,
+        deflated: &Deflated<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WebSocketError> {
+        let inflater = match &mut session.inflates {
+            Inflates::ContextTakeover(inflater) => &mut **inflater,
+            Inflates::Anew | Inflates::No => self
+                .inflater
+                .get_or_insert_with(|| Box::new(Inflater::new(false))),
+        };
+        deflated
+            .inflate(inflater, self.limits.message_len_max, out)
+            .map(drop)
+    }
+
+    /// A message came: a broadcast, or an answer.
+    #[inline]
+    pub(super) fn on_message(
+        &mut self,
+        session: &mut WebSocketSession,
+        bytes: &[u8],
+        context: &mut ReceiveContext<'_>,
+    ) {
+        let window = &mut context.second.window;
+        window.messages_in += 1;
+        window.bytes_in += bytes.len() as u64;
+        let Some(agenda) = context.agenda.filter(|_| session.owned.is_none()) else {
+            return self.on_user_message(session, bytes, context);
+        };
+        if !agenda.is_marked && (session.awaited != NEVER || session.owed > 0) {
+            return answer(session, context.fed);
+        }
+        let found = self.finder.find(&agenda.marks, Layout::Plain, bytes);
+        if agenda.is_marked && !found.is_marked() {
+            return answer(session, context.fed);
+        }
+        self.broadcast(session.path, &mut session.listener, found, context);
+    }
+}
+
+/// A message answers what was sent. Answers come in the order of the messages, so one that was given up comes before.
+#[inline]
+fn answer(session: &mut WebSocketSession, fed: &mut Fed) {
+    if session.owed > 0 {
+        session.owed -= 1;
+    } else {
+        fed.answered = fed.answered.or(awaited(session));
+    }
+}
+
+/// Takes bytes of a handshake's answer: what it says once it is complete.
+fn open(
+    session: &mut WebSocketSession,
+    bytes: &[u8],
+    context: &mut ReceiveContext<'_>,
+) -> Result<Option<AcceptedHandshake>, HandshakeError> {
+    let Some(opening) = &mut session.opening else {
+        return Ok(None);
+    };
+    let Opening { key, head, scanned } = &mut **opening;
+    let (protocols, offer) = offered(session.owned.as_ref().map(|owned| owned.socket), context);
+    let asked = ClientHandshake {
+        key,
+        protocols,
+        offer,
+    };
+    let whole = if head.is_empty() {
+        bytes
+    } else {
+        head.extend_from_slice(bytes);
+        &head[..]
+    };
+    let Some(opened) = handshake::read_answer(whole, *scanned, &asked)? else {
+        if head.is_empty() {
+            head.extend_from_slice(bytes);
+        }
+        *scanned = head.len();
+        return Ok(None);
+    };
+    if session.owned.is_some() {
+        context.fed.head = whole.get(..opened.head_len).map(<[u8]>::to_vec);
+    }
+    session.opening = None;
+    Ok(Some(opened))
+}
+
+/// The subprotocols and the compression that were offered.
+fn offered<'a>(socket: Option<u32>, context: &'a ReceiveContext<'_>) -> (&'a str, Option<Offer>) {
+    match (socket, &context.virtual_users, context.agenda) {
+        (Some(socket), Some(virtual_users), _) => {
+            let socket = virtual_users.socket(socket);
+            (&socket.protocols, socket.offer)
+        }
+        (_, _, Some(agenda)) => (&agenda.protocols, agenda.offer),
+        _ => ("", None),
+    }
+}

@@ -1,0 +1,163 @@
+//! A further process, as the one sees it that started it.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use plimsoll_model::window::Window;
+
+use super::numbers::Numbers;
+use super::task::{ABORT, STOP, WorkerMessage, WorkerTask};
+use super::{Used, WorkerProcesses};
+use crate::engine::command;
+use crate::error::LoadError;
+use crate::process::ended;
+
+/// Longest line that is taken, bytes: a second in which a million subscribers left has some tens of millions.
+const LINE_LEN_MAX: u64 = 1 << 30;
+
+/// One of them, and its seconds.
+#[derive(Debug)]
+pub(crate) struct WorkerProcess {
+    child: Child,
+    orders: Option<ChildStdin>,
+    lines: BufReader<ChildStdout>,
+    line: Vec<u8>,
+    /// The next window, taken and not yet merged.
+    pub(crate) next: Option<Window>,
+    /// The second after the last that it told of.
+    second: u32,
+    sent_command: u8,
+    has_ended: bool,
+    /// Its numbers of the channels that users named.
+    pub(crate) numbers: Numbers,
+    pub(crate) used: Used,
+    /// Why its part ended before its time, where that is a fault of the plan.
+    pub(crate) plan_error: Option<String>,
+}
+
+impl WorkerProcess {
+    /// # Errors
+    /// When the system starts no further process.
+    pub(crate) fn start(workers: &WorkerProcesses, task: &WorkerTask) -> Result<Self, LoadError> {
+        let system = |source| LoadError::System {
+            action: "start a further process of the load",
+            source,
+        };
+        let mut child = Command::new(&workers.program)
+            .args(&workers.arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // What the terminal sends is this process's to handle.
+            .process_group(0)
+            .spawn()
+            .map_err(system)?;
+        let missing = || system(std::io::ErrorKind::BrokenPipe.into());
+        let orders = child.stdin.take().ok_or_else(missing)?;
+        let lines = child.stdout.take().ok_or_else(missing)?;
+        let mut process = Self {
+            child,
+            orders: Some(orders),
+            lines: BufReader::new(lines),
+            line: Vec::new(),
+            next: None,
+            second: task.start_second,
+            sent_command: command::RUN,
+            has_ended: false,
+            numbers: Numbers::default(),
+            used: Used::default(),
+            plan_error: None,
+        };
+        let line = serde_json::to_string(task).map_err(|error| system(error.into()))?;
+        process.send_line(&line).map_err(system)?;
+        Ok(process)
+    }
+
+    fn send_line(&mut self, line: &str) -> std::io::Result<()> {
+        let Some(orders) = &mut self.orders else {
+            return Ok(());
+        };
+        orders.write_all(line.as_bytes())?;
+        orders.write_all(b"\n")?;
+        orders.flush()
+    }
+
+    /// Looks at the next window; `None` when it has ended. One that ends without having said so leaves a window that
+    /// says it, so that what it did not measure does not look complete.
+    pub(crate) fn peek(&mut self) -> Option<&Window> {
+        if self.next.is_none() && !self.has_ended {
+            self.next = self.read_window();
+            if let Some(window) = &self.next {
+                self.second = window.second.saturating_add(1);
+            }
+        }
+        self.next.as_ref()
+    }
+
+    fn read_window(&mut self) -> Option<Window> {
+        self.line.clear();
+        let mut line = (&mut self.lines).take(LINE_LEN_MAX);
+        let read = line.read_until(b'\n', &mut self.line);
+        let message = read
+            .is_ok()
+            .then(|| serde_json::from_slice(&self.line).ok());
+        match message.flatten() {
+            Some(WorkerMessage::Window(window)) => Some(*window),
+            Some(WorkerMessage::Ended { used, plan_error }) => {
+                self.end();
+                (self.used, self.plan_error) = (used, plan_error);
+                None
+            }
+            Some(WorkerMessage::Failed(error)) => {
+                self.end();
+                Some(self.failure_window(&error))
+            }
+            None => {
+                let how = self.end();
+                Some(self.failure_window(&how))
+            }
+        }
+    }
+
+    /// Waits for its end, which has begun: how it ended.
+    fn end(&mut self) -> String {
+        self.has_ended = true;
+        self.orders = None;
+        // One that still runs has said nonsense.
+        let _ = self.child.kill();
+        self.child
+            .wait()
+            .map_or_else(|error| error.to_string(), ended)
+    }
+
+    fn failure_window(&self, how: &str) -> Window {
+        let mut window = Window::new(self.second);
+        window.load_errors.push(format!(
+            "a further process of the load (pid {}) did not carry its part to the end: {how}",
+            self.child.id()
+        ));
+        window
+    }
+
+    /// What the loops of this process are told as well.
+    pub(crate) fn send_command(&mut self, command: u8) {
+        if command <= self.sent_command {
+            return;
+        }
+        self.sent_command = command;
+        // One that is gone needs no telling.
+        let _ = self.send_line(if command == command::ABORT {
+            ABORT
+        } else {
+            STOP
+        });
+    }
+}
+
+impl Drop for WorkerProcess {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.end();
+        }
+    }
+}

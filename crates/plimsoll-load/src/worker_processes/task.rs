@@ -1,0 +1,87 @@
+//! What a further process is to do, and what it says: lines of JSON on its standard input and output.
+
+use std::sync::Arc;
+
+use plimsoll_model::journey::Inputs;
+use plimsoll_model::plan::{Load, Plan};
+use plimsoll_model::seed::Seed;
+use plimsoll_model::window::Window;
+use serde::{Deserialize, Serialize};
+
+use super::Used;
+use crate::clock;
+use crate::job::Job;
+use crate::loop_share::LoopShare;
+
+/// No further arrivals.
+pub(crate) const STOP: &str = "stop";
+
+/// No further arrivals, and no drain.
+pub(crate) const ABORT: &str = "abort";
+
+/// Its first line: a job and the part of it, with the data that nobody stores.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct WorkerTask {
+    plan: Plan,
+    load: Load,
+    seed: Seed,
+    pub(super) start_second: u32,
+    /// Second 0 of run time as the kernel's monotonic clock counts, ns: no other clock is common to processes.
+    epoch_ns: u64,
+    first: u32,
+    step: u32,
+    rows: Vec<Vec<Vec<String>>>,
+    files: Vec<Vec<u8>>,
+}
+
+impl WorkerTask {
+    pub(crate) fn new(job: &Job, share: LoopShare) -> Self {
+        Self {
+            plan: Plan::clone(&job.plan),
+            load: job.load.clone(),
+            seed: job.seed,
+            start_second: job.start_second,
+            epoch_ns: clock::kernel_ns(job.epoch),
+            first: share.first,
+            step: share.step,
+            rows: job.inputs.rows.clone(),
+            files: job.inputs.files.clone(),
+        }
+    }
+
+    pub(crate) fn into_job(self) -> (Job, LoopShare) {
+        let share = LoopShare {
+            first: self.first,
+            step: self.step,
+        };
+        let job = Job {
+            plan: Arc::new(self.plan),
+            load: self.load,
+            epoch: clock::instant_of(self.epoch_ns),
+            start_second: self.start_second,
+            seed: self.seed,
+            inputs: Arc::new(Inputs {
+                rows: self.rows,
+                files: self.files,
+                // For processes that say what users do; a scenario that has them is carried by one.
+                ..Inputs::default()
+            }),
+        };
+        (job, share)
+    }
+}
+
+/// What it says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WorkerMessage {
+    /// A second of all its loops.
+    Window(Box<Window>),
+    /// The last was said.
+    Ended {
+        used: Used,
+        plan_error: Option<String>,
+    },
+    /// It could not begin.
+    Failed(String),
+}

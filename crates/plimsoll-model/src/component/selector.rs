@@ -1,0 +1,144 @@
+//! Which series of a page of figures are taken.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Longest selector, bytes.
+const LEN_MAX: usize = 512;
+
+/// A choice among the series of a page in the format of Prometheus, as one writes it there: `http_requests_total`,
+/// `http_requests_total{code="500"}`, `go_gc_*`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Selector {
+    name: String,
+    /// The name is only how names begin.
+    is_beginning: bool,
+    labels: Vec<(String, String)>,
+}
+
+impl Selector {
+    /// Reads it; `None` when it is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if text.len() > LEN_MAX {
+            return None;
+        }
+        let (name, labels) = match text.split_once('{') {
+            Some((name, rest)) => (name, Some(rest.strip_suffix('}')?)),
+            None => (text, None),
+        };
+        let (name, is_beginning) = match name.trim_end().strip_suffix('*') {
+            Some(beginning) => (beginning, true),
+            None => (name.trim_end(), false),
+        };
+        let is_name = |name: &str| {
+            let mut bytes = name.bytes();
+            let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"_:".contains(&byte);
+            bytes
+                .next()
+                .is_some_and(|first| is_name_byte(first) && !first.is_ascii_digit())
+                && bytes.all(is_name_byte)
+        };
+        if !is_name(name) {
+            return None;
+        }
+        let mut wanted = Vec::new();
+        for pair in labels.into_iter().flat_map(|labels| labels.split(',')) {
+            if pair.trim().is_empty() {
+                continue;
+            }
+            let (label, value) = pair.split_once('=')?;
+            let (label, value) = (label.trim(), value.trim());
+            let plain = value
+                .strip_prefix('"')
+                .and_then(|value| value.strip_suffix('"'));
+            let value = plain.unwrap_or(value);
+            if !is_name(label) || value.contains('"') {
+                return None;
+            }
+            wanted.push((label.to_owned(), value.to_owned()));
+        }
+        Some(Self {
+            name: name.to_owned(),
+            is_beginning,
+            labels: wanted,
+        })
+    }
+
+    /// Whether series of this name may be taken.
+    pub fn fits_name(&self, name: &str) -> bool {
+        if self.is_beginning {
+            name.starts_with(&self.name)
+        } else {
+            name == self.name
+        }
+    }
+
+    /// Whether this series is taken.
+    pub fn fits(&self, name: &str, labels: &[(String, String)]) -> bool {
+        self.fits_name(name) && self.labels.iter().all(|wanted| labels.contains(wanted))
+    }
+
+    /// The name, or its beginning.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}{}",
+            self.name,
+            if self.is_beginning { "*" } else { "" }
+        )?;
+        for (index, (label, value)) in self.labels.iter().enumerate() {
+            let before = if index == 0 { '{' } else { ',' };
+            write!(f, "{before}{label}=\"{value}\"")?;
+        }
+        if self.labels.is_empty() {
+            Ok(())
+        } else {
+            write!(f, "}}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_are_chosen_as_people_write_them() {
+        let labels = [
+            ("code".to_owned(), "500".to_owned()),
+            ("method".to_owned(), "get".to_owned()),
+        ];
+        for (text, fits) in [
+            ("requests_total", true),
+            ("requests", false),
+            ("req*", true),
+            ("requests_total{code=\"500\"}", true),
+            ("requests_total { method = get , code=500, }", true),
+            ("requests_total{code=\"200\"}", false),
+            ("req*{host=\"a\"}", false),
+        ] {
+            let selector = Selector::parse(text).unwrap();
+            assert_eq!(selector.fits("requests_total", &labels), fits, "{text}");
+            assert_eq!(Selector::parse(&selector.to_string()), Some(selector));
+        }
+        for text in [
+            "",
+            "*",
+            "9lives",
+            "a b",
+            "a{",
+            "a{b}",
+            "a{b=\"c\"d\"}",
+            "a{9=1}",
+        ] {
+            assert_eq!(Selector::parse(text), None, "{text}");
+        }
+    }
+}

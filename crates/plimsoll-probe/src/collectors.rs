@@ -1,0 +1,375 @@
+//! Eyes: parts of a service that are asked about themselves, each by a thread of its own.
+//!
+//! Whoever reads everything else calls for the eyes' answers first, reads the host meanwhile, and then waits shortly
+//! for what they saw. What comes later counts for the next second. So a part that answers slowly holds up nobody, and a
+//! part that is not seen leaves a gap and a note.
+
+mod access_log;
+mod apache;
+mod command;
+mod go;
+mod gunicorn;
+mod haproxy;
+mod jvm;
+mod link;
+mod listener;
+mod log;
+mod memcached;
+mod metrics;
+mod mongo;
+mod mysql;
+mod nginx;
+mod node;
+mod otlp;
+mod php_fpm;
+mod php_fpm_processes;
+mod postgres;
+mod prometheus;
+mod puma;
+mod python;
+mod query_error;
+mod redis;
+mod statements;
+mod tail;
+mod threads;
+pub mod tunables;
+mod uwsgi;
+mod varnish;
+
+#[cfg(test)]
+mod databases_tests;
+#[cfg(test)]
+mod engines_tests;
+#[cfg(test)]
+mod plans_tests;
+#[cfg(test)]
+mod servers_tests;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
+use plimsoll_model::reading::Readings;
+use plimsoll_model::{labels, metric};
+
+use crate::clock;
+use crate::files::Files;
+use crate::meter::Meter;
+use link::{ComponentLink, ScrapeError};
+use metrics::MetricsRecorder;
+pub(crate) use metrics::{ComponentMetadata, FileSetting};
+pub use node::MODULE as NODE_MODULE;
+pub(crate) use threads::Collectors;
+
+/// Longest time for a question and its answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Connections tried for one question.
+const TRIES_MAX: usize = 10;
+
+/// How a kind of part is asked.
+trait Scraper: fmt::Debug + Send {
+    /// Asks over the connection and takes the whole answer.
+    fn fetch(&mut self, link: &mut ComponentLink) -> Result<String, ScrapeError>;
+
+    /// Turns the answer into series.
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError>;
+
+    /// By which name the machine knows whoever asks; for what lets in by it.
+    fn known_as(&mut self, _name: &str) {}
+
+    /// How many times as long as others it may take to answer.
+    fn slower(&self) -> u32 {
+        1
+    }
+
+    /// Tells what can be seen of it without its answer.
+    fn record_unanswered(&mut self, _metrics: &mut MetricsRecorder<'_>) {}
+
+    /// What gives the access that is lacking.
+    fn remedy(&self, error: &ScrapeError) -> String;
+}
+
+/// What an eye saw in a second.
+#[derive(Debug, Default)]
+struct ScrapeResult {
+    collector: usize,
+    readings: Readings,
+    /// Keys, of which each is told once, and texts.
+    notes: Vec<(&'static str, String)>,
+}
+
+/// An eye, as its thread has it.
+#[derive(Debug)]
+struct Collector {
+    name: String,
+    at: String,
+    source: Box<dyn Scraper>,
+    /// The name of whoever runs this.
+    own_name: String,
+    /// As whom it asks, where that is another.
+    known_as: Option<u32>,
+    link: ComponentLink,
+    meter: Meter,
+    identity: Option<String>,
+    has_answered: bool,
+    patience: Duration,
+    /// Questions without an answer since the last that had one.
+    missed: u32,
+    /// It was refused: asking again would only fill the part's log.
+    is_refused: bool,
+}
+
+impl Collector {
+    fn new(
+        component: Component,
+        known: ComponentMetadata,
+        patience: Duration,
+        own_name: &str,
+    ) -> Self {
+        let named_by = known.named_by;
+        let source = scraper(&component, known, own_name);
+        Self {
+            name: component.to_string(),
+            at: component.place.to_string(),
+            patience: patience * source.slower(),
+            source,
+            own_name: own_name.to_owned(),
+            known_as: None,
+            link: ComponentLink::to(component.place, named_by),
+            meter: Meter::default(),
+            identity: None,
+            has_answered: false,
+            missed: 0,
+            is_refused: false,
+        }
+    }
+
+    /// Asks. A connection that the part had closed meanwhile is opened anew; a part whose places are used up closes new
+    /// ones as well, all but a few, and that is the moment at which it must be seen.
+    fn fetch(&mut self) -> Result<String, ScrapeError> {
+        self.link.begin(self.patience);
+        let theirs = self.link.acts_as();
+        if let Some(owner) = theirs.filter(|_| self.known_as != theirs) {
+            self.known_as = theirs;
+            let name = name_of(&mut Files::new(PathBuf::from("/")), owner);
+            self.source.known_as(&name);
+        }
+        let answer = self.fetch_with_retries();
+        if theirs.is_none() || !matches!(answer, Err(ScrapeError::Denied(_))) {
+            return answer;
+        }
+        // The rights of the process that names the place are not enough. Who listens there was looked at all the same.
+        self.link.take_own_rights();
+        self.source.known_as(&self.own_name);
+        self.link.begin(self.patience);
+        self.fetch_with_retries()
+    }
+
+    fn fetch_with_retries(&mut self) -> Result<String, ScrapeError> {
+        let mut answer = self.source.fetch(&mut self.link);
+        for _ in 1..TRIES_MAX {
+            if answer != Err(ScrapeError::Closed) {
+                break;
+            }
+            self.link.close();
+            answer = self.source.fetch(&mut self.link);
+        }
+        if answer.is_err() {
+            // What may still come would be taken for the answer to the next question.
+            self.link.close();
+        }
+        answer
+    }
+
+    fn scrape(&mut self) -> (Readings, Vec<(&'static str, String)>) {
+        let mut notes = Vec::new();
+        if self.is_refused {
+            return (Readings::default(), notes);
+        }
+        let (begin_ns, begin_cpu_ns) = (clock::now_ns(), clock::thread_cpu_ns());
+        let answer = self.fetch();
+        let now_ns = clock::now_ns();
+        self.meter.begin(now_ns);
+        let mut was_restarted = false;
+        let mut metrics = MetricsRecorder {
+            meter: &mut self.meter,
+            at: &self.at,
+            identity: &mut self.identity,
+            was_restarted: &mut was_restarted,
+            notes: &mut notes,
+        };
+        let recorded = answer.and_then(|text| self.source.record(&text, &mut metrics));
+        if recorded.is_err() {
+            self.source.record_unanswered(&mut metrics);
+        }
+        match recorded {
+            Ok(()) => {
+                self.has_answered = true;
+                let took_s = now_ns.saturating_sub(begin_ns) as f64 / 1e9;
+                let at = [("at", self.at.as_str())];
+                self.meter.gauge(metric::PROBE_ANSWER_TIME, &at, took_s);
+                self.note_changes(was_restarted, &mut notes);
+            }
+            Err(error) => self.note_error(&error, &mut notes),
+        }
+        let cost_s = clock::thread_cpu_ns().saturating_sub(begin_cpu_ns) as f64 / 1e9;
+        let at = [("at", self.at.as_str())];
+        self.meter.gauge(metric::PROBE_CPU_TIME, &at, cost_s);
+        (self.meter.finish(0), notes)
+    }
+
+    fn note_changes(&mut self, was_restarted: bool, notes: &mut Vec<(&'static str, String)>) {
+        let name = &self.name;
+        let fallen = self.meter.take_fallen();
+        if was_restarted {
+            let text = format!(
+                "{name} was started anew during the run: its counters began again, and their first increase is left out"
+            );
+            notes.push(("restarted", text));
+        } else if let Some(counter) = fallen {
+            let counter = labels::metric(&counter);
+            let text = format!(
+                "a counter of {name} fell ({counter}): it was set back, wrapped around, or {name} was started anew; that \
+                 second's increase is left out"
+            );
+            notes.push(("fallen", text));
+        }
+        if self.missed > 0 {
+            let text = format!(
+                "{name} is seen again, after {} questions in vain",
+                self.missed
+            );
+            notes.push(("back", text));
+            self.missed = 0;
+        }
+    }
+
+    fn note_error(&mut self, error: &ScrapeError, notes: &mut Vec<(&'static str, String)>) {
+        self.missed = self.missed.saturating_add(1);
+        let remedy = self.source.remedy(error);
+        let goes_on = if matches!(error, ScrapeError::Denied(_)) {
+            self.is_refused = true;
+            "the run goes on without it"
+        } else {
+            "the run goes on, and it is asked again every second"
+        };
+        let remedy = match error {
+            ScrapeError::Late | ScrapeError::NotRead(_) => String::new(),
+            // Where it answered before, nothing is wrong with the way to it.
+            _ if self.has_answered => String::new(),
+            _ => format!("; {remedy}"),
+        };
+        let text = format!("{} is not seen: {error}{remedy}; {goes_on}", self.name);
+        notes.push((error.key(), text));
+    }
+}
+
+/// The scraper of a technology.
+fn scraper(component: &Component, known: ComponentMetadata, own_name: &str) -> Box<dyn Scraper> {
+    let place = &component.place;
+    let login = || component.login.clone();
+    match component.kind {
+        ComponentKind::Nginx => Box::new(nginx::NginxCollector {
+            settings: known.settings,
+            dropped: 0,
+        }),
+        ComponentKind::Haproxy => Box::new(haproxy::HaproxyCollector {
+            settings: known.settings,
+        }),
+        ComponentKind::Redis => Box::new(redis::RedisCollector {
+            login: login(),
+            pid: known.pid,
+        }),
+        ComponentKind::Memcached => Box::new(memcached::MemcachedCollector),
+        ComponentKind::Postgres => Box::new(postgres::PostgresCollector::new(
+            login(),
+            own_name.to_owned(),
+        )),
+        ComponentKind::PhpFpm => php_fpm_of(place, known),
+        ComponentKind::NginxLog => log_of(log::LogSource::Nginx, place, known),
+        ComponentKind::NginxAccessLog => {
+            Box::new(access_log::AccessLogCollector::new(&file_of(place), &known))
+        }
+        ComponentKind::HaproxyLog => log_of(log::LogSource::Haproxy, place, known),
+        ComponentKind::PhpFpmSlowlog => log_of(log::LogSource::PhpFpm, place, known),
+        ComponentKind::Node => Box::new(node::NodeCollector),
+        ComponentKind::Puma => Box::new(puma::PumaCollector { login: login() }),
+        ComponentKind::Prometheus => Box::new(prometheus::PrometheusCollector::new(place)),
+        ComponentKind::Pgbouncer => Box::new(postgres::pooler::PgbouncerCollector::new(
+            login(),
+            known.settings,
+        )),
+        ComponentKind::Apache => Box::new(apache::ApacheCollector {
+            settings: known.settings,
+        }),
+        ComponentKind::Gunicorn => Box::new(gunicorn::GunicornCollector::new(
+            place.clone(),
+            known.pid,
+            known.settings,
+        )),
+        ComponentKind::Mysql => Box::new(mysql::MysqlCollector::new(login(), own_name.to_owned())),
+        ComponentKind::Jvm => Box::new(jvm::JvmCollector::new(
+            place.clone(),
+            known.pid,
+            known.named_by,
+        )),
+        ComponentKind::Mongo => Box::new(mongo::MongoCollector::new(login())),
+        ComponentKind::Uwsgi => Box::new(uwsgi::UwsgiCollector {
+            settings: known.settings,
+        }),
+        ComponentKind::Go => Box::new(go::GoCollector::new()),
+        ComponentKind::Varnish => Box::new(varnish::VarnishCollector::new(place, known.settings)),
+        ComponentKind::Python => Box::new(python::PythonCollector::new(place)),
+        ComponentKind::Otlp => Box::new(otlp::OtlpCollector::new(place)),
+    }
+}
+
+/// A pool that has a page is asked for it; of another the processes are looked at.
+fn php_fpm_of(place: &ComponentAddress, known: ComponentMetadata) -> Box<dyn Scraper> {
+    let settings = known.settings;
+    match (known.pool, known.pid) {
+        (Some(pool), Some(pid)) => Box::new(php_fpm_processes::PhpFpmProcessCollector::new(
+            pool,
+            pid,
+            place.clone(),
+            settings,
+        )),
+        _ => Box::new(php_fpm::PhpFpmCollector { settings }),
+    }
+}
+
+/// A log that is followed.
+fn log_of(
+    writer: log::LogSource,
+    place: &ComponentAddress,
+    known: ComponentMetadata,
+) -> Box<dyn Scraper> {
+    Box::new(log::LogCollector::new(writer, &file_of(place), known))
+}
+
+fn file_of(place: &ComponentAddress) -> PathBuf {
+    match place {
+        ComponentAddress::File(path) | ComponentAddress::Socket(path) => path.clone(),
+        _ => PathBuf::new(),
+    }
+}
+
+/// The name of whoever runs this; empty where the machine does not know him.
+fn own_name(files: &mut Files) -> String {
+    name_of(files, rustix::process::geteuid().as_raw())
+}
+
+/// The name of a user; empty where the machine does not know him.
+fn name_of(files: &mut Files, uid: u32) -> String {
+    let number = uid.to_string();
+    let known = files.read("etc/passwd").unwrap_or_default();
+    let own = known.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == number).then_some(name)
+    });
+    own.unwrap_or_default().to_owned()
+}

@@ -1,0 +1,79 @@
+//! Apache's HTTP server, by the page of `mod_status`.
+
+use plimsoll_model::metric;
+
+use super::Scraper;
+use super::link::{ComponentLink, ScrapeError, get_once, shortly};
+use super::metrics::{FileSetting, MetricsRecorder};
+use crate::parse::apache::status;
+
+/// Where the page is when only its server is said.
+const PATH: &str = "/server-status";
+
+/// Apache's HTTP server.
+#[derive(Debug)]
+pub(crate) struct ApacheCollector {
+    /// What its configuration says, where that was found.
+    pub(crate) settings: Vec<FileSetting>,
+}
+
+impl ApacheCollector {
+    fn record_settings(&self, metrics: &mut MetricsRecorder<'_>) {
+        for setting in &self.settings {
+            metrics.known(setting);
+        }
+    }
+}
+
+impl Scraper for ApacheCollector {
+    fn fetch(&mut self, link: &mut ComponentLink) -> Result<String, ScrapeError> {
+        let path = match link.place().path() {
+            None | Some("" | "/") => PATH,
+            Some(path) => path,
+        };
+        let path = if path.contains('?') {
+            path.to_owned()
+        } else {
+            format!("{path}?auto")
+        };
+        // A connection that is kept would take a worker from others.
+        get_once(link, &path)
+    }
+
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+        let status = status(text).ok_or_else(|| ScrapeError::Strange(shortly(text)))?;
+        metrics.identity(status.get("RestartTime").copied().unwrap_or_default());
+        let level = |name: &str| status.get(name)?.parse::<f64>().ok();
+        // One of them was busy with this question.
+        let busy = level("BusyWorkers").map(|busy| (busy - 1.0).max(0.0));
+        metrics.level(metric::APACHE_WORKERS, &[("state", "busy")], busy);
+        metrics.level(
+            metric::APACHE_WORKERS,
+            &[("state", "idle")],
+            level("IdleWorkers"),
+        );
+        let requests = status
+            .get("Total Accesses")
+            .and_then(|total| total.parse().ok());
+        metrics.counter(metric::APACHE_REQUESTS, &[], requests, 1.0);
+        metrics.level(metric::APACHE_SILENT, &[], Some(0.0));
+        self.record_settings(metrics);
+        Ok(())
+    }
+
+    /// Its page is made by a worker like everything else: none is left to answer just when all are used.
+    fn record_unanswered(&mut self, metrics: &mut MetricsRecorder<'_>) {
+        metrics.level(metric::APACHE_SILENT, &[], Some(1.0));
+        self.record_settings(metrics);
+    }
+
+    fn remedy(&self, error: &ScrapeError) -> String {
+        match error {
+            ScrapeError::Denied(_) => "let this machine in: `Require local` or `Require ip ADDRESS` in the `<Location>` of \
+                `SetHandler server-status`, then `apachectl graceful`"
+                .to_owned(),
+            _ => "let it tell of itself: `a2enmod status && systemctl reload apache2`, and watch http://127.0.0.1/server-status"
+                .to_owned(),
+        }
+    }
+}

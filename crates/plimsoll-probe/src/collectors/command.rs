@@ -1,0 +1,109 @@
+//! A command that somebody named for what it prints.
+
+use std::io::{self, Read as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use super::link::{ScrapeError, shortly};
+
+/// Longest text that is taken, bytes.
+const STDOUT_LEN_MAX: u64 = 4 << 20;
+/// Longest complaint that is taken, bytes.
+const COMPLAINT_LEN_MAX: u64 = 4096;
+
+/// A child that does not outlive its question.
+struct ChildGuard(Child);
+
+impl Drop for ChildGuard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Carries a command out, without a shell, and takes what it says.
+pub(super) fn run(words: &[String], patience: Duration) -> Result<String, ScrapeError> {
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(ScrapeError::Absent("no command is named".to_owned()));
+    };
+    let child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| ScrapeError::Absent(format!("{program}: {error}")))?;
+    let mut asked = ChildGuard(child);
+    let output = asked.0.stdout.take();
+    let complaints = asked.0.stderr.take();
+    let (sender, answer) = sync_channel(1);
+    // It ends with the child, whose output it reads.
+    let reader = std::thread::Builder::new()
+        .name("eye's command".to_owned())
+        .spawn(move || {
+            let read = || -> io::Result<(String, String)> {
+                let (mut stdout, mut complaint) = (Vec::new(), Vec::new());
+                if let Some(output) = output {
+                    output.take(STDOUT_LEN_MAX).read_to_end(&mut stdout)?;
+                }
+                if let Some(complaints) = complaints {
+                    complaints
+                        .take(COMPLAINT_LEN_MAX)
+                        .read_to_end(&mut complaint)?;
+                }
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                Ok((text(&stdout), text(&complaint)))
+            };
+            let _ = sender.send(read());
+        });
+    reader?;
+    let (stdout, complaint) = match answer.recv_timeout(patience) {
+        Ok(read) => read?,
+        Err(RecvTimeoutError::Timeout) => return Err(ScrapeError::Late),
+        Err(RecvTimeoutError::Disconnected) => return Err(ScrapeError::Closed),
+    };
+    if stdout.trim().is_empty() {
+        return Err(ScrapeError::Absent(shortly(&complaint)));
+    }
+    Ok(stdout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_mins(1);
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn what_a_command_says_is_taken() {
+        assert_eq!(
+            run(&words("echo {} $HOME ;"), LONG).as_deref(),
+            Ok("{} $HOME ;\n")
+        );
+        let complaint = run(&words("cat /no/such/file"), LONG);
+        assert!(
+            matches!(&complaint, Err(ScrapeError::Absent(why)) if why.contains("/no/such/file")),
+            "{complaint:?}"
+        );
+        for text in ["no-such-program-of-ours -j", ""] {
+            assert!(
+                matches!(run(&words(text), LONG), Err(ScrapeError::Absent(_))),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_command_that_does_not_end_is_ended() {
+        let late = run(&words("sleep 600"), Duration::from_millis(50));
+        assert_eq!(late, Err(ScrapeError::Late));
+        // More than is taken: it cannot write on, and is ended.
+        let endless = run(&words("yes"), LONG).unwrap();
+        assert_eq!(endless.len() as u64, STDOUT_LEN_MAX);
+    }
+}

@@ -1,0 +1,95 @@
+//! gunicorn, by its processes and by the connections to where it listens: it tells nothing of itself.
+
+use plimsoll_model::component::ComponentAddress;
+use plimsoll_model::metric;
+
+use super::Scraper;
+use super::link::{ComponentLink, ScrapeError, shortly};
+use super::listener::ListenerProbe;
+use super::metrics::{FileSetting, MetricsRecorder};
+use crate::kernel_files;
+
+/// gunicorn.
+#[derive(Debug)]
+pub(crate) struct GunicornCollector {
+    listener: ListenerProbe,
+    /// Its first process, whose children are the workers.
+    pid: Option<u32>,
+    /// What its command line and its file say.
+    settings: Vec<FileSetting>,
+}
+
+impl GunicornCollector {
+    pub(crate) fn new(
+        place: ComponentAddress,
+        pid: Option<u32>,
+        settings: Vec<FileSetting>,
+    ) -> Self {
+        Self {
+            listener: ListenerProbe::new(place),
+            pid,
+            settings,
+        }
+    }
+
+    fn setting(&self, name: &str) -> Option<f64> {
+        let setting = self.settings.iter().find(|setting| setting.name == name)?;
+        Some(setting.value)
+    }
+
+    /// Its workers: the children of its first process, or as many as it was told to have.
+    fn workers(&self) -> Option<f64> {
+        let counted = self.pid.and_then(|pid| {
+            let children = kernel_files::text(&format!("/proc/{pid}/task/{pid}/children")).ok()?;
+            let count = children.split_whitespace().count();
+            (count > 0).then_some(count as f64)
+        });
+        counted.or(self.setting("workers"))
+    }
+}
+
+impl Scraper for GunicornCollector {
+    fn fetch(&mut self, _link: &mut ComponentLink) -> Result<String, ScrapeError> {
+        let connections = self.listener.connections()?;
+        let taken = connections
+            .taken
+            .map_or(String::new(), |taken| taken.to_string());
+        let workers = self
+            .workers()
+            .map_or(String::new(), |workers| workers.to_string());
+        Ok(format!("{} {workers};{taken}", connections.waiting))
+    }
+
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+        let fields = text
+            .split_once(' ')
+            .and_then(|(waiting, rest)| Some((waiting, rest.split_once(';')?)));
+        let Some((waiting, (workers, taken))) = fields else {
+            return Err(ScrapeError::Strange(shortly(text)));
+        };
+        metrics.level(metric::GUNICORN_WAITING, &[], waiting.parse().ok());
+        metrics.level(metric::GUNICORN_TAKEN, &[], taken.parse().ok());
+        let each = self.setting("threads").unwrap_or(1.0);
+        let workers: Option<f64> = workers.parse().ok();
+        metrics.level(
+            metric::GUNICORN_PLACES,
+            &[],
+            workers.map(|workers| workers * each),
+        );
+        metrics.setting("workers", "", "", workers);
+        for setting in self
+            .settings
+            .iter()
+            .filter(|setting| setting.name != "workers")
+        {
+            metrics.known(setting);
+        }
+        Ok(())
+    }
+
+    fn remedy(&self, _error: &ScrapeError) -> String {
+        "say where gunicorn listens, as its option --bind tells: `watch: { gunicorn: 127.0.0.1:8000 }`; it is seen only where \
+         Plimsoll runs on the same machine, and outside containers"
+            .to_owned()
+    }
+}

@@ -1,0 +1,428 @@
+//! The door for spans: `POST /v1/traces` over HTTP, each connection with a thread of its own.
+
+mod answer;
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use flate2::read::MultiGzDecoder;
+use plimsoll_wire::framing::BodyReader;
+use plimsoll_wire::head::BodyLength;
+use plimsoll_wire::request_head::{self, RequestHead, header_buffer};
+use rustix::net::Shutdown;
+
+use super::gather::Gather;
+use crate::clock;
+use crate::parse::otlp::{from_json, from_protobuf};
+use answer::{OtlpResponse, Packing};
+
+/// Connections at once; one more is turned away.
+const CONNECTIONS_MAX: usize = 64;
+/// Longest head of a request, bytes.
+const HEAD_LEN_MAX: usize = 16 << 10;
+/// Longest body, as it comes and as it is when it was unpacked, bytes.
+const BODY_LEN_MAX: usize = 4 << 20;
+/// Bytes of bodies that are held at once, of all connections together.
+const HELD_MAX: usize = 32 << 20;
+/// Bytes taken at once.
+const CHUNK_LEN: usize = 16 << 10;
+/// How soon a connection sees that nobody listens any more.
+const GLANCE: Duration = Duration::from_millis(250);
+/// Longest time for a request from its first byte to its last, and for an answer.
+const PATIENCE_NS: u64 = 10_000_000_000;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What connections share.
+#[derive(Debug, Default)]
+struct ReceiverState {
+    is_over: AtomicBool,
+    connections: AtomicUsize,
+    held: AtomicUsize,
+    gather: Mutex<Gather>,
+    /// The first message that was refused since somebody asked, and why.
+    refusal: Mutex<Option<String>>,
+}
+
+/// Listens until it is dropped.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    listener: Arc<TcpListener>,
+    shared: Arc<ReceiverState>,
+}
+
+impl Receiver {
+    /// Begins to listen.
+    pub(super) fn open(host: &str, port: u16) -> io::Result<Self> {
+        let listener = Arc::new(TcpListener::bind((host, port))?);
+        let shared = Arc::new(ReceiverState::default());
+        let (acceptor, theirs) = (Arc::clone(&listener), Arc::clone(&shared));
+        std::thread::Builder::new()
+            .name("spans".to_owned())
+            .spawn(move || accept(&acceptor, &theirs))?;
+        Ok(Self { listener, shared })
+    }
+
+    /// What came so far.
+    pub(super) fn gather(&self) -> MutexGuard<'_, Gather> {
+        lock(&self.shared.gather)
+    }
+
+    /// The first message that was refused since this was asked last, and why.
+    pub(super) fn take_refusal(&self) -> Option<String> {
+        lock(&self.shared.refusal).take()
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        // Wakes the thread that waits there, which then closes the door.
+        let _ = rustix::net::shutdown(&*self.listener, Shutdown::Both);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<ReceiverState>) {
+    while !shared.is_over.load(Ordering::Relaxed) {
+        let Ok((stream, _)) = listener.accept() else {
+            if !shared.is_over.load(Ordering::Relaxed) {
+                // Out of descriptors, perhaps: at once it would fail again.
+                std::thread::park_timeout(GLANCE);
+            }
+            continue;
+        };
+        let place = ConnectionPermit::take(shared);
+        if place.is_none() {
+            let busy = OtlpResponse::busy("as many connections are open as there may be");
+            let mut stream = stream;
+            let _ = stream.set_write_timeout(Some(GLANCE));
+            let _ = stream.write_all(&busy.bytes(false));
+            continue;
+        }
+        let theirs = Arc::clone(shared);
+        // Without a thread the connection is closed, and its sender tries again.
+        let _ = std::thread::Builder::new()
+            .name("spans".to_owned())
+            .spawn(move || {
+                let _place = place;
+                // A connection that breaks is its sender's to open again.
+                let _ = serve(stream, &theirs);
+            });
+    }
+}
+
+/// One of the connections that there may be.
+struct ConnectionPermit(Arc<ReceiverState>);
+
+impl ConnectionPermit {
+    fn take(shared: &Arc<ReceiverState>) -> Option<Self> {
+        let place = Self(Arc::clone(shared));
+        let before = shared.connections.fetch_add(1, Ordering::Relaxed);
+        (before < CONNECTIONS_MAX).then_some(place)
+    }
+}
+
+impl Drop for ConnectionPermit {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Bytes of a body that are held.
+struct BodyReservation<'a> {
+    shared: &'a ReceiverState,
+    len: usize,
+}
+
+impl BodyReservation<'_> {
+    /// Whether there is room for so many more.
+    fn grow(&mut self, by: usize) -> bool {
+        self.len += by;
+        self.shared.held.fetch_add(by, Ordering::Relaxed) + by <= HELD_MAX
+    }
+}
+
+impl Drop for BodyReservation<'_> {
+    fn drop(&mut self) {
+        self.shared.held.fetch_sub(self.len, Ordering::Relaxed);
+    }
+}
+
+/// Answers requests until the connection ends.
+fn serve(mut stream: TcpStream, shared: &ReceiverState) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(GLANCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut input = RequestInput {
+        stream: stream.try_clone()?,
+        bytes: Vec::new(),
+        shared,
+        begun_ns: None,
+    };
+    loop {
+        let (answer, goes_on) = match exchange(&mut input, &mut stream) {
+            Ok(done) => done,
+            Err(ReadError::By(answer)) => (answer, false),
+            Err(ReadError::Connection) => return Ok(()),
+        };
+        if answer.status != 200 {
+            lock(&shared.refusal).get_or_insert_with(|| {
+                format!(
+                    "a message was refused ({}): {}",
+                    answer.status, answer.reason
+                )
+            });
+        }
+        stream.write_all(&answer.bytes(goes_on))?;
+        if !goes_on {
+            return linger(&mut stream);
+        }
+    }
+}
+
+/// Throws away what still comes: a connection that is closed over unread bytes may lose its answer.
+fn linger(stream: &mut TcpStream) -> io::Result<()> {
+    stream.shutdown(std::net::Shutdown::Write)?;
+    let mut chunk = [0; CHUNK_LEN];
+    let mut left = 4 * BODY_LEN_MAX;
+    loop {
+        match stream.read(&mut chunk)? {
+            0 => return Ok(()),
+            count => left = left.saturating_sub(count),
+        }
+        if left == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Why nothing more is read.
+enum ReadError {
+    /// The connection ended, or nobody listens any more.
+    Connection,
+    /// What came cannot be read on from.
+    By(OtlpResponse),
+}
+
+/// What comes over a connection.
+struct RequestInput<'a> {
+    stream: TcpStream,
+    bytes: Vec<u8>,
+    shared: &'a ReceiverState,
+    /// When the first byte of the request came.
+    begun_ns: Option<u64>,
+}
+
+impl RequestInput<'_> {
+    /// Waits for more bytes.
+    fn fill(&mut self) -> Result<(), ReadError> {
+        let mut chunk = [0; CHUNK_LEN];
+        loop {
+            if self.shared.is_over.load(Ordering::Relaxed) {
+                return Err(ReadError::Connection);
+            }
+            let is_late = self
+                .begun_ns
+                .is_some_and(|begun_ns| clock::now_ns().saturating_sub(begun_ns) > PATIENCE_NS);
+            if is_late {
+                let late = OtlpResponse::refuse(408, "the message did not come within 10 s");
+                return Err(ReadError::By(late));
+            }
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return Err(ReadError::Connection),
+                Ok(count) => {
+                    self.begun_ns.get_or_insert_with(clock::now_ns);
+                    self.bytes.extend_from_slice(&chunk[..count]);
+                    return Ok(());
+                }
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                    ) => {}
+                Err(_) => return Err(ReadError::Connection),
+            }
+        }
+    }
+}
+
+/// What a head says that matters here.
+struct RequestFraming {
+    refusal: Option<OtlpResponse>,
+    packing: Packing,
+    length: BodyLength,
+    expects_continue: bool,
+    keep_alive: bool,
+}
+
+/// Takes one request; its answer, and whether another may come behind it.
+fn exchange(
+    input: &mut RequestInput<'_>,
+    stream: &mut TcpStream,
+) -> Result<(OtlpResponse, bool), ReadError> {
+    let wanted = head(input)?;
+    if wanted.expects_continue && input.bytes.is_empty() {
+        let go_on = stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
+        go_on.map_err(|_| ReadError::Connection)?;
+    }
+    let mut held = BodyReservation {
+        shared: input.shared,
+        len: 0,
+    };
+    let body = body(input, wanted.length, &mut held)?;
+    input.begun_ns = None;
+    let keep_alive = wanted.keep_alive;
+    // A body that is not read would break the connection before its sender has read why.
+    let answer = match wanted.refusal {
+        Some(refusal) => refusal,
+        None => take(&body, wanted.packing, input.shared),
+    };
+    Ok((answer, keep_alive))
+}
+
+/// Reads a head and takes it from the input.
+fn head(input: &mut RequestInput<'_>) -> Result<RequestFraming, ReadError> {
+    let refuse = |error: request_head::RequestError| {
+        ReadError::By(OtlpResponse::refuse(error.status(), &error.to_string()))
+    };
+    let mut scanned = 0;
+    let len = loop {
+        let skipped = request_head::skip_empty_lines(&input.bytes).map_err(refuse)?;
+        input.bytes.drain(..skipped);
+        if let Some(len) =
+            request_head::find_end(&input.bytes, scanned, HEAD_LEN_MAX).map_err(refuse)?
+        {
+            break len;
+        }
+        scanned = input.bytes.len();
+        input.fill()?;
+    };
+    let rest = input.bytes.split_off(len);
+    let bytes = std::mem::replace(&mut input.bytes, rest);
+    let mut room = header_buffer();
+    let head = request_head::parse(&bytes, &mut room).map_err(refuse)?;
+    Ok(framing(&head))
+}
+
+fn framing(head: &RequestHead<'_, '_>) -> RequestFraming {
+    let header = |name: &str| {
+        let mut headers = head.headers.iter();
+        let value = headers.find(|header| header.name.eq_ignore_ascii_case(name))?;
+        str::from_utf8(value.value)
+            .ok()
+            .map(|value| value.trim().to_ascii_lowercase())
+    };
+    let kind = header("content-type").unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_owned();
+    let packing = header("content-encoding").unwrap_or_default();
+    let refusal = match (head.method, head.target.split('?').next()) {
+        (_, Some("/v1/metrics" | "/v1/logs")) => Some(OtlpResponse::refuse(
+            404,
+            "only spans are taken: set OTEL_METRICS_EXPORTER=none and OTEL_LOGS_EXPORTER=none",
+        )),
+        (_, path) if path != Some("/v1/traces") => {
+            let why = "spans are taken at /v1/traces: give the kit the address without a path";
+            Some(OtlpResponse::refuse(404, why))
+        }
+        ("POST", _) if kind != "application/x-protobuf" && kind != "application/json" => {
+            let why = "the Content-Type must be application/x-protobuf or application/json: use \
+                OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf";
+            Some(OtlpResponse::refuse(415, why))
+        }
+        ("POST", _) if !["", "identity", "gzip"].contains(&packing.as_str()) => Some(
+            OtlpResponse::refuse(415, "the Content-Encoding must be gzip or none"),
+        ),
+        ("POST", _) => None,
+        _ => Some(OtlpResponse::refuse(405, "spans are sent by POST")),
+    };
+    RequestFraming {
+        refusal,
+        packing: Packing {
+            is_json: kind == "application/json",
+            is_packed: packing == "gzip",
+        },
+        length: head.length,
+        expects_continue: head.expects_continue,
+        keep_alive: head.keep_alive,
+    }
+}
+
+fn too_long() -> OtlpResponse {
+    let why = "the message is longer than 4 MiB: let it be sent in smaller ones \
+        (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)";
+    OtlpResponse::refuse(413, why)
+}
+
+/// Reads a body and takes it from the input.
+fn body(
+    input: &mut RequestInput<'_>,
+    length: BodyLength,
+    held: &mut BodyReservation<'_>,
+) -> Result<Vec<u8>, ReadError> {
+    let mut reader = match length {
+        BodyLength::Unspecified => BodyReader::none(),
+        length => BodyReader::new(length, BODY_LEN_MAX as u64),
+    };
+    let mut body = Vec::new();
+    loop {
+        let before = body.len();
+        let taken = reader.take(&input.bytes, |bytes| body.extend_from_slice(bytes));
+        let taken = taken.map_err(|error| match error {
+            plimsoll_wire::error::Http1Error::BodyTooLong => ReadError::By(too_long()),
+            other => ReadError::By(OtlpResponse::refuse(400, &other.to_string())),
+        })?;
+        input.bytes.drain(..taken);
+        if !held.grow(body.len() - before) {
+            let busy = OtlpResponse::busy("too many messages come at once");
+            return Err(ReadError::By(busy));
+        }
+        if reader.is_complete() {
+            return Ok(body);
+        }
+        input.fill()?;
+    }
+}
+
+/// Takes a message in.
+fn take(body: &[u8], packing: Packing, shared: &ReceiverState) -> OtlpResponse {
+    // One at a time: unpacked messages are large.
+    let mut gather = lock(&shared.gather);
+    let unpacked;
+    let message: &[u8] = if packing.is_packed {
+        let mut bytes = Vec::new();
+        let limit = BODY_LEN_MAX as u64 + 1;
+        let read = MultiGzDecoder::new(body)
+            .take(limit)
+            .read_to_end(&mut bytes);
+        if let Err(error) = read {
+            let why = format!("the message cannot be unpacked: {error}");
+            return OtlpResponse::of(packing, 400, &why);
+        }
+        if bytes.len() > BODY_LEN_MAX {
+            return too_long();
+        }
+        unpacked = bytes;
+        &unpacked
+    } else {
+        body
+    };
+    let spans = if packing.is_json {
+        from_json(message)
+    } else {
+        from_protobuf(message)
+    };
+    match spans {
+        Ok(spans) => {
+            gather.clocks.take(&spans, clock::wall_ns());
+            let refused = gather.add(&spans, clock::now_ns());
+            OtlpResponse::taken(packing, refused)
+        }
+        Err(error) => OtlpResponse::of(packing, 400, &error.to_string()),
+    }
+}

@@ -1,0 +1,99 @@
+//! PHP-FPM, by its page of figures over FastCGI.
+
+use plimsoll_model::metric;
+
+use super::Scraper;
+use super::link::{ComponentLink, ScrapeError, shortly};
+use super::metrics::{FileSetting, MetricsRecorder};
+use crate::parse::php_fpm::{answer, request, status};
+
+/// Where the page is when nothing else is said.
+const PATH: &str = "/status";
+
+/// PHP-FPM.
+#[derive(Debug)]
+pub(crate) struct PhpFpmCollector {
+    /// What its configuration says, where that was found.
+    pub(crate) settings: Vec<FileSetting>,
+}
+
+impl Scraper for PhpFpmCollector {
+    fn fetch(&mut self, link: &mut ComponentLink) -> Result<String, ScrapeError> {
+        // It closes each connection behind its answer.
+        link.close();
+        link.open()?;
+        let path = link.place().path().unwrap_or(PATH).to_owned();
+        link.send(&request(&path))?;
+        let mut bytes = Vec::new();
+        let output = loop {
+            if let Some(output) = answer(&bytes) {
+                break output;
+            }
+            if link.fill(&mut bytes)? == 0 {
+                return Err(if bytes.is_empty() {
+                    ScrapeError::Closed
+                } else {
+                    ScrapeError::Strange("no FastCGI".to_owned())
+                });
+            }
+        };
+        link.close();
+        let (head, body) = output
+            .split_once("\r\n\r\n")
+            .unwrap_or((output.as_str(), ""));
+        if head.to_ascii_lowercase().contains("status: 4") {
+            return Err(ScrapeError::Denied(shortly(body)));
+        }
+        Ok(body.to_owned())
+    }
+
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+        let status = status(text).ok_or_else(|| ScrapeError::Strange(shortly(text)))?;
+        metrics.identity(status.get("start time").copied().unwrap_or_default());
+        let level = |name: &str| status.get(name)?.parse::<f64>().ok();
+        let total = |name: &str| status.get(name)?.parse::<u64>().ok();
+        for (state, field) in [
+            ("active", "active processes"),
+            ("idle", "idle processes"),
+            ("all", "total processes"),
+        ] {
+            metrics.level(metric::PHP_FPM_PROCESSES, &[("state", state)], level(field));
+        }
+        metrics.level(metric::PHP_FPM_QUEUE, &[], level("listen queue"));
+        for (name, field) in [
+            (metric::PHP_FPM_REQUESTS, "accepted conn"),
+            (metric::PHP_FPM_AT_LIMIT, "max children reached"),
+            (metric::PHP_FPM_SLOW, "slow requests"),
+        ] {
+            metrics.counter(name, &[], total(field), 1.0);
+        }
+        metrics.level(metric::PHP_FPM_SILENT, &[], Some(0.0));
+        self.record_settings(metrics);
+        Ok(())
+    }
+
+    /// Where its page goes through the same processes as everything else, none is left to answer just when all are used.
+    fn record_unanswered(&mut self, metrics: &mut MetricsRecorder<'_>) {
+        metrics.level(metric::PHP_FPM_SILENT, &[], Some(1.0));
+        self.record_settings(metrics);
+    }
+
+    fn remedy(&self, error: &ScrapeError) -> String {
+        match error {
+            ScrapeError::Denied(_) | ScrapeError::Strange(_) => "add to its pool `pm.status_path = /status`, and `pm.status_listen = \
+                127.0.0.1:9001` so that it answers when all processes are used; reload it, and watch it there"
+                .to_owned(),
+            _ => "run as a user who may open its socket (`listen.group`), or say where it listens, as `listen` in its pool \
+                tells: `watch: { php-fpm: 'unix:/run/php/php-fpm.sock:/status' }`"
+                .to_owned(),
+        }
+    }
+}
+
+impl PhpFpmCollector {
+    fn record_settings(&self, metrics: &mut MetricsRecorder<'_>) {
+        for setting in &self.settings {
+            metrics.known(setting);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! A program in Python, by looks at its stacks: py-spy reads them from outside. It holds the program for the milliseconds that
+//! this takes: what is read of one that runs on is often no stack that ever was.
+
+use std::collections::BTreeMap;
+
+use plimsoll_model::component::ComponentAddress;
+use plimsoll_model::metric;
+
+use super::Scraper;
+use super::command::run;
+use super::link::{ComponentLink, ScrapeError, shortly};
+use super::metrics::MetricsRecorder;
+use crate::names::BoundedNames;
+use crate::parse::python::stacks;
+
+/// Calls that are told apart.
+const CALLS_MAX: usize = 16;
+
+/// A program in Python.
+#[derive(Debug)]
+pub(crate) struct PythonCollector {
+    /// The command, by words.
+    command: Vec<String>,
+    /// A look costs the CPU time of a start of py-spy: every other second there is none.
+    is_resting: bool,
+    /// Calls that were seen: who is in none of them now counts as zero, and as no gap.
+    calls: BoundedNames,
+}
+
+impl PythonCollector {
+    pub(crate) fn new(place: &ComponentAddress) -> Self {
+        let command = match place {
+            ComponentAddress::Command(command) => command.as_str(),
+            _ => "",
+        };
+        Self {
+            command: command.split_whitespace().map(str::to_owned).collect(),
+            is_resting: false,
+            calls: BoundedNames::up_to(CALLS_MAX),
+        }
+    }
+}
+
+impl Scraper for PythonCollector {
+    fn fetch(&mut self, link: &mut ComponentLink) -> Result<String, ScrapeError> {
+        self.is_resting = !self.is_resting;
+        if self.is_resting {
+            run(&self.command, link.patience()?)
+        } else {
+            Ok(String::new())
+        }
+    }
+
+    fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError> {
+        if !self.is_resting {
+            return Ok(());
+        }
+        let stacks = stacks(text).ok_or_else(|| ScrapeError::Strange(shortly(text)))?;
+        let mut at_work: BTreeMap<&str, u32> = BTreeMap::new();
+        for call in stacks.iter().filter(|stack| stack.is_active) {
+            *at_work.entry(call.call.as_str()).or_default() += 1;
+        }
+        for call in at_work.keys().filter(|call| !call.is_empty()) {
+            self.calls.see(call);
+        }
+        let count = |is: fn(&crate::parse::python::ThreadStack) -> bool| {
+            let own = stacks.iter().filter(|stack| is(stack));
+            Some(f64::from(u32::try_from(own.count()).unwrap_or(u32::MAX)))
+        };
+        for (state, threads) in [
+            ("active", count(|stack| stack.is_active)),
+            ("idle", count(|stack| !stack.is_active)),
+            ("lock", count(|stack| stack.has_lock)),
+        ] {
+            metrics.level(metric::PYTHON_THREADS, &[("state", state)], threads);
+        }
+        for call in self.calls.iter() {
+            let threads = at_work.get(call).copied().unwrap_or(0);
+            let labels = [("of", call)];
+            metrics.level(metric::PYTHON_CALLS, &labels, Some(f64::from(threads)));
+        }
+        Ok(())
+    }
+
+    fn remedy(&self, _: &ScrapeError) -> String {
+        "install py-spy (`pip install py-spy`) and run as root, or as the program's user where `kernel.yama.ptrace_scope` is 0; `watch: { \
+         python: PID }` looks by `py-spy dump --json --subprocesses --pid PID`, and another command may stand there"
+            .to_owned()
+    }
+}

@@ -1,0 +1,243 @@
+//! What a database counts of each statement, as increases since it was asked last, by the statement's form.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use plimsoll_model::metric;
+
+use super::metrics::MetricsRecorder;
+use crate::clock;
+use crate::parse::statement::shape;
+
+/// What is counted of a statement, and what turns it into the metric's unit. What a database does not count is `None`.
+pub(super) const COUNTS: [(&str, f64); 9] = [
+    (metric::STATEMENT_CALLS, 1.0),
+    (metric::STATEMENT_TIME, 1e-6),
+    (metric::STATEMENT_ROWS, 1.0),
+    (metric::STATEMENT_EXAMINED, 1.0),
+    (metric::STATEMENT_SCANS, 1.0),
+    (metric::STATEMENT_SORTED, 1.0),
+    (metric::STATEMENT_ON_DISK, 1.0),
+    (metric::STATEMENT_BLOCKS, 1.0),
+    (metric::STATEMENT_SPILT, 1.0),
+];
+/// Where the time stands among these.
+pub(super) const TIME: usize = 1;
+/// Statements that are told together at first, and in the whole run.
+const REPORTED_AT_ONCE: usize = 8;
+const REPORTED_MAX: usize = 24;
+/// Statements that are remembered.
+const KNOWN_MAX: usize = 20_000;
+/// What shows that a statement is a probe's own.
+const OWN: [&str; 12] = [
+    "pg_stat_",
+    "pg_settings",
+    "pg_locks",
+    "pg_has_role",
+    "pg_postmaster_start_time",
+    "information_schema",
+    "performance_schema",
+    "SHOW GLOBAL ",
+    "pg_index",
+    "pg_extension",
+    "current_database()",
+    "plimsoll_plan",
+];
+
+/// Totals of one statement, in the order of [`COUNTS`].
+pub(super) type StatementTotals = [Option<u64>; COUNTS.len()];
+
+/// Whether a statement is one of the probe's.
+fn is_own(text: &str) -> bool {
+    let begins = [
+        "SET default_transaction_read_only",
+        "SET SESSION TRANSACTION READ",
+        "EXPLAIN ",
+    ];
+    OWN.iter().any(|word| text.contains(word)) || begins.iter().any(|word| text.starts_with(word))
+}
+
+/// What was counted so far.
+#[derive(Debug, Default)]
+pub(super) struct Statements {
+    /// By the database's own name of a statement.
+    before: BTreeMap<String, StatementTotals>,
+    before_ns: u64,
+    /// Statements that were not among the first were there already, perhaps: only some are looked at.
+    was_full: bool,
+    is_begun: bool,
+    /// There was a look since it was told last.
+    is_fresh: bool,
+    /// By form: increases since the last look, per second.
+    rates: BTreeMap<String, [Option<f64>; COUNTS.len()]>,
+    /// By form: time over the run, µs.
+    times: BTreeMap<String, u64>,
+    reported: BTreeSet<String>,
+    /// What of [`COUNTS`] this database counts.
+    counted: [bool; COUNTS.len()],
+}
+
+impl Statements {
+    /// Which statements have risen since the last look, the dearest first: those whose text is worth asking for.
+    pub(super) fn risen<'a>(&self, rows: &'a [(String, StatementTotals)]) -> Vec<&'a str> {
+        let risen = rows.iter().filter_map(|(id, totals)| {
+            let rise = self.rise(id, totals)?;
+            (rise[0]? > 0).then_some((id.as_str(), rise[TIME]?))
+        });
+        let mut risen: Vec<(&str, u64)> = risen.collect();
+        risen.sort_by_key(|entry| Reverse(entry.1));
+        risen.into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// How much a statement has risen; `None` where nothing is known to compare with.
+    fn rise(&self, id: &str, totals: &StatementTotals) -> Option<StatementTotals> {
+        match self.before.get(id) {
+            Some(before) => {
+                let mut rise = *totals;
+                for (rise, before) in rise.iter_mut().zip(before) {
+                    // One that fell was set back: what it has now came since.
+                    *rise = rise.map(|now| now.checked_sub(before.unwrap_or(0)).unwrap_or(now));
+                }
+                Some(rise)
+            }
+            None => (self.is_begun && !self.was_full).then_some(*totals),
+        }
+    }
+
+    /// Takes a look: statements by the database's own name with their totals, as many as there may be at most, and the text
+    /// of each that is known.
+    pub(super) fn take(
+        &mut self,
+        rows: Vec<(String, StatementTotals)>,
+        rows_max: usize,
+        text_of: impl Fn(&str) -> Option<String>,
+    ) {
+        let now_ns = clock::now_ns();
+        let seconds = now_ns.saturating_sub(self.before_ns) as f64 / 1e9;
+        self.rates.clear();
+        for (id, totals) in &rows {
+            for (counted, total) in self.counted.iter_mut().zip(totals) {
+                *counted |= total.is_some();
+            }
+            let Some(rise) = self.rise(id, totals).filter(|rise| rise[0] > Some(0)) else {
+                continue;
+            };
+            let text = text_of(id).filter(|text| !is_own(text));
+            let Some(form) = text.map(|text| shape(&text)) else {
+                continue;
+            };
+            if form.is_empty() || self.times.len() >= KNOWN_MAX && !self.times.contains_key(&form) {
+                continue;
+            }
+            *self.times.entry(form.clone()).or_default() += rise[TIME].unwrap_or(0);
+            let rates = self.rates.entry(form).or_default();
+            for (rate, rise) in rates.iter_mut().zip(rise) {
+                if let Some(rise) = rise.filter(|_| seconds > 0.0) {
+                    *rate = Some(rate.unwrap_or(0.0) + rise as f64 / seconds);
+                }
+            }
+        }
+        self.was_full |= rows.len() >= rows_max;
+        self.is_begun = true;
+        self.is_fresh = true;
+        self.before_ns = now_ns;
+        if self.before.len().saturating_add(rows.len()) > KNOWN_MAX {
+            self.before.clear();
+        }
+        self.before.extend(rows);
+    }
+
+    /// The forms that took most time in this run, the dearest first.
+    pub(super) fn dearest(&self) -> Vec<&str> {
+        let mut forms: Vec<(&String, &u64)> = self.times.iter().collect();
+        forms.sort_by_key(|entry| Reverse(*entry.1));
+        let dearest = forms.into_iter().take(REPORTED_AT_ONCE);
+        dearest.map(|(form, _)| form.as_str()).collect()
+    }
+
+    /// Tells the dearest statements, and those that were told before; nothing without another look.
+    pub(super) fn record(&mut self, metrics: &mut MetricsRecorder<'_>) {
+        if !std::mem::take(&mut self.is_fresh) {
+            return;
+        }
+        let dearest: Vec<String> = self.dearest().into_iter().map(str::to_owned).collect();
+        for form in dearest {
+            if self.reported.len() < REPORTED_MAX {
+                self.reported.insert(form);
+            }
+        }
+        for form in &self.reported {
+            let of = [("statement", form.as_str())];
+            let rates = self.rates.get(form).copied().unwrap_or_default();
+            for ((&(name, scale), rate), counted) in COUNTS.iter().zip(rates).zip(self.counted) {
+                // Absent would not be none.
+                let rate = rate.or(counted.then_some(0.0));
+                metrics.level(name, &of, rate.map(|rate| rate * scale));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn totals(calls: u64, time_us: u64) -> StatementTotals {
+        let mut totals = StatementTotals::default();
+        totals[0] = Some(calls);
+        totals[TIME] = Some(time_us);
+        totals
+    }
+
+    fn take(statements: &mut Statements, rows: &[(&str, StatementTotals)]) {
+        let rows = rows
+            .iter()
+            .map(|(id, totals)| ((*id).to_owned(), *totals))
+            .collect();
+        statements.take(rows, 9, |id| match id {
+            "unknown" => None,
+            "own" => Some("SELECT x FROM pg_stat_activity".to_owned()),
+            id => Some(format!("SELECT {id} FROM t WHERE a = 1")),
+        });
+    }
+
+    #[test]
+    fn only_what_rose_in_the_run_counts() {
+        let mut statements = Statements::default();
+        take(
+            &mut statements,
+            &[("a", totals(1000, 9_000_000)), ("own", totals(1, 1))],
+        );
+        assert!(statements.dearest().is_empty() && statements.rates.is_empty());
+        take(
+            &mut statements,
+            &[
+                ("a", totals(1002, 9_000_200)),
+                ("b", totals(1, 300)),
+                ("own", totals(9, 9000)),
+                ("unknown", totals(5, 5000)),
+            ],
+        );
+        let forms = ["SELECT b FROM t WHERE a = ?", "SELECT a FROM t WHERE a = ?"];
+        assert_eq!(statements.dearest(), forms);
+        assert!(statements.rates[forms[0]][0].is_some_and(|rate| rate > 0.0));
+        // One that was forgotten and counted anew.
+        take(
+            &mut statements,
+            &[("a", totals(3, 700)), ("b", totals(1, 300))],
+        );
+        assert_eq!(statements.times[forms[1]], 900);
+        assert_eq!(statements.times[forms[0]], 300);
+    }
+
+    #[test]
+    fn of_many_statements_a_new_one_may_be_old() {
+        let mut statements = Statements::default();
+        let all = ["a", "b", "c", "d", "e", "f", "g", "h", "i"].map(|id| (id, totals(1, 1)));
+        take(&mut statements, &all);
+        take(&mut statements, &[("new", totals(1000, 1_000_000))]);
+        assert!(statements.dearest().is_empty());
+        let rows = vec![("new".to_owned(), totals(1001, 1_000_001))];
+        assert_eq!(statements.risen(&rows), ["new"]);
+    }
+}

@@ -1,0 +1,397 @@
+//! Eyes on real programs, and on listeners that behave as no part should.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+use plimsoll_model::component::{ComponentAddress, Login};
+use plimsoll_model::metric::series;
+use plimsoll_testkit::port;
+use plimsoll_testkit::program::{Haproxy, Memcached, Nginx, Redis};
+
+use super::*;
+
+/// As long as this machine may take to let the other side answer.
+pub(super) const LONG: Duration = Duration::from_mins(1);
+
+/// Eyes that wait for what they are to see.
+pub(super) struct CollectorFixture {
+    pub(super) collectors: Collectors,
+    files: Files,
+}
+
+impl CollectorFixture {
+    pub(super) fn over(components: Vec<Component>, patience: Duration) -> Self {
+        let components = components
+            .into_iter()
+            .map(|component| (component, ComponentMetadata::default()));
+        Self::knowing(components.collect(), patience)
+    }
+
+    /// The same with what their configuration says.
+    pub(super) fn knowing(
+        components: Vec<(Component, ComponentMetadata)>,
+        patience: Duration,
+    ) -> Self {
+        let mut files = Files::new("/".into());
+        let mut collectors = Collectors::open_with(components, &mut files, patience);
+        collectors.wait = LONG;
+        Self { collectors, files }
+    }
+
+    /// One second's readings.
+    pub(super) fn scrape(&mut self) -> Readings {
+        let mut readings = Readings::default();
+        self.collectors.call();
+        self.collectors.gather(&mut readings, &mut self.files);
+        readings
+    }
+
+    pub(super) fn notes(&self) -> String {
+        self.files.notes().join("\n")
+    }
+}
+
+fn tcp(kind: ComponentKind, address: SocketAddr) -> Component {
+    Component {
+        kind,
+        place: ComponentAddress::Tcp {
+            host: address.ip().to_string(),
+            port: address.port(),
+        },
+        login: None,
+    }
+}
+
+fn with_login(address: SocketAddr, user: &str, password: &str) -> Component {
+    Component {
+        login: Some(Login {
+            user: user.to_owned(),
+            password: password.to_owned(),
+            database: String::new(),
+        }),
+        ..tcp(ComponentKind::Redis, address)
+    }
+}
+
+fn at(metric: &str, address: SocketAddr) -> String {
+    series(metric, &[("at", &address.to_string())])
+}
+
+#[test]
+fn every_kind_of_part_is_seen() {
+    let nginx = Nginx::start(64, true, "location / { return 204; }");
+    let haproxy = Haproxy::start("maxconn 30", "  server s1 127.0.0.1:1 maxconn 20");
+    let redis = Redis::start("requirepass hidden\nmaxmemory 4mb");
+    let memcached = Memcached::start(64);
+    let page = ComponentAddress::Page {
+        host: nginx.status.ip().to_string(),
+        port: nginx.status.port(),
+        path: "/nginx_status".to_owned(),
+    };
+    let socket = ComponentAddress::Socket(haproxy.socket.clone());
+    let component = |kind, place| Component {
+        kind,
+        place,
+        login: None,
+    };
+    let components = vec![
+        component(ComponentKind::Nginx, page.clone()),
+        component(ComponentKind::Haproxy, socket.clone()),
+        with_login(redis.address, "", "hidden"),
+        tcp(ComponentKind::Memcached, memcached.address),
+    ];
+    let mut watched = CollectorFixture::over(components, LONG);
+    watched.scrape();
+    let values = watched.scrape().values;
+    assert_eq!(watched.notes(), "");
+    let (page, socket) = (page.to_string(), socket.to_string());
+    let session = [("at", socket.as_str()), ("proxy", "app"), ("server", "s1")];
+    let front = [
+        ("at", socket.as_str()),
+        ("proxy", "web"),
+        ("server", "FRONTEND"),
+    ];
+    let redis_at = redis.address.to_string();
+    let file = redis
+        .program
+        .path()
+        .join("redis.conf")
+        .display()
+        .to_string();
+    let memory = [
+        ("at", redis_at.as_str()),
+        ("setting", "maxmemory"),
+        ("file", file.as_str()),
+    ];
+    for (series, right) in [
+        (
+            series(
+                metric::NGINX_CONNECTIONS,
+                &[("at", &page), ("state", "active")],
+            ),
+            1.0,
+        ),
+        (series(metric::NGINX_DROPPED, &[("at", &page)]), 0.0),
+        (series(metric::HAPROXY_SESSIONS_LIMIT, &session), 20.0),
+        (series(metric::HAPROXY_SESSIONS_LIMIT, &front), 30.0),
+        (series(metric::SETTING, &memory), 4.0 * 1_048_576.0),
+        (at(metric::REDIS_CLIENTS, redis.address), 1.0),
+        (at(metric::REDIS_EVICTED, redis.address), 0.0),
+        (at(metric::MEMCACHED_EVICTIONS, memcached.address), 0.0),
+        (at(metric::MEMCACHED_REFUSED, memcached.address), 0.0),
+    ] {
+        assert_eq!(values.get(&series), Some(&right), "{series} in {values:#?}");
+    }
+    // Each second of a run costs so much once; a hundredth of a core is 10 ms.
+    let costs = values
+        .iter()
+        .filter(|(name, _)| name.starts_with(metric::PROBE_CPU_TIME));
+    let costs: Vec<f64> = costs.map(|(_, &cost)| cost).collect();
+    assert_eq!(costs.len(), 4);
+    assert!(costs.iter().all(|&cost| cost < 0.01), "{costs:?}");
+}
+
+#[test]
+fn who_may_not_ask_is_told_once_what_gives_access() {
+    let redis = Redis::start("requirepass hidden\nuser eye on >seen -@all +ping");
+    let components = vec![
+        tcp(ComponentKind::Redis, redis.address),
+        with_login(redis.address, "", "wrong"),
+        with_login(redis.address, "eye", "seen"),
+    ];
+    for (component, expected) in components.into_iter().zip([
+        ["NOAUTH", "give its password"],
+        ["WRONGPASS", "give its password"],
+        ["NOPERM", "ACL SETUSER"],
+    ]) {
+        let mut watched = CollectorFixture::over(vec![component], LONG);
+        for _ in 0..3 {
+            assert!(
+                !watched
+                    .scrape()
+                    .values
+                    .contains_key(&at(metric::REDIS_CLIENTS, redis.address))
+            );
+        }
+        let notes = watched.notes();
+        assert!(expected.iter().all(|word| notes.contains(word)), "{notes}");
+        assert!(
+            !notes.contains("wrong;") && notes.lines().count() == 1,
+            "{notes}"
+        );
+    }
+    // Whoever is refused does not go on asking: the log counts each refusal once.
+    let mut stream = TcpStream::connect(redis.address).unwrap();
+    stream
+        .write_all(b"AUTH hidden\r\nACL LOG\r\nQUIT\r\n")
+        .unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let counted = |count: &str| text.matches(&format!("count\r\n{count}")).count();
+    assert_eq!((counted(":1\r\n"), counted("")), (2, 2), "{text}");
+}
+
+#[test]
+fn a_part_that_is_started_anew_begins_its_counters_again() {
+    let redis = Redis::start("");
+    let address = redis.address;
+    let mut watched = CollectorFixture::over(vec![tcp(ComponentKind::Redis, address)], LONG);
+    let commands = at(metric::REDIS_COMMANDS, address);
+    watched.scrape();
+    assert!(watched.scrape().values.contains_key(&commands));
+    drop(redis);
+    assert!(!watched.scrape().values.contains_key(&commands));
+    let _again = Redis::start_at(address, "");
+    let values = watched.scrape().values;
+    assert!(values.contains_key(&at(metric::REDIS_CLIENTS, address)));
+    assert!(
+        !values.contains_key(&commands),
+        "nothing to compare with: {values:#?}"
+    );
+    assert!(watched.scrape().values.contains_key(&commands));
+    let notes = watched.notes();
+    for expected in [
+        "nobody answers there",
+        "was started anew",
+        "after 1 questions in vain",
+    ] {
+        assert!(notes.contains(expected), "{expected} not in {notes}");
+    }
+}
+
+#[test]
+fn a_counter_that_was_set_back_is_told_and_left_out() {
+    let redis = Redis::start("");
+    let mut watched = CollectorFixture::over(vec![tcp(ComponentKind::Redis, redis.address)], LONG);
+    let commands = at(metric::REDIS_COMMANDS, redis.address);
+    let mut stream = TcpStream::connect(redis.address).unwrap();
+    let mut send = |command: &[u8]| {
+        stream.write_all(command).unwrap();
+        let mut answer = [0; 64];
+        assert!(stream.read(&mut answer).unwrap() > 0);
+    };
+    for _ in 0..8 {
+        send(b"PING\r\n");
+    }
+    watched.scrape();
+    watched.scrape();
+    send(b"CONFIG RESETSTAT\r\n");
+    assert!(!watched.scrape().values.contains_key(&commands));
+    assert!(watched.scrape().values.contains_key(&commands));
+    let notes = watched.notes();
+    assert!(notes.contains("fell (redis.commands.processed)"), "{notes}");
+}
+
+#[test]
+fn what_a_part_refuses_is_counted() {
+    let redis = Redis::start("maxclients 2");
+    let memcached = Memcached::start(64);
+    let components = vec![
+        tcp(ComponentKind::Redis, redis.address),
+        tcp(ComponentKind::Memcached, memcached.address),
+    ];
+    let mut watched = CollectorFixture::over(components, LONG);
+    watched.scrape();
+    let connect = |address: SocketAddr, count: usize| -> Vec<TcpStream> {
+        let connected = (0..count).map(|_| TcpStream::connect(address).unwrap());
+        connected.collect()
+    };
+    let (mut to_redis, mut to_memcached) =
+        (connect(redis.address, 4), connect(memcached.address, 80));
+    // The last of them was refused when it is told so, or its connection is closed.
+    for last in [
+        to_redis.last_mut().unwrap(),
+        to_memcached.last_mut().unwrap(),
+    ] {
+        assert!(last.read(&mut [0; 64]).is_ok());
+    }
+    let values = watched.scrape().values;
+    assert!(
+        values[&at(metric::REDIS_REJECTED, redis.address)] > 0.0,
+        "{values:#?}"
+    );
+    assert!(
+        values[&at(metric::MEMCACHED_REFUSED, memcached.address)] > 0.0,
+        "{values:#?}"
+    );
+}
+
+/// A listener whose connections the test answers itself.
+fn listener() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
+}
+
+#[test]
+fn a_late_answer_counts_for_the_next_second() {
+    let (listener, address) = listener();
+    let mut watched = CollectorFixture::over(vec![tcp(ComponentKind::Memcached, address)], LONG);
+    watched.collectors.wait = Duration::ZERO;
+    assert_eq!(watched.scrape(), Readings::default());
+    let (mut stream, _) = listener.accept().unwrap();
+    stream
+        .write_all(b"STAT pid 1\r\nSTAT curr_connections 3\r\nEND\r\n")
+        .unwrap();
+    watched.collectors.wait = LONG;
+    let mut readings = Readings::default();
+    watched.collectors.gather(&mut readings, &mut watched.files);
+    assert_eq!(
+        readings
+            .values
+            .get(&at(metric::MEMCACHED_CONNECTIONS, address)),
+        Some(&3.0)
+    );
+}
+
+#[test]
+fn what_is_no_such_part_is_told() {
+    let answers: [(&[u8], &str); 3] = [
+        (
+            b"HTTP/1.1 400 Bad Request\r\n\r\n",
+            "something else (HTTP/1.1 400 Bad Request)",
+        ),
+        (b"", "closes the connection"),
+        (b"-DENIED by me\r\n", "something else (DENIED by me)"),
+    ];
+    for (answer, expected) in answers {
+        let (listener, address) = listener();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let _ = stream.read(&mut [0; 256]);
+                let _ = stream.write_all(answer);
+            }
+        });
+        let mut watched = CollectorFixture::over(vec![tcp(ComponentKind::Redis, address)], LONG);
+        watched.scrape();
+        watched.scrape();
+        let notes = watched.notes();
+        assert!(
+            notes.contains(expected) && notes.lines().count() == 1,
+            "{notes}"
+        );
+    }
+}
+
+#[test]
+fn an_endless_answer_has_an_end() {
+    let (listener, address) = listener();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let piece = vec![b'a'; 1 << 16];
+        while stream.write_all(&piece).is_ok() {}
+    });
+    let mut watched = CollectorFixture::over(vec![tcp(ComponentKind::Haproxy, address)], LONG);
+    watched.scrape();
+    let notes = watched.notes();
+    assert!(notes.contains("longer than 4 MiB"), "{notes}");
+}
+
+#[test]
+fn nobody_is_waited_for_longer_than_a_question_may_take() {
+    let (_listener, address) = listener();
+    let patience = Duration::from_millis(20);
+    let gone = port::unused();
+    let components = vec![
+        tcp(ComponentKind::Redis, address),
+        tcp(ComponentKind::Memcached, gone),
+    ];
+    let mut watched = CollectorFixture::over(components, patience);
+    watched.scrape();
+    watched.scrape();
+    let notes = watched.notes();
+    assert!(notes.contains("does not answer in time"), "{notes}");
+    assert!(notes.contains("nobody answers there"), "{notes}");
+    assert_eq!(notes.lines().count(), 2, "{notes}");
+}
+
+/// One collector hangs for good; the other's readings go on, and the one that hangs is named.
+#[test]
+fn a_collector_that_hangs_is_named_and_holds_up_no_other() {
+    let memcached = Memcached::start(64);
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let hangs = silent.local_addr().unwrap();
+    let components = vec![
+        tcp(ComponentKind::Memcached, hangs),
+        tcp(ComponentKind::Memcached, memcached.address),
+    ];
+    let mut watched = CollectorFixture::over(components, LONG);
+    // Nobody is waited for in the first second; after it, whoever has not answered is not.
+    watched.collectors.wait = Duration::ZERO;
+    watched.scrape();
+    watched.collectors.wait = LONG;
+    let other = at(metric::PROBE_ANSWER_TIME, memcached.address);
+    while !watched.scrape().values.contains_key(&other) {}
+    assert!(watched.scrape().values.contains_key(&other));
+    assert_eq!(watched.notes(), "");
+    // As if it were long ago.
+    for handle in &mut watched.collectors.handles {
+        (handle.called_ns, handle.patience) = (0, Duration::ZERO);
+    }
+    watched.scrape();
+    let expected = format!("memcached at {hangs} is not seen: its collector has not come back");
+    let notes = watched.notes();
+    assert!(notes.contains(&expected), "`{expected}` is not in {notes}");
+    assert!(!notes.contains(&memcached.address.to_string()), "{notes}");
+}

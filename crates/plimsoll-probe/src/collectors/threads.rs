@@ -1,0 +1,212 @@
+//! All eyes of a run, each on a thread of its own: called once a second, waited for shortly, and left where they hang.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use plimsoll_model::component::Component;
+use plimsoll_model::reading::Readings;
+
+use super::{Collector, ComponentMetadata, PATIENCE, ScrapeResult, own_name};
+use crate::clock;
+use crate::files::Files;
+
+/// How long a second's readings wait for eyes that have not answered when all else was read.
+const WAIT: Duration = Duration::from_millis(200);
+/// Eyes of a run at most: those of parts that were found, and those that were named.
+const COLLECTORS_MAX: usize = 256;
+/// How much longer than it may an eye takes before it is said that it is stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(5);
+
+/// The thread's work: one answer for each call, until nobody calls any more.
+fn watch(
+    mut collector: Collector,
+    index: usize,
+    calls: &Receiver<()>,
+    answers: &SyncSender<ScrapeResult>,
+) {
+    while calls.recv().is_ok() {
+        let (readings, notes) = collector.scrape();
+        let result = ScrapeResult {
+            collector: index,
+            readings,
+            notes,
+        };
+        if answers.send(result).is_err() {
+            return;
+        }
+    }
+}
+
+/// A thread that is called.
+#[derive(Debug)]
+pub(super) struct CollectorHandle {
+    name: String,
+    calls: SyncSender<()>,
+    /// It was called and has not answered yet.
+    is_busy: bool,
+    /// When it was called last.
+    pub(super) called_ns: u64,
+    /// It was called for the second that is read now: only then is it waited for.
+    is_fresh: bool,
+    /// How long it may take to answer.
+    pub(super) patience: Duration,
+}
+
+/// All eyes of a run.
+#[derive(Debug)]
+pub(crate) struct Collectors {
+    pub(super) wait: Duration,
+    patience: Duration,
+    pub(super) handles: Vec<CollectorHandle>,
+    answers: Receiver<ScrapeResult>,
+    sender: SyncSender<ScrapeResult>,
+    /// Came after its second had been read.
+    late: Vec<ScrapeResult>,
+}
+
+impl Default for Collectors {
+    fn default() -> Self {
+        // One place for each: an eye is called again only after its answer was taken.
+        let (sender, answers) = sync_channel(COLLECTORS_MAX);
+        Self {
+            wait: WAIT,
+            patience: PATIENCE,
+            handles: Vec::new(),
+            answers,
+            sender,
+            late: Vec::new(),
+        }
+    }
+}
+
+impl Collectors {
+    #[cfg(test)]
+    pub(super) fn open_with(
+        components: Vec<(Component, ComponentMetadata)>,
+        files: &mut Files,
+        patience: Duration,
+    ) -> Self {
+        let mut collectors = Self {
+            patience,
+            ..Self::default()
+        };
+        collectors.add(components, files);
+        collectors
+    }
+
+    /// Starts a thread for each part. A thread that cannot be started is noted.
+    pub(crate) fn add(
+        &mut self,
+        components: Vec<(Component, ComponentMetadata)>,
+        files: &mut Files,
+    ) {
+        if components.is_empty() {
+            return;
+        }
+        let own_name = own_name(files);
+        for (component, known) in components {
+            let collector = Collector::new(component, known, self.patience, &own_name);
+            let (calls, called) = sync_channel(1);
+            let (name, index) = (collector.name.clone(), self.handles.len());
+            let (patience, sender) = (collector.patience, self.sender.clone());
+            if index >= COLLECTORS_MAX {
+                let text =
+                    format!("{name} is not seen: no more than {COLLECTORS_MAX} parts are watched");
+                files.announce("eyes", &text);
+                return;
+            }
+            let thread = std::thread::Builder::new()
+                .name("eye".to_owned())
+                .spawn(move || watch(collector, index, &called, &sender));
+            match thread {
+                // It ends by itself when it is called no more, at the latest when its patience does.
+                Ok(_) => self.handles.push(CollectorHandle {
+                    name,
+                    calls,
+                    is_busy: false,
+                    called_ns: 0,
+                    is_fresh: false,
+                    patience,
+                }),
+                Err(error) => files.announce(
+                    &name,
+                    &format!("{name} is not seen: no thread for it: {error}"),
+                ),
+            }
+        }
+    }
+
+    /// Calls every eye that has answered its last call. What came too late for the last second stays for this one.
+    pub(crate) fn call(&mut self) {
+        while let Ok(result) = self.answers.try_recv() {
+            self.free(result.collector);
+            self.late.push(result);
+        }
+        let now_ns = clock::now_ns();
+        for handle in &mut self.handles {
+            handle.is_fresh = !handle.is_busy;
+            if handle.is_fresh {
+                handle.is_busy = handle.calls.try_send(()).is_ok();
+                handle.called_ns = now_ns;
+            }
+        }
+    }
+
+    /// Says of eyes that have not answered for long, whatever holds them, that they do not.
+    fn announce_stuck(&self, files: &mut Files) {
+        let now_ns = clock::now_ns();
+        for handle in self.handles.iter().filter(|handle| handle.is_busy) {
+            let since = Duration::from_nanos(now_ns.saturating_sub(handle.called_ns));
+            // It asks twice where it is refused.
+            if since > handle.patience * 2 + STUCK_AFTER {
+                let name = &handle.name;
+                let text = format!(
+                    "{name} is not seen: its collector has not come back for {} s (a file system, a name server or a program that \
+                     does not answer holds it); all else is read on without it",
+                    since.as_secs()
+                );
+                files.announce(&format!("{name} stuck"), &text);
+            }
+        }
+    }
+
+    fn free(&mut self, index: usize) {
+        if let Some(handle) = self.handles.get_mut(index) {
+            handle.is_busy = false;
+        }
+    }
+
+    /// Adds what the eyes have seen since [`Eyes::call`] to the readings, and waits shortly for those that have not
+    /// answered.
+    pub(crate) fn gather(&mut self, readings: &mut Readings, files: &mut Files) {
+        for result in std::mem::take(&mut self.late) {
+            self.take(result, readings, files);
+        }
+        let deadline_ns = clock::now_ns() + u64::try_from(self.wait.as_nanos()).unwrap_or(0);
+        self.announce_stuck(files);
+        // Who did not answer in a second before this one is not waited for in each that follows.
+        let is_awaited = |handle: &CollectorHandle| handle.is_busy && handle.is_fresh;
+        while self.handles.iter().any(is_awaited) {
+            let left_ns = deadline_ns.saturating_sub(clock::now_ns());
+            match self.answers.recv_timeout(Duration::from_nanos(left_ns)) {
+                Ok(result) => {
+                    self.free(result.collector);
+                    self.take(result, readings, files);
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn take(&self, result: ScrapeResult, readings: &mut Readings, files: &mut Files) {
+        let name = self
+            .handles
+            .get(result.collector)
+            .map_or("", |handle| &handle.name);
+        for (key, text) in result.notes {
+            files.announce(&format!("{name} {key}"), &text);
+        }
+        readings.values.extend(result.readings.values);
+        readings.new_series.extend(result.readings.new_series);
+    }
+}

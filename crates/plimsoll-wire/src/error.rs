@@ -1,0 +1,53 @@
+//! Why bytes are not an acceptable HTTP/1.1 answer.
+
+use thiserror::Error;
+
+/// A reason to refuse an answer. The connection it came on cannot be used any further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Http1Error {
+    /// The bytes do not start with `HTTP/1.`.
+    #[error("the answer does not start with `HTTP/1.`")]
+    NotHttp,
+    /// A line of the head, a chunk line or a trailer ends without a carriage return.
+    #[error("a line ends with a bare line feed")]
+    BareLineFeed,
+    /// The head is longer than [`crate::limits::HEAD_LEN_MAX`].
+    #[error("the head is longer than {} bytes", crate::limits::HEAD_LEN_MAX)]
+    HeadTooLong,
+    /// The head has more headers than [`crate::limits::HEADERS_MAX`].
+    #[error("the head has more than {} headers", crate::limits::HEADERS_MAX)]
+    TooManyHeaders,
+    /// The status line or a header breaks the grammar; a folded header does too.
+    #[error("the head is not valid: {0}")]
+    Head(httparse::Error),
+    /// The status lies outside 100 to 999.
+    #[error("the status is below 100")]
+    Status,
+    /// `101 Switching Protocols` without having been asked to switch.
+    #[error("the server switched protocols unasked")]
+    UnaskedUpgrade,
+    /// More than [`crate::limits::INTERIM_MAX`] interim answers in a row.
+    #[error("more than {} interim answers in a row", crate::limits::INTERIM_MAX)]
+    TooManyInterim,
+    /// A `Content-Length` is not a number, or too large for one.
+    #[error("the Content-Length is not a number")]
+    ContentLength,
+    /// Two `Content-Length` values differ.
+    #[error("two Content-Length values differ")]
+    ContentLengthsDiffer,
+    /// Both `Content-Length` and `Transfer-Encoding` are present, the stuff of smuggling.
+    #[error("both Content-Length and Transfer-Encoding are present")]
+    TwoFramings,
+    /// A transfer coding other than `chunked`, or any in HTTP/1.0.
+    #[error("the Transfer-Encoding is not exactly `chunked`")]
+    TransferEncoding,
+    /// A chunk line, the end of a chunk or a trailer breaks the grammar.
+    #[error("the chunked body is not valid")]
+    Chunk,
+    /// A chunk line or the trailers are longer than their limits.
+    #[error("a chunk line or the trailers are too long")]
+    ChunkTooLong,
+    /// The body is longer than the limit handed in.
+    #[error("the body is longer than its limit")]
+    BodyTooLong,
+}

@@ -1,0 +1,67 @@
+//! Why a WebSocket connection must end.
+
+use thiserror::Error;
+
+use super::closing::code;
+
+/// What the other side did that the protocol, or a limit, forbids. Nothing more is read of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum WebSocketError {
+    /// A reserved bit is set that no extension gave a meaning, or on a frame where it has none.
+    #[error("a reserved bit is set")]
+    ReservedBit,
+    /// An operation code that is not defined.
+    #[error("the opcode {0} is reserved")]
+    ReservedOpcode(u8),
+    /// A client's frame without a mask.
+    #[error("a client's frame is not masked")]
+    Unmasked,
+    /// A server's frame with a mask.
+    #[error("a server's frame is masked")]
+    Masked,
+    /// A length in more bytes than it needs, or beyond 63 bits.
+    #[error("the length of a frame is not written as it must be")]
+    Length,
+    /// A control frame in fragments.
+    #[error("a control frame is fragmented")]
+    ControlFragmented,
+    /// A control frame with more than 125 bytes.
+    #[error("a control frame is longer than 125 bytes")]
+    ControlTooLong,
+    /// A fragment goes on with a message that was not begun.
+    #[error("a fragment continues no message")]
+    NothingToContinue,
+    /// A message begins within another.
+    #[error("a message begins before the last one ended")]
+    Interleaved,
+    /// A close frame of one byte.
+    #[error("a close frame holds half a code")]
+    CloseLength,
+    /// A close code that may not be sent.
+    #[error("the close code {0} may not be sent")]
+    CloseCode(u16),
+    /// Text, or the reason of a close frame, that is not UTF-8.
+    #[error("text is not UTF-8")]
+    Utf8,
+    /// A message is longer than its limit, as it came or when inflated.
+    #[error("a message is longer than {0} bytes")]
+    TooLong(usize),
+    /// A message in more fragments than its limit.
+    #[error("a message has more than {0} fragments")]
+    TooManyFragments(u32),
+    /// A compressed message that cannot be inflated.
+    #[error("a compressed message is not valid")]
+    Deflate,
+}
+
+impl WebSocketError {
+    /// The code that tells the other side (RFC 6455, 7.4.1).
+    pub fn close_code(self) -> u16 {
+        match self {
+            Self::Utf8 | Self::Deflate => code::INVALID_DATA,
+            Self::TooLong(_) => code::TOO_BIG,
+            Self::TooManyFragments(_) => code::POLICY,
+            _ => code::PROTOCOL,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! `cargo xtask messages`: every text of the program that a person may read, to be read from top to bottom.
+//!
+//! Texts of two words and more in the sources of the crates: errors, findings, help, reports. Left out is what no user
+//! sees: tests, reasons of lints, what invariants say when they break.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::str::FromStr as _;
+
+use anyhow::Result;
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+use crate::tidy::SourceTree;
+use crate::workspace::Workspace;
+
+/// Crates whose texts no user sees.
+const UNSEEN: [&str; 2] = ["crates/plimsoll-testkit/", "xtask/"];
+/// Calls and attributes whose texts no user sees.
+const INTERNAL: [&str; 12] = [
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "cfg",
+    "debug_assert",
+    "debug_assert_eq",
+    "expect",
+    "include_bytes",
+    "include_str",
+    "panic",
+    "should_panic",
+    "unreachable",
+];
+
+/// Prints the texts of files whose path holds `part`, each with its place.
+pub(crate) fn run(part: &str) -> Result<()> {
+    let tree = SourceTree::read(&Workspace::find()?)?;
+    let mut out = String::new();
+    for (path, text) in tree.sources() {
+        let is_test =
+            path.contains("/tests/") || path.ends_with("tests.rs") || path.contains("/examples/");
+        let is_unseen = UNSEEN.iter().any(|start| path.starts_with(start));
+        if is_test || is_unseen || path.contains("/fuzz/") || !path.contains(part) {
+            continue;
+        }
+        for (line, message) in of_source(text) {
+            let _ = writeln!(out, "{path}:{line}: {message}");
+        }
+    }
+    print!("{out}");
+    Ok(())
+}
+
+/// The texts of one source, with their lines from 1, as they are written between their quotes.
+fn of_source(text: &str) -> BTreeSet<(usize, String)> {
+    let mut found = BTreeSet::new();
+    if let Ok(tokens) = TokenStream::from_str(text) {
+        walk(tokens, &mut found);
+    }
+    found
+}
+
+fn walk(stream: TokenStream, found: &mut BTreeSet<(usize, String)>) {
+    let tokens: Vec<_> = stream.into_iter().collect();
+    let mut skip_body = false;
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(group) => {
+                let attribute = group.stream().to_string();
+                let is_attribute = match &tokens[..at] {
+                    [.., mark, inner] if is_punct(inner, '!') => is_punct(mark, '#'),
+                    [.., mark] => is_punct(mark, '#'),
+                    [] => false,
+                };
+                if is_attribute && attribute.starts_with("doc") {
+                    continue;
+                }
+                if is_attribute && attribute.starts_with("cfg (test)") {
+                    skip_body = true;
+                    continue;
+                }
+                if skip_body && group.delimiter() == Delimiter::Brace {
+                    skip_body = false;
+                    continue;
+                }
+                if !is_internal(&tokens, at) {
+                    walk(group.stream(), found);
+                }
+            }
+            TokenTree::Punct(punct) if punct.as_char() == ';' => skip_body = false,
+            TokenTree::Literal(literal) => {
+                let text = literal.to_string();
+                let text = text
+                    .trim_start_matches(['r', 'b', '#'])
+                    .trim_end_matches('#');
+                if text.starts_with('"') && text.split_whitespace().count() > 1 {
+                    let line = literal.span().start().line;
+                    let words: Vec<_> = text
+                        .split_whitespace()
+                        .filter(|word| *word != "\\")
+                        .collect();
+                    found.insert((line, words.join(" ")));
+                }
+            }
+            TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+        }
+    }
+}
+
+/// Whether the group at a place holds what an internal call or attribute takes.
+fn is_internal(tokens: &[TokenTree], at: usize) -> bool {
+    let before = &tokens[..at];
+    let name = match before {
+        [.., name, mark] if is_punct(mark, '!') => name,
+        [.., name] => name,
+        [] => return false,
+    };
+    matches!(name, TokenTree::Ident(name) if INTERNAL.contains(&name.to_string().as_str()))
+}
+
+fn is_punct(token: &TokenTree, mark: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == mark)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_users_read_are_found() {
+        let text = r##"
+//! A text of the source.
+#[derive(Debug)]
+#[error("cannot read {path}: {why}")]
+struct A;
+#[expect(clippy::x, reason = "no user sees this")]
+fn f() {
+    assert!(true, "nor this one");
+    x.expect("nor this");
+    tell("it is \
+          told");
+    tell(r#"a "quoted" text"#);
+    word("one");
+}
+#[cfg(test)]
+mod tests {
+    fn g() { tell("not of tests"); }
+}
+fn h() { tell("after them"); }
+"##;
+        let found: Vec<_> = of_source(text).into_iter().collect();
+        let expected = [
+            (4, "\"cannot read {path}: {why}\""),
+            (10, "\"it is told\""),
+            (12, "\"a \"quoted\" text\""),
+            (19, "\"after them\""),
+        ];
+        let expected = expected.map(|(line, text)| (line, text.to_owned()));
+        assert_eq!(found, expected);
+    }
+}

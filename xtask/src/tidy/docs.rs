@@ -1,0 +1,175 @@
+//! Papers that hold: crate docs exist, claims name rules that exist, links inside the repository lead somewhere.
+
+use std::collections::BTreeSet;
+
+use super::{File, RULES, SourceTree, Violation};
+
+/// Every crate's root says first what the crate is for.
+pub(super) fn crate_docs(tree: &SourceTree) -> Vec<Violation> {
+    let roots = tree.rust().filter(|file| {
+        ["src/lib.rs", "src/main.rs"]
+            .iter()
+            .any(|root| file.path.ends_with(root))
+            || file.path.contains("/src/bin/")
+    });
+    roots
+        .filter(|file| !file.text.starts_with("//!"))
+        .map(|file| file.violation(1, "begin with `//!`: what it is for, what it does not do"))
+        .collect()
+}
+
+/// In ARCHITECTURE.md `(tidy: NAME)` marks a claim that the rule NAME keeps; in capitals it explains the mark.
+pub(super) fn claims(tree: &SourceTree) -> Vec<Violation> {
+    let Some(file) = tree
+        .files
+        .iter()
+        .find(|file| file.path == "ARCHITECTURE.md")
+    else {
+        let what = "missing: the map of the house".to_owned();
+        return vec![Violation {
+            path: "ARCHITECTURE.md".to_owned(),
+            line: 0,
+            what,
+            is_warning: false,
+        }];
+    };
+    let mut violations = Vec::new();
+    let mut marks = 0;
+    for (number, line) in file.lines() {
+        let marked = line
+            .split("(tidy: ")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next());
+        for names in marked.filter(|names| *names != "NAME") {
+            marks += 1;
+            for name in names
+                .split(", ")
+                .filter(|name| !RULES.iter().any(|rule| rule.name == *name))
+            {
+                let known: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
+                violations.push(file.violation(
+                    number,
+                    format!("no tidy rule `{name}`; there are {}", known.join(", ")),
+                ));
+            }
+        }
+    }
+    if marks == 0 {
+        violations.push(file.violation(
+            0,
+            "no claim names the rule that keeps it, as in `(tidy: arrows)`",
+        ));
+    }
+    violations
+}
+
+/// Links of Markdown files to files and folders of the repository.
+pub(super) fn links(tree: &SourceTree) -> Vec<Violation> {
+    let mut known: BTreeSet<String> = tree.paths.iter().cloned().collect();
+    for path in &tree.paths {
+        let folders = path
+            .match_indices('/')
+            .map(|(end, _)| path[..end].to_owned());
+        known.extend(folders);
+    }
+    known.insert(String::new());
+    let files = tree.files.iter().filter(|file| file.has_extension("md"));
+    files.flat_map(|file| links_of(file, &known)).collect()
+}
+
+fn links_of(file: &File, known: &BTreeSet<String>) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let mut in_code = false;
+    for (number, line) in file.lines() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        }
+        if in_code {
+            continue;
+        }
+        for target in line
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            // A title may follow the path; an anchor is the browser's business.
+            let path = target.split([' ', '#']).next().unwrap_or_default();
+            let is_outside = path.contains("://") || path.starts_with("mailto:");
+            if path.is_empty() || is_outside {
+                continue;
+            }
+            if resolve(&file.path, path).is_none_or(|path| !known.contains(&path)) {
+                violations.push(file.violation(
+                    number,
+                    format!("link to `{path}`, which is not in the repository"),
+                ));
+            }
+        }
+    }
+    violations
+}
+
+/// The path from the root that a link in `from` means; `None` if it leaves the repository.
+fn resolve(from: &str, link: &str) -> Option<String> {
+    let mut segments: Vec<&str> = if link.starts_with('/') {
+        Vec::new()
+    } else {
+        from.split('/').collect()
+    };
+    segments.pop();
+    for segment in link.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                segments.pop()?;
+            }
+            _ => segments.push(segment),
+        }
+    }
+    Some(segments.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::places;
+    use super::*;
+
+    #[test]
+    fn crate_roots_begin_with_docs() {
+        let tree = SourceTree::of(&[
+            ("crates/a/src/lib.rs", "//! For a.\n"),
+            ("crates/b/src/lib.rs", "use std;\n"),
+            ("crates/b/src/c.rs", "use std;\n"),
+            ("crates/b/src/bin/c.rs", "use std;\n"),
+        ]);
+        assert_eq!(
+            places(&crate_docs(&tree)),
+            ["crates/b/src/lib.rs:1", "crates/b/src/bin/c.rs:1"]
+        );
+    }
+
+    #[test]
+    fn claims_name_rules_that_exist() {
+        let of = |text| places(&claims(&SourceTree::of(&[("ARCHITECTURE.md", text)])));
+        assert_eq!(of("Arrows go down (tidy: arrows).\n"), [""; 0]);
+        assert_eq!(
+            of("Down (tidy: arrows, links).\nUp (tidy: levitation)\n"),
+            ["ARCHITECTURE.md:2"]
+        );
+        assert_eq!(of("A mark reads `(tidy: NAME)`.\n"), ["ARCHITECTURE.md:0"]);
+        assert_eq!(of("Nothing is marked.\n"), ["ARCHITECTURE.md:0"]);
+        assert_eq!(places(&claims(&SourceTree::of(&[]))), ["ARCHITECTURE.md:0"]);
+    }
+
+    #[test]
+    fn links_lead_somewhere() {
+        let text = "[a](a.md) [b](../README.md#top) [c](missing.md)\n```\n[d](code.md)\n```\n\
+                    [e](https://example.org/x) [f](#here) [g](/docs) [h](../../out.md)\n";
+        let tree = SourceTree::of(&[
+            ("docs/x.md", text),
+            ("docs/a.md", ""),
+            ("README.md", "[docs](docs/)"),
+        ]);
+        assert_eq!(places(&links(&tree)), ["docs/x.md:1", "docs/x.md:5"]);
+    }
+}
