@@ -1,5 +1,7 @@
 //! The only place of this crate that reads time.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use plimsoll_cache::Moment;
@@ -27,6 +29,27 @@ impl EdgeClock {
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub(crate) fn now(&self) -> Nanoseconds {
         nanoseconds(Instant::now().saturating_duration_since(self.epoch))
+    }
+}
+
+/// By how much cached responses age ahead of the system's clock: nothing, until whoever started the edge says so. Tests
+/// let hours pass with it.
+#[derive(Clone, Debug, Default)]
+pub struct AgeAhead {
+    ms: Arc<AtomicU64>,
+}
+
+impl AgeAhead {
+    /// Lets cached responses age by this much at once.
+    pub fn advance(&self, by: Duration) {
+        let ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX / 4);
+        self.ms.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    /// Milliseconds.
+    #[inline]
+    pub(crate) fn ms(&self) -> u64 {
+        self.ms.load(Ordering::Relaxed)
     }
 }
 

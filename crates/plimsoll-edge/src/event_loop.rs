@@ -14,7 +14,7 @@ use plimsoll_cache::Moment;
 use tokio::io::AsyncRead as _;
 use tokio::io::ReadBuf;
 
-use crate::clock::{self, EdgeClock, Nanoseconds, nanoseconds};
+use crate::clock::{self, AgeAhead, EdgeClock, Nanoseconds, nanoseconds};
 use crate::compress::CompressionBudget;
 use crate::deadline::TICK_MS;
 use crate::hash::mix;
@@ -67,6 +67,7 @@ pub(crate) struct EventLoop {
     random: Cell<u64>,
     /// Milliseconds since 1970 when the clock was started.
     epoch_ms: Cell<u64>,
+    age_ahead: AgeAhead,
     /// What a request says in the fields that a copy varies by is written here.
     pub(crate) scratch: RefCell<Vec<u8>>,
     /// The hub, once somebody came to it.
@@ -84,7 +85,7 @@ impl Deref for EventLoop {
 
 impl EventLoop {
     pub(crate) fn new(
-        clock: EdgeClock,
+        (clock, age_ahead): (EdgeClock, AgeAhead),
         seed: u64,
         settings: Settings,
         figures: Arc<LoopMetrics>,
@@ -102,6 +103,7 @@ impl EventLoop {
             spare_bytes: RefCell::default(),
             random: Cell::new(seed),
             epoch_ms: Cell::new(epoch_ms(clock)),
+            age_ahead,
             scratch: RefCell::default(),
             local_hub: RefCell::default(),
         })
@@ -122,7 +124,8 @@ impl EventLoop {
     /// The time of day as copies count it; the wall clock is looked at once a second.
     #[inline]
     pub(crate) fn moment(&self) -> Moment {
-        Moment::from_ms(self.epoch_ms.get() + self.clock.now() / 1_000_000)
+        let since_ms = self.clock.now() / 1_000_000 + self.age_ahead.ms();
+        Moment::from_ms(self.epoch_ms.get() + since_ms)
     }
 
     /// Empty bytes for an answer of the edge's own.

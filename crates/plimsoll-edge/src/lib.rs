@@ -61,6 +61,7 @@ mod upstream;
 mod upstream_registry;
 mod waiting;
 
+pub use clock::AgeAhead;
 pub use control::{EdgeError, EdgePhase, Handed, Hooks};
 pub use dns::resolve_server;
 pub use error::TlsError;

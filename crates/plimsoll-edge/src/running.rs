@@ -18,7 +18,7 @@ use crate::acme;
 use crate::admin;
 use crate::background_tasks;
 use crate::cache;
-use crate::clock::EdgeClock;
+use crate::clock::{AgeAhead, EdgeClock};
 use crate::control::orders::{self, Added, Sender};
 use crate::control::sockets::{self, InheritedSockets};
 use crate::control::{BackgroundTasks, Control, EdgeError, EdgePhase, Followed, Handed, Hooks};
@@ -87,7 +87,14 @@ pub fn start_with(
         threads,
         orders,
         figures,
-    } = start_loops(edge, &shared, clock, by_loop, log.as_ref(), &spans)?;
+    } = start_loops(
+        edge,
+        &shared,
+        (clock, &hooks.age_ahead),
+        by_loop,
+        log.as_ref(),
+        &spans,
+    )?;
     drop(spans);
     let watch = OverviewSource {
         clock,
@@ -205,7 +212,7 @@ struct Started {
 fn start_loops(
     edge: &EdgeConfig,
     shared: &SharedSettings,
-    clock: EdgeClock,
+    (clock, age_ahead): (EdgeClock, &AgeAhead),
     by_loop: ByLoop,
     log: Option<&(LogWriter, Out)>,
     spans: &mpsc::Sender<Vec<RequestSpan>>,
@@ -221,6 +228,7 @@ fn start_loops(
         let figures: Arc<LoopMetrics> = Arc::default();
         let inputs = LoopInputs {
             clock,
+            age_ahead: age_ahead.clone(),
             seed: seed(number)?,
             settings: Settings::new(edge, shared, number)?,
             figures: Arc::clone(&figures),

@@ -45,6 +45,7 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, CliError> {
             read.inspect(prepare_descriptors)
         }),
         phase: Arc::new(service::notify),
+        ..Hooks::none()
     };
     prepare_descriptors(&edge);
     let running =

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_config::edge::EdgeConfig;
 
+use crate::clock::AgeAhead;
 use crate::notice::NoticeSink;
 
 type ReadAgain = Arc<dyn Fn() -> Result<EdgeConfig, String> + Send + Sync>;
@@ -17,6 +18,8 @@ pub struct Hooks {
     pub read_again: ReadAgain,
     /// Is told how far it is, as service managers want to know.
     pub phase: Arc<dyn Fn(EdgePhase) + Send + Sync>,
+    /// Lets cached responses age faster than the system's clock goes.
+    pub age_ahead: AgeAhead,
 }
 
 /// How far an edge is.
@@ -37,6 +40,7 @@ impl Hooks {
             report: Arc::new(|_| ()),
             read_again: Arc::new(|| Err("there is no other configuration".to_owned())),
             phase: Arc::new(|_| ()),
+            age_ahead: AgeAhead::default(),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::task::JoinHandle;
 
-use crate::clock::{EdgeClock, nanoseconds};
+use crate::clock::{AgeAhead, EdgeClock, nanoseconds};
 use crate::control::orders::Inbox;
 use crate::event_loop::EventLoop;
 use crate::listen::{self, Census};
@@ -24,6 +24,7 @@ const DRAIN_POLL: Duration = Duration::from_millis(20);
 /// What a loop is made of.
 pub(super) struct LoopInputs {
     pub(super) clock: EdgeClock,
+    pub(super) age_ahead: AgeAhead,
     pub(super) seed: u64,
     pub(super) settings: Settings,
     pub(super) figures: Arc<LoopMetrics>,
@@ -50,7 +51,7 @@ pub(super) fn local_runtime() -> io::Result<LocalRuntime> {
 impl LoopInputs {
     pub(super) fn run(self, runtime: &LocalRuntime) {
         let event_loop = EventLoop::new(
-            self.clock,
+            (self.clock, self.age_ahead),
             self.seed,
             self.settings,
             self.figures,

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_config::edge::{CACHE_LEN, EdgeConfig};
+use plimsoll_edge::{AgeAhead, Hooks};
 use serde_json::Value;
 
 use crate::support::{
@@ -55,6 +56,14 @@ fn cached(server: SocketAddr) -> EdgeConfig {
 /// An edge with the defaults of everything before one server.
 fn before(server: SocketAddr) -> Afloat {
     start(&cached(server))
+}
+
+/// The same, whose cached responses a test lets age.
+fn ageing(server: SocketAddr) -> (Afloat, AgeAhead) {
+    let hooks = Hooks::none();
+    let age = hooks.age_ahead.clone();
+    let edge = plimsoll_edge::start(&cached(server), hooks).unwrap();
+    (Afloat::of(edge), age)
 }
 
 /// The same with an admin address.
