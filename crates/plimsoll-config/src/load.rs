@@ -44,7 +44,7 @@ pub fn rate_range(text: &str) -> Result<RateRange, Problem> {
         return Err(Problem::new(
             text,
             0..text.len(),
-            "nothing would be sent",
+            "the load sends nothing",
             VALID,
         ));
     }
@@ -84,7 +84,7 @@ pub fn steps(
 ) -> Result<Vec<LoadPhase>, Problem> {
     let count = ((range.to - range.from).abs() / step).floor() + 1.0;
     if count > PHASES_MAX as f64 {
-        let message = "this makes too many steps";
+        let message = "the ramp has too many steps";
         return Err(Problem::new(
             text,
             0..text.len(),

@@ -74,7 +74,7 @@ pub enum FileError {
     #[error("{0}")]
     Unreadable(String),
     /// Its length in bytes.
-    #[error("it is {0} bytes long")]
+    #[error("the file has {0} bytes")]
     TooLong(u64),
 }
 
@@ -155,7 +155,7 @@ pub fn read(
         _ => {
             reader.report_at(
                 0,
-                "this plan is empty",
+                "the plan is empty",
                 "target, journeys, load and more",
                 None,
             );
@@ -203,8 +203,8 @@ fn plan(reader: &DocumentReader<'_>, root: &DocumentNode, given: &Given) -> Opti
             .iter()
             .find_map(|word| fields.entry(word));
         let at = entry.map_or(root.span.start, |(key, _)| key.span.start);
-        let message = format!("there are {} steps that are counted", scope.steps.len());
-        let remedy = format!("at most {STEPS_MAX}, or `repeat`");
+        let message = format!("the plan has {} steps with statistics", scope.steps.len());
+        let remedy = format!("at most {STEPS_MAX}; use `repeat` for repeated steps");
         reader.report_at(at, message, remedy, None);
     }
     if journeys.is_empty() {
@@ -275,8 +275,8 @@ fn settings(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> PlanFile {
 /// Words that mean nothing without steps.
 fn needs_journeys(reader: &DocumentReader<'_>, fields: &MapFields<'_>) {
     for (key, _) in fields.among(&["data", "thresholds", "abort"]) {
-        let message = format!("`{}` needs steps", key.text);
-        reader.report_at(key.span.start, message, "journeys, or steps", None);
+        let message = format!("`{}` has no effect without steps", key.text);
+        reader.report_at(key.span.start, message, "`journeys`, or `steps`", None);
     }
 }
 
@@ -304,7 +304,7 @@ fn short_name(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String
     let name = reader.word(node, VALID)?;
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.len() > 64 || name.starts_with('.') || !name.chars().all(is_safe) {
-        reader.report(node, format!("`{name}` is not a short name"), VALID);
+        reader.report(node, format!("`{name}` is not a valid name"), VALID);
         return None;
     }
     Some(name)
@@ -337,12 +337,12 @@ fn classes(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<[u64; 2]>
         u64::try_from(lasting.as_millis()).ok()
     };
     let [fast, slow] = reader.list(node, "two durations") else {
-        reader.report(node, "these are not two durations", VALID);
+        reader.report(node, "not a list of two durations", VALID);
         return None;
     };
     let (fast, slow) = (millis(fast)?, millis(slow)?);
     if fast == 0 || fast >= slow {
-        reader.report(node, "these do not ascend", VALID);
+        reader.report(node, "the durations do not ascend", VALID);
         return None;
     }
     Some([fast, slow])

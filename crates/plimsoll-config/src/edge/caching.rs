@@ -145,11 +145,11 @@ fn cold(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheDisk> {
     let fields = reader.fields(node, &DISK)?;
     let (least, most) = DISK_LENS;
     let size = size(reader, &fields, "size", least, most).unwrap_or(DISK_LEN);
-    let valid = "a folder for this edge alone, such as /var/cache/plimsoll";
+    let valid = "a folder used by this edge only, such as /var/cache/plimsoll";
     let node = super::file::required(reader, &fields, "path")?;
     let path = reader.word(node, valid)?;
     if path.is_empty() {
-        reader.report(node, "the folder has no name", valid);
+        reader.report(node, "the name of the folder is empty", valid);
         return None;
     }
     Some(CacheDisk {
@@ -202,8 +202,8 @@ pub(super) fn caching(reader: &DocumentReader<'_>, node: &DocumentNode) -> Optio
         && least > most
         && let Some(node) = fields.get("ttl")
     {
-        let message = "the least lifetime is longer than the greatest";
-        reader.report(node, message, "`ttl` of at most `max_ttl`");
+        let message = "`ttl` is longer than `max_ttl`";
+        reader.report(node, message, "`ttl` no longer than `max_ttl`");
     }
     Some(caching)
 }
@@ -226,7 +226,7 @@ fn query(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheQuery>
         let text = reader.word(node, valid)?;
         let query = CacheQuery::parse(&text);
         if query.is_none() {
-            reader.report(node, format!("`{text}` is no rule for queries"), valid);
+            reader.report(node, format!("`{text}` is not a query rule"), valid);
         }
         return query;
     }
@@ -237,7 +237,7 @@ fn query(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheQuery>
         .filter_map(|item| {
             let name = reader.word(item, valid)?;
             if !is_parameter(&name) {
-                reader.report(item, format!("`{name}` is no parameter"), valid);
+                reader.report(item, format!("`{name}` is not a parameter name"), valid);
             }
             is_parameter(&name).then_some(name)
         })
@@ -246,7 +246,7 @@ fn query(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheQuery>
 }
 
 fn names(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Vec<String> {
-    let valid = "the name of a cookie";
+    let valid = "a cookie name";
     let items = fields
         .get(word)
         .map_or(&[][..], |node| reader.one_or_more(node));
@@ -256,7 +256,7 @@ fn names(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Vec
             let name = reader.word(item, valid)?;
             let is_name = is_cookie(&name);
             if !is_name {
-                reader.report(item, format!("`{name}` is no cookie's name"), valid);
+                reader.report(item, format!("`{name}` is not a cookie name"), valid);
             }
             is_name.then_some(name)
         })
@@ -292,7 +292,7 @@ fn by_status(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Vec<(u16, D
         let status = key.text.parse().ok();
         let status = status.filter(|status| (200..600).contains(status));
         let Some(status) = status else {
-            let message = format!("`{}` is no status", key.text);
+            let message = format!("`{}` is not a status code", key.text);
             reader.report_at(key.span.start, message, "200 to 599", None);
             continue;
         };

@@ -256,7 +256,7 @@ pub(super) fn hub(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Hu
     if let Some(node) = fields.get("channels") {
         let items = reader.list(node, "rules for channels");
         if items.len() > RULES_MAX {
-            let valid = format!("at most {RULES_MAX}; a pattern such as game-* stands for many");
+            let valid = format!("at most {RULES_MAX}; a pattern such as game-* covers many");
             reader.report(node, "there are too many rules", valid);
         }
         hub.channels = items.iter().filter_map(|item| rule(reader, item)).collect();
@@ -317,8 +317,8 @@ fn others(reader: &DocumentReader<'_>, fields: &MapFields<'_>, hub: &mut HubConf
         fields.get("mercure").and_then(|node| reader.switch(node)),
     );
     if let (Some(node), true, None) = (fields.get("mercure"), hub.mercure, fields.get("tokens")) {
-        let valid = "`tokens: { secret: … }` beside it, with which publishers sign";
-        reader.report(node, "whoever asks could publish", valid);
+        let valid = "with `tokens: { secret: … }`, which publishers sign with";
+        reader.report(node, "without tokens, every client could publish", valid);
     }
     let decides = |hooks: &HubHooks| {
         hooks.connect.is_some() || hooks.subscribe.is_some() || hooks.publish.is_some()
@@ -326,8 +326,8 @@ fn others(reader: &DocumentReader<'_>, fields: &MapFields<'_>, hub: &mut HubConf
     if let (Some(node), true) = (fields.get("mercure"), hub.mercure)
         && hub.hooks.as_ref().is_some_and(decides)
     {
-        let valid = "one of the two: tokens alone, or `hooks` without `mercure`";
-        reader.report(node, "`hooks` are not asked about Mercure's clients", valid);
+        let valid = "either tokens alone, or `hooks` without `mercure`";
+        reader.report(node, "`hooks` do not apply to Mercure clients", valid);
     }
     hub.redis = fields
         .get("redis")
@@ -342,7 +342,7 @@ fn others(reader: &DocumentReader<'_>, fields: &MapFields<'_>, hub: &mut HubConf
         if let (Some(node), true) = (fields.get(word), hub.shared.is_some()) {
             let valid = "one of the two: publish to any of the edges over HTTP";
             let message =
-                format!("each of the edges that share would publish what it hears from `{word}`");
+                format!("each edge that shares channels would publish every message from `{word}`");
             reader.report(node, message, valid);
         }
     }
@@ -402,12 +402,12 @@ fn rule(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubRule> {
     let aggregate = fields.get("aggregate");
     rule.aggregate = aggregate.and_then(|node| url(reader, node, "/"));
     if let (Some(_), Some(node)) = (conflate, aggregate) {
-        let message = "`conflate` and `aggregate` both say what becomes of messages";
+        let message = "`conflate` and `aggregate` are mutually exclusive";
         reader.report(node, message, "one of the two");
     }
     if let (Some(node), None) = (conflate.or(aggregate), fields.get("interval")) {
-        let valid = "`interval: 3s` beside it";
-        reader.report(node, "nothing is conflated without an interval", valid);
+        let valid = "with `interval: 3s`";
+        reader.report(node, "conflation needs an interval", valid);
     }
     put(
         &mut rule.data_len_max,

@@ -191,7 +191,7 @@ impl Walk<'_, '_> {
     /// Values kept of an answer; from here on their slots are set.
     pub(crate) fn captures(&mut self, node: &DocumentNode) -> Vec<Capture> {
         let reader = self.scope.reader;
-        let entries = reader.entries(node, "names and where their values stand");
+        let entries = reader.entries(node, "names and the sources of their values");
         let mut captures = Vec::new();
         for (key, value) in entries.unwrap_or_default() {
             let slot = self.scope.slot(&key.text);
@@ -224,8 +224,8 @@ impl Walk<'_, '_> {
         if let Some((attribute, _)) = fields.entry("attribute")
             && key.text != "css"
         {
-            let message = format!("`attribute` means nothing beside `{}`", key.text);
-            reader.report_at(attribute.span.start, message, "with css only", None);
+            let message = format!("`attribute` is not allowed with `{}`", key.text);
+            reader.report_at(attribute.span.start, message, "only with `css`", None);
         }
         let from = match key.text.as_str() {
             "regex" => Extractor::Regex(captured_regex(reader, value)?),
@@ -236,16 +236,14 @@ impl Walk<'_, '_> {
             "css" => Extractor::Css {
                 selector: selector(reader, value)?,
                 attribute: match fields.get("attribute") {
-                    Some(node) => Some(reader.word(node, "the name of an attribute")?),
+                    Some(node) => Some(reader.word(node, "an attribute name")?),
                     None => None,
                 },
             },
-            "header" => Extractor::Header(
-                reader
-                    .word(value, "the name of a header")?
-                    .to_ascii_lowercase(),
-            ),
-            _ => Extractor::Cookie(reader.word(value, "the name of a cookie")?),
+            "header" => {
+                Extractor::Header(reader.word(value, "a header name")?.to_ascii_lowercase())
+            }
+            _ => Extractor::Cookie(reader.word(value, "a cookie name")?),
         };
         let default = match default {
             Some(text) => Some(text?),
@@ -265,11 +263,11 @@ fn captured_regex(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<St
     let text = regex(reader, node)?;
     let count = groups(&text);
     if count > 1 {
-        let message = format!("this expression has {count} groups");
+        let message = format!("the expression has {count} groups");
         reader.report(
             node,
             message,
-            "at most one group ( ); (?: ) for those that only bracket",
+            "at most one capturing group ( ); use (?: ) for the others",
         );
         return None;
     }
@@ -287,7 +285,7 @@ fn pick(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Pick> {
             reader.count32(node, 1..=u32::MAX).map(Pick::Nth)
         }
         _ => {
-            let message = format!("the word `{text}` is not known");
+            let message = format!("unknown value `{text}`");
             let valid = "first, last, random or a number from 1";
             reader.report_at(node.span.start, message, valid, nearest(&text, &WORDS));
             None

@@ -59,12 +59,12 @@ impl PlanScope<'_> {
         let fields = self.reader.fields(node, &BODY_FILE)?;
         let Some(file) = fields.get("file") else {
             self.reader
-                .report(node, "the file is missing", "{ file: NAME }");
+                .report(node, "`file` is missing", "{ file: NAME }");
             return None;
         };
-        let path = self.reader.word(file, "the name of a file")?;
+        let path = self.reader.word(file, "a file name")?;
         let content_type = match fields.get("type") {
-            Some(node) => Some(self.reader.word(node, "a type such as text/plain")?),
+            Some(node) => Some(self.reader.word(node, "a media type such as text/plain")?),
             None => None,
         };
         let is_template = fields
@@ -86,9 +86,9 @@ impl PlanScope<'_> {
     ) -> Option<TextTemplate> {
         let content = self.reader.file(node, path, FILE_LEN_MAX)?;
         let Ok(text) = String::from_utf8(content) else {
-            let message = format!("`{path}` is not text");
+            let message = format!("`{path}` is not UTF-8");
             self.reader
-                .report(node, message, "UTF-8, or no `template: true`");
+                .report(node, message, "a UTF-8 file, or no `template: true`");
             return None;
         };
         self.text_at(Spot::of_file(node, &text, path), reach)
@@ -136,7 +136,7 @@ impl PlanScope<'_> {
         let (key, value) = reader.exactly_one(&fields, &["file", "text"])?;
         let mut file_name = None;
         let content = if key.text == "file" {
-            let path = reader.word(value, "the name of a file")?;
+            let path = reader.word(value, "a file name")?;
             let own = path.rsplit(['/', '\\']).next().unwrap_or_default();
             file_name = Some(own.to_owned());
             merge_literals(vec![self.file(value.span.start, &path)?])
@@ -147,7 +147,7 @@ impl PlanScope<'_> {
             file_name = Some(reader.word(node, "a file name")?);
         }
         let content_type = match fields.get("type") {
-            Some(node) => Some(reader.word(node, "a type such as image/png")?),
+            Some(node) => Some(reader.word(node, "a media type such as image/png")?),
             None => None,
         };
         Some(MultiPart {
@@ -208,11 +208,11 @@ impl PlanScope<'_> {
             }
         }
         if let Err(error) = serde_json::from_str::<serde_json::Value>(&sample) {
-            let message = format!("this text is not JSON: {error}");
+            let message = format!("invalid JSON: {error}");
             self.reader.report(
                 node,
                 message,
-                "JSON as it is to be sent, or a map or list of YAML",
+                "the JSON text to send, or a YAML map or list",
             );
             return None;
         }
@@ -279,7 +279,7 @@ impl PlanScope<'_> {
         let fields = self.reader.fields(node, &GRAPHQL)?;
         let Some(query) = fields.get("query") else {
             self.reader
-                .report(node, "the query is missing", "query, variables, operation");
+                .report(node, "`query` is missing", "query, variables, operation");
             return None;
         };
         let text = self.reader.scalar(query, "a GraphQL query")?;

@@ -42,7 +42,10 @@ impl PlanScope<'_> {
         let found = operators(text, start);
         if found.len() > 1 || has_words(text, start) {
             let at = found.get(1).map_or(start, |(range, _, _)| range.start);
-            let words = ("this compares more than once".to_owned(), VALID.to_owned());
+            let words = (
+                "the condition has more than one comparison".to_owned(),
+                VALID.to_owned(),
+            );
             spot.report(self.reader, at, words, None);
             return None;
         }
@@ -62,7 +65,7 @@ impl PlanScope<'_> {
         self.must_vary(node, &[&left, &right])?;
         if operator == Operator::Matches {
             let Some(expression) = right.as_literal() else {
-                let message = "a regular expression must be known before the run".to_owned();
+                let message = "a regular expression must be constant".to_owned();
                 spot.report(self.reader, range.end, (message, VALID.to_owned()), None);
                 return None;
             };
@@ -101,7 +104,10 @@ impl PlanScope<'_> {
             start..end
         };
         if trimmed.is_empty() {
-            let words = ("one side is missing".to_owned(), VALID.to_owned());
+            let words = (
+                "one side of the comparison is missing".to_owned(),
+                VALID.to_owned(),
+            );
             spot.report(self.reader, start, words, None);
             return None;
         }
@@ -115,8 +121,7 @@ impl PlanScope<'_> {
                 .all(|piece| matches!(piece, TextPiece::Literal(_)))
         };
         if sides.iter().filter(constant).count() == sides.len() {
-            self.reader
-                .report(node, "nothing in this condition can vary", VALID);
+            self.reader.report(node, "the condition is constant", VALID);
             return None;
         }
         Some(())

@@ -35,7 +35,7 @@ pub(crate) fn check_name(reader: &DocumentReader<'_>, key: &DocumentKey) -> bool
     let is_name =
         name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(inside);
     if !is_name {
-        let message = format!("`{name}` cannot be named in a template");
+        let message = format!("`{name}` cannot be used in a template");
         reader.report_at(
             key.span.start,
             message,
@@ -43,7 +43,7 @@ pub(crate) fn check_name(reader: &DocumentReader<'_>, key: &DocumentKey) -> bool
             None,
         );
     } else if TAKEN.contains(&name) {
-        let message = format!("`{name}` is the number of the {name}");
+        let message = format!("`{name}` is reserved for the number of the {name}");
         reader.report_at(key.span.start, message, "another name", None);
         return false;
     }
@@ -64,7 +64,7 @@ pub(crate) fn journeys(
         return vec![journey(scope, plan, name, 0, plan.get("headers"))];
     };
     for (own, _) in own {
-        let message = format!("`{}` belongs into one of the journeys", own.text);
+        let message = format!("`{}` belongs in one of the journeys", own.text);
         scope.reader.report_at(
             own.span.start,
             message,
@@ -79,8 +79,8 @@ pub(crate) fn journeys(
     if entries.is_empty() {
         scope.reader.report_at(
             key.span.start,
-            "there is no journey",
-            "one journey at least",
+            "the plan has no journey",
+            "at least one journey",
             None,
         );
     }
@@ -185,7 +185,7 @@ fn known_slots(scope: &mut PlanScope<'_>, fields: &MapFields<'_>) -> BTreeSet<u3
             continue;
         }
         if scope.feeds.iter().any(|feed| feed.name == key.text) {
-            let message = format!("`{}` is the name of data already", key.text);
+            let message = format!("`{}` is already the name of a data set", key.text);
             scope
                 .reader
                 .report_at(key.span.start, message, "another name", None);
@@ -208,7 +208,7 @@ fn note_unused(scope: &mut PlanScope<'_>, fields: &MapFields<'_>) {
         let name = &key.text;
         if scope.notes.len() < NOTES_MAX && !scope.uses(name) {
             let note = format!(
-                "`{name}` is kept and never used; to expect it alone, `expect` says it more plainly"
+                "`{name}` is captured but never used; `expect` is shorter if only its presence matters"
             );
             scope.notes.push((key.span.start, note));
         }
@@ -240,8 +240,8 @@ fn weight(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<f64> {
     if weight <= 0.0 {
         reader.report(
             node,
-            "this weight gives the journey no users",
-            "above 0; leave the journey out otherwise",
+            "with this weight, the journey gets no users",
+            "above 0; otherwise remove the journey",
         );
         return None;
     }
@@ -260,21 +260,21 @@ fn check_steps(
         None if fields.get("once").is_none() => {
             reader.report(
                 fields.node,
-                "this journey has no steps",
-                "steps, once or process",
+                "the journey has no steps",
+                "`steps`, `once` or `process`",
             );
         }
         Some((key, node)) if is_empty(node) => {
-            let message = "there is no step";
-            reader.report_at(key.span.start, message, "one step at least", None);
+            let message = "the list of steps is empty";
+            reader.report_at(key.span.start, message, "at least one step", None);
         }
         // Of steps that could not be read nothing is known; they are noted already.
         Some((key, _)) if !steps.is_empty() && !can_take_time(steps) => {
-            let message = "nothing here takes any time";
+            let message = "the steps take no time: users would loop without a pause";
             reader.report_at(
                 key.span.start,
                 message,
-                "one request or pause at least",
+                "at least one request or pause",
                 None,
             );
         }

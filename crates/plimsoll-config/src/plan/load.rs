@@ -182,11 +182,11 @@ fn needs_steps(
 ) -> Option<()> {
     let (message, valid) = match (kind, journeys.is_empty()) {
         ("users" | "sessions", true) => (
-            format!("`{kind}` go through steps, and this plan has none"),
-            "rate or connections, or a plan with journeys",
+            format!("`{kind}` need steps, but the plan has none"),
+            "`rate` or `connections`, or a plan with journeys",
         ),
         ("connections", false) => (
-            "journeys are gone through by users".to_owned(),
+            "a plan with journeys needs a load of users".to_owned(),
             "users, rate, sessions, phases or find",
         ),
         _ => return Some(()),
@@ -230,8 +230,8 @@ impl LoadReader<'_, '_, '_> {
         let users = reader.count32(node, 1..=USERS_COUNT_MAX).map(f64::from);
         let within = match (self.fields.get("within"), self.fields.entry("connect")) {
             (Some(_), Some((key, _))) => {
-                let message = "`within` and `connect` cannot stand together";
-                let valid = "within (a time) or connect (how many come per second)";
+                let message = "`within` and `connect` are mutually exclusive";
+                let valid = "`within` (ramp-up time) or `connect` (users started per second)";
                 reader.report_at(key.span.start, message, valid, None);
                 return None;
             }
@@ -254,8 +254,8 @@ impl LoadReader<'_, '_, '_> {
                 .all(|journey| journey.iterations.is_some());
         let hold = match (self.fields.get("hold"), self.fields.entry("for")) {
             (Some(_), Some((key, _))) => {
-                let message = "`hold` and `for` cannot stand together";
-                let valid = "hold (once all users are there) or for (all of it)";
+                let message = "`hold` and `for` are mutually exclusive";
+                let valid = "`hold` (after the ramp-up) or `for` (total duration)";
                 reader.report_at(key.span.start, message, valid, None);
                 return None;
             }
@@ -265,8 +265,8 @@ impl LoadReader<'_, '_, '_> {
                 if whole < within {
                     reader.report(
                         node,
-                        "the load ends before all users have come",
-                        "longer than within",
+                        "the load ends before all users have started",
+                        "longer than `within`",
                     );
                     return None;
                 }
@@ -320,7 +320,7 @@ impl LoadReader<'_, '_, '_> {
 fn lasting(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Option<Duration> {
     let Some(node) = fields.get(word) else {
         let valid = format!("{word}: a duration such as 5m");
-        reader.report(fields.node, "how long is not said", valid);
+        reader.report(fields.node, "the duration is missing", valid);
         return None;
     };
     reader.duration_above_zero(node)
@@ -345,7 +345,7 @@ fn phases(
     if items.is_empty() || items.len() > PHASES_MAX {
         reader.report(
             node,
-            format!("there are {} phases", items.len()),
+            format!("the load has {} phases", items.len()),
             "1 to 10,000 phases",
         );
         return None;
@@ -367,7 +367,7 @@ fn phases(
             None => is_whole = false,
         }
         if !users.is_empty() && !rates.is_empty() && !is_mixed {
-            let message = "users and arrivals are mixed";
+            let message = "phases of users and of arrivals are mixed";
             let valid = "phases of users, or phases of rate and sessions";
             reader.report(item, message, valid);
             is_mixed = true;
@@ -393,7 +393,7 @@ fn phase(
     let lasting = lasting(reader, &fields, "for");
     let mix = match fields.entry("mix") {
         Some((key, _)) if journeys.is_empty() => {
-            let message = "there are no journeys to mix";
+            let message = "`mix` needs journeys";
             reader.report_at(key.span.start, message, "a plan with journeys", None);
             None
         }
@@ -492,15 +492,15 @@ fn mix(reader: &DocumentReader<'_>, node: &DocumentNode, journeys: &[Journey]) -
         if let Some(place) = names.iter().position(|name| *name == key.text) {
             weights[place] = weight.unwrap_or_default();
         } else {
-            reader.unknown(&key.span, "the journey", &key.text, &names);
+            reader.unknown(&key.span, "journey", &key.text, &names);
             is_whole = false;
         }
     }
     if is_whole && weights.iter().sum::<f64>() <= 0.0 {
         reader.report(
             node,
-            "nobody is left in this mix",
-            "one weight above 0 at least",
+            "all journeys of the mix have weight 0",
+            "at least one weight above 0",
         );
         return None;
     }

@@ -135,13 +135,13 @@ impl<'a> DocumentReader<'a> {
             return;
         }
         let valid = if candidates.is_empty() {
-            "nothing; none is written in this plan".to_owned()
+            "none; the plan defines none".to_owned()
         } else if candidates.len() > 30 {
             format!("{}, …", candidates[..30].join(", "))
         } else {
             candidates.join(", ")
         };
-        let message = format!("{what} `{written}` is not known");
+        let message = format!("unknown {what} `{written}`");
         self.report_at(span.start, message, valid, nearest(written, candidates));
     }
 
@@ -155,7 +155,7 @@ impl<'a> DocumentReader<'a> {
         let entries = self.entries(node, &names.join(", "))?;
         for (key, _) in entries {
             if !names.contains(&key.text.as_str()) {
-                self.unknown(&key.span, "the word", &key.text, &names);
+                self.unknown(&key.span, "key", &key.text, &names);
             }
         }
         Some(MapFields {
@@ -175,7 +175,7 @@ impl<'a> DocumentReader<'a> {
             NodeKind::Map(entries) => Some(entries),
             NodeKind::List(_) | NodeKind::Scalar { .. } => {
                 let valid = format!("a map of {valid}");
-                self.report(node, "this is not a map", valid);
+                self.report(node, "not a map", valid);
                 None
             }
         }
@@ -187,8 +187,8 @@ impl<'a> DocumentReader<'a> {
             NodeKind::List(items) => items,
             NodeKind::Scalar { .. } if node.is_null() => &[],
             NodeKind::Map(_) | NodeKind::Scalar { .. } => {
-                let valid = format!("a list of {of}, each behind `- `");
-                self.report(node, "this is not a list", valid);
+                let valid = format!("a list of {of}, each after `- `");
+                self.report(node, "not a list", valid);
                 &[]
             }
         }
@@ -212,7 +212,7 @@ impl<'a> DocumentReader<'a> {
             NodeKind::Scalar { .. } if node.is_null() => Some(""),
             NodeKind::Scalar { text, .. } => Some(text),
             NodeKind::List(_) | NodeKind::Map(_) => {
-                self.report(node, "this is not a single value", valid);
+                self.report(node, "not a scalar", valid);
                 None
             }
         }
@@ -231,7 +231,7 @@ impl<'a> DocumentReader<'a> {
     pub(crate) fn word(&self, node: &DocumentNode, valid: &str) -> Option<String> {
         let text = self.text(node, valid)?;
         if text.is_empty() {
-            self.report(node, "nothing is written", valid);
+            self.report(node, "the value is empty", valid);
             return None;
         }
         Some(text)
@@ -302,7 +302,11 @@ impl<'a> DocumentReader<'a> {
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() && number >= 0.0 => Some(number),
             _ => {
-                self.report(node, format!("`{text}` is not such a number"), valid);
+                self.report(
+                    node,
+                    format!("`{text}` is not a number of 0 or more"),
+                    valid,
+                );
                 None
             }
         }
@@ -318,7 +322,7 @@ impl<'a> DocumentReader<'a> {
         let text = self.text(node, &names.join(", "))?;
         let found = words.iter().find(|(name, _)| *name == text);
         if found.is_none() {
-            self.unknown(&node.span, "the word", &text, &names);
+            self.unknown(&node.span, "value", &text, &names);
         }
         found.map(|(_, value)| *value)
     }
@@ -334,7 +338,12 @@ impl<'a> DocumentReader<'a> {
             Ok(content) => Some(content),
             Err(FileError::Unreadable(reason)) => {
                 let message = format!("`{path}` cannot be read: {reason}");
-                self.report_at(at, message, "a file, from the plan file's folder", None);
+                self.report_at(
+                    at,
+                    message,
+                    "a readable file; the path is relative to the folder of the plan file",
+                    None,
+                );
                 None
             }
             Err(FileError::TooLong(len)) => {
@@ -359,13 +368,13 @@ impl<'a> DocumentReader<'a> {
             [entry] => Some(*entry),
             [] if fields.misspells(names) => None,
             [] => {
-                let message = "what it is is not said";
+                let message = "a required key is missing";
                 self.report(fields.node, message, format!("one of {}", names.join(", ")));
                 None
             }
             [first, second, ..] => {
                 let message = format!(
-                    "`{}` and `{}` cannot stand together",
+                    "`{}` and `{}` are mutually exclusive",
                     first.0.text, second.0.text
                 );
                 let valid = format!("one of {}", names.join(", "));
@@ -386,9 +395,9 @@ impl<'a> DocumentReader<'a> {
         for (key, _) in fields.entries {
             let name = key.text.as_str();
             if name != owner && !allowed.contains(&name) && of.names().contains(&name) {
-                let message = format!("`{name}` means nothing beside `{owner}`");
+                let message = format!("`{name}` is not allowed with `{owner}`");
                 let valid = if allowed.is_empty() {
-                    "nothing beside it".to_owned()
+                    "no other key".to_owned()
                 } else {
                     allowed.join(", ")
                 };

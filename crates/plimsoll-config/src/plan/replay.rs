@@ -32,8 +32,8 @@ pub(crate) fn replay(
     let reader = scope.reader;
     let others = ["journeys", "once", "steps", "process", "iterations", "data"];
     for (key, _) in plan.among(&others) {
-        let message = format!("`{}` and a replay cannot stand together", key.text);
-        let valid = "the replay alone, or a load of users, rate, sessions or phases";
+        let message = format!("`{}` and a replay are mutually exclusive", key.text);
+        let valid = "a replay, or a load of users, rate, sessions or phases";
         reader.report_at(key.span.start, message, valid, None);
     }
     let requests = requests(reader, load);
@@ -120,8 +120,8 @@ fn requests(
     }
     let (first, last) = (rows.first()?.0, rows.last()?.0);
     if last - first >= SECONDS_MAX {
-        let message = "this file is longer than a day";
-        reader.report(source, message, "a day at most, or window: busiest hour");
+        let message = "the recording is longer than a day";
+        reader.report(source, message, "at most a day, or window: busiest hour");
         return None;
     }
     let moments: Vec<f64> = rows.iter().map(|(at, _)| at - first).collect();
@@ -137,7 +137,7 @@ fn speed(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<f64> {
     let number: Option<f64> = number.parse().ok();
     let speed = number.filter(|speed| (0.01..=1000.0).contains(speed));
     if speed.is_none() {
-        reader.report(node, format!("`{text}` is not a speed"), VALID);
+        reader.report(node, format!("`{text}` is not a valid speed"), VALID);
     }
     speed
 }
@@ -149,7 +149,7 @@ fn rows(
     source: &DocumentNode,
 ) -> Option<Vec<(f64, String)>> {
     const VALID: &str = "a CSV file with the columns at (seconds) and path, as `import log --replay --rows` writes it";
-    let path = reader.word(source, "the name of a file")?;
+    let path = reader.word(source, "a file name")?;
     let content = reader.file(source, &path, DATA_LEN_MAX)?;
     let table = csv_rows(reader, fields, source, &path, &content)?;
     let column = |name: &str| {
@@ -169,10 +169,10 @@ fn rows(
         let (Some(moment), true) = (moment, is_path) else {
             let what = if is_path { at } else { of_path };
             let message = format!(
-                "row {} of `{path}` has `{}` as its {}",
+                "row {} of `{path}` has the invalid value `{}` in the column {}",
                 place + 1,
                 row[what],
-                if is_path { "moment" } else { "path" }
+                if is_path { "at" } else { "path" }
             );
             reader.report(
                 source,
@@ -184,11 +184,7 @@ fn rows(
         rows.push((moment, std::mem::take(&mut row[of_path])));
     }
     if rows.is_empty() {
-        reader.report(
-            source,
-            format!("there are no rows in `{path}`"),
-            "one row at least",
-        );
+        reader.report(source, format!("`{path}` has no rows"), "at least one row");
         return None;
     }
     Some(rows)

@@ -38,7 +38,7 @@ impl Walk<'_, '_> {
     ) -> Option<RequestStep> {
         let reader = self.scope.reader;
         let method = method.to_ascii_uppercase();
-        let written = reader.scalar(url, "a path such as /login, or a whole URL");
+        let written = reader.scalar(url, "a path such as /login, or an absolute URL");
         let label = match fields.get("label") {
             Some(node) => reader.word(node, "a name"),
             None => written.map(|url| format!("{method} {url}")),
@@ -110,7 +110,7 @@ impl PlanScope<'_> {
                 .any(|piece| matches!(piece, TextPiece::Literal(text) if has_control(text)));
             if is_invalid {
                 let message = format!(
-                    "the value of header `{}` holds a control character",
+                    "the value of the header `{}` contains a control character",
                     key.text
                 );
                 self.reader
@@ -125,13 +125,13 @@ impl PlanScope<'_> {
         let name = key.text.to_ascii_lowercase();
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if name.is_empty() || !name.bytes().all(token) {
-            let message = format!("`{}` is not the name of a header", key.text);
+            let message = format!("`{}` is not a header name", key.text);
             let valid = "letters, digits and -, such as Accept-Language";
             self.reader.report_at(key.span.start, message, valid, None);
             return false;
         }
         if ["content-length", "transfer-encoding", "connection"].contains(&name.as_str()) {
-            let message = format!("the header `{}` is set by plimsoll itself", key.text);
+            let message = format!("the header `{}` is set by Plimsoll", key.text);
             self.reader
                 .report_at(key.span.start, message, "any other header", None);
             return false;

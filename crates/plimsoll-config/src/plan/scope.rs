@@ -109,7 +109,7 @@ impl<'a> PlanScope<'a> {
     ) -> Option<TextTemplate> {
         let text = self
             .reader
-            .scalar(node, "a text, in quotes when it is more than a word")?;
+            .scalar(node, "a text; in quotes if it is more than one word")?;
         self.text_at(Spot::of(node, text), reach)
     }
 
@@ -165,9 +165,8 @@ impl<'a> PlanScope<'a> {
         let known = |slot: &SlotId| self.slots.get(*slot as usize).map(String::as_str);
         if let Some(slot) = reach.known.iter().find(|slot| known(slot) == Some(name)) {
             if reach.set.as_ref().is_some_and(|set| !set.contains(slot)) {
-                let message = format!("`{name}` is used before anything can set it");
-                let valid =
-                    format!("a capture or `set: {{ {name}: \"\" }}` in a step before this one");
+                let message = format!("`{name}` is used before it is set");
+                let valid = format!("a capture or `set: {{ {name}: \"\" }}` in an earlier step");
                 spot.report(self.reader, at, (message, valid), None);
                 return None;
             }
@@ -180,7 +179,7 @@ impl<'a> PlanScope<'a> {
             _ => {}
         }
         if let Some(feed) = self.feeds.iter().find(|feed| feed.name == name) {
-            let message = format!("`{name}` is data: its column is missing");
+            let message = format!("`{name}` is a data set: the column is missing");
             let columns: Vec<String> = feed
                 .columns
                 .iter()
@@ -222,7 +221,7 @@ impl<'a> PlanScope<'a> {
         names.extend(["user", "iteration"]);
         let near = nearest(name, &names);
         names.truncate(20);
-        let message = format!("the name `{name}` is not known");
+        let message = format!("unknown name `{name}`");
         spot.report(self.reader, at, (message, names.join(", ")), near);
     }
 
@@ -244,10 +243,10 @@ impl<'a> PlanScope<'a> {
             let message = if is_slot {
                 format!("`{feed_name}` is a captured value and has no columns")
             } else {
-                format!("there is no data `{feed_name}`")
+                format!("unknown data set `{feed_name}`")
             };
             let valid = if names.is_empty() {
-                "a name under `data:`; there is none in this plan".to_owned()
+                "a name under `data:`; this plan has none".to_owned()
             } else {
                 names.join(", ")
             };
@@ -291,7 +290,7 @@ impl<'a> PlanScope<'a> {
     ) -> Option<TextPiece> {
         let Some(function) = FUNCTIONS.iter().find(|function| function.name == name) else {
             let names = function_names();
-            let message = format!("there is no function `{name}`");
+            let message = format!("unknown function `{name}`");
             spot.report(
                 self.reader,
                 at,
@@ -315,7 +314,7 @@ impl<'a> PlanScope<'a> {
             Does::Environment => self.variable(spot, at, &arguments),
             Does::File => {
                 let [Expression::Text(path, _)] = arguments.as_slice() else {
-                    let message = "the name of a file must be known before the run".to_owned();
+                    let message = "a file name must be constant".to_owned();
                     spot.report(
                         self.reader,
                         at,
@@ -397,7 +396,11 @@ impl<'a> PlanScope<'a> {
                 if let (Some(low), Some(high)) = (low, high)
                     && low.0.parse::<i64>().ok() > high.0.parse::<i64>().ok()
                 {
-                    return report(*high, "is below the first number", "the lower number first");
+                    return report(
+                        *high,
+                        "is lower than the first number",
+                        "the lower number first",
+                    );
                 }
             }
             (Function::RandomString, [Some(len)]) => {
@@ -406,7 +409,7 @@ impl<'a> PlanScope<'a> {
                     .parse::<u64>()
                     .is_ok_and(|len| (1..=RANDOM_LEN_MAX).contains(&len));
                 if !is_valid {
-                    return report(*len, "is not a length", "1 to 65536");
+                    return report(*len, "is not a valid length", "1 to 65536");
                 }
             }
             _ => {}

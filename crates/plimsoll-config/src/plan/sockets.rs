@@ -56,7 +56,7 @@ impl Walk<'_, '_> {
     /// `ws: URL` and what stands beside it.
     pub(crate) fn socket(&mut self, fields: &MapFields<'_>, url: &DocumentNode) -> Option<Step> {
         let reader = self.scope.reader;
-        let written = reader.scalar(url, "a path such as /live, or a whole URL");
+        let written = reader.scalar(url, "a path such as /live, or an absolute URL");
         let label = self.label(fields, || format!("WS {}", written.unwrap_or_default()));
         let id = self.count_step(label);
         let address = self.scope.socket_url(url, &self.reach);
@@ -104,7 +104,7 @@ impl Walk<'_, '_> {
     /// `sse: URL`: a stream of events, heard as a WebSocket is.
     pub(crate) fn stream(&mut self, fields: &MapFields<'_>, url: &DocumentNode) -> Option<Step> {
         let reader = self.scope.reader;
-        let written = reader.scalar(url, "a path such as /events, or a whole URL");
+        let written = reader.scalar(url, "a path such as /events, or an absolute URL");
         let label = self.label(fields, || format!("SSE {}", written.unwrap_or_default()));
         let id = self.count_step(label);
         let address = self.scope.url(url, &self.reach);
@@ -143,11 +143,11 @@ impl Walk<'_, '_> {
         let verb = if sent.is_some() { "SEND" } else { "AWAIT" };
         if fields.get("await").is_none() {
             for (key, _) in fields.among(&AWAIT_WORDS) {
-                let message = format!("`{}` means nothing without `await`", key.text);
+                let message = format!("`{}` has no effect without `await`", key.text);
                 let at = key.span.start;
                 self.scope
                     .reader
-                    .report_at(at, message, "await beside it", None);
+                    .report_at(at, message, "together with `await`", None);
             }
         }
         let awaited = fields
@@ -187,8 +187,8 @@ impl Walk<'_, '_> {
             .map(|node| self.awaited(fields, node, &format!("SUBSCRIBE {name}")));
         if awaited.is_none() {
             for (key, _) in fields.among(&AWAIT_WORDS) {
-                let message = format!("`{}` means nothing without `await`", key.text);
-                reader.report_at(key.span.start, message, "await within subscribe", None);
+                let message = format!("`{}` has no effect without `await`", key.text);
+                reader.report_at(key.span.start, message, "`await` within `subscribe`", None);
             }
         }
         Some(Step::Subscribe(Box::new(SubscribeStep {
@@ -237,7 +237,7 @@ impl Walk<'_, '_> {
         if let Some(code @ (1000..=1003 | 1007..=1014 | 3000..=4999)) = code {
             return Some(Step::Close(code));
         }
-        let message = format!("`{text}` is no code that may be sent");
+        let message = format!("`{text}` is not a close code that may be sent");
         reader.report(node, message, VALID);
         None
     }
@@ -264,8 +264,8 @@ impl Walk<'_, '_> {
         };
         for (key, _) in entries {
             if OWN_HEADERS.contains(&key.text.to_ascii_lowercase().as_str()) {
-                let message = format!("the header `{}` belongs to the handshake", key.text);
-                let valid = "protocol and compress, and any other header";
+                let message = format!("the header `{}` is set by the handshake", key.text);
+                let valid = "`protocol` and `compress`, and any other header";
                 self.scope
                     .reader
                     .report_at(key.span.start, message, valid, None);
@@ -282,7 +282,7 @@ impl Walk<'_, '_> {
             let is_token =
                 |byte: u8| byte.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}".contains(&byte);
             if !name.bytes().all(is_token) {
-                reader.report(item, format!("`{name}` is no subprotocol"), VALID);
+                reader.report(item, format!("`{name}` is not a subprotocol name"), VALID);
                 return None;
             }
             names.push(name);
@@ -312,8 +312,8 @@ impl Walk<'_, '_> {
         };
         let (after, up_to) = (after?, up_to?);
         if up_to < after {
-            let message = "the longest pause is shorter than the first";
-            reader.report(node, message, "up_to at least as long as after");
+            let message = "the maximum pause is shorter than the first";
+            reader.report(node, message, "`up_to` no shorter than `after`");
             return None;
         }
         Some(Some(Reconnect {
@@ -326,7 +326,7 @@ impl Walk<'_, '_> {
     fn replies(&self, node: &DocumentNode) -> Option<Vec<(String, String)>> {
         let reader = self.scope.reader;
         let mut replies = Vec::new();
-        for (key, value) in reader.entries(node, "texts and their answers")? {
+        for (key, value) in reader.entries(node, "texts and their replies")? {
             replies.push((key.text.clone(), reader.text(value, "a text")?));
         }
         Some(replies)
@@ -337,7 +337,7 @@ impl Walk<'_, '_> {
         let reader = self.scope.reader;
         let fields = reader.fields(node, &BEAT)?;
         let (Some(every), Some(send)) = (fields.get("every"), fields.get("send")) else {
-            reader.report(node, "a beat is a time and a text", VALID);
+            reader.report(node, "`beat` needs an interval and a text", VALID);
             return None;
         };
         Some((
@@ -357,8 +357,8 @@ pub(crate) fn check(reader: &DocumentReader<'_>, fields: &MapFields<'_>, plan: &
     let is_other = has_sockets && http.is_some_and(|http| http != Http::Http1);
     let written = fields.get("transport").filter(|_| is_other);
     if let Some(node) = written.and_then(|transport| transport.get("http")) {
-        let message = "WebSockets are opened by HTTP/1.1 here";
-        reader.report(node, message, "http: 1 in a plan with `ws`");
+        let message = "WebSockets need HTTP/1.1";
+        reader.report(node, message, "`http: 1` in a plan with `ws`");
     }
     if has_sockets {
         return;
@@ -375,7 +375,7 @@ pub(crate) fn check(reader: &DocumentReader<'_>, fields: &MapFields<'_>, plan: &
             .among(&words)
             .first()
             .map_or(0, |(key, _)| key.span.start);
-        let message = "messages are sent or awaited, and nothing opens a WebSocket";
+        let message = "the messages have no WebSocket";
         reader.report_at(at, message, "a step `ws: URL` before them", None);
     }
 }

@@ -221,7 +221,7 @@ impl Walk<'_, '_> {
                     NodeKind::Scalar { text, .. } if text == "found" => found = true,
                     NodeKind::Scalar { text, .. } if !text.starts_with(['/', '{', 'h']) => {
                         let valid = "found, or a list of paths and requests";
-                        let message = format!("`{text}` is neither");
+                        let message = format!("`{text}` is neither `found` nor a list");
                         self.scope.reader.report(item, message, valid);
                     }
                     _ => resources.listed.extend(self.resource(item)),
@@ -256,7 +256,7 @@ impl Walk<'_, '_> {
         let before = self.reach.set.clone();
         let mut after = before.clone();
         let mut choices = Vec::new();
-        for item in reader.list(node, "ways, such as { weight: 3, steps: [...] }") {
+        for item in reader.list(node, "branches, such as { weight: 3, steps: [...] }") {
             let Some(fields) = reader.fields(item, &CHOICE) else {
                 continue;
             };
@@ -272,8 +272,8 @@ impl Walk<'_, '_> {
         if choices.iter().map(|choice| choice.weight).sum::<f64>() <= 0.0 {
             reader.report(
                 node,
-                "nothing can be chosen",
-                "one way at least with a weight above 0",
+                "all branches have weight 0",
+                "at least one branch with a weight above 0",
             );
             return None;
         }
@@ -323,7 +323,7 @@ impl Walk<'_, '_> {
             0 => {
                 self.scope
                     .reader
-                    .report(node, "nothing is set", "{ name: value }");
+                    .report(node, "the map is empty", "{ name: value }");
                 None
             }
             1 => steps.pop(),
@@ -374,7 +374,7 @@ impl Walk<'_, '_> {
                     return reader.duration_above_zero(value).map(Pause::Exponential);
                 }
                 let [middle, spread] = reader.one_or_more(value) else {
-                    reader.report(value, "these are not two values", VALID);
+                    reader.report(value, "not a list of two values", VALID);
                     return None;
                 };
                 let middle = reader.duration_above_zero(middle);
@@ -392,7 +392,7 @@ impl Walk<'_, '_> {
                 let low = read(low).map_err(|problem| problem.within(text, 0))?;
                 let high = read(high).map_err(|problem| problem.within(text, at))?;
                 if low > high {
-                    let message = "the second time is shorter than the first";
+                    let message = "the second duration is shorter than the first";
                     return Err(crate::Problem::new(text, at..text.len(), message, VALID));
                 }
                 Ok(Pause::Uniform(low, high))

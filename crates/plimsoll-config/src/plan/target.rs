@@ -34,10 +34,10 @@ fn url_of(text: &str) -> Result<Url, String> {
     };
     let url = Url::parse(&full).map_err(|error| format!("`{text}` is not a URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("`{}` is not spoken here", url.scheme()));
+        return Err(format!("unsupported scheme `{}`", url.scheme()));
     }
     if url.host_str().is_none_or(str::is_empty) {
-        return Err(format!("`{text}` names no host"));
+        return Err(format!("`{text}` has no host"));
     }
     Ok(url)
 }
@@ -72,7 +72,7 @@ pub(crate) fn target(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option
     }
 }
 
-const STEP_VALID: &str = "a path such as /login, or a whole URL";
+const STEP_VALID: &str = "a path such as /login, or an absolute URL";
 
 impl PlanScope<'_> {
     /// The URL of a step: a path of the target, a whole URL of another origin, or whatever a value says.
@@ -147,7 +147,7 @@ impl PlanScope<'_> {
             return Some(format!("{prefix}{start}"));
         }
         if !start.contains("://") {
-            let message = format!("`{}` is neither a path nor a whole URL", spot.text);
+            let message = format!("`{}` is neither a path nor an absolute URL", spot.text);
             let near = format!("/{}", spot.text.trim_start_matches('/'));
             self.reader
                 .report_at(spot.node.span.start, message, STEP_VALID, Some(&near));
@@ -156,8 +156,8 @@ impl PlanScope<'_> {
         let host_at = start.find("://").map_or(0, |at| at + 3);
         let path_at = start[host_at..].find(['/', '?']).map(|at| host_at + at);
         if path_at.is_none() && goes_on {
-            let message = "the host of a URL must be known before the run".to_owned();
-            let valid = "a host as text, or {{ env('NAME') }} at the start".to_owned();
+            let message = "the host of a URL must be constant".to_owned();
+            let valid = "a constant host, or {{ env('NAME') }} at the start".to_owned();
             spot.report(self.reader, start.len(), (message, valid), None);
             return None;
         }
@@ -202,11 +202,11 @@ impl PlanScope<'_> {
             let Some(at) = wrong else { continue };
             let (message, valid) = if text[at..].starts_with('#') {
                 (
-                    "what stands behind `#` is never sent",
-                    "a URL without it; %23 for the character",
+                    "the fragment of a URL (after `#`) is never sent",
+                    "a URL without a fragment; %23 for a literal `#`",
                 )
             } else {
-                ("a URL holds no spaces", "%20 in place of a space")
+                ("the URL contains a space", "%20 instead of a space")
             };
             let found = spot.text.find(&text[at..]).unwrap_or(0);
             spot.report(

@@ -58,42 +58,42 @@ pub(crate) static FUNCTIONS: [FunctionWord; 13] = [
         Does::Environment,
         (1, 2),
         "env('API_KEY')",
-        "A variable of the environment, or the second argument where it is not set. It is never stored with the run.",
+        "Environment variable; the second argument is its default. The value is never stored with the run.",
     ),
     word(
         "file",
         Does::File,
         (1, 1),
         "file('answer.c')",
-        "The content of a file, from the plan file's folder.",
+        "Content of a file, relative to the folder of the plan file.",
     ),
     word(
         "random_int",
         Does::Compute(Function::RandomInt),
         (2, 2),
         "random_int(1, 100)",
-        "A whole number between two, both included, drawn from the seed.",
+        "Random integer between two bounds, both included, from the seed.",
     ),
     word(
         "random_string",
         Does::Compute(Function::RandomString),
         (1, 1),
         "random_string(8)",
-        "So many letters and digits, drawn from the seed.",
+        "Random letters and digits of this length, from the seed.",
     ),
     word(
         "uuid",
         Does::Compute(Function::Uuid),
         (0, 0),
         "uuid()",
-        "A random UUID (version 4), drawn from the seed.",
+        "Random UUID (version 4), from the seed.",
     ),
     word(
         "pick",
         Does::Compute(Function::Pick),
         (1, PICK_MAX),
         "pick('red', 'green')",
-        "One of its arguments, drawn from the seed.",
+        "One of the arguments at random, from the seed.",
     ),
     word(
         "now",
@@ -114,14 +114,14 @@ pub(crate) static FUNCTIONS: [FunctionWord; 13] = [
         Does::Compute(Function::Urlencode),
         (1, 1),
         "urlencode(title)",
-        "Percent-encoded, as a part of a query or path.",
+        "Percent-encoded for a path segment or query value.",
     ),
     word(
         "unescape",
         Does::Compute(Function::Unescape),
         (1, 1),
         "unescape(link)",
-        "Characters that mean something in HTML turned back from their entities.",
+        "HTML entities decoded.",
     ),
     word(
         "base64",
@@ -135,14 +135,14 @@ pub(crate) static FUNCTIONS: [FunctionWord; 13] = [
         Does::Compute(Function::Sha256),
         (1, 1),
         "sha256(name)",
-        "SHA-256 in hexadecimal digits.",
+        "SHA-256 in hexadecimal.",
     ),
     word(
         "json",
         Does::Compute(Function::Json),
         (1, 1),
         "json(name)",
-        "As a JSON string, without its quotes.",
+        "Escaped as a JSON string, without quotes.",
     ),
 ];
 
@@ -247,7 +247,7 @@ impl<'n> Spot<'n> {
             [Expression::Text(name, _)] => (name, None),
             [Expression::Text(name, _), Expression::Text(default, _)] => (name, Some(default)),
             _ => {
-                let message = "this does not name a variable".to_owned();
+                let message = "not the name of a variable".to_owned();
                 let valid = "env('NAME') or env('NAME', 'default')".to_owned();
                 self.report(reader, at, (message, valid), None);
                 return None;
@@ -258,7 +258,7 @@ impl<'n> Spot<'n> {
             .variable(name)
             .or_else(|| default.cloned());
         if value.is_none() {
-            let message = format!("the environment has no variable `{name}`");
+            let message = format!("the environment variable `{name}` is not set");
             let valid = format!("a variable that is set, or env('{name}', 'default')");
             self.report(reader, at, (message, valid), None);
         }
@@ -275,7 +275,7 @@ impl<'n> Spot<'n> {
                     filled.push_str(&self.environment(reader, at.start, &arguments)?);
                 }
                 TemplateSegment::Hole(expression) => {
-                    let message = "this must be known before the run".to_owned();
+                    let message = "the value must be constant".to_owned();
                     let valid = "a constant, or {{ env('NAME') }}".to_owned();
                     self.report(reader, expression.start(), (message, valid), None);
                     return None;

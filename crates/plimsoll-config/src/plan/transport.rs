@@ -102,7 +102,7 @@ fn sources(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<IpAddr> {
             Ok(address) => addresses.push(address),
             Err(_) => reader.report(
                 item,
-                format!("`{text}` is not an address"),
+                format!("`{text}` is not an IP address"),
                 "an IP address of this machine",
             ),
         }

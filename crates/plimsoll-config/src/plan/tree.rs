@@ -116,11 +116,11 @@ pub(crate) fn read(source: &SourceText) -> (Option<DocumentNode>, Vec<TreeError>
             Some(Ok((event, span))) => builder.take(event, span),
             Some(Err(error)) => {
                 let at = builder.place(error.marker().index());
-                let message = format!("this is not YAML: {}", error.info());
+                let message = format!("invalid YAML: {}", error.info());
                 Err(error_at(
                     at..at,
                     message,
-                    "YAML 1.2; texts with `: `, ` #`, `{` or `[` stand in quotes",
+                    "YAML 1.2; texts with `: `, ` #`, `{` or `[` need quotes",
                 ))
             }
         };
@@ -200,8 +200,8 @@ impl<'a> Builder<'a> {
         match event {
             Event::DocumentStart(_) if self.root.is_some() => Err(error_at(
                 range,
-                "a second document begins",
-                "one plan in a file; leave out `---`",
+                "the file has a second document",
+                "one plan per file; remove `---`",
             )),
             Event::Scalar(text, style, anchor, tag) => {
                 let is_text = tag.is_some_and(|tag| tag.suffix == "str");
@@ -230,8 +230,8 @@ impl<'a> Builder<'a> {
         if self.awaits_key() {
             return Err(error_at(
                 range,
-                "this key is not a word",
-                "a word as the key; a template stands in quotes: \"{{ name }}\"",
+                "the key is not a string",
+                "a string as the key; a template needs quotes: \"{{ name }}\"",
             ));
         }
         self.open.push(OpenCollection {
@@ -300,7 +300,7 @@ impl<'a> Builder<'a> {
 
     fn begin_entry(&mut self, node: DocumentNode) -> Result<(), TreeError> {
         let NodeKind::Scalar { text, .. } = node.kind else {
-            return Err(error_at(node.span, "this key is not a word", "a word"));
+            return Err(error_at(node.span, "the key is not a string", "a string"));
         };
         let Some(open) = self.open.last_mut() else {
             return Ok(());
@@ -310,7 +310,7 @@ impl<'a> Builder<'a> {
         {
             if self.errors.len() < DIAGNOSTICS_MAX {
                 let (line, _) = self.source.position(first);
-                let message = format!("`{text}` is written twice, first in line {line}");
+                let message = format!("duplicate key `{text}`, first in line {line}");
                 let valid = "each key once";
                 self.errors
                     .push(error_at(node.span.clone(), message, valid));
@@ -329,8 +329,8 @@ impl<'a> Builder<'a> {
         let Some(node) = self.anchors.get(&anchor) else {
             return Err(error_at(
                 range,
-                "an alias stands within its own anchor",
-                "an alias of a node that is complete",
+                "an alias refers to the anchor that contains it",
+                "an alias of a complete node",
             ));
         };
         let extent = node.extent();
@@ -370,7 +370,7 @@ impl<'a> Builder<'a> {
             };
             for map in maps {
                 let NodeKind::Map(more) = map.kind else {
-                    let message = "`<<` takes a map";
+                    let message = "the value of `<<` is not a map";
                     self.errors
                         .push(error_at(key.span.clone(), message, "an alias of a map"));
                     continue;
@@ -387,14 +387,18 @@ impl<'a> Builder<'a> {
 }
 
 fn too_deep(span: Range<usize>) -> TreeError {
-    error_at(span, "this is nested too deep", "at most 64 levels")
+    error_at(
+        span,
+        "the values are nested too deeply",
+        "at most 64 levels",
+    )
 }
 
 fn too_many(span: Range<usize>) -> TreeError {
     error_at(
         span,
         "there are too many values",
-        "at most 1,000,000, those that aliases repeat included",
+        "at most 1,000,000, including those that aliases repeat",
     )
 }
 
@@ -448,7 +452,7 @@ mod tests {
         }
         assert_eq!(tree(&bomb).unwrap_err(), "there are too many values");
         let deep = "[".repeat(100) + &"]".repeat(100);
-        assert_eq!(tree(&deep).unwrap_err(), "this is nested too deep");
+        assert_eq!(tree(&deep).unwrap_err(), "the values are nested too deeply");
         assert!(tree("a: &a [*a]").is_err());
     }
 
@@ -457,13 +461,13 @@ mod tests {
         assert!(
             tree("a: 1\nb: 2\na: 3")
                 .unwrap_err()
-                .contains("twice, first in line 1")
+                .contains("duplicate key `a`, first in line 1")
         );
-        assert!(tree("a: [1").unwrap_err().contains("not YAML"));
+        assert!(tree("a: [1").unwrap_err().contains("invalid YAML"));
         assert!(
             tree("a: {{ name }}")
                 .unwrap_err()
-                .contains("key is not a word")
+                .contains("key is not a string")
         );
         assert!(
             tree("a: 1\n---\nb: 1")

@@ -57,7 +57,7 @@ pub fn read_watch(text: &str, surroundings: &dyn Surroundings) -> Result<WatchPl
             WatchPlan::default()
         }
         _ => {
-            reader.report_at(0, "nothing is to be watched", VALID, None);
+            reader.report_at(0, "the list is empty", VALID, None);
             WatchPlan::default()
         }
     };
@@ -105,7 +105,7 @@ fn named(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPlan {
                     .pids
                     .extend(reader.count32(item, 1..=u32::try_from(i32::MAX).unwrap_or(u32::MAX))),
                 later if LATER.contains(&later) => {
-                    let valid = "where it tells of itself, such as unix:/run/haproxy.sock";
+                    let valid = "its address, such as unix:/run/haproxy.sock";
                     if reader.text(item, valid).is_some() && !watch.later.contains(&key.text) {
                         watch.later.push(key.text.clone());
                     }
@@ -114,14 +114,14 @@ fn named(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPlan {
             }
         }
         if !known.contains(&key.text.as_str()) {
-            reader.unknown(&key.span, "what is to be watched,", &key.text, &known);
+            reader.unknown(&key.span, "key", &key.text, &known);
         }
         if reader.one_or_more(value).len() > NAMED_MAX {
-            reader.report(value, "too many are named", "at most 64");
+            reader.report(value, "there are too many components", "at most 64");
         }
     }
     if watch.components.len() > COMPONENTS_MAX {
-        reader.report(node, "too many parts are named", "at most 64 together");
+        reader.report(node, "there are too many components", "at most 64 in total");
     }
     watch
 }
@@ -130,11 +130,7 @@ fn named(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPlan {
 fn host(reader: &DocumentReader<'_>, node: &DocumentNode) {
     const VALID: &str = "local: this machine, on which Plimsoll runs";
     if let Some(text) = reader.text(node, VALID).filter(|text| text != "local") {
-        reader.report(
-            node,
-            format!("the host `{text}` cannot be looked at"),
-            VALID,
-        );
+        reader.report(node, format!("the host `{text}` cannot be observed"), VALID);
     }
 }
 
@@ -146,17 +142,21 @@ fn edge(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<SocketAddr> 
     let address = address.strip_suffix('/').unwrap_or(address);
     let parsed = address.parse().ok();
     if parsed.is_none() {
-        reader.report(node, format!("`{text}` is no address of an edge"), VALID);
+        reader.report(
+            node,
+            format!("`{text}` is not the address of an edge"),
+            VALID,
+        );
     }
     parsed
 }
 
 /// The name of a process: at most 15 bytes, as the kernel keeps it.
 fn process(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
-    const VALID: &str = "the name of a process, 1 to 15 bytes, as `ps -o comm` shows it";
+    const VALID: &str = "a process name of 1 to 15 bytes, as in `ps -o comm`";
     let name = reader.word(node, VALID)?;
     if name.len() > 15 || name.contains('/') {
-        reader.report(node, format!("`{name}` is no name of a process"), VALID);
+        reader.report(node, format!("`{name}` is not a process name"), VALID);
         return None;
     }
     Some(name)

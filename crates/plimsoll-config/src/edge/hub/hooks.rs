@@ -83,7 +83,7 @@ pub(super) fn read(reader: &DocumentReader<'_>, fields: &MapFields<'_>, hub: &mu
     let is_known = hub.tokens.is_some() || hooks.is_some_and(|hooks| hooks.connect.is_some());
     let bounds = fields.among(&["per_user", "per_token"]);
     if let (Some((key, _)), false) = (bounds.first(), is_known) {
-        let message = format!("`{}` bounds nothing: nobody says who a client is", key.text);
+        let message = format!("`{}` has no effect: clients have no identity", key.text);
         let valid = "`tokens`, or `hooks: { connect: … }`";
         reader.report_at(key.span.start, message, valid, None);
     }
@@ -120,11 +120,11 @@ fn hooks(
     let asked = ["connect", "subscribe", "publish", "messages", "disconnect"];
     if !is_asked && fields.among(&asked).is_empty() && !fields.misspells(&asked) {
         let valid = format!("at least one of {}", asked.join(", "));
-        reader.report(node, "the application is asked nothing", valid);
+        reader.report(node, "`hooks` has no hook", valid);
     }
     if let (Some(node), true) = (fields.get("connect"), hub.tokens.is_some()) {
-        let message = "`connect` and the hub's `tokens` both say who a client is";
-        let valid = "one of the two; `subscribe` and `publish` go with `tokens`";
+        let message = "`connect` and the `tokens` of the hub both authenticate clients";
+        let valid = "one of the two; `subscribe` and `publish` work with `tokens`";
         reader.report(node, message, valid);
     }
     put(&mut hooks.passed, passed(reader, &fields));
@@ -151,7 +151,7 @@ fn hooks(
 /// Headers of clients that the application is given.
 fn passed(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option<Vec<String>> {
     let node = fields.get("pass")?;
-    let valid = "names such as cookie or authorization, but those of a connection or a body";
+    let valid = "header names such as cookie or authorization, except connection and body headers";
     let read = |item: &DocumentNode| {
         let name = reader.word(item, valid)?.to_ascii_lowercase();
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
@@ -159,7 +159,11 @@ fn passed(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option<Vec<Str
             && !NOT_PASSED.contains(&name.as_str())
             && !name.starts_with("sec-websocket-");
         if !is_passed {
-            reader.report(item, format!("the header `{name}` cannot be passed"), valid);
+            reader.report(
+                item,
+                format!("the header `{name}` cannot be forwarded"),
+                valid,
+            );
         }
         is_passed.then_some(name)
     };

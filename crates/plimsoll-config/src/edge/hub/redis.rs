@@ -52,8 +52,8 @@ pub(super) fn shared(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option
     let bytes = size(reader, &fields, "size", 64 << 10..=64 << 30);
     let place = match (fields.get("nats"), fields.get("address")) {
         (Some(node), Some(_)) => {
-            let valid = "one of the two: `address` of a Redis, or `nats`";
-            reader.report(node, "edges share one order, and here are two", valid);
+            let valid = "one of the two: the `address` of a Redis, or `nats`";
+            reader.report(node, "edges share one broker, but two are given", valid);
             None
         }
         (Some(node), None) => shared_at(reader, node, HubSharedKind::Nats),
@@ -111,12 +111,12 @@ fn shared_name(
         HubSharedKind::Redis => (
             &b"-_.:"[..],
             "1 to 100 letters, digits, `-`, `_`, `.` and `:`",
-            "begin a key",
+            "be the prefix of keys",
         ),
         HubSharedKind::Nats => (
             &b"-_"[..],
             "1 to 100 letters, digits, `-` and `_`",
-            "name a stream",
+            "be the name of a stream",
         ),
     };
     let name = reader.word(node, valid)?;
@@ -144,7 +144,7 @@ pub(super) fn host_and_port(
     let segments = text.rsplit_once(':');
     let segments = segments.and_then(|(host, port)| Some((host, port.parse().ok()?)));
     let Some((host, port)) = segments.filter(|(host, _)| !host.is_empty()) else {
-        reader.report(node, format!("`{text}` is no address"), valid);
+        reader.report(node, format!("`{text}` is not an address"), valid);
         return None;
     };
     Some((host.trim_matches(['[', ']']).to_owned(), port))
@@ -166,7 +166,7 @@ fn credentials(
 ) -> (Option<String>, Option<String>) {
     let word = |word: &str, valid: &str| fields.get(word).and_then(|node| reader.word(node, valid));
     if let (Some(node), None) = (fields.get("user"), fields.get("password")) {
-        reader.report(node, "a user has a password", "`password: …` beside it");
+        reader.report(node, "`user` needs a password", "`user` with `password`");
     }
     (word("user", "a name"), word("password", "a password"))
 }

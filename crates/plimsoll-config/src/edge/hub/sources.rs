@@ -71,7 +71,7 @@ impl HubSource {
 pub(super) fn sources(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<HubSource> {
     let items = reader.list(node, "sources");
     if items.len() > SOURCES_MAX {
-        let valid = format!("at most {SOURCES_MAX}; one may listen to several names");
+        let valid = format!("at most {SOURCES_MAX}; one source may have several names");
         reader.report(node, "there are too many sources", valid);
     }
     let all: Vec<_> = items
@@ -82,8 +82,8 @@ pub(super) fn sources(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<H
         if all[..at].contains(source) {
             reader.report(
                 node,
-                "a source is written twice",
-                "each once: every message would come twice",
+                "duplicate source",
+                "each once; a duplicate would deliver every message twice",
             );
         }
     }
@@ -104,7 +104,7 @@ fn source(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubSource>
     let names = required(reader, &fields, "listen").map(|node| names(reader, node, is_names));
     let channel = word(
         "channel",
-        "a name in which `*` stands for the source's: `live-*`",
+        "a name in which `*` stands for the name at the source: `live-*`",
     );
     let kind = match kind.text.as_str() {
         "redis_stream" => HubSourceKind::RedisStream {
@@ -133,7 +133,7 @@ fn source(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubSource>
     let password = word("password", "a password");
     let may_trust = matches!(kind, HubSourceKind::Postgres { .. });
     if let (Some(node), None, false) = (fields.get("user"), fields.get("password"), may_trust) {
-        reader.report(node, "a user has a password", "`password: …` beside it");
+        reader.report(node, "`user` needs a password", "`user` with `password`");
     }
     let tls = redis::tls(reader, &fields);
     let (host, port) = place?;
@@ -158,11 +158,11 @@ fn only_for(
     kind: &str,
 ) {
     if let (Some(node), false) = (fields.get(name), is_meant) {
-        let message = format!("`{name}` is a word of `{kind}`");
+        let message = format!("`{name}` is only valid with `{kind}`");
         reader.report(
             node,
             message,
-            format!("leave it out, or listen to `{kind}`"),
+            format!("remove it, or use `{kind}` as the source"),
         );
     }
 }
@@ -172,7 +172,7 @@ fn names(reader: &DocumentReader<'_>, node: &DocumentNode, valid: &str) -> Vec<S
     if items.len() > NAMES_MAX {
         reader.report(
             node,
-            "too much is listened to at once",
+            "there are too many names",
             format!("at most {NAMES_MAX}"),
         );
     }
@@ -180,7 +180,11 @@ fn names(reader: &DocumentReader<'_>, node: &DocumentNode, valid: &str) -> Vec<S
         let name = reader.word(item, valid)?;
         let is_name = name.len() <= 200 && !name.contains(|c: char| c.is_control() || c == ' ');
         if !is_name {
-            reader.report(item, format!("`{name}` cannot be listened to"), valid);
+            reader.report(
+                item,
+                format!("`{name}` is not a valid name to subscribe to"),
+                valid,
+            );
         }
         is_name.then_some(name)
     };

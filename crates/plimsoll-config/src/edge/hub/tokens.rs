@@ -55,7 +55,7 @@ pub(super) fn tokens(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option
     let fields = reader.fields(node, &HUB_TOKENS)?;
     let audience = fields
         .get("audience")
-        .and_then(|node| reader.word(node, "a word that tokens say in `aud`"));
+        .and_then(|node| reader.word(node, "a value of the claim `aud`"));
     let public = fields.get("public").map(|node| {
         let items = reader.one_or_more(node).iter();
         let items = items.filter_map(|node| reader.word(node, "a pattern such as news-*"));
@@ -78,7 +78,7 @@ fn secret(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubKey> {
     let valid = "at least 32 bytes: openssl rand -base64 32";
     let secret = reader.word(node, valid)?;
     if secret.len() < SECRET_LEN_MIN {
-        reader.report(node, "the secret is too short to sign with", valid);
+        reader.report(node, "the secret is too short", valid);
         return None;
     }
     Some(HubKey::Secret(secret))
@@ -90,7 +90,11 @@ fn public_key(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubKey
     let content = reader.file(node, &name, KEY_LEN_MAX)?;
     let key = read_key(&content);
     if key.is_none() {
-        reader.report(node, format!("`{name}` holds no key that is known"), valid);
+        reader.report(
+            node,
+            format!("`{name}` contains no supported public key"),
+            valid,
+        );
     }
     key
 }

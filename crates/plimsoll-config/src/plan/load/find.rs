@@ -35,7 +35,7 @@ pub(super) fn find(
     let switch = |word: &str| fields.get(word).and_then(|node| reader.switch(node)) == Some(true);
     let effort = match (switch("quick"), switch("thorough")) {
         (true, true) => {
-            let message = "`quick` and `thorough` cannot stand together";
+            let message = "`quick` and `thorough` are mutually exclusive";
             reader.report(node, message, "one of them");
             None
         }
@@ -75,7 +75,7 @@ fn search_range(
         (range.from, range.to)
     };
     if from >= to || from <= 0.0 {
-        let message = "this leaves nothing to search";
+        let message = "the range is empty";
         reader.report(node, message, "an ascending range, or true");
         return None;
     }

@@ -65,9 +65,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<TemplateSegment>, TemplateError> {
         hole.skip_space();
         if !text[hole.at..].starts_with("}}") {
             let message = if hole.at >= text.len() {
-                return Err(error_at(open, "this hole is not closed", VALID));
+                return Err(error_at(open, "the placeholder is not closed", VALID));
             } else {
-                "this does not end the hole"
+                "unexpected text before the end of the placeholder"
             };
             return Err(error_at(hole.at, message, VALID));
         }
@@ -110,11 +110,15 @@ impl Hole<'_> {
             Some(quote @ ('\'' | '"')) => self.quoted(quote),
             Some(c) if c.is_ascii_digit() || c == '-' => Ok(self.number()),
             Some(c) if is_name(c) => self.named(),
-            None => Err(error_at(self.at, "this hole is not closed", VALID)),
+            None => Err(error_at(self.at, "the placeholder is not closed", VALID)),
             Some(_) if self.rest().starts_with("}}") => {
-                Err(error_at(self.at, "this hole is empty", VALID))
+                Err(error_at(self.at, "the placeholder is empty", VALID))
             }
-            Some(c) => Err(error_at(self.at, format!("`{c}` cannot stand here"), VALID)),
+            Some(c) => Err(error_at(
+                self.at,
+                format!("unexpected character `{c}`"),
+                VALID,
+            )),
         }
     }
 
@@ -122,7 +126,7 @@ impl Hole<'_> {
         let start = self.at;
         self.at += 1;
         let Some(len) = self.rest().find(quote) else {
-            return Err(error_at(start, "this quote is not closed", VALID));
+            return Err(error_at(start, "the quote is not closed", VALID));
         };
         let text = self.rest()[..len].to_owned();
         self.at += len + 1;
@@ -181,7 +185,7 @@ impl Hole<'_> {
         if self.depth > DEPTH_MAX {
             return Err(error_at(
                 self.at,
-                "these calls are nested too deep",
+                "the calls are nested too deeply",
                 "at most 16 levels",
             ));
         }
@@ -199,8 +203,8 @@ impl Hole<'_> {
             if !self.rest().starts_with(',') {
                 return Err(error_at(
                     self.at,
-                    "the arguments do not end",
-                    "arguments between brackets, with commas between them",
+                    "the list of arguments is not closed",
+                    "arguments in parentheses, separated by commas",
                 ));
             }
             self.at += 1;
@@ -251,11 +255,11 @@ mod tests {
         };
         check("a {{ b", 2, "not closed");
         check("{{ }}", 3, "empty");
-        check("{{ a | b }}", 5, "end the hole");
+        check("{{ a | b }}", 5, "the end of the placeholder");
         check("{{ f('x }}", 5, "quote");
-        check("{{ f(1 2) }}", 7, "do not end");
+        check("{{ f(1 2) }}", 7, "not closed");
         check("{{ a. }}", 5, "column");
-        check("{{ € }}", 3, "cannot stand here");
+        check("{{ € }}", 3, "unexpected character");
     }
 
     proptest! {

@@ -56,22 +56,22 @@ pub(super) fn component(
     if let NodeKind::Map(entries) = &node.kind {
         for (key, _) in entries {
             if !WORDS.contains(&key.text.as_str()) {
-                reader.unknown(&key.span, "the word", &key.text, &WORDS);
+                reader.unknown(&key.span, "key", &key.text, &WORDS);
             }
         }
         let Some(at) = node.get("at") else {
-            reader.report(node, "where it is is not said", format!("at: {valid}"));
+            reader.report(node, "`at` is missing", format!("at: {valid}"));
             return None;
         };
         let word = |name: &str| node.get(name).map(|node| reader.word(node, "a text"));
         let (user, password, database) = (word("user"), word("password"), word("database"));
         if kind != ComponentKind::Postgres && database.is_some() {
-            let message = format!("{} is asked as a whole", kind.name());
+            let message = format!("{} takes no `database`", kind.name());
             reader.report(node, message, valid);
             return None;
         }
         if !has_login(kind) && (user.is_some() || password.is_some()) {
-            let message = format!("{} is asked without a login", kind.name());
+            let message = format!("{} takes no login", kind.name());
             reader.report(node, message, valid);
             return None;
         }
@@ -84,11 +84,11 @@ pub(super) fn component(
                 | ComponentKind::Mongo
         );
         if !has_users && user.is_some() && password.is_none() {
-            reader.report(node, "a user needs a password", "user and password");
+            reader.report(node, "`user` needs a password", "user and password");
             return None;
         }
         if user.is_none() && has_users && (password.is_some() || database.is_some()) {
-            reader.report(node, "who asks is not said", "user, password and database");
+            reader.report(node, "`user` is missing", "user, password and database");
             return None;
         }
         if user.is_some() || password.is_some() {
@@ -126,7 +126,7 @@ fn at_place(
     let Some((place, login)) = place(kind, &text) else {
         // A password may stand in it.
         let shown = text.rsplit('@').next().unwrap_or_default();
-        let message = format!("`{shown}` is not where {} tells of itself", kind.name());
+        let message = format!("`{shown}` is not an address of {}", kind.name());
         reader.report(node, message, valid);
         return None;
     };
