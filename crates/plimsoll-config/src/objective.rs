@@ -1,4 +1,4 @@
-//! Objectives as people write them: `p95 < 500ms, errors < 1%`, and in k6's wording `p(95)<500, rate<0.01`.
+//! Objectives: `p95 < 500ms, errors < 1%`, and in the notation of k6 `p(95)<500, rate<0.01`.
 
 use plimsoll_model::objective::{LatencyBound, Objective};
 
@@ -21,7 +21,7 @@ const WORDS: [&str; 13] = [
     "reach",
     "broadcast",
 ];
-/// Most bounds in one objective.
+/// Maximum bounds in one objective.
 const BOUNDS_MAX: usize = 16;
 
 enum ObjectiveMetric {
@@ -70,8 +70,8 @@ pub fn objective(text: &str) -> Result<Objective, Problem> {
     Ok(objective)
 }
 
-/// Reads an objective of a part of the load, judged over all of its answers: `max < 2s`, `min < 50ms` and `avg < 200ms`
-/// may stand in it too.
+/// Reads a threshold of a scope, judged over all of its responses: unlike an objective it may also have
+/// `max < 2s`, `min < 50ms` and `avg < 200ms`.
 ///
 /// # Errors
 /// The first part that cannot be read, with its column.
@@ -151,7 +151,7 @@ fn bound(clause: &str, objective: &mut Objective) -> Result<(), Problem> {
     }
 }
 
-/// What follows a word.
+/// The bound after a metric.
 fn strip_word<'a>(clause: &'a str, word: &str) -> Option<&'a str> {
     let start = clause.get(..word.len())?;
     let rest = clause.get(word.len()..)?;

@@ -26,12 +26,12 @@ const DURATION_VALID: &str = "a number with ns, us, ms, s, m or h, such as 800ms
 const RATE_VALID: &str = "a number per second, minute or hour, such as 300/s or 20/m";
 const SIZE_VALID: &str = "a number with B, kB, KiB, MB, MiB, GB or GiB, such as 64MiB";
 
-/// Longest duration accepted: a year.
+/// Maximum duration: a year.
 pub const DURATION_MAX: Duration = Duration::from_hours(8760);
-/// Highest rate accepted, 1/s.
+/// Maximum rate, 1/s.
 pub const RATE_MAX: f64 = 10_000_000.0;
 
-/// A number at the start of `text` and the byte at which it ends.
+/// A number at the start of `text` and the byte after it.
 fn number(text: &str, valid: &str) -> Result<(f64, usize), Problem> {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))

@@ -1,4 +1,4 @@
-//! Certificates that are obtained, as a file writes them.
+//! Reads the settings of certificates that are obtained by ACME.
 
 use std::path::PathBuf;
 
@@ -8,9 +8,9 @@ use super::{Acme, AcmeCertificate, Certificate};
 use crate::plan::reader::DocumentReader;
 use crate::plan::tree::DocumentNode;
 
-/// Where certificates come from when nothing else is said.
+/// Default directory.
 const DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";
-/// Most names of one certificate, as authorities take them.
+/// Maximum names per certificate, as certificate authorities accept it.
 const NAMES_MAX: usize = 100;
 
 /// Reads `acme:` of the file.

@@ -1,11 +1,11 @@
-//! Words about answers of the edge's own, what is done to answers, who is let in, and what is told to others.
+//! Keys of synthetic responses, compression, the IP filter, the rate alert and traces.
 
 use crate::plan::keywords::Shape::{
     Count, Duration, MapOf, Of, OneOf, OneOrMore, Rate, Size, Text,
 };
 use crate::plan::keywords::{KeywordTable, word};
 
-/// A fallback in all its forms.
+/// The fallback.
 pub(crate) static FALLBACK: KeywordTable = KeywordTable {
     name: "fallback",
     meaning: "Fallback page that browsers get when the pool has no capacity.",
@@ -128,7 +128,7 @@ pub(crate) static FRAGMENTS: KeywordTable = KeywordTable {
     ],
 };
 
-/// Who is let in.
+/// The IP filter.
 pub(crate) static ACCESS: KeywordTable = KeywordTable {
     name: "access",
     meaning: "IP filter by address and country. Lists are reloaded with the configuration.",
@@ -168,7 +168,7 @@ pub(crate) static COUNTRIES: KeywordTable = KeywordTable {
     ],
 };
 
-/// The alarm.
+/// The rate alert.
 pub(crate) static RATE_ALERT: KeywordTable = KeywordTable {
     name: "alarm",
     meaning: "Rate alert: reports when the request rate leaves its usual range. `true` selects all defaults.",

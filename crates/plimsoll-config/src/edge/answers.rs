@@ -1,4 +1,4 @@
-//! What the edge does to answers and answers itself, as a file writes it.
+//! Reads the settings of responses: fallback, waiting page, compression.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::plan::reader::{DocumentReader, MapFields};
 use crate::plan::tree::{DocumentNode, NodeKind};
 use crate::units;
 
-/// Longest fallback, bytes.
+/// Maximum size of a fallback, bytes.
 const FALLBACK_LEN_MAX: u64 = 16 << 20;
-/// Longest waiting page, bytes.
+/// Maximum size of a waiting page, bytes.
 const WAITING_LEN_MAX: u64 = 1 << 20;
-/// Longest page that is learnt where nothing is said.
+/// Default of the maximum size of a learned page.
 const LEARNED_FALLBACK_LEN_MAX: u64 = 1 << 20;
 
-/// What a browser is given when a route's pool has no room: a file, and what is learnt from the origin.
+/// The fallback for browsers when the pool of a route has no capacity: a file, and where it is learned from the origin.
 pub(super) fn fallback(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -113,7 +113,7 @@ pub(super) fn size(
     None
 }
 
-/// Reads `waiting:`; `false` is none.
+/// Reads `waiting:`; `false` disables it.
 pub(super) fn waiting(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -157,7 +157,7 @@ pub(super) fn waiting(
     })
 }
 
-/// Reads `compress:`; `false` is none.
+/// Reads `compress:`; `false` disables it.
 pub(super) fn compress(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Compress> {
     if matches!(node.kind, NodeKind::Scalar { .. }) {
         return reader.switch(node)?.then(Compress::default);

@@ -1,4 +1,4 @@
-//! The configuration file of an edge: read with all its faults at once, each with line, column and remedy.
+//! The reader of the edge's configuration file: reports all errors at once, each with line, column and remedy.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::plan::source::SourceText;
 use crate::plan::tree::{self, DocumentNode, NodeKind};
 use crate::units;
 
-/// Longest configuration file, bytes.
+/// Maximum size of a configuration file, bytes.
 pub const EDGE_LEN_MAX: u64 = 4 << 20;
 
 /// The reference page of the file as Markdown.
@@ -31,14 +31,14 @@ pub fn reference() -> String {
     page
 }
 
-/// Looks up the addresses of a server that is given by name, at these name servers if there are any.
+/// Resolves the addresses of a server name, with these name servers if there are any.
 pub type HostLookup<'a> =
     dyn Fn(&ServerConfig, &[SocketAddr]) -> Result<Vec<SocketAddr>, String> + 'a;
 
-/// Reads a configuration. `look_up` looks servers up.
+/// Reads a configuration. `look_up` resolves server names.
 ///
 /// # Errors
-/// All faults of the file together.
+/// All errors of the file together.
 pub fn read(
     text: &str,
     surroundings: &dyn Surroundings,
@@ -52,7 +52,7 @@ pub fn read(
     }
     let edge = match &root {
         Some(root) if !root.is_null() => edge(&reader, root, lookup),
-        // A tree that was refused has its fault noted.
+        // The error of a refused tree is already reported.
         None if reader.has_diagnostics() => None,
         _ => {
             reader.report_at(
@@ -144,7 +144,7 @@ fn edge(
     })
 }
 
-/// At least one pool, unless there is a hub; each in the edge's zone.
+/// At least one pool, unless there is a hub; each in the zone of the edge.
 fn pools_in(
     reader: &DocumentReader<'_>,
     fields: &MapFields<'_>,
@@ -168,7 +168,7 @@ fn pools_in(
     pools
 }
 
-/// A hub alone needs none.
+/// An edge with a hub alone needs no routes.
 fn routes_in(
     reader: &DocumentReader<'_>,
     fields: &MapFields<'_>,
@@ -181,7 +181,7 @@ fn routes_in(
     }
 }
 
-/// Without routes everything goes to the only pool.
+/// Without routes, all requests go to the only pool.
 fn only_pool(
     reader: &DocumentReader<'_>,
     fields: &MapFields<'_>,
@@ -256,7 +256,7 @@ fn listener(
     })
 }
 
-/// Without `acme` of the file nobody obtains what listeners want.
+/// Reports listeners that need ACME when the file has no `acme`.
 fn acme(
     reader: &DocumentReader<'_>,
     fields: &MapFields<'_>,
@@ -300,7 +300,7 @@ fn certificate(
     })
 }
 
-/// A word that must be there.
+/// A required key.
 pub(super) fn required<'n>(
     reader: &DocumentReader<'_>,
     fields: &MapFields<'n>,
@@ -365,7 +365,7 @@ fn crawlers(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<String> {
     let valid = "a substring of its User-Agent, 3 to 100 characters, such as mybot";
     let read = |item| {
         let name = reader.word(item, valid)?;
-        // Whatever every browser's name holds would leave nobody.
+        // A substring of every browser's `User-Agent` would exclude all clients from fallbacks.
         let is_name = (3..=100).contains(&name.len()) && !name.eq_ignore_ascii_case("mozilla");
         if !is_name {
             reader.report(
@@ -397,7 +397,7 @@ fn admin(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Admin> {
     })
 }
 
-/// A secret that whoever asks must know.
+/// A bearer token.
 pub(super) fn token(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
     let valid = "at least 8 visible ASCII characters";
     let token = reader.word(node, valid)?;

@@ -1,4 +1,4 @@
-//! Every word of an edge's configuration, in tables: the reader and the reference are made from them.
+//! All keys of the edge's configuration, in tables from which the reader and the reference are generated.
 
 mod caching;
 mod encryption;
@@ -192,10 +192,10 @@ pub(crate) static POOL: KeywordTable = KeywordTable {
     ],
 };
 
-/// Choosers without anything more to say.
+/// Balancing policies without parameters.
 pub(crate) const BALANCES: &[&str] = &["peak_ewma", "round_robin", "least_in_flight"];
 
-/// Choosers by something of the request.
+/// Balancing policies that use a part of the request.
 pub(crate) static BALANCE: KeywordTable = KeywordTable {
     name: "balance",
     meaning: "Session affinity: how requests are pinned to a server.",
@@ -213,7 +213,7 @@ pub(crate) static BALANCE: KeywordTable = KeywordTable {
     ],
 };
 
-/// One server.
+/// One upstream server.
 pub(crate) static SERVER: KeywordTable = KeywordTable {
     name: "server",
     meaning: "One upstream server.",
@@ -237,7 +237,7 @@ pub(crate) static SERVER: KeywordTable = KeywordTable {
     ],
 };
 
-/// Time-outs of an exchange.
+/// Time-outs of upstream requests.
 pub(crate) static TIMEOUTS: KeywordTable = KeywordTable {
     name: "timeouts",
     meaning: "Time-outs of upstream requests.",
@@ -271,7 +271,7 @@ pub(crate) static TIMEOUTS: KeywordTable = KeywordTable {
     ],
 };
 
-/// Active checks.
+/// Health checks.
 pub(crate) static CHECK: KeywordTable = KeywordTable {
     name: "check",
     meaning: "Active health checks.",
@@ -296,7 +296,7 @@ pub(crate) static CHECK: KeywordTable = KeywordTable {
     ],
 };
 
-/// Ejection.
+/// Outlier detection.
 pub(crate) static EJECT: KeywordTable = KeywordTable {
     name: "eject",
     meaning: "Outlier detection: when failed responses eject a server.",
@@ -400,10 +400,10 @@ pub(crate) static ROUTE: KeywordTable = KeywordTable {
     ],
 };
 
-/// Classes of requests.
+/// Priorities of requests.
 pub(crate) const CLASSES: &[&str] = &["critical_plus", "critical", "sheddable_plus", "sheddable"];
 
-/// What a request must be like.
+/// Conditions on the request.
 pub(crate) static MATCH: KeywordTable = KeywordTable {
     name: "match",
     meaning: "Conditions on the request; all must hold.",
@@ -461,7 +461,7 @@ pub(crate) static REWRITE: KeywordTable = KeywordTable {
     ],
 };
 
-/// A rate.
+/// A rate limit.
 pub(crate) static RATE: KeywordTable = KeywordTable {
     name: "rate",
     meaning: "Rate limit per client.",
@@ -475,7 +475,7 @@ pub(crate) static RATE: KeywordTable = KeywordTable {
     ],
 };
 
-/// The admin address.
+/// The admin endpoint.
 pub(crate) static ADMIN: KeywordTable = KeywordTable {
     name: "admin",
     meaning: "The admin endpoint.",
@@ -503,7 +503,7 @@ pub(crate) static LOG: KeywordTable = KeywordTable {
     ],
 };
 
-/// Bounds of clients.
+/// Limits for clients.
 pub(crate) static LIMITS: KeywordTable = KeywordTable {
     name: "limits",
     meaning: "Limits for clients.",
@@ -556,7 +556,7 @@ pub(crate) static LIMITS: KeywordTable = KeywordTable {
     ],
 };
 
-/// All tables, the whole file's first.
+/// All tables, the one of the whole file first.
 pub(crate) static TABLES: [&KeywordTable; 38] = [
     &EDGE,
     &LISTENER,

@@ -1,4 +1,4 @@
-//! Who is let in, and what is told to whom, as a file writes it.
+//! Reads the IP filter, the rate alert and the export of traces.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::plan::reader::{DocumentReader, MapFields};
 use crate::plan::tree::{DocumentNode, NodeKind};
 use crate::units;
 
-/// Longest list of addresses, bytes.
+/// Maximum size of an address list, bytes.
 const LIST_LEN_MAX: u64 = 32 << 20;
-/// Longest database of countries, bytes.
+/// Maximum size of a country database, bytes.
 const DATABASE_LEN_MAX: u64 = 512 << 20;
-/// Wrong lines of one list that are told.
+/// Invalid lines reported per list.
 const WRONG_LINES_MAX: usize = 5;
 
 /// Reads `access:`.
@@ -44,7 +44,7 @@ pub(super) fn access(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option
     Some(access)
 }
 
-/// Whoever writes `allow` alone means that all others are refused: it is said, not guessed.
+/// `allow` alone is ambiguous: most people expect it to deny all others. It is refused instead of guessed.
 fn refuses_somebody(reader: &DocumentReader<'_>, node: &DocumentNode, fields: &MapFields<'_>) {
     let refusing = ["deny", "deny_files", "countries"];
     let has = |words: &[&str]| words.iter().any(|word| fields.get(word).is_some());
@@ -77,7 +77,7 @@ fn networks(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> 
     networks
 }
 
-/// Reads a file of addresses, one on each line.
+/// Reads a file of addresses, one per line.
 fn listed(reader: &DocumentReader<'_>, node: &DocumentNode, list: &mut Vec<Network>) {
     let Some(name) = reader.word(node, "a file") else {
         return;
@@ -153,7 +153,7 @@ fn countries(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Countri
     })
 }
 
-/// Reads `alarm:`; `false` is none.
+/// Reads `alarm:`; `false` disables it.
 pub(super) fn rate_alert(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<RateAlert> {
     if matches!(node.kind, NodeKind::Scalar { .. }) {
         return reader.switch(node)?.then(RateAlert::default);
@@ -209,7 +209,7 @@ pub(super) fn traces(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option
     })
 }
 
-/// A URL that something is sent to, with the headers that `fields` name; without a path, `path`.
+/// A destination URL, with the headers from `fields`; `path` is the default path.
 fn endpoint(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -222,7 +222,7 @@ fn endpoint(
     Some(endpoint)
 }
 
-/// Headers that are sent with every request: `headers:`.
+/// Headers of every request: `headers:`.
 pub(super) fn sent_headers(
     reader: &DocumentReader<'_>,
     fields: &MapFields<'_>,
@@ -236,7 +236,7 @@ pub(super) fn sent_headers(
         .collect()
 }
 
-/// A URL that something is sent to; without a path, `path`.
+/// A destination URL; `path` is the default path.
 pub(super) fn url(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,

@@ -1,4 +1,4 @@
-//! Pools and their servers, as a file writes them.
+//! Reads pools and their upstream servers.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::plan::reader::{DocumentReader, MapFields};
 use crate::plan::tree::{DocumentNode, NodeKind};
 use crate::units;
 
-/// Longest file of authorities, bytes.
+/// Maximum size of a file of CA certificates, bytes.
 const AUTHORITIES_LEN_MAX: u64 = 4 << 20;
 
-/// Looks up the addresses of a server that is given by name.
+/// Resolves the addresses of a server name.
 type ServerLookup<'a> = dyn Fn(&ServerConfig) -> Result<Vec<SocketAddr>, String> + 'a;
 
 /// Reads `pools:`.
@@ -30,7 +30,7 @@ pub(super) fn pools(
     };
     entries
         .iter()
-        // A pool with a fault keeps its name, so that routes to it are not faults too.
+        // An invalid pool keeps its name, so that routes to it are not reported, too.
         .map(|(key, node)| {
             pool(reader, &key.text, node, lookup)
                 .unwrap_or_else(|| PoolConfig::new(&key.text, Vec::new()))
@@ -179,7 +179,7 @@ fn located(
     Some(server)
 }
 
-/// Reads how servers are spoken to by TLS.
+/// Reads the TLS settings of upstream servers.
 pub(super) fn tls(reader: &DocumentReader<'_>, node: &DocumentNode) -> ServerTls {
     let Some(fields) = reader.fields(node, &SERVER_TLS) else {
         return ServerTls::default();

@@ -1,4 +1,4 @@
-//! Routes, as a file writes them.
+//! Reads routes.
 
 use regex::Regex;
 
@@ -13,7 +13,7 @@ use crate::plan::reader::{DocumentReader, MapFields};
 use crate::plan::tree::DocumentNode;
 use crate::units;
 
-/// What frames a message or names its host is the edge's own to write.
+/// Headers that frame the message or name the host; only the edge sets them.
 const OWN_HEADERS: [&str; 7] = [
     "connection",
     "content-length",
@@ -24,7 +24,7 @@ const OWN_HEADERS: [&str; 7] = [
     "trailer",
 ];
 
-/// What becomes of paths with parameters.
+/// Handling of path parameters.
 const PATH_PARAMETERS: [(&str, PathParameters); 2] = [
     ("refused", PathParameters::Refused),
     ("kept", PathParameters::Kept),
@@ -318,7 +318,7 @@ pub(super) fn edits(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Hea
     edits
 }
 
-/// What the edge writes itself for each request; nobody else's word of it goes on.
+/// Headers that the edge sets on every request; values from clients are never forwarded.
 const WRITTEN_HEADERS: [&str; 7] = [
     "forwarded",
     "host",
@@ -354,7 +354,7 @@ fn steering(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<String> {
     names
 }
 
-/// Most steering headers of a route: copies vary by at most 16 fields, and answers name some.
+/// Maximum steering headers of a route: a cache key has at most 16 fields, and responses add some by `Vary`.
 const STEERING_MAX: usize = 8;
 
 fn is_header_name(name: &str) -> bool {
@@ -364,7 +364,7 @@ fn is_header_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Servers that hand headers on as variables take `_` for `-`.
+/// Servers that pass headers on as variables treat `_` as `-`.
 fn is_own(name: &str, own: &[&str]) -> bool {
     own.iter()
         .any(|own| own.eq_ignore_ascii_case(&name.replace('_', "-")))

@@ -1,4 +1,4 @@
-//! A server as a URL names it.
+//! An upstream server, from its URL.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,21 +6,21 @@ use url::{Host, Url};
 
 use super::ServerConfig;
 
-/// What is wrong with the URL of a server.
+/// An invalid server URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ServerUrlError {
     /// What is wrong.
     pub message: String,
-    /// What would be right.
+    /// The valid form.
     pub valid: &'static str,
 }
 
 impl ServerConfig {
-    /// The server that a URL names; `http://` may be left out. A name has no addresses until it is looked up.
+    /// The server of a URL; `http://` is optional. A name has no addresses until it is resolved.
     ///
     /// # Errors
-    /// When the text is no URL of a server.
+    /// When the text is not the URL of a server.
     pub fn parse(text: &str) -> Result<Self, ServerUrlError> {
         let full = if text.contains("://") {
             text.to_owned()
@@ -97,7 +97,7 @@ impl ServerConfig {
         }
     }
 
-    /// Whether it is given by a name, whose addresses may change.
+    /// Whether its host is a name, whose addresses may change.
     pub fn is_named(&self) -> bool {
         self.host.parse::<IpAddr>().is_err()
     }

@@ -1,4 +1,4 @@
-//! What is made of an answer: expectations and captures.
+//! Reads expectations and captures.
 
 use plimsoll_model::journey::bounded_json_path;
 use plimsoll_model::journey::{Capture, Expectation, Extractor, Pick, TextMatch};
@@ -14,10 +14,10 @@ use super::tree::{DocumentNode, NodeKind};
 use crate::problem::nearest;
 use crate::status;
 
-/// Longest regular expression, once compiled, bytes.
+/// Maximum size of a compiled regular expression, bytes.
 const REGEX_LEN_MAX: usize = 4 << 20;
 
-/// A regular expression that compiles.
+/// A valid regular expression.
 pub(crate) fn regex(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
     let text = reader.word(node, "a regular expression")?;
     regex_at(reader, node.span.start, text)
@@ -42,7 +42,7 @@ pub(crate) fn regex_at(reader: &DocumentReader<'_>, at: usize, text: String) -> 
     }
 }
 
-/// Groups of a regular expression that compiles.
+/// Groups of a valid regular expression.
 fn groups(text: &str) -> usize {
     Regex::new(text).map_or(0, |regex| regex.captures_len() - 1)
 }
@@ -83,7 +83,7 @@ fn selector(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> 
 }
 
 impl PlanScope<'_> {
-    /// What makes the first answer good.
+    /// Expectations on the first response.
     pub(crate) fn expectations(
         &mut self,
         node: &DocumentNode,
@@ -156,7 +156,7 @@ impl PlanScope<'_> {
         }))
     }
 
-    /// What a value must be: equal to a text, or what a map says.
+    /// Condition on a value: equal to a text, or as in a map.
     pub(crate) fn expected_match(
         &mut self,
         node: &DocumentNode,
@@ -188,7 +188,7 @@ impl PlanScope<'_> {
 const SOURCES: [&str; 5] = ["regex", "json", "css", "header", "cookie"];
 
 impl Walk<'_, '_> {
-    /// Values kept of an answer; from here on their slots are set.
+    /// Captures from a response; from here on their slots are set.
     pub(crate) fn captures(&mut self, node: &DocumentNode) -> Vec<Capture> {
         let reader = self.scope.reader;
         let entries = reader.entries(node, "names and the sources of their values");
@@ -258,7 +258,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// An expression that keeps its first group: with more, it is not clear which is meant.
+/// An expression whose first group is captured; with several groups the intent is ambiguous.
 fn captured_regex(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
     let text = regex(reader, node)?;
     let count = groups(&text);

@@ -1,4 +1,4 @@
-//! What a request carries: texts, files, forms, multipart, JSON, GraphQL.
+//! Reads request bodies: texts, files, forms, multipart, JSON, GraphQL.
 
 use plimsoll_model::journey::{
     Function, MultipartPart as MultiPart, RequestBody, TextPiece, TextTemplate,
@@ -10,12 +10,12 @@ use super::scope::{FILE_LEN_MAX, PlanScope, VisibleSlots, merge_literals};
 use super::template::{Spot, TemplateSegment};
 use super::tree::{DocumentNode, NodeKind};
 
-/// Words that say a body.
+/// Keys of a body.
 pub(crate) const BODIES: [&str; 5] = ["body", "form", "multipart", "json", "graphql"];
 const JSON_TYPE: &str = "application/json";
 
 impl PlanScope<'_> {
-    /// The body that a step says, if any.
+    /// The body of a step, if any.
     pub(crate) fn body(
         &mut self,
         fields: &MapFields<'_>,
@@ -175,7 +175,7 @@ impl PlanScope<'_> {
         })
     }
 
-    /// A text that is JSON itself: holes between quotes are escaped, others stand as they are.
+    /// A text that is JSON: placeholders within quotes are escaped, others are inserted as they are.
     fn json_as_written(
         &mut self,
         node: &DocumentNode,
@@ -195,7 +195,7 @@ impl PlanScope<'_> {
                     pieces.push(TextPiece::Literal(literal));
                 }
                 TemplateSegment::Hole(expression) => {
-                    // Outside quotes a hole may be a number as well as a list.
+                    // Outside quotes, a placeholder may stand for any JSON value.
                     sample.push('0');
                     let piece =
                         self.pieces(spot, vec![TemplateSegment::Hole(expression)], reach)?;
@@ -326,7 +326,7 @@ fn ends_within_quotes(text: &str, within: bool) -> bool {
     within
 }
 
-/// What a plain scalar means in JSON, when it is no text (the core schema of YAML 1.2).
+/// The JSON value of a plain scalar that is not a text (core schema of YAML 1.2).
 fn json_literal(text: &str) -> Option<String> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some("null".to_owned()),

@@ -1,4 +1,4 @@
-//! What decides: `{{ stock }} > 0`.
+//! Conditions: `{{ stock }} > 0`.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::tree::DocumentNode;
 const VALID: &str = "one comparison such as {{ stock }} > 0, with ==, !=, <, <=, >, >=, contains or matches, or \
                      {{ name }} alone";
 
-/// Signs and words that compare, the longer before those that they begin with; the last tells of the opposite.
+/// Comparison operators; longer ones precede their prefixes. The last field tells whether the result is negated.
 const OPERATORS: [(&str, Operator, bool); 13] = [
     ("==", Operator::Equal, false),
     ("!=", Operator::Equal, true),
@@ -138,7 +138,7 @@ fn negation(text: &str) -> (bool, usize) {
     (false, 0)
 }
 
-/// Bytes of the text that stand neither in a hole nor in quotes.
+/// Bytes of the text outside placeholders and quotes.
 fn outside(text: &str, start: usize) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut from = start;
@@ -181,7 +181,7 @@ fn operators(text: &str, start: usize) -> Vec<(Range<usize>, Operator, bool)> {
     found
 }
 
-/// Whether comparisons are joined.
+/// Whether comparisons are joined by `and` or `or`.
 fn has_words(text: &str, start: usize) -> bool {
     outside(text, start).into_iter().any(|range| {
         let segment = &text[range];

@@ -1,4 +1,4 @@
-//! Rows that users take: CSV, JSON, or written in the plan.
+//! Reads data sets: CSV, JSON, or inline rows.
 
 use std::path::PathBuf;
 
@@ -11,9 +11,9 @@ use super::reader::{DocumentReader, MapFields};
 use super::scope::PlanScope;
 use super::tree::{DocumentNode, NodeKind};
 
-/// Longest file of data, bytes.
+/// Maximum size of a data file, bytes.
 pub(crate) const DATA_LEN_MAX: u64 = 256 << 20;
-/// Faulty rows shown of one file.
+/// Invalid rows reported per file.
 const ROWS_SHOWN: usize = 3;
 
 /// A table of texts.
@@ -30,7 +30,7 @@ pub(crate) fn data(scope: &mut PlanScope<'_>, node: &DocumentNode) {
         .unwrap_or_default()
     {
         check_name(reader, key);
-        // A feed that cannot be read keeps its name, so that its uses are not told as faults again.
+        // An invalid data set keeps its name, so that its uses are not reported, too.
         let (feed, rows) =
             feed(reader, &key.text, node).unwrap_or_else(|| (empty(&key.text), Vec::new()));
         scope.feeds.push(feed);
@@ -114,7 +114,7 @@ fn feed(
     Some((feed, rows.rows))
 }
 
-/// The rows that a feed says, and the file that they are from.
+/// The rows of a data set, and the file that they come from.
 fn rows(
     reader: &DocumentReader<'_>,
     fields: &MapFields<'_>,
@@ -233,7 +233,7 @@ fn check_columns(
     Some(())
 }
 
-/// A list of objects, or one object a line.
+/// A list of objects, or one object per line.
 fn json_rows(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -278,7 +278,7 @@ fn json_rows(
     Some(table.finish())
 }
 
-/// Rows written in the plan.
+/// Inline rows.
 fn written(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Rows> {
     let mut table = RowTable::default();
     for item in reader.list(node, "rows, such as { name: ada }") {
@@ -294,7 +294,7 @@ fn written(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Rows> {
     Some(table.finish())
 }
 
-/// Rows whose columns become known one after another; what a row does not have is empty.
+/// Builds a table whose columns appear row by row; missing values are empty.
 #[derive(Default)]
 struct RowTable {
     columns: Vec<String>,

@@ -1,4 +1,4 @@
-//! Kinds of users: the journeys of a plan, or the one journey that the plan itself is.
+//! Journeys of a plan, or the one journey that the plan itself describes.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::tree::{DocumentKey, DocumentNode, NodeKind};
 
 /// Connections per user and origin of a journey with pages, as browsers have them.
 const CONNECTIONS_WITH_PAGES: u32 = 6;
-/// Words of a journey that may stand in the plan itself.
+/// Keys of a journey that may also stand at the top level of a plan.
 const OWN_WORDS: [&str; 7] = [
     "once",
     "steps",
@@ -23,12 +23,12 @@ const OWN_WORDS: [&str; 7] = [
     "connections",
     "process",
 ];
-/// Notes that are told of a plan.
+/// Maximum notes reported per plan.
 const NOTES_MAX: usize = 20;
-/// Names that templates take for themselves.
+/// Names reserved by templates.
 const TAKEN: [&str; 2] = ["user", "iteration"];
 
-/// Whether a name can stand in a template.
+/// Whether a name can be used in a template; reports it if not.
 pub(crate) fn check_name(reader: &DocumentReader<'_>, key: &DocumentKey) -> bool {
     let name = key.text.as_str();
     let inside = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
@@ -86,7 +86,7 @@ pub(crate) fn journeys(
     }
     let mut journeys = Vec::new();
     for (place, (key, node)) in entries.iter().enumerate() {
-        // One that cannot be read keeps its place, so that the others keep their index.
+        // An invalid journey keeps its place, so that the others keep their index.
         journeys.push(match scope.reader.fields(node, &JOURNEY) {
             Some(fields) => journey(scope, &fields, &key.text, index(place), plan.get("headers")),
             None => Journey {
@@ -147,7 +147,7 @@ fn journey(
         .and_then(|node| reader.count(node, 1..=u64::from(u32::MAX)));
     check_steps(reader, fields, &steps);
     if steps.is_empty() && fields.get("process").is_none() {
-        // What is done once needs no loop around nothing.
+        // `once` runs a single time and may take no time.
         iterations = Some(1);
     }
     let switch = |word: &str, otherwise: bool| {
@@ -171,7 +171,7 @@ fn journey(
     }
 }
 
-/// Slots of everything that the journey captures or sets, so that a name used too early is told from an unknown one.
+/// Slots of everything that the journey captures or sets, to distinguish a name used too early from an unknown one.
 fn known_slots(scope: &mut PlanScope<'_>, fields: &MapFields<'_>) -> BTreeSet<u32> {
     let mut names = Vec::new();
     for word in ["once", "steps"] {
@@ -196,7 +196,7 @@ fn known_slots(scope: &mut PlanScope<'_>, fields: &MapFields<'_>) -> BTreeSet<u3
     known
 }
 
-/// A value that is captured and never used costs its search in every answer; it may be meant as an expectation.
+/// Notes values that are captured but never used: each costs a search in every response, and may be meant as `expect`.
 fn note_unused(scope: &mut PlanScope<'_>, fields: &MapFields<'_>) {
     let mut names = Vec::new();
     for word in ["once", "steps"] {
@@ -215,7 +215,7 @@ fn note_unused(scope: &mut PlanScope<'_>, fields: &MapFields<'_>) {
     }
 }
 
-/// The plan's headers and the journey's, which replace those of the same name.
+/// The headers of the plan and the journey; those of the journey override equal names.
 fn headers(
     scope: &mut PlanScope<'_>,
     plan: Option<&DocumentNode>,
@@ -268,7 +268,7 @@ fn check_steps(
             let message = "the list of steps is empty";
             reader.report_at(key.span.start, message, "at least one step", None);
         }
-        // Of steps that could not be read nothing is known; they are noted already.
+        // Invalid steps are already reported.
         Some((key, _)) if !steps.is_empty() && !can_take_time(steps) => {
             let message = "the steps take no time: users would loop without a pause";
             reader.report_at(

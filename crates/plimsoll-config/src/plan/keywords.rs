@@ -1,6 +1,6 @@
-//! Every word of a plan file, in tables: the reader, the JSON Schema and the reference page are made from them.
+//! All keys of a plan file, in tables from which the reader, the JSON Schema and the reference page are generated.
 
-/// A literal, so that what it borrows lives as long as the table.
+/// A literal, so that its borrows live as long as the table.
 macro_rules! word {
     ($name:literal, $shape:expr, $meaning:expr $(,)?) => {
         $crate::plan::keywords::Word {
@@ -32,17 +32,17 @@ use Shape::{
     Status, Steps, Switch, Template, Text,
 };
 
-/// The words of one kind of map.
+/// The keys of one kind of map.
 #[derive(Debug)]
 pub(crate) struct KeywordTable {
     /// Name in the schema and the reference.
     pub(crate) name: &'static str,
-    /// What such a map is.
+    /// Meaning of the map.
     pub(crate) meaning: &'static str,
     pub(crate) words: &'static [Word],
 }
 
-/// One word and what may stand behind it.
+/// One key and the shape of its value.
 #[derive(Debug)]
 pub(crate) struct Word {
     pub(crate) name: &'static str,
@@ -50,32 +50,32 @@ pub(crate) struct Word {
     pub(crate) meaning: &'static str,
 }
 
-/// What may stand behind a word.
+/// The shape of a value.
 #[derive(Debug)]
 pub(crate) enum Shape {
-    /// One value as it stands.
+    /// A plain scalar.
     Text,
-    /// A text with holes `{{ … }}`.
+    /// A text with placeholders `{{ … }}`.
     Template,
     /// `800ms`.
     Duration,
     /// `300/s`.
     Rate,
-    /// A number, or a way from one to another: `100`, `0..100`.
+    /// A number, or a range: `100`, `0..100`.
     Range,
     /// `64MiB`.
     Size,
-    /// Statuses: `2xx,404`.
+    /// Status codes: `2xx,404`.
     Status,
     /// `p95 < 800ms`.
     Objective,
-    /// A whole number between two.
+    /// A whole number within bounds.
     Count(u64, u64),
     /// A number, not negative.
     Number,
     /// `true` or `false`.
     Switch,
-    /// One of some words.
+    /// One of several words.
     OneOf(&'static [&'static str]),
     /// A map of this table.
     Of(&'static KeywordTable),
@@ -85,7 +85,7 @@ pub(crate) enum Shape {
     ListOf(&'static Shape),
     /// One, or a list.
     OneOrMore(&'static Shape),
-    /// A map from names of the user's choice.
+    /// A map with user-defined keys.
     MapOf(&'static Shape),
     /// Any of these.
     Either(&'static [Shape]),
@@ -94,7 +94,7 @@ pub(crate) enum Shape {
 }
 
 impl KeywordTable {
-    /// Its words.
+    /// Names of its keys.
     pub(crate) fn names(&self) -> Vec<&'static str> {
         self.words.iter().map(|word| word.name).collect()
     }
@@ -225,7 +225,7 @@ pub(crate) static PLAN: KeywordTable = KeywordTable {
     ],
 };
 
-/// One kind of user.
+/// A journey.
 pub(crate) static JOURNEY: KeywordTable = KeywordTable {
     name: "journey",
     meaning: "One journey: a kind of virtual user.",
@@ -274,7 +274,7 @@ pub(crate) static JOURNEY: KeywordTable = KeywordTable {
     ],
 };
 
-/// Rows that users take.
+/// A data set.
 pub(crate) static DATA: KeywordTable = KeywordTable {
     name: "data",
     meaning: "Data set whose rows users take; one of csv, json, rows.",
@@ -317,7 +317,7 @@ pub(crate) static DATA: KeywordTable = KeywordTable {
     ],
 };
 
-/// How connections are made and kept.
+/// Settings of connections.
 pub(crate) static TRANSPORT: KeywordTable = KeywordTable {
     name: "transport",
     meaning: "Settings of connections.",
@@ -375,7 +375,7 @@ pub(crate) static TRANSPORT: KeywordTable = KeywordTable {
     ],
 };
 
-/// Every table, in the order of the reference.
+/// All tables, in the order of the reference.
 pub(crate) static TABLES: [&KeywordTable; 24] = [
     &PLAN,
     &JOURNEY,

@@ -1,4 +1,4 @@
-//! How much load, in people's words.
+//! Reads loads.
 
 mod find;
 
@@ -17,7 +17,7 @@ use super::tree::{DocumentKey, DocumentNode, NodeKind};
 use crate::load::{PHASES_MAX, RateRange, rate_range};
 use crate::units;
 
-/// How long a load of so many iterations may last when it does not say.
+/// Default maximum duration of a load with `iterations`.
 const HOLD_OF_ITERATIONS: Duration = Duration::from_hours(1);
 const USERS_COUNT_MAX: u32 = 10_000_000;
 const USERS_MAX: f64 = USERS_COUNT_MAX as f64;
@@ -32,29 +32,29 @@ const KINDS: [&str; 7] = [
     "find",
 ];
 
-/// What `load:` asks for.
+/// The load of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoadPlan {
-    /// A load that is carried out.
+    /// A fixed load.
     Fixed(Load),
-    /// The highest load within an objective.
+    /// A search for the highest load that meets an objective.
     Find(FindPlan),
 }
 
-/// What is searched, and how much the answer is worth.
+/// A load search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FindPlan {
     /// Unit and range.
     pub find: Find,
-    /// How users or requests come; how many is what is searched.
+    /// Arrivals of users or requests; their number is what is searched.
     pub load: Load,
-    /// What counts as good; `None` for the plan's objective.
+    /// The objective; `None` for that of the plan.
     pub objective: Option<Objective>,
-    /// How much time the answer is worth.
+    /// Time budget.
     pub effort: Effort,
 }
 
-/// How much time an answer is worth.
+/// Time budget of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
     /// At most 4 minutes.
@@ -78,7 +78,7 @@ pub(crate) fn load(
     let fields = reader.fields(node, &LOAD)?;
     check_values(reader, &fields);
     let Some((key, value)) = reader.exactly_one(&fields, &KINDS) else {
-        // Whichever it is to be, what is said of each is looked at.
+        // If the kind is ambiguous, the values of each are checked nevertheless.
         for (key, value) in fields.among(&KINDS) {
             check_kind(reader, &key.text, value, journeys);
         }
@@ -120,7 +120,7 @@ fn spacing(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option<Spacin
     }
 }
 
-/// Notes what is wrong with values beside a load, whatever the load is: a mistake of one hides none of another.
+/// Reports errors of common keys, whatever the kind of load: one error hides none of the others.
 fn check_values(reader: &DocumentReader<'_>, fields: &MapFields<'_>) {
     for (key, node) in fields.among(&[
         "within",
@@ -151,7 +151,7 @@ fn check_values(reader: &DocumentReader<'_>, fields: &MapFields<'_>) {
     }
 }
 
-/// Notes what is wrong with one of several loads that cannot stand together.
+/// Reports errors of one of several conflicting loads.
 fn check_kind(reader: &DocumentReader<'_>, kind: &str, node: &DocumentNode, journeys: &[Journey]) {
     match kind {
         "users" => {
@@ -173,7 +173,7 @@ fn check_kind(reader: &DocumentReader<'_>, kind: &str, node: &DocumentNode, jour
     }
 }
 
-/// Users and sessions go through steps; connections do not.
+/// Reports loads that do not fit the plan: users and sessions need steps; connections exclude them.
 fn needs_steps(
     reader: &DocumentReader<'_>,
     key: &DocumentKey,
@@ -195,7 +195,7 @@ fn needs_steps(
     None
 }
 
-/// Each phase with the weights of the journeys in it, empty for their own.
+/// The phases, each with the weights of its journeys; empty for their own weights.
 type Mixed = (LoadPhase, Vec<f64>);
 
 fn arrivals(journeys: &[Journey], phases: Vec<Mixed>, spacing: Spacing) -> Load {
@@ -316,7 +316,7 @@ impl LoadReader<'_, '_, '_> {
     }
 }
 
-/// A duration that must be there.
+/// A required duration.
 fn lasting(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Option<Duration> {
     let Some(node) = fields.get(word) else {
         let valid = format!("{word}: a duration such as 5m");
@@ -429,13 +429,13 @@ fn phase(
     })
 }
 
-/// How high a phase is.
+/// The level of a phase.
 enum Level {
     Users(f64, f64),
     Rate(RateRange),
 }
 
-/// Reads how high a phase is that comes after a level.
+/// Reads the level of a phase that follows another.
 fn level_of(
     reader: &DocumentReader<'_>,
     key: &DocumentKey,
@@ -459,7 +459,7 @@ fn level_of(
     Some(Level::Rate(range))
 }
 
-/// `100`, `0..100`, `..100` from the level before.
+/// `100`, `0..100`, `..100` from the previous level.
 fn users_range(reader: &DocumentReader<'_>, node: &DocumentNode, level: f64) -> Option<(f64, f64)> {
     let text = reader.text(node, USERS_VALID)?;
     let read = |bound: &str| {
@@ -478,7 +478,7 @@ fn users_range(reader: &DocumentReader<'_>, node: &DocumentNode, level: f64) -> 
     range
 }
 
-/// Weights by index of the journeys; who is not named gets none.
+/// Weights by index of the journeys; those that are not named get 0.
 fn mix(reader: &DocumentReader<'_>, node: &DocumentNode, journeys: &[Journey]) -> Option<Vec<f64>> {
     let names: Vec<&str> = journeys
         .iter()

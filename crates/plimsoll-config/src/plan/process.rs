@@ -1,4 +1,4 @@
-//! Programs that say what users do.
+//! Reads external scripts that drive users.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::reader::{DocumentReader, MapFields};
 use super::scope::{PlanScope, index};
 use super::tree::{DocumentNode, NodeKind};
 
-/// How long a program may take to say what a user does, when the plan does not say.
+/// Default time-out of a reply.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
 
-/// Words of a journey that mean nothing where a program says what users do.
+/// Keys of a journey that are not allowed with a process.
 const OF_STEPS: [&str; 3] = ["once", "steps", "cache"];
 
 /// Reads `process:` of a journey.
@@ -57,7 +57,7 @@ pub(crate) fn process(
     })
 }
 
-/// The data that users are handed.
+/// The data sets whose rows the users receive.
 fn feeds(scope: &PlanScope<'_>, node: &DocumentNode) -> Vec<u32> {
     let reader = scope.reader;
     let names: Vec<&str> = scope.feeds.iter().map(|feed| feed.name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! The reference page of the plan file, made from the tables of words.
+//! The reference page of the plan file, generated from the tables of keys.
 
 use std::fmt::Write as _;
 
@@ -22,7 +22,7 @@ pub fn reference() -> String {
     page
 }
 
-/// The words of one table.
+/// The keys of one table.
 pub(crate) fn section(page: &mut String, table: &KeywordTable) {
     let _ = write!(
         page,

@@ -1,7 +1,7 @@
-//! `load: { replay: … }`: the requests of a file again, in their order, with their gaps.
+//! `load: { replay: … }`: replays recorded requests in order, with their gaps.
 //!
-//! The file has a column `at`, seconds from any start, and a column `path`. Each second of it is a phase in which its
-//! requests are spread evenly: most logs tell moments to the second, and seconds keep their places.
+//! The file has a column `at`, seconds from any start, and a column `path`. Each second is a phase in which its
+//! requests are spread evenly: most logs have a resolution of one second, and seconds keep their places.
 
 use plimsoll_model::journey::{
     AtEnd, Feed, FeedOrder, Journey, RequestBody, RequestStep, Step, StepInfo, TextPiece,
@@ -16,14 +16,14 @@ use super::reader::{DocumentReader, MapFields};
 use super::scope::{PlanScope, VisibleSlots, index};
 use super::tree::DocumentNode;
 
-/// Name of the journey, and of the data that it takes rows of.
+/// Name of the journey, and of its data set.
 const NAME: &str = "replay";
 const DATA: &str = "request";
-/// Longest file of requests, seconds: a day.
+/// Maximum length of a recording, seconds: a day.
 const SECONDS_MAX: f64 = 86_400.0;
 const HOUR_S: f64 = 3600.0;
 
-/// A replay's only journey, and its load when that could be read.
+/// The only journey of a replay, and its load if that is valid.
 pub(crate) fn replay(
     scope: &mut PlanScope<'_>,
     plan: &MapFields<'_>,
@@ -96,7 +96,7 @@ pub(crate) fn replay(
     (journey, load)
 }
 
-/// Paths in the order of their moments, and the phases in which they are asked for.
+/// Paths in the order of their times, and the phases in which they are requested.
 fn requests(
     reader: &DocumentReader<'_>,
     load: &DocumentNode,
@@ -142,7 +142,7 @@ fn speed(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<f64> {
     speed
 }
 
-/// Moments and paths as they stand in the file.
+/// Times and paths in the order of the file.
 fn rows(
     reader: &DocumentReader<'_>,
     fields: &MapFields<'_>,
@@ -190,7 +190,7 @@ fn rows(
     Some(rows)
 }
 
-/// The rows of the hour that begins with one of them and holds the most.
+/// The rows of the hour with the most requests; it starts at one of them.
 fn busiest_hour(rows: Vec<(f64, String)>) -> Vec<(f64, String)> {
     let (mut best, mut end) = ((0, 0), 0);
     for start in 0..rows.len() {
@@ -204,7 +204,7 @@ fn busiest_hour(rows: Vec<(f64, String)>) -> Vec<(f64, String)> {
     rows.into_iter().take(best.1).skip(best.0).collect()
 }
 
-/// A phase for each second; neighbours with as many requests are one.
+/// One phase per second; adjacent seconds with equal counts are merged.
 fn phases(moments: &[f64], speed: f64) -> Vec<LoadPhase> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     let mut next = 0;

@@ -1,4 +1,4 @@
-//! What a request says: method, URL, headers, and the rest from its parts.
+//! Reads requests: method, URL, headers, and the rest.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::scope::{PlanScope, VisibleSlots};
 use super::steps::Walk;
 use super::tree::{DocumentKey, DocumentNode};
 
-/// Redirects followed by `follow: true`, as in browsers' neighbours curl and k6.
+/// Redirects followed by `follow: true`.
 const FOLLOW_TRUE: u32 = 10;
 const FOLLOW_MAX: u32 = 50;
 
@@ -29,7 +29,7 @@ pub(crate) fn plain_get(id: StepId, url: TextTemplate) -> RequestStep {
 }
 
 impl Walk<'_, '_> {
-    /// The request of a step; all of its parts are read, whichever of them are at fault.
+    /// The request of a step; all of its keys are read, whichever are invalid.
     pub(crate) fn request(
         &mut self,
         fields: &MapFields<'_>,

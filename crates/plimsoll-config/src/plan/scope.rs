@@ -1,4 +1,4 @@
-//! What the names in templates mean: captured values, columns of data, functions.
+//! Resolves names in templates: captured values, columns of data sets, functions.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -11,12 +11,12 @@ use super::template::{Does, Expression, FUNCTIONS, Spot, TemplateSegment, functi
 use super::tree::DocumentNode;
 use crate::problem::nearest;
 
-/// Longest file that a template puts in, bytes.
+/// Maximum size of a file that a template inserts, bytes.
 pub(crate) const FILE_LEN_MAX: u64 = 16 << 20;
-/// Longest `random_string`.
+/// Maximum length of `random_string`.
 const RANDOM_LEN_MAX: u64 = 65_536;
 
-/// What all journeys of a plan share while it is read.
+/// State shared by all journeys of a plan while it is read.
 pub(crate) struct PlanScope<'a> {
     pub(crate) reader: &'a DocumentReader<'a>,
     pub(crate) base: Option<Base>,
@@ -29,18 +29,18 @@ pub(crate) struct PlanScope<'a> {
     pub(crate) origins: Vec<PlanOrigin>,
     pub(crate) may_miss_variables: bool,
     pub(crate) variables_missing: Vec<String>,
-    /// Slots that some text names.
+    /// Slots that are used by some text.
     used: RefCell<BTreeSet<SlotId>>,
-    /// What is worth knowing and no fault, with its byte.
+    /// Notes that are not errors, with their byte.
     pub(crate) notes: Vec<(usize, String)>,
 }
 
-/// What a journey's texts may name.
+/// Slots that the texts of a journey may use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct VisibleSlots {
     /// Slots that some step of the journey sets.
     pub(crate) known: BTreeSet<SlotId>,
-    /// Slots that may be set by now; `None` where the order is not known.
+    /// Slots that may be set so far; `None` where the order is unknown.
     pub(crate) set: Option<BTreeSet<SlotId>>,
 }
 
@@ -63,24 +63,24 @@ impl<'a> PlanScope<'a> {
         }
     }
 
-    /// Whether some text names what this slot holds.
+    /// Whether some text uses the slot of this name.
     pub(crate) fn uses(&self, name: &str) -> bool {
         let used = self.used.borrow();
         used.iter().any(|slot| self.slots[*slot as usize] == name)
     }
 
-    /// The slot of a name, made when it is new.
+    /// The slot of a name; created if it is new.
     pub(crate) fn slot(&mut self, name: &str) -> SlotId {
         place_in(&mut self.slots, name)
     }
 
-    /// A counted step; its id.
+    /// Adds a step with statistics; returns its id.
     pub(crate) fn count_step(&mut self, info: StepInfo) -> StepId {
         self.steps.push(info);
         index(self.steps.len() - 1)
     }
 
-    /// A text that templates put in and that is not stored with the plan.
+    /// A text that templates insert and that is not stored with the plan.
     pub(crate) fn input(
         &mut self,
         name: &str,
@@ -95,13 +95,13 @@ impl<'a> PlanScope<'a> {
         Some(TextPiece::File(index(self.files.len() - 1)))
     }
 
-    /// The content of a file as a piece.
+    /// The content of a file as a piece of a text.
     pub(crate) fn file(&mut self, at: usize, path: &str) -> Option<TextPiece> {
         let reader = self.reader;
         self.input(path, || reader.file_at(at, path, FILE_LEN_MAX))
     }
 
-    /// The text of a node with its holes.
+    /// The text of a node with its placeholders.
     pub(crate) fn text(
         &mut self,
         node: &DocumentNode,
@@ -113,14 +113,14 @@ impl<'a> PlanScope<'a> {
         self.text_at(Spot::of(node, text), reach)
     }
 
-    /// A text with its holes.
+    /// A text with its placeholders.
     pub(crate) fn text_at(&mut self, spot: Spot<'_>, reach: &VisibleSlots) -> Option<TextTemplate> {
         let segments = spot.segments(self.reader)?;
         let pieces = self.pieces(spot, segments, reach)?;
         Some(merge_literals(pieces))
     }
 
-    /// The pieces of a text; all faults in it are noted.
+    /// The pieces of a text; all errors in it are reported.
     pub(crate) fn pieces(
         &mut self,
         spot: Spot<'_>,
@@ -262,7 +262,7 @@ impl<'a> PlanScope<'a> {
         if let Some(found) = feed.columns.iter().position(|have| have == column) {
             return Some(TextPiece::Column(index(place), index(found)));
         }
-        // A feed that could not be read has no columns; that is noted already.
+        // An invalid data set has no columns; its error is already reported.
         if !feed.columns.is_empty() {
             let names: Vec<&str> = feed.columns.iter().map(String::as_str).collect();
             let whose = feed.path.as_ref().map_or_else(
@@ -340,7 +340,7 @@ impl<'a> PlanScope<'a> {
         }
     }
 
-    /// A variable of the environment, kept as an input of the run so that it is never stored.
+    /// An environment variable, passed as an input of the run so that it is never stored.
     fn variable(
         &mut self,
         spot: Spot<'_>,
@@ -363,7 +363,7 @@ impl<'a> PlanScope<'a> {
         self.input(&format!("env('{name}')"), || Some(value.into_bytes()))
     }
 
-    /// Constant arguments that can never be right.
+    /// Reports constant arguments that are always invalid.
     fn check_arguments(
         &self,
         spot: Spot<'_>,
@@ -418,7 +418,7 @@ impl<'a> PlanScope<'a> {
     }
 }
 
-/// An index as the model keeps it; what a plan holds is bounded by its nodes.
+/// An index in the type of the model; the number of nodes bounds it.
 pub(crate) fn index(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
@@ -431,7 +431,7 @@ fn place_in(names: &mut Vec<String>, name: &str) -> u32 {
     index(names.len() - 1)
 }
 
-/// A text of pieces in which no literal stands beside another.
+/// A text whose adjacent literals are merged.
 pub(crate) fn merge_literals(pieces: Vec<TextPiece>) -> TextTemplate {
     let mut text = TextTemplate::default();
     for piece in pieces {

@@ -1,4 +1,4 @@
-//! Steps on WebSockets.
+//! Reads WebSocket steps.
 
 mod messages;
 mod presets;
@@ -19,7 +19,7 @@ use super::steps::Walk;
 use super::transport::Http;
 use super::tree::{DocumentNode, NodeKind};
 
-/// Words beside `ws`.
+/// Keys allowed with `ws`.
 pub(crate) const SOCKET_WORDS: [&str; 11] = [
     "label",
     "headers",
@@ -33,14 +33,14 @@ pub(crate) const SOCKET_WORDS: [&str; 11] = [
     "replies",
     "beat",
 ];
-/// Words beside `sse`.
+/// Keys allowed with `sse`.
 pub(crate) const STREAM_WORDS: [&str; 4] = ["label", "headers", "timeout", "reconnect"];
-/// Words beside `send`.
+/// Keys allowed with `send`.
 pub(crate) const SEND_WORDS: [&str; 4] = ["await", "label", "timeout", "capture"];
-/// Words beside a lone `await`, and beside `subscribe`.
+/// Keys allowed with `await` alone, and with `subscribe`.
 pub(crate) const AWAIT_WORDS: [&str; 3] = ["label", "timeout", "capture"];
 
-/// Headers of the handshake that are not the user's.
+/// Headers of the handshake that a plan cannot set.
 const OWN_HEADERS: [&str; 6] = [
     "upgrade",
     "connection",
@@ -49,11 +49,11 @@ const OWN_HEADERS: [&str; 6] = [
     "sec-websocket-extensions",
     "sec-websocket-protocol",
 ];
-/// Characters of a message that its label shows.
+/// Characters of a message in its label.
 const LABEL_MAX: usize = 40;
 
 impl Walk<'_, '_> {
-    /// `ws: URL` and what stands beside it.
+    /// `ws: URL` and its options.
     pub(crate) fn socket(&mut self, fields: &MapFields<'_>, url: &DocumentNode) -> Option<Step> {
         let reader = self.scope.reader;
         let written = reader.scalar(url, "a path such as /live, or an absolute URL");
@@ -101,7 +101,7 @@ impl Walk<'_, '_> {
         })))
     }
 
-    /// `sse: URL`: a stream of events, heard as a WebSocket is.
+    /// `sse: URL`: a stream of events, received like the messages of a WebSocket.
     pub(crate) fn stream(&mut self, fields: &MapFields<'_>, url: &DocumentNode) -> Option<Step> {
         let reader = self.scope.reader;
         let written = reader.scalar(url, "a path such as /events, or an absolute URL");
@@ -159,7 +159,7 @@ impl Walk<'_, '_> {
         })))
     }
 
-    /// What asks for broadcasts and marks them.
+    /// How broadcasts are subscribed to and recognized.
     pub(crate) fn subscribe(
         &mut self,
         fields: &MapFields<'_>,
@@ -203,7 +203,7 @@ impl Walk<'_, '_> {
         })))
     }
 
-    /// Steps in an interval.
+    /// Steps at an interval.
     pub(crate) fn every(&mut self, fields: &MapFields<'_>, node: &DocumentNode) -> Option<Step> {
         let reader = self.scope.reader;
         let interval = reader.duration_above_zero(node);
@@ -233,7 +233,7 @@ impl Walk<'_, '_> {
             "" | "normal" => Some(1000),
             other => other.parse::<u16>().ok(),
         };
-        // RFC 6455, 7.4: others are kept for what is never sent, and for later standards.
+        // RFC 6455, 7.4: the other codes are reserved.
         if let Some(code @ (1000..=1003 | 1007..=1014 | 3000..=4999)) = code {
             return Some(Step::Close(code));
         }
@@ -347,7 +347,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// What WebSockets cannot stand beside, and what cannot stand without them.
+/// Reports what is incompatible with WebSockets, and what needs one.
 pub(crate) fn check(reader: &DocumentReader<'_>, fields: &MapFields<'_>, plan: &PlanFile) {
     let Some(scenario) = &plan.scenario else {
         return;
@@ -380,7 +380,7 @@ pub(crate) fn check(reader: &DocumentReader<'_>, fields: &MapFields<'_>, plan: &
     }
 }
 
-/// `None` only for what is written and cannot be read.
+/// `None` only for a value that is invalid.
 #[expect(clippy::option_option, reason = "written or not, readable or not")]
 fn transposed<T>(read: Option<Option<T>>) -> Option<Option<T>> {
     match read {
@@ -389,7 +389,7 @@ fn transposed<T>(read: Option<Option<T>>) -> Option<Option<T>> {
     }
 }
 
-/// What a label shows of a message.
+/// The label of a message.
 fn shown(node: &DocumentNode) -> String {
     let NodeKind::Scalar { text, .. } = &node.kind else {
         return "message".to_owned();
@@ -403,7 +403,7 @@ fn shown(node: &DocumentNode) -> String {
     format!("{}{cut}", line.trim())
 }
 
-/// A text that stands as it is.
+/// A literal text.
 fn literal(text: &str) -> OutgoingMessage {
     OutgoingMessage {
         text: TextTemplate {
@@ -428,7 +428,7 @@ fn with_value(path: &str, value: &str) -> Expectation {
     )
 }
 
-/// How a socket speaks when nothing else is said.
+/// Defaults of a socket by its preset.
 struct PresetDefaults {
     protocols: String,
     first: Option<OutgoingMessage>,
@@ -436,6 +436,6 @@ struct PresetDefaults {
     replies: Vec<(String, String)>,
     beat: Option<(Duration, String)>,
     layout: Layout,
-    /// What the URL's query must hold, and is added where it does not.
+    /// Query parameters that are added to the URL if missing.
     query: Option<(&'static str, &'static str)>,
 }

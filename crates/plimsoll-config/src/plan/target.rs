@@ -1,4 +1,4 @@
-//! Where requests go: the target's origin, and URLs of steps beside it.
+//! Reads the target, and the URLs of steps.
 
 use plimsoll_model::journey::{TextPiece, TextTemplate};
 use url::Url;
@@ -8,12 +8,12 @@ use super::scope::{PlanScope, VisibleSlots, merge_literals};
 use super::template::{Expression, Spot, TemplateSegment};
 use super::tree::DocumentNode;
 
-/// Another origin that steps name.
+/// A further origin, used by steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanOrigin {
     /// `https://host:port`, without a path.
     pub url: String,
-    /// Line and column at which it is first named.
+    /// Line and column of its first use.
     pub place: (usize, usize),
 }
 
@@ -21,11 +21,11 @@ pub struct PlanOrigin {
 #[derive(Clone, Debug)]
 pub(crate) struct Base {
     origin: String,
-    /// What stands before the path of every step; no slash at its end.
+    /// Prefix of the path of every step; without a slash at its end.
     prefix: String,
 }
 
-/// Reads the URL of a target; `http://` may be left out.
+/// Parses the URL of a target; `http://` is optional.
 fn url_of(text: &str) -> Result<Url, String> {
     let full = if text.contains("://") {
         text.to_owned()
@@ -52,7 +52,7 @@ impl Base {
         })
     }
 
-    /// What stands before the path of every step.
+    /// Prefix of the path of every step.
     pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -60,7 +60,7 @@ impl Base {
 
 const URL_VALID: &str = "http://host:port/path or https://host/path";
 
-/// Reads `target:`, as it is to be resolved.
+/// Reads `target:`; the host is not resolved yet.
 pub(crate) fn target(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
     let text = reader.word(node, URL_VALID)?;
     match url_of(&text) {
@@ -75,7 +75,7 @@ pub(crate) fn target(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option
 const STEP_VALID: &str = "a path such as /login, or an absolute URL";
 
 impl PlanScope<'_> {
-    /// The URL of a step: a path of the target, a whole URL of another origin, or whatever a value says.
+    /// The URL of a step: a path of the target, an absolute URL of another origin, or a value at run time.
     pub(crate) fn url(
         &mut self,
         node: &DocumentNode,
@@ -121,7 +121,7 @@ impl PlanScope<'_> {
         }
     }
 
-    /// `{{ env('API') }}/path`: an origin of the environment is known before the run.
+    /// `{{ env('API') }}/path`: an origin from the environment is constant.
     fn fill_start(&self, spot: Spot<'_>, segments: &mut Vec<TemplateSegment>) -> Option<()> {
         let Some(TemplateSegment::Hole(Expression::Call(name, at, arguments))) = segments.first()
         else {
@@ -140,7 +140,7 @@ impl PlanScope<'_> {
         Some(())
     }
 
-    /// The first part of a URL as it is sent.
+    /// The constant start of a URL, as it is sent.
     fn start(&mut self, spot: Spot<'_>, start: &str, goes_on: bool) -> Option<String> {
         if start.starts_with('/') && !start.starts_with("//") {
             let prefix = self.base.as_ref().map_or("", |base| base.prefix.as_str());
@@ -187,7 +187,7 @@ impl PlanScope<'_> {
         Some(format!("{origin}{path}"))
     }
 
-    /// The pieces, what a URL cannot hold noted, what is no ASCII percent-encoded.
+    /// The pieces of a URL: invalid characters are reported, non-ASCII ones percent-encoded.
     fn checked(
         &mut self,
         spot: Spot<'_>,
@@ -226,7 +226,7 @@ impl PlanScope<'_> {
     }
 }
 
-/// A text whose characters beyond ASCII are percent-encoded.
+/// A text with non-ASCII characters percent-encoded.
 fn ascii(text: &str) -> String {
     use std::fmt::Write as _;
 

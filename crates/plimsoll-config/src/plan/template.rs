@@ -1,4 +1,4 @@
-//! Texts with holes `{{ … }}`, taken apart. What the names in them mean is settled by `names`.
+//! Texts with placeholders `{{ … }}`. Names in them are resolved by `scope`.
 
 mod parse;
 
@@ -15,20 +15,20 @@ pub(crate) use parse::{Expression, TemplateSegment, parse};
 pub(crate) struct FunctionWord {
     pub(crate) name: &'static str,
     pub(crate) does: Does,
-    /// Fewest and most arguments.
+    /// Minimum and maximum number of arguments.
     pub(crate) arguments: (usize, usize),
     pub(crate) example: &'static str,
     pub(crate) meaning: &'static str,
 }
 
-/// What a function does.
+/// When and how a function is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Does {
-    /// Computed for each user, while the load runs.
+    /// For each user, at run time.
     Compute(Function),
-    /// A variable of the environment, read with the plan.
+    /// Environment variable, when the plan is read.
     Environment,
-    /// The content of a file, read with the plan.
+    /// Content of a file, when the plan is read.
     File,
 }
 
@@ -48,7 +48,7 @@ const fn word(
     }
 }
 
-/// Most arguments of `pick`.
+/// Maximum arguments of `pick`.
 const PICK_MAX: usize = 1000;
 
 /// Every function.
@@ -151,14 +151,14 @@ pub(crate) fn function_names() -> Vec<&'static str> {
     FUNCTIONS.iter().map(|function| function.name).collect()
 }
 
-/// A text and where it stands: in a node, or in a file that a node names.
+/// A text and its place: in a node, or in a file that a node names.
 #[derive(Clone, Copy)]
 pub(crate) struct Spot<'n> {
     pub(crate) node: &'n DocumentNode,
     pub(crate) text: &'n str,
-    /// What `text` is a part of, and where it begins there.
+    /// The text that contains `text`, and the offset in it.
     within: (&'n str, usize),
-    /// The file, when the text is not the node's own.
+    /// The file, if the text is not from the node itself.
     pub(crate) file: Option<&'n str>,
 }
 
@@ -181,7 +181,7 @@ impl<'n> Spot<'n> {
         }
     }
 
-    /// A part of the text.
+    /// A slice of the text.
     pub(crate) fn slice(&self, range: Range<usize>) -> Self {
         Self {
             text: &self.text[range.clone()],
@@ -190,7 +190,7 @@ impl<'n> Spot<'n> {
         }
     }
 
-    /// The byte of the plan file at which a byte of the text stands.
+    /// The byte of the plan file that corresponds to a byte of the text.
     pub(crate) fn place(&self, reader: &DocumentReader<'_>, at: usize) -> usize {
         match self.file {
             None => {
@@ -201,7 +201,7 @@ impl<'n> Spot<'n> {
         }
     }
 
-    /// Notes a fault at a byte of the text.
+    /// Reports an error at a byte of the text.
     pub(crate) fn report(
         &self,
         reader: &DocumentReader<'_>,
@@ -220,7 +220,7 @@ impl<'n> Spot<'n> {
         reader.report_at(self.place(reader, at), message, valid, near);
     }
 
-    /// Takes the text apart; a fault is noted.
+    /// Parses the text; an error is reported.
     pub(crate) fn segments(&self, reader: &DocumentReader<'_>) -> Option<Vec<TemplateSegment>> {
         match parse(self.text) {
             Ok(segments) => Some(segments),
@@ -236,7 +236,7 @@ impl<'n> Spot<'n> {
         }
     }
 
-    /// The variable that `env(…)` at a byte names.
+    /// The variable of a call `env(…)` at a byte.
     pub(crate) fn environment(
         &self,
         reader: &DocumentReader<'_>,
@@ -265,7 +265,7 @@ impl<'n> Spot<'n> {
         value
     }
 
-    /// The text when it holds nothing but `{{ env('NAME') }}` as a hole, filled.
+    /// The text with its variables inserted, if its only placeholders are `{{ env('NAME') }}`.
     pub(crate) fn constant(&self, reader: &DocumentReader<'_>) -> Option<String> {
         let mut filled = String::new();
         for segment in self.segments(reader)? {

@@ -84,7 +84,7 @@ fn refused(text: &str) -> Diagnostics {
     }
 }
 
-/// One plan with one fault, its place and words of it.
+/// A plan with one error: its place and a fragment of the message.
 #[track_caller]
 fn check(text: &str, place: (usize, usize), words: &str) {
     let diagnostics = refused(text);

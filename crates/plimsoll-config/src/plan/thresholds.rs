@@ -1,4 +1,4 @@
-//! What counts as good: objectives, of all or of parts, and when a run ends early.
+//! Reads objectives, thresholds by scope, and abort conditions.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::{Problem, objective as objectives};
 
 const VALID: &str = "an objective such as `p95 < 800ms, errors < 1%`";
 const SCOPES_VALID: &str = "everything, journey NAME, step LABEL or group NAME";
-/// Over how long an objective is missed before a run ends early, when it does not say.
+/// Default window of an abort condition.
 const OVER_DEFAULT: Duration = Duration::from_secs(10);
 const OVER_MAX: Duration = Duration::from_hours(1);
 
-/// One objective, or a list of its parts.
+/// One objective, or a list that is merged into one.
 pub(crate) fn objective(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Objective> {
     merged_objective(reader, node, objectives::objective)
 }
@@ -68,7 +68,7 @@ fn merged_objective(
     is_whole.then_some(whole)
 }
 
-/// Objectives of parts; a text or a list is of everything.
+/// Thresholds by scope; a text or a list applies to everything.
 pub(crate) fn thresholds(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -141,7 +141,7 @@ fn scope(
             return None;
         }
     };
-    // What a process asks for is known when it does.
+    // Steps of an external script are only known at run time.
     if word == "step" && journeys.iter().any(|journey| journey.process.is_some()) {
         return Some(Scope::Step(name.to_owned()));
     }
@@ -159,7 +159,7 @@ fn scope(
     })
 }
 
-/// When the run ends early.
+/// Abort conditions.
 pub(crate) fn aborts(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Abort> {
     let mut aborts = Vec::new();
     for item in reader.one_or_more(node) {
@@ -202,7 +202,7 @@ pub(crate) fn aborts(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Ab
     aborts
 }
 
-/// What must hold, from what must not be: `errors > 50%`.
+/// The objective that is the negation of a condition: `errors > 50%`.
 fn opposite(text: &str) -> Result<Objective, Problem> {
     const VALID: &str = "a comparison with `>`, such as errors > 50% or p95 > 5s";
     let Some(at) = text.find(['<', '>']) else {

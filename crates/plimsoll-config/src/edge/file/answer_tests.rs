@@ -1,4 +1,4 @@
-//! Words about answers, access, alarms and traces.
+//! Keys about responses, IP filters, rate alerts and traces.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -126,7 +126,7 @@ fn who_is_let_in_and_who_is_told() {
     assert_eq!(read_with("alarm: false\n").unwrap().rate_alert, None);
 }
 
-/// Texts, the places of their faults, and what these are.
+/// Configurations, the places of their errors, and the messages.
 const INVALID_CONFIGS: &[(&str, &str, &str)] = &[
     (
         "access: { allow: 10.0.0.0/8 }",

@@ -219,7 +219,7 @@ fn mercure_is_served_with_tokens() {
     assert!(!hub("mercure: false").unwrap().hub.unwrap().mercure);
     let error = hub("mercure: true").unwrap_err();
     assert!(error.contains("every client could publish"), "{error}");
-    // They would come in past the application.
+    // Mercure clients would bypass the hooks.
     for (word, is_rejected) in [
         ("connect", true),
         ("subscribe", true),

@@ -368,7 +368,7 @@ proptest::proptest! {
     }
 }
 
-/// Lines of a configuration with other words, values and depths than they should have.
+/// Mutations of a configuration: other keys, values and nesting.
 fn plausible_text() -> impl proptest::strategy::Strategy<Value = String> {
     use proptest::prelude::*;
     let word = prop::sample::select(vec![

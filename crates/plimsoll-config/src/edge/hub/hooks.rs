@@ -1,4 +1,4 @@
-//! The application that the hub asks over HTTP.
+//! Hooks: the application that authorizes clients and receives their messages over HTTP.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use crate::edge::{Endpoint, HubConfig};
 use crate::plan::reader::{DocumentReader, MapFields};
 use crate::plan::tree::DocumentNode;
 
-/// Most headers that are passed on.
+/// Maximum number of forwarded headers.
 const PASSED_MAX: usize = 20;
-/// Headers that belong to one connection or to one body.
+/// Headers of a connection or a body, which are never forwarded.
 const NOT_PASSED: [&str; 11] = [
     "connection",
     "content-encoding",
@@ -26,35 +26,35 @@ const NOT_PASSED: [&str; 11] = [
     "upgrade",
 ];
 
-/// What the hub asks an application over HTTP.
+/// Hooks of the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubHooks {
-    /// Who asks whether a client may come in, and who it is.
+    /// Called when a client connects: admits and identifies it.
     pub connect: Option<Endpoint>,
-    /// Whether a client may read a channel.
+    /// Called when a client subscribes to a channel.
     pub subscribe: Option<Endpoint>,
-    /// Whether what a client publishes goes out.
+    /// Called when a client publishes.
     pub publish: Option<Endpoint>,
-    /// What clients send to the application.
+    /// Receives what clients send to the application.
     pub messages: Option<Endpoint>,
-    /// What is told that a client has left.
+    /// Notified when a client disconnects.
     pub disconnect: Option<Endpoint>,
-    /// Headers of a client's request that the application is given, in lower case.
+    /// Headers of the client's request that are forwarded, in lower case.
     pub passed: Vec<String>,
-    /// Longest time until an answer is there.
+    /// Time-out of a call.
     pub timeout: Duration,
-    /// Most requests at once.
+    /// Maximum concurrent calls.
     pub in_flight: u32,
-    /// Most messages and publications of one client that wait for an answer.
+    /// Maximum pending messages and publications per client.
     pub per_client: u32,
-    /// How long an answer about coming in or subscribing holds for the same question.
+    /// How long responses of `connect` and `subscribe` are cached.
     pub cache: Option<Duration>,
-    /// Whether that may be done which the application cannot be asked about.
+    /// Whether clients may proceed while the application is unavailable.
     pub allows_when_down: bool,
 }
 
 impl HubHooks {
-    /// Nothing is asked; the defaults of everything else.
+    /// No hooks; the defaults of everything else.
     pub fn none() -> Self {
         Self {
             connect: None,
@@ -72,7 +72,7 @@ impl HubHooks {
     }
 }
 
-/// Reads what is asked of an application, and how many connections those have whom it or tokens name.
+/// Reads the hooks, and the connection limits of users that hooks or tokens identify.
 pub(super) fn read(reader: &DocumentReader<'_>, fields: &MapFields<'_>, hub: &mut HubConfig) {
     hub.hooks = fields
         .get("hooks")
@@ -148,7 +148,7 @@ fn hooks(
     Some(hooks)
 }
 
-/// Headers of clients that the application is given.
+/// Headers of the client that are forwarded to the application.
 fn passed(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option<Vec<String>> {
     let node = fields.get("pass")?;
     let valid = "header names such as cookie or authorization, except connection and body headers";

@@ -1,4 +1,4 @@
-//! Where messages of the hub come from besides publishers who ask for it.
+//! Message sources of the hub, besides publishers over HTTP.
 
 use super::super::file::required;
 use super::super::keywords::HUB_SOURCES;
@@ -7,38 +7,38 @@ use crate::edge::ServerTls;
 use crate::plan::reader::{DocumentReader, MapFields};
 use crate::plan::tree::DocumentNode;
 
-/// Most sources.
+/// Maximum number of sources.
 const SOURCES_MAX: usize = 16;
-/// Most names that are listened to at one source.
+/// Maximum number of names per source.
 const NAMES_MAX: usize = 100;
 
-/// A program that is listened to, and how what it calls something becomes the name of a channel.
+/// A source, and how its names map to channels of the hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubSource {
-    /// What it is.
+    /// Its kind.
     pub kind: HubSourceKind,
-    /// Its name or number.
+    /// Host name or address.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// Who listens.
+    /// User name.
     pub user: Option<String>,
-    /// What it asks for.
+    /// Password.
     pub password: Option<String>,
-    /// How it is spoken to by TLS; `None` for in the open.
+    /// TLS settings; `None` is plain text.
     pub tls: Option<ServerTls>,
     /// Keys of streams, subjects or channels.
     pub names: Vec<String>,
-    /// The hub's channel; a star stands for what the source calls it.
+    /// Channel of the hub; a star stands for the name at the source.
     pub channel: String,
 }
 
-/// What is listened to.
+/// Kind of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HubSourceKind {
     /// Streams of Redis.
     RedisStream {
-        /// The consumer group in which Redis keeps how far this edge is.
+        /// The consumer group in which Redis stores the position of this edge.
         group: String,
     },
     /// Subjects of NATS.
@@ -56,7 +56,7 @@ impl HubSource {
         self.channel.replacen('*', name, 1)
     }
 
-    /// What it is called where it is told of.
+    /// Name for messages.
     pub fn title(&self) -> String {
         let kind = match self.kind {
             HubSourceKind::RedisStream { .. } => "Redis",
@@ -149,7 +149,7 @@ fn source(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubSource>
     })
 }
 
-/// A word that means nothing at other sources.
+/// Refuses a key that only applies to another kind of source.
 fn only_for(
     reader: &DocumentReader<'_>,
     fields: &MapFields<'_>,

@@ -1,11 +1,11 @@
-//! Words about copies of answers.
+//! Keys of the response cache.
 
 use crate::plan::keywords::Shape::{
     Count, Duration, Either, MapOf, Of, OneOf, OneOrMore, Size, Switch, Text,
 };
 use crate::plan::keywords::{KeywordTable, word};
 
-/// The store of all copies.
+/// The cache of the whole edge.
 pub(crate) static STORE: KeywordTable = KeywordTable {
     name: "store",
     meaning: "The response cache. `off` disables it.",
@@ -23,7 +23,7 @@ pub(crate) static STORE: KeywordTable = KeywordTable {
     ],
 };
 
-/// Copies on disk.
+/// The disk cache.
 pub(crate) static DISK: KeywordTable = KeywordTable {
     name: "disk",
     meaning: "Disk cache. One response takes at most an eighth of the size. When the disk fails, the edge reports it and continues without it.",
@@ -37,7 +37,7 @@ pub(crate) static DISK: KeywordTable = KeywordTable {
     ],
 };
 
-/// Copies of a route's answers.
+/// Caching of a route.
 pub(crate) static CACHE: KeywordTable = KeywordTable {
     name: "cache",
     meaning: "Caching beyond what the response headers specify. `off` stores nothing.",
@@ -106,7 +106,7 @@ pub(crate) static CACHE: KeywordTable = KeywordTable {
     ],
 };
 
-/// Parameters that count.
+/// Query parameters in the cache key.
 pub(crate) static CACHE_QUERY: KeywordTable = KeywordTable {
     name: "cache_query",
     meaning: "Query parameters in the cache key.",

@@ -1,4 +1,4 @@
-//! Words about encryption, towards clients and towards servers.
+//! Keys of TLS, for listeners and for upstream servers.
 
 use crate::plan::keywords::Shape::{OneOrMore, Switch, Text};
 use crate::plan::keywords::{KeywordTable, word};
@@ -18,7 +18,7 @@ pub(crate) static CERTIFICATE: KeywordTable = KeywordTable {
     ],
 };
 
-/// Certificates that are obtained.
+/// ACME.
 pub(crate) static ACME: KeywordTable = KeywordTable {
     name: "acme",
     meaning: "How certificates are obtained by ACME. Names are validated in the TLS handshake (TLS-ALPN-01), so the listener must be reachable at port 443.",
@@ -46,7 +46,7 @@ pub(crate) static ACME: KeywordTable = KeywordTable {
     ],
 };
 
-/// Encryption towards servers.
+/// TLS of upstream servers.
 pub(crate) static SERVER_TLS: KeywordTable = KeywordTable {
     name: "server_tls",
     meaning: "TLS settings for `https://` servers.",

@@ -1,4 +1,4 @@
-//! Words about the hub.
+//! Keys of the hub.
 
 use super::{RATE, SERVER_TLS};
 use crate::plan::keywords::Shape::{
@@ -202,7 +202,7 @@ pub(crate) static HUB_CHANNELS: KeywordTable = KeywordTable {
     ],
 };
 
-/// A Redis that is listened to.
+/// A Redis that the hub subscribes to.
 pub(crate) static HUB_REDIS: KeywordTable = KeywordTable {
     name: "hub_redis",
     meaning: "A Redis that the hub subscribes to. Data that is not JSON becomes a string.",
@@ -223,7 +223,7 @@ pub(crate) static HUB_REDIS: KeywordTable = KeywordTable {
     ],
 };
 
-/// What else is listened to.
+/// Message sources.
 pub(crate) static HUB_SOURCES: KeywordTable = KeywordTable {
     name: "hub_sources",
     meaning: "A message source; one of `redis_stream`, `nats`, `postgres`. Data that is not JSON becomes a string. The hub reconnects until the source is available.",
@@ -309,7 +309,7 @@ pub(crate) static HUB_TOKENS: KeywordTable = KeywordTable {
     ],
 };
 
-/// An application that the hub asks.
+/// Hooks of the application.
 pub(crate) static HUB_HOOKS: KeywordTable = KeywordTable {
     name: "hub_hooks",
     meaning: "Hooks of the application, called by `POST` with JSON. 2xx allows; 400, 401, 403, 409, 422 and 429 deny, with `{\"error\":\"why\"}` for the client; any other result counts as an unavailable application.",
@@ -373,7 +373,7 @@ pub(crate) static HUB_HOOKS: KeywordTable = KeywordTable {
     ],
 };
 
-/// What edges share.
+/// The broker that edges share.
 pub(crate) static HUB_SHARED: KeywordTable = KeywordTable {
     name: "hub_shared",
     meaning: "Broker (Redis or NATS) through which edges share their channels: a message published to one edge reaches the clients of all, and a client that reconnects to a different edge recovers there. Needs no persistence: after a restart of the broker, all clients are notified that messages may be missing.",

@@ -1,11 +1,11 @@
-//! Words of how much load, and of when it ends early.
+//! Keys of loads and abort conditions.
 
 use super::Shape::{
     Count, Duration, Either, ListOf, MapOf, Number, Of, OneOf, Range, Rate, Switch, Text,
 };
 use super::{KeywordTable, OBJECTIVE};
 
-/// How much load.
+/// The load.
 pub(crate) static LOAD: KeywordTable = KeywordTable {
     name: "load",
     meaning: "The load; one of users, rate, sessions, connections, phases, replay, find.",
@@ -89,7 +89,7 @@ pub(crate) static LOAD: KeywordTable = KeywordTable {
     ],
 };
 
-/// One stretch of a load.
+/// One phase of a load.
 pub(crate) static PHASE: KeywordTable = KeywordTable {
     name: "phase",
     meaning: "One phase of a load; one of users, rate, sessions, spike.",
@@ -115,7 +115,7 @@ pub(crate) static PHASE: KeywordTable = KeywordTable {
     ],
 };
 
-/// What is searched.
+/// Load search.
 pub(crate) static FIND: KeywordTable = KeywordTable {
     name: "find",
     meaning: "Load search; one of users, sessions, rate.",
@@ -153,7 +153,7 @@ pub(crate) static FIND: KeywordTable = KeywordTable {
     ],
 };
 
-/// When a run ends early.
+/// Abort condition.
 pub(crate) static ABORT: KeywordTable = KeywordTable {
     name: "abort",
     meaning: "Condition that ends a run early.",

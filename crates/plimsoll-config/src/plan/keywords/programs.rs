@@ -1,9 +1,9 @@
-//! Words of programs that stand beside the plan.
+//! Keys of external scripts.
 
 use super::KeywordTable;
 use super::Shape::{Count, Duration, OneOrMore, Text};
 
-/// A program that says what users do.
+/// An external script.
 pub(crate) static PROCESS: KeywordTable = KeywordTable {
     name: "process",
     meaning: "An external script that drives virtual users by lines of JSON.",

@@ -1,4 +1,4 @@
-//! Words of what a request says and what is made of its answer.
+//! Keys of requests, expectations and captures.
 
 use super::Shape::{
     Count, Duration, Either, Free, MapOf, Of, OneOf, OneOrMore, Switch, Template, Text,
@@ -49,7 +49,7 @@ pub(crate) static GRAPHQL: KeywordTable = KeywordTable {
     ],
 };
 
-/// What makes an answer good.
+/// Expectations on a response.
 pub(crate) static EXPECT: KeywordTable = KeywordTable {
     name: "expect",
     meaning: "Conditions that the first response must meet.",
@@ -89,7 +89,7 @@ pub(crate) static EXPECT: KeywordTable = KeywordTable {
     ],
 };
 
-/// What a value must be.
+/// Condition on a value.
 pub(crate) static MATCH: KeywordTable = KeywordTable {
     name: "match",
     meaning: "Condition on a value; a plain value tests for equality.",
@@ -102,7 +102,7 @@ pub(crate) static MATCH: KeywordTable = KeywordTable {
     ],
 };
 
-/// A value kept of an answer.
+/// A captured value.
 pub(crate) static CAPTURE: KeywordTable = KeywordTable {
     name: "capture",
     meaning: "Source of a value in a response; one of regex, json, css, header, cookie.",

@@ -1,4 +1,4 @@
-//! Words of WebSockets.
+//! Keys of WebSocket steps.
 
 use super::Shape::{
     Count, Duration, Either, Free, MapOf, Of, OneOf, OneOrMore, Switch, Template, Text,
@@ -6,7 +6,7 @@ use super::Shape::{
 use super::requests::MATCHED;
 use super::{KeywordTable, Shape, Word};
 
-/// Protocols that a WebSocket may speak.
+/// Presets of application protocols.
 const PRESETS: [&str; 5] = ["socket.io", "graphql", "stomp", "phoenix", "centrifugo"];
 
 const OUTGOING_MESSAGE: Shape = Either(&[Template, Of(&MESSAGE)]);
@@ -124,7 +124,7 @@ pub(crate) static MESSAGE: KeywordTable = KeywordTable {
     ],
 };
 
-/// Which message is meant.
+/// Conditions on a message.
 pub(crate) static AWAIT: KeywordTable = KeywordTable {
     name: "await",
     meaning: "Conditions on a message; all must hold.",
@@ -152,7 +152,7 @@ pub(crate) static AWAIT: KeywordTable = KeywordTable {
     ],
 };
 
-/// What marks a broadcast.
+/// How broadcasts are recognized.
 pub(crate) static SUBSCRIBE: KeywordTable = KeywordTable {
     name: "subscribe",
     meaning: "How broadcasts are subscribed to and recognized. A message is a broadcast if it has the sequence number or the timestamp, and meets the conditions of `where`.",
@@ -190,7 +190,7 @@ pub(crate) static SUBSCRIBE: KeywordTable = KeywordTable {
     ],
 };
 
-/// How a lost WebSocket is opened again.
+/// How a lost WebSocket is reconnected.
 pub(crate) static RECONNECT: KeywordTable = KeywordTable {
     name: "reconnect",
     meaning: "How a lost WebSocket is reconnected. Pauses are drawn between 0.5 and 1.5 times their mean.",
@@ -213,7 +213,7 @@ pub(crate) static RECONNECT: KeywordTable = KeywordTable {
     ],
 };
 
-/// What is sent to stay.
+/// The keep-alive message.
 pub(crate) static BEAT: KeywordTable = KeywordTable {
     name: "beat",
     meaning: "A message sent at an interval.",

@@ -1,4 +1,4 @@
-//! Words of steps.
+//! Keys of steps.
 
 use super::Shape::{
     Count, Duration, Either, Free, ListOf, MapOf, Number, Of, OneOf, OneOrMore, Steps, Switch,
@@ -12,7 +12,7 @@ use super::{
     BODY_FILE, CAPTURE, EXPECT, GRAPHQL, HEADERS, KeywordTable, MULTIPART_PART, Shape, Word,
 };
 
-/// Words that are methods of HTTP.
+/// Keys that are HTTP methods.
 pub(crate) const METHODS: [&str; 7] = ["get", "post", "put", "patch", "delete", "head", "options"];
 
 const URL: &str = "Requests a path of the target, or an absolute URL of a different origin.";
@@ -166,7 +166,7 @@ pub(crate) static STEP: KeywordTable = KeywordTable {
     ],
 };
 
-/// What a page needs.
+/// Resources of a page.
 pub(crate) static RESOURCE: KeywordTable = KeywordTable {
     name: "resource",
     meaning: "A resource of a page.",
@@ -192,7 +192,7 @@ pub(crate) static RESOURCE: KeywordTable = KeywordTable {
     ],
 };
 
-/// How long a user thinks.
+/// Distributions of think time.
 pub(crate) static THINK: KeywordTable = KeywordTable {
     name: "think",
     meaning: "Distribution of the think time; one of these.",
@@ -215,7 +215,7 @@ pub(crate) static THINK: KeywordTable = KeywordTable {
     ],
 };
 
-/// One way of several.
+/// One branch of a `choose`.
 pub(crate) static CHOICE: KeywordTable = KeywordTable {
     name: "choice",
     meaning: "One branch of a `choose`.",

@@ -1,4 +1,4 @@
-//! What is searched for.
+//! Reads a load search.
 
 use plimsoll_model::journey::Journey;
 use plimsoll_model::plan::{Find, Load, LoadUnit};
@@ -59,7 +59,7 @@ pub(super) fn find(
     Some(found)
 }
 
-/// Where to search: within bounds, or, behind `true`, anywhere.
+/// The range of a search, or, for `true`, an open one.
 fn search_range(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -82,7 +82,7 @@ fn search_range(
     Some((Some(from), Some(to)))
 }
 
-/// A search within no bounds. With steps, a rate is one of users, as in `load: { rate: … }`.
+/// A search without bounds. With steps, a rate is one of users, as in `load: { rate: … }`.
 fn searched(word: &str, journeys: &[Journey], spacing: Spacing) -> FindPlan {
     let (unit, load) = match word {
         "users" => {

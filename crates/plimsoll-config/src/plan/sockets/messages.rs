@@ -1,4 +1,4 @@
-//! Messages of steps: what is sent, and which one is awaited.
+//! Reads messages of steps: sent and expected ones.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -86,7 +86,7 @@ impl Walk<'_, '_> {
         Some(OutgoingMessage { text, binary })
     }
 
-    /// The message that a step waits for, counted under its label.
+    /// The expected message of a step, counted under its label.
     pub(super) fn awaited(
         &mut self,
         fields: &MapFields<'_>,
@@ -109,7 +109,7 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// Which message is meant.
+    /// Conditions on the expected message.
     pub(super) fn meant(&mut self, node: &DocumentNode) -> Option<Vec<Expectation>> {
         let reader = self.scope.reader;
         if !matches!(node.kind, NodeKind::Map(_)) {

@@ -1,4 +1,4 @@
-//! The grammar of holes: `name`, `name.column`, `function(argument, …)`, `'text'`, `12`.
+//! The grammar of placeholders: `name`, `name.column`, `function(argument, …)`, `'text'`, `12`.
 
 use std::ops::Range;
 
@@ -6,21 +6,21 @@ const VALID: &str = "{{ name }}, {{ data.column }} or {{ function('text', name) 
 /// Deepest nesting of calls.
 const DEPTH_MAX: u32 = 16;
 
-/// A part of a text.
+/// A segment of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TemplateSegment {
-    /// Stands as it is.
+    /// Literal text.
     Literal(String),
-    /// What stands between `{{` and `}}`.
+    /// The content of `{{` and `}}`.
     Hole(Expression),
 }
 
-/// What a hole says; places are bytes of the whole text.
+/// The expression of a placeholder; places are bytes of the whole text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expression {
     /// A name.
     Name(String, Range<usize>),
-    /// A column of data: both names and where the second stands.
+    /// A column of a data set: both names and the place of the second.
     Column(String, String, Range<usize>),
     /// A text in quotes, or a number.
     Text(String, Range<usize>),
@@ -29,7 +29,7 @@ pub(crate) enum Expression {
 }
 
 impl Expression {
-    /// Where it begins.
+    /// The byte at which it starts.
     pub(crate) fn start(&self) -> usize {
         match self {
             Self::Name(_, at) | Self::Text(_, at) | Self::Call(_, at, _) => at.start,
@@ -38,7 +38,7 @@ impl Expression {
     }
 }
 
-/// What is wrong with a text.
+/// An error in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TemplateError {
     /// Byte of the text.
@@ -47,7 +47,7 @@ pub(crate) struct TemplateError {
     pub(crate) valid: &'static str,
 }
 
-/// Takes a text apart.
+/// Splits a text into segments.
 pub(crate) fn parse(text: &str) -> Result<Vec<TemplateSegment>, TemplateError> {
     let mut segments = Vec::new();
     let mut at = 0;
@@ -168,7 +168,7 @@ impl Hole<'_> {
         Ok(Expression::Name(name, place))
     }
 
-    /// Names of columns come from files: everything up to a space or the end of the hole.
+    /// Column names come from files: everything up to a space or the end of the placeholder.
     fn column(&mut self) -> Result<Range<usize>, TemplateError> {
         let start = self.at;
         let ends = |c: char| c.is_whitespace() || matches!(c, '}' | ',' | ')' | '(' | '\'' | '"');
@@ -215,7 +215,7 @@ impl Hole<'_> {
     }
 }
 
-/// Whether a character may stand in a name.
+/// Whether a character is valid in a name.
 fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }

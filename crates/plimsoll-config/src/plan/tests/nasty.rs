@@ -1,4 +1,4 @@
-//! Plans as they come: every mistake with its place, and nothing that keeps the reader busy.
+//! Hostile plans: every error has its place, and nothing keeps the reader busy.
 
 use super::*;
 
@@ -291,12 +291,12 @@ fn mistakes_of_every_kind_have_their_place() {
     }
 }
 
-/// A file of ten megabytes is read or refused in a moment, whatever is in it.
+/// A file of ten megabytes is read or refused quickly, whatever its content.
 #[test]
 fn a_long_file_does_not_keep_the_reader_busy() {
     let many =
         |count: usize, make: &dyn Fn(usize) -> String| -> String { (0..count).map(make).collect() };
-    // A million words that nobody knows.
+    // A million unknown keys.
     let unknown = format!(
         "target: http://site\n{}",
         many(450_000, &|n| format!("longer word {n}: 1\n"))
@@ -317,7 +317,7 @@ fn a_long_file_does_not_keep_the_reader_busy() {
     assert_eq!(refused(&twice).list().len(), 100);
 }
 
-/// Which load it is to be cannot be known, and still all that is wrong with each is told.
+/// Which load is meant is ambiguous; the errors in each are reported nevertheless.
 #[test]
 fn loads_that_conflict_hide_no_further_mistake() {
     let text = "target: http://site\nsteps: [{ get: / }]\nload:\n  users: many\n  within: soon\n  hold: 0s\n  iterations: -1\n  rate: 5\n  connections: none\n  think: 2\n  spacing: evn\n  phases: [{ users: 1..x, for: 1h, mix: { nobody: 1 } }, { rate: 1/s, users: b, for: never }]\n  find: { users: 9..1, sessions: x, objective: p95, quick: maybe }\n";

@@ -43,7 +43,7 @@ fn every_preset_is_a_word_of_the_table() {
     }
 }
 
-/// Steps, behind a `ws` or alone; where the mistake stands, and words of what is said.
+/// Steps, with or without a `ws` before them; the place of the error, and a fragment of the message.
 const MISTAKES: &[(bool, &str, (usize, usize), &str)] = &[
     (
         false,

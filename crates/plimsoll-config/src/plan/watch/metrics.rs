@@ -1,4 +1,4 @@
-//! A page of figures in the format of Prometheus: where it is, and which of its series are taken.
+//! Reads a metrics endpoint in the format of Prometheus: its URL, and the series to scrape.
 
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind, Selector};
 
@@ -7,15 +7,15 @@ use super::super::tree::DocumentNode;
 use super::component::place;
 use super::valid::valid;
 
-/// What it may say.
+/// Valid keys.
 const WORDS: [&str; 3] = ["series", "url", "at"];
-/// Where the page is when only its server is said.
+/// Default path of the endpoint.
 const PATH: &str = "/metrics";
-/// Selectors of one page.
+/// Maximum selectors per endpoint.
 const SERIES_MAX: usize = 64;
 const SERIES: &str = "names of series as the endpoint exposes them, with labels to select some of them, such as [node_load1, 'http_requests_total{code=\"500\"}', 'go_gc_*']";
 
-/// Reads it.
+/// Reads the component.
 pub(super) fn page(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Component> {
     let valid = valid(ComponentKind::Prometheus);
     let unknown = reader.entries(node, valid)?.iter();
@@ -26,7 +26,7 @@ pub(super) fn page(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<C
         reader.unknown(&key.span, "key", &key.text, &WORDS);
     }
     if !unknown.is_empty() {
-        // What lacks may stand there under another name.
+        // The missing key may be the misspelled one.
         return None;
     }
     let Some(url) = node.get("url").or(node.get("at")) else {
@@ -62,7 +62,7 @@ pub(super) fn page(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<C
     })
 }
 
-/// Selectors; without any, only what is known by its name is taken.
+/// Reads selectors; without any, only known series are scraped.
 fn chosen_series(reader: &DocumentReader<'_>, chosen: &DocumentNode) -> Option<Vec<Selector>> {
     let items = reader.one_or_more(chosen);
     if items.is_empty() || items.len() > SERIES_MAX {

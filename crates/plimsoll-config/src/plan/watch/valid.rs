@@ -1,4 +1,4 @@
-//! What would be right where a part is named, for whoever wrote something else.
+//! Valid addresses by kind of component, for error messages.
 
 use plimsoll_model::component::ComponentKind;
 
@@ -107,7 +107,7 @@ const VALID: [(ComponentKind, &str); 24] = [
     ),
 ];
 
-/// What would be right for a kind of part.
+/// The valid addresses of a kind of component.
 pub(super) fn valid(kind: ComponentKind) -> &'static str {
     let mut kinds = VALID.iter();
     let found = kinds.find(|(of, _)| *of == kind);
