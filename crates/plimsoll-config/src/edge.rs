@@ -543,7 +543,7 @@ pub struct RateAlert {
     pub history: u32,
     /// Width of the range, in robust standard deviations.
     pub factor: f64,
-    /// Rates below this never raise an alert, 1/s.
+    /// Rates below this never count as too high, 1/s.
     pub least_per_second: f64,
 }
 

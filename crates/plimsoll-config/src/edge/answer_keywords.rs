@@ -197,7 +197,7 @@ pub(crate) static RATE_ALERT: KeywordTable = KeywordTable {
         word!(
             "least",
             Rate,
-            "Rates below this never raise an alert. Default: 1/s."
+            "Rates below this never count as too high. Default: 1/s."
         ),
     ],
 };

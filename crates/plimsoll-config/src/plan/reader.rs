@@ -197,7 +197,7 @@ impl<'a> DocumentReader<'a> {
     /// The items of a list, or the node itself.
     #[expect(
         clippy::unused_self,
-        reason = "read at the desk, as its neighbours are"
+        reason = "a method of the reader, like its siblings"
     )]
     pub(crate) fn one_or_more<'n>(&self, node: &'n DocumentNode) -> &'n [DocumentNode] {
         match &node.kind {
