@@ -242,7 +242,7 @@ pub(super) fn url(
     node: &DocumentNode,
     path: &str,
 ) -> Option<Endpoint> {
-    let valid = "a URL such as http://127.0.0.1:4318 or https://collector.example/v1/traces";
+    let valid = "an http:// or https:// URL without a login, such as http://127.0.0.1:4318";
     let text = reader.word(node, valid)?;
     let url = Url::parse(&text).ok();
     let url = url.filter(|url| {
@@ -254,7 +254,7 @@ pub(super) fn url(
     let Some(url) = url else {
         reader.report(
             node,
-            format!("`{text}` is not an http:// or https:// URL"),
+            format!("`{text}` is not a valid destination URL"),
             valid,
         );
         return None;

@@ -251,12 +251,12 @@ const INVALID_CONFIGS: &[(&str, &str, &str)] = &[
     (
         "alarm: { webhook: 'ftp://x' }",
         "2:19",
-        "`ftp://x` is not an http:// or https:// URL",
+        "`ftp://x` is not a valid destination URL",
     ),
     (
         "alarm: { webhook: 'http://u:p@x/' }",
         "2:19",
-        "`http://u:p@x/` is not an http:// or https:// URL",
+        "`http://u:p@x/` is not a valid destination URL",
     ),
     ("alarm: { history: 4 }", "2:19", "`4` is out of range"),
     ("traces: {}", "2:9", "`to` is missing"),

@@ -331,13 +331,10 @@ fn what_no_application_can_be_asked_is_named() {
     for (text, message) in [
         ("{ timeout: 1s }", "`hooks` has no hook"),
         ("{ conect: 'http://a' }", "unknown key `conect`"),
-        (
-            "{ connect: 'ftp://a' }",
-            "is not an http:// or https:// URL",
-        ),
+        ("{ connect: 'ftp://a' }", "is not a valid destination URL"),
         (
             "{ connect: 'http://u:p@a' }",
-            "is not an http:// or https:// URL",
+            "is not a valid destination URL",
         ),
         (
             "{ connect: 'http://a', pass: Content-Length }",
