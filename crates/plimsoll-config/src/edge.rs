@@ -1,4 +1,4 @@
-//! What the edge is told: listeners, pools, routes and limits, resolved. Flags and files both end here.
+//! The resolved settings of the edge: listeners, pools, routes and limits. Flags and files both result in these types.
 
 mod acme;
 mod answer_keywords;
@@ -32,86 +32,86 @@ pub use hub::{
 pub use network::Network;
 pub use server::ServerUrlError;
 
-/// Everything an edge needs to know before it starts. [`Edge::one_pool`] is the shortest of all.
+/// All settings of an edge. [`Edge::one_pool`] is the shortest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeConfig {
-    /// Where clients come in.
+    /// Listeners.
     pub listen: Vec<ListenerConfig>,
-    /// Servers that can stand in for each other.
+    /// Pools of equivalent upstream servers.
     pub pools: Vec<PoolConfig>,
-    /// What goes where, the first that matches.
+    /// Routes; the first match applies.
     pub routes: Vec<RouteConfig>,
-    /// Where the edge itself is asked.
+    /// The admin endpoint.
     pub admin: Option<Admin>,
-    /// Where finished exchanges are written.
+    /// The access log.
     pub access_log: Option<AccessLog>,
-    /// Event loops; `None` is one for each core.
+    /// Event loops; `None` is one per core.
     pub cores: Option<u32>,
-    /// Whose word about clients is believed.
+    /// Trusted peers, whose forwarding headers are accepted.
     pub trusted: Vec<Network>,
-    /// Bounds of what a client may do.
+    /// Limits for clients.
     pub limits: EdgeLimits,
-    /// Who is let in; `None` is everybody.
+    /// The IP filter; `None` allows all.
     pub access: Option<IpFilterConfig>,
-    /// Parts of the names of crawlers, besides those every edge knows.
+    /// Substrings of the `User-Agent` of crawlers, besides the built-in ones.
     pub crawlers: Vec<String>,
-    /// Tells when the rate of requests leaves its usual range.
+    /// The rate alert.
     pub rate_alert: Option<RateAlert>,
-    /// Where spans of requests are sent.
+    /// Export of request spans.
     pub traces: Option<Traces>,
-    /// Who the process becomes after binding.
+    /// User of the process after binding.
     pub user: Option<String>,
-    /// Longest time a drain takes.
+    /// Time-out of graceful shutdown.
     pub drain: Duration,
-    /// Who is asked for the addresses of servers' names; those of the system when there are none.
+    /// DNS servers that resolve upstream names; if empty, those of the system.
     pub resolvers: Vec<SocketAddr>,
-    /// Where this edge stands; servers of the same zone are preferred.
+    /// Zone of this edge; servers of the same zone are preferred.
     pub zone: Option<String>,
     /// Certificates that are obtained by ACME.
     pub acme: Option<Acme>,
-    /// Bytes of memory for copies of answers; `None` keeps none.
+    /// Size of the memory cache, bytes; `None` disables caching.
     pub cache: Option<u64>,
-    /// Where copies are kept on disk too; `None` keeps none there.
+    /// The disk cache, if any.
     pub cache_disk: Option<CacheDisk>,
     /// Channels that clients subscribe to.
     pub hub: Option<HubConfig>,
 }
 
-/// Where copies of answers are kept on disk.
+/// The disk cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheDisk {
-    /// The folder, for one edge alone.
+    /// Folder, used by one edge only.
     pub path: PathBuf,
-    /// Bytes that the copies may take.
+    /// Its size, bytes.
     pub size: u64,
 }
 
 /// How certificates are obtained by ACME.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acme {
-    /// The URL of the authority's directory.
+    /// URL of the ACME directory.
     pub directory: String,
-    /// Whom the authority writes to.
+    /// Contact address for the certificate authority.
     pub email: Option<String>,
-    /// Who vouches for the authority, a PEM file; the system's roots when none is named.
+    /// PEM file of the CA certificates trusted for the ACME server; `None` uses those of the system.
     pub ca: Option<PathBuf>,
     /// Folder of the account and the certificates.
     pub state: PathBuf,
-    /// Those that listeners want.
+    /// Certificates that listeners use.
     pub certificates: Vec<AcmeCertificate>,
 }
 
 /// A certificate that is obtained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcmeCertificate {
-    /// What it is for.
+    /// Its DNS names.
     pub names: Vec<String>,
-    /// Where it is put.
+    /// Its files.
     pub files: Certificate,
 }
 
 impl EdgeConfig {
-    /// Puts what is obtained by ACME into a folder; until then its files have names only.
+    /// Sets the folder of ACME files; until then they have relative names only.
     pub fn keep_state_in(&mut self, folder: &Path) {
         let Some(acme) = &mut self.acme else {
             return;
@@ -139,14 +139,14 @@ impl EdgeConfig {
     }
 }
 
-/// One address clients come in at.
+/// One listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenerConfig {
     /// Address and port.
     pub address: SocketAddr,
-    /// Certificates; none is plain HTTP.
+    /// Certificates; empty for plain HTTP.
     pub tls: Vec<Certificate>,
-    /// Whether connections from trusted sources begin with a PROXY header.
+    /// Whether connections of trusted peers start with a PROXY header.
     pub proxy_protocol: bool,
 }
 
@@ -159,56 +159,56 @@ pub struct Certificate {
     pub key: PathBuf,
 }
 
-/// Servers that can stand in for each other.
+/// A pool of equivalent upstream servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PoolConfig {
     /// Name, for routes, metrics and logs.
     pub name: String,
     /// Its servers; at least one.
     pub servers: Vec<ServerConfig>,
-    /// How one of them is picked.
+    /// Balancing policy.
     pub load_balancer: BalancingPolicy,
-    /// How many requests may be with one server.
+    /// Maximum requests in flight per server.
     pub ceiling: Ceiling,
-    /// How many requests may wait for a server; `None` is as many as will be served within their time.
+    /// Maximum queue length; `None` is as many requests as can be served in time.
     pub queue: Option<u32>,
-    /// How long one may wait.
+    /// Maximum time in the queue.
     pub queue_timeout: Duration,
-    /// How long an exchange may take.
+    /// Time-outs of upstream requests.
     pub timeouts: Timeouts,
-    /// Idle connections kept for each server and loop.
+    /// Idle keep-alive connections per server and event loop.
     pub idle_max: u32,
-    /// Active checks.
+    /// Health checks.
     pub check: Option<Check>,
-    /// When a server is taken out for its answers.
+    /// Outlier detection.
     pub eject: Eject,
-    /// How long a server that came back gets less than its share.
+    /// Slow start: how long a recovered server gets less than its share.
     pub slow_start: Duration,
-    /// Retries, as a share of requests.
+    /// Retry budget, as a share of requests.
     pub retry_share: f64,
-    /// What an adaptive limit must keep: 95 % of answers within this.
+    /// Target of an adaptive limit: 95 % of responses within this time.
     pub objective: Duration,
-    /// How servers behind `https://` are spoken to.
+    /// TLS settings for `https://` servers.
     pub tls: ServerTls,
-    /// Where the edge stands.
+    /// Zone of the edge.
     pub zone: Option<String>,
 }
 
-/// How servers behind `https://` are spoken to.
+/// TLS settings for `https://` servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerTls {
-    /// Who vouches for them; the system's roots when nobody is named.
+    /// Trusted CA certificates; `None` uses those of the system.
     pub authorities: Option<Authorities>,
-    /// The name their certificates must have; the URL's host when none is given.
+    /// Server name that certificates must match; by default the host of the URL.
     pub name: Option<String>,
-    /// Whether their certificates are not checked at all.
+    /// Whether certificates are not verified.
     pub insecure: bool,
 }
 
-/// Certificates of those who vouch for others.
+/// CA certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authorities {
-    /// Where they came from, for messages.
+    /// Source, for messages.
     pub name: String,
     /// PEM.
     pub pem: Vec<u8>,
@@ -219,41 +219,41 @@ pub struct Authorities {
 pub struct ServerConfig {
     /// As written, for metrics and logs.
     pub name: String,
-    /// The host of its URL: an address, or a name that is looked up again and again.
+    /// The host of its URL: an address, or a name that is resolved periodically.
     pub host: String,
     /// The port of its URL.
     pub port: u16,
-    /// Whether it is spoken to by TLS.
+    /// Whether it uses TLS.
     pub tls: bool,
-    /// Addresses, looked up by whoever read the configuration.
+    /// Addresses, resolved by the reader of the configuration.
     pub addresses: Vec<SocketAddr>,
-    /// Host and port as written, for a server that is asked by name.
+    /// Host and port as written, for the `Host` header.
     pub authority: String,
-    /// How many requests may be with it; before the pool's.
+    /// Maximum requests in flight; overrides that of the pool.
     pub max_in_flight: Option<u32>,
-    /// Share beside the others.
+    /// Weight relative to the other servers.
     pub weight: u32,
-    /// Where it stands.
+    /// Its zone.
     pub zone: Option<String>,
 }
 
-/// How a server is picked.
+/// Balancing policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum BalancingPolicy {
-    /// The cheaper of two at random, by peak latency and requests in flight.
+    /// The cheaper of two random servers, by peak EWMA latency and requests in flight.
     #[default]
     PeakEwma,
-    /// One after another, by weight.
+    /// Weighted round robin.
     RoundRobin,
     /// The one with the fewest requests in flight, by weight.
     LeastInFlight,
-    /// By a hash of something of the request; most keys stay where they are when servers come and go.
+    /// Consistent hashing of a part of the request.
     Hash(HashKey),
-    /// The server a cookie of this name speaks of; the edge sets it.
+    /// Sticky sessions by a cookie of this name, which the edge sets.
     Cookie(String),
 }
 
-/// What is hashed.
+/// Hash key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HashKey {
     /// The client's address.
@@ -264,142 +264,142 @@ pub enum HashKey {
     Header(String),
 }
 
-/// How many requests may be with a server at once.
+/// Maximum requests in flight per server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ceiling {
-    /// As many as keep the objective, learnt from latencies.
+    /// Adapted to the response time, so that the pool meets its objective.
     #[default]
     Adaptive,
-    /// So many.
+    /// A fixed number.
     Fixed(u32),
 }
 
-/// How long an exchange with a server may take.
+/// Time-outs of upstream requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For a connection.
+    /// Connect.
     pub connect: Duration,
-    /// From the request to the first byte of the answer.
+    /// From the request to the first byte of the response.
     pub first_byte: Duration,
-    /// Between two pieces of a body.
+    /// Between two reads of a body.
     pub idle: Duration,
-    /// For the whole exchange; `None` has no end of its own, as downloads and streams need.
+    /// Whole request; `None` is unlimited, as downloads and streams need.
     pub total: Option<Duration>,
-    /// For a connection that waits for its next request.
+    /// Idle time of a keep-alive connection.
     pub keep_alive: Duration,
-    /// For a tunnel (WebSocket) in which nothing moves.
+    /// Idle time of a tunnel (WebSocket).
     pub tunnel: Duration,
 }
 
-/// How servers are asked whether they are well.
+/// Active health checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Path of a GET that must be answered 2xx or 3xx; `None` only connects.
+    /// Path of a GET request that must return 2xx or 3xx; `None` only connects.
     pub path: Option<String>,
-    /// How often.
+    /// Interval.
     pub every: Duration,
-    /// How long an answer may take.
+    /// Time-out of a check.
     pub timeout: Duration,
-    /// Failures in a row that take a server out.
+    /// Consecutive failures that mark a server as down.
     pub fall: u32,
-    /// Good answers in a row that bring it back.
+    /// Consecutive successes that mark it as up.
     pub rise: u32,
 }
 
-/// When answers to requests take a server out.
+/// Outlier detection: when failed responses eject a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Eject {
-    /// Failures in a row (5xx, no connection, no answer); 0 never ejects.
+    /// Consecutive failures (5xx, no connection, no response); 0 disables ejection.
     pub failures: u32,
-    /// How long it stays out at first; each further time longer.
+    /// Duration of the first ejection; each further one is longer.
     pub lasting: Duration,
-    /// At most this share of the servers is out at once.
+    /// Largest share of servers ejected at the same time.
     pub share_max: f64,
 }
 
 /// One route.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouteConfig {
-    /// What it is for.
+    /// Conditions on the request.
     pub matches: RouteMatch,
-    /// What becomes of the request.
+    /// What handles the request.
     pub action: Action,
-    /// The answer when the pool has none.
+    /// Response when the pool has no capacity.
     pub fallback: Option<Fallback>,
-    /// Where a better one is learnt.
+    /// Source of a learned fallback.
     pub learned_fallback: Option<LearnedFallback>,
-    /// A page with a place in line, where there is no fallback.
+    /// Waiting page, where there is no fallback.
     pub waiting: Option<WaitingRoomConfig>,
-    /// How answers are compressed.
+    /// Response compression.
     pub compress: Option<Compress>,
-    /// Who may ask, besides what holds for the whole edge.
+    /// IP filter, in addition to that of the edge.
     pub access: Option<IpFilterConfig>,
-    /// What becomes of paths with parameters; `None` refuses them where `access` is said, and where they lead elsewhere.
+    /// Path parameters; `None` refuses them where `access` is set, or where the rest of the path matches another route.
     pub path_parameters: Option<PathParameters>,
-    /// Whether the path is matched whatever the case of its letters.
+    /// Whether paths match regardless of case.
     pub case_ignored: bool,
-    /// Who goes first when not all can.
+    /// Priority under overload.
     pub class: Class,
-    /// What is done to the request's path.
+    /// Rewriting of the path.
     pub rewrite: Option<Rewrite>,
-    /// Headers of the request to set, or to drop.
+    /// Request headers to set or remove.
     pub request_headers: Vec<HeaderEdit>,
-    /// Steering headers (`X-HTTP-Method-Override`) that clients may send to its servers; every copy varies by them.
+    /// Steering headers (`X-HTTP-Method-Override`) that clients may send; they are part of the cache key.
     pub steering_headers: Vec<String>,
-    /// Headers of the answer to set, or to drop.
+    /// Response headers to set or remove.
     pub answer_headers: Vec<HeaderEdit>,
-    /// Requests a second of one client.
+    /// Rate limit per client.
     pub rate: Option<Rate>,
-    /// What is kept of its answers; `None` is nothing.
+    /// Caching; `None` disables it.
     pub cache: Option<Caching>,
-    /// How pages are put together from fragments; `None` leaves them as they are.
+    /// Assembly from fragments; `None` passes pages through unchanged.
     pub fragments: Option<Fragments>,
 }
 
-/// What a request must be like; everything that is said must hold.
+/// Conditions on a request; all must hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RouteMatch {
-    /// Host without port, lower case; `*.example.org` stands for every name below.
+    /// Host without port, lower case; `*.example.org` matches every subdomain.
     pub hosts: Vec<String>,
     /// The path.
     pub path: PathMatch,
     /// One of these methods.
     pub methods: Vec<String>,
-    /// Headers that must be there; with a value, exactly so.
+    /// Headers that must be present; with a value, exactly that value.
     pub headers: Vec<(String, Option<String>)>,
-    /// Share of such requests it takes, of those that came so far; 1 takes all.
+    /// Share of matching requests that the route takes; 1 takes all.
     pub share: Option<f64>,
 }
 
-/// What a path must be like.
+/// Condition on a path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum PathMatch {
-    /// Anything.
+    /// Any path.
     #[default]
     Any,
-    /// Exactly this.
+    /// Exactly this path.
     Exact(String),
-    /// This and everything below.
+    /// This path and everything below.
     Prefix(String),
-    /// A regular expression finds something in it.
+    /// A regular expression that matches a part of it.
     Regex(String),
 }
 
-/// What becomes of a path with parameters (`/news;page=2`), which some servers read as if it had none.
+/// Handling of paths with parameters (`/news;page=2`), which some servers read as if they had none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathParameters {
-    /// It is refused.
+    /// The request is refused.
     Refused,
-    /// The path is matched without them, and goes on with them.
+    /// The path is matched without the parameters, and forwarded with them.
     Kept,
 }
 
-/// What becomes of a request.
+/// What handles a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It goes to the pool of this index.
+    /// The pool with this index.
     Pool(usize),
-    /// The client is sent elsewhere: `{host}` and `{target}` are filled.
+    /// A redirect; the placeholders `{host}` and `{target}` are replaced.
     Redirect {
         /// 301, 302, 303, 307 or 308.
         status: u16,
@@ -408,28 +408,28 @@ pub enum Action {
     },
 }
 
-/// What is done to a path before the server sees it.
+/// Rewriting of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rewrite {
-    /// The matched prefix becomes this one.
+    /// The matched prefix is replaced.
     Prefix(String),
-    /// What a regular expression finds becomes this, with `$1` for its groups.
+    /// Each match of a regular expression is replaced, with `$1` for its groups.
     Regex(String, String),
 }
 
-/// One header set or dropped.
+/// A header to set or remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderEdit {
     /// Its name.
     pub name: String,
-    /// Its value; `None` drops it.
+    /// Its value; `None` removes the header.
     pub value: Option<String>,
 }
 
-/// A cheap answer in place of a page.
+/// A cheap response instead of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fallback {
-    /// Where it came from, for messages.
+    /// Source, for messages.
     pub name: String,
     /// Its content.
     pub content: Vec<u8>,
@@ -437,53 +437,53 @@ pub struct Fallback {
     pub media_type: String,
 }
 
-/// Where a fallback is learnt from the origin.
+/// Source of a learned fallback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LearnedFallback {
-    /// A page that is fetched.
+    /// A page that is fetched periodically.
     pub captured: Option<Captured>,
-    /// The header of an answer that is kept.
+    /// The response header that marks a page.
     pub header: Option<String>,
-    /// Longest page that is kept, bytes.
+    /// Maximum size of a page, bytes.
     pub len_max: u64,
-    /// How often at most.
+    /// Minimum interval between two updates.
     pub every: Duration,
 }
 
 /// A page of a route's pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// What is asked for as `Host`; `None` is the server.
+    /// Value of the `Host` header; `None` is that of the server.
     pub host: Option<String>,
     /// Path and query.
     pub target: String,
 }
 
-/// A page for those who must wait.
+/// The waiting page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingRoomConfig {
-    /// A page of the user's own.
+    /// Custom HTML.
     pub page: Option<String>,
-    /// How many may wait.
+    /// Maximum length of the queue.
     pub most: u32,
-    /// Longest time until the page asks again.
+    /// Maximum interval at which the page retries.
     pub retry: Duration,
-    /// How long whoever got in goes past the line.
+    /// How long an admitted client bypasses the queue.
     pub stay: Duration,
 }
 
-/// How answers are compressed.
+/// Response compression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compress {
-    /// In the order of preference.
+    /// Codings in order of preference.
     pub codings: Vec<CompressCoding>,
-    /// 1 to 9.
+    /// Level, 1 to 9.
     pub level: u32,
-    /// Media types, lower case; `text/*` is all of a kind.
+    /// Media types, lower case; `text/*` matches all subtypes.
     pub types: Vec<String>,
-    /// Shorter answers stay as they are.
+    /// Minimum size of a response.
     pub len_min: u64,
-    /// Share of a loop's time beyond which further answers stay as they are.
+    /// Share of an event loop's time above which further responses are not compressed.
     pub cpu_share: f64,
 }
 
@@ -498,27 +498,27 @@ pub enum CompressCoding {
     Gzip,
 }
 
-/// Who is let in.
+/// An IP filter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IpFilterConfig {
-    /// Whatever else is said.
+    /// Always allowed.
     pub allow: Vec<Network>,
-    /// Not these.
+    /// Denied.
     pub deny: Vec<Network>,
     /// By country.
     pub countries: Option<Countries>,
 }
 
-/// Who is let in by country.
+/// A country filter.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Countries {
-    /// The database's file, for messages.
+    /// File name of the database, for messages.
     pub name: String,
     /// Its content.
     pub database: Arc<[u8]>,
-    /// Whether those listed are let in, or all others.
+    /// Whether the listed countries are allowed, or all others.
     pub allows: bool,
-    /// Two letters each; empty is an address without a country.
+    /// Two-letter codes; an empty one matches addresses without a country.
     pub listed: Vec<String>,
 }
 
@@ -532,62 +532,62 @@ impl std::fmt::Debug for Countries {
     }
 }
 
-/// Tells when the rate of requests leaves its usual range.
+/// Reports when the request rate leaves its usual range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateAlert {
-    /// Who is told, besides whoever reads the messages.
+    /// Webhook, in addition to the log message.
     pub webhook: Option<Endpoint>,
-    /// How long the rate is counted for.
+    /// Window over which the rate is counted.
     pub every: Duration,
-    /// How many such counts make the usual range.
+    /// Number of windows that define the usual range.
     pub history: u32,
     /// Width of the range, in robust standard deviations.
     pub factor: f64,
-    /// Rates below this are never too many.
+    /// Rates below this never count as too high, 1/s.
     pub least_per_second: f64,
 }
 
-/// Where spans of requests are sent.
+/// Export of request spans.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traces {
     /// The collector.
     pub to: Endpoint,
-    /// Share of the requests without a parent's decision.
+    /// Sampling rate of requests without a parent decision.
     pub share: f64,
-    /// Whose word is followed.
+    /// Peers whose `traceparent` is honored.
     pub parents: Parents,
-    /// Name of the service.
+    /// Service name.
     pub service: String,
 }
 
-/// Whose `traceparent` is followed.
+/// Peers whose `traceparent` is honored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parents {
-    /// Everybody's.
+    /// All.
     #[default]
     All,
-    /// That of trusted sources.
+    /// Trusted peers.
     Trusted,
-    /// Nobody's.
+    /// None.
     None,
 }
 
-/// A URL that something is sent to.
+/// A destination URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Whether by TLS.
+    /// Whether it uses TLS.
     pub secure: bool,
-    /// Name or number.
+    /// Host name or address.
     pub host: String,
     /// Port.
     pub port: u16,
     /// Path and query.
     pub target: String,
-    /// Headers besides.
+    /// Additional headers.
     pub headers: Vec<(String, String)>,
 }
 
-/// Who goes first when not all can; the first is the last to be refused.
+/// Priority under overload; the first is shed last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Health and checkout.
@@ -601,64 +601,64 @@ pub enum Class {
     Sheddable,
 }
 
-/// A bound on one client's requests.
+/// A rate limit per client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// Requests a second.
+    /// Requests per second.
     pub per_second: f64,
-    /// How many may come at once.
+    /// Burst size.
     pub burst: u32,
 }
 
-/// Where the edge itself is asked.
+/// The admin endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admin {
     /// Address and port.
     pub address: SocketAddr,
-    /// Whether the edge does not start without it.
+    /// Whether the edge refuses to start without it.
     pub must_bind: bool,
-    /// What whoever asks must know; needed on addresses that others reach.
+    /// Bearer token; required on addresses other than loopback.
     pub token: Option<String>,
 }
 
-/// Where finished exchanges are written.
+/// The access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessLog {
     /// A file; `None` is the standard output.
     pub path: Option<PathBuf>,
-    /// How a line looks.
+    /// Format of a line.
     pub format: LogFormat,
 }
 
-/// How a line of the access log looks.
+/// Format of a line of the access log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
     /// One JSON object.
     #[default]
     Json,
-    /// As web servers have always written it.
+    /// The combined format of web servers.
     Combined,
 }
 
-/// Bounds of what clients may do.
+/// Limits for clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeLimits {
-    /// Connections of clients in all loops together.
+    /// Maximum connections of all event loops together.
     pub connections_max: u32,
-    /// Connections of one address; 0 has no bound.
+    /// Maximum connections per address; 0 is unlimited.
     pub per_address_max: u32,
-    /// Longest head of a request, bytes.
+    /// Maximum size of a request head, bytes.
     pub head_len_max: u32,
-    /// Longest body of a request, bytes.
+    /// Maximum size of a request body, bytes.
     pub body_len_max: u64,
-    /// Bytes held for clients and servers that are slow, by all connections together.
+    /// Total bytes buffered for slow clients and servers, over all connections.
     pub memory_max: u64,
-    /// Time for a head, from its first byte (or from the connection) to its last.
+    /// Time-out of a request head, from its first byte (or from the connection) to its last.
     pub head_timeout: Duration,
-    /// Time between two pieces of a body.
+    /// Time between two reads of a body.
     pub body_timeout: Duration,
-    /// Time between two requests.
+    /// Idle time between two requests.
     pub idle_timeout: Duration,
-    /// Time a client may take no byte of its answer.
+    /// Time during which a client reads nothing of its response.
     pub write_timeout: Duration,
 }

@@ -1,6 +1,6 @@
-//! What people write, turned into the model's nouns: durations, rates, sizes, objectives, status sets, loads.
+//! Parses human input into the types of the model: durations, rates, sizes, objectives, status sets, loads.
 //!
-//! No I/O. Every fault is a [`Problem`] that names the place, what is wrong, the valid range and the nearest right
+//! No I/O. Every error is a [`Problem`] with the place, the fault, the valid range and the nearest valid
 //! word. [`plan`] reads plan files.
 
 pub mod edge;

@@ -7,10 +7,10 @@ use plimsoll_model::schedule::LoadPhase;
 use crate::{Problem, units};
 
 const VALID: &str = "a rate or a range of rates, such as 300/s or 50/s..1500/s";
-/// Most phases in one load.
+/// Maximum phases of one load.
 pub const PHASES_MAX: usize = 10_000;
 
-/// A rate, or a way from one rate to another: `300/s`, `50/s..1500/s`.
+/// A rate, or a range of rates: `300/s`, `50/s..1500/s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateRange {
     /// First rate, 1/s.
@@ -44,7 +44,7 @@ pub fn rate_range(text: &str) -> Result<RateRange, Problem> {
         return Err(Problem::new(
             text,
             0..text.len(),
-            "nothing would be sent",
+            "the load sends nothing",
             VALID,
         ));
     }
@@ -54,7 +54,7 @@ pub fn rate_range(text: &str) -> Result<RateRange, Problem> {
 /// Reads one phase: `300/s:10s` or `0/s..300/s:30s`.
 ///
 /// # Errors
-/// When the rate or the duration cannot be read.
+/// When the rate or the duration is invalid.
 pub fn phase(text: &str) -> Result<LoadPhase, Problem> {
     let Some((rates, lasting)) = text.rsplit_once(':') else {
         let message = "the duration is missing";
@@ -84,7 +84,7 @@ pub fn steps(
 ) -> Result<Vec<LoadPhase>, Problem> {
     let count = ((range.to - range.from).abs() / step).floor() + 1.0;
     if count > PHASES_MAX as f64 {
-        let message = "this makes too many steps";
+        let message = "the ramp has too many steps";
         return Err(Problem::new(
             text,
             0..text.len(),

@@ -1,4 +1,4 @@
-//! Objectives as people write them: `p95 < 500ms, errors < 1%`, and in k6's wording `p(95)<500, rate<0.01`.
+//! Objectives: `p95 < 500ms, errors < 1%`, and in the notation of k6 `p(95)<500, rate<0.01`.
 
 use plimsoll_model::objective::{LatencyBound, Objective};
 
@@ -21,7 +21,7 @@ const WORDS: [&str; 13] = [
     "reach",
     "broadcast",
 ];
-/// Most bounds in one objective.
+/// Maximum bounds in one objective.
 const BOUNDS_MAX: usize = 16;
 
 enum ObjectiveMetric {
@@ -53,25 +53,25 @@ pub fn objective(text: &str) -> Result<Objective, Problem> {
         ))
     };
     if objective.mean_us_max.is_some() {
-        let message = "an average says nothing about those who wait long";
+        let message = "an objective on the average hides slow responses";
         let valid = "med or a percentile, such as med < 200ms, p95 < 500ms; `avg` in thresholds and abort rules";
         return refused(&["average", "mean", "avg"], message, valid);
     }
     if has(0.0) {
-        let message = "the fastest answer of all says nothing about the others";
+        let message = "an objective on the minimum hides all other responses";
         let valid = "a percentile such as p95; `min` in thresholds and abort rules";
         return refused(&["min"], message, valid);
     }
     if has(1.0) {
-        let message = "the slowest answer of all is chance: a load line cannot rest on it";
+        let message = "the maximum is a single outlier and too noisy for a load search";
         let valid = "a percentile such as p99.9; `max` in thresholds and abort rules";
         return refused(&["max"], message, valid);
     }
     Ok(objective)
 }
 
-/// Reads an objective of a part of the load, judged over all of its answers: `max < 2s`, `min < 50ms` and `avg < 200ms`
-/// may stand in it too.
+/// Reads a threshold of a scope, judged over all of its responses: unlike an objective it may also have
+/// `max < 2s`, `min < 50ms` and `avg < 200ms`.
 ///
 /// # Errors
 /// The first part that cannot be read, with its column.
@@ -104,9 +104,9 @@ fn bound(clause: &str, objective: &mut Objective) -> Result<(), Problem> {
     }
     let Some(at) = clause.find('<') else {
         let message = if clause.is_empty() {
-            "nothing is written"
+            "the value is empty"
         } else {
-            "there is no `<` here"
+            "`<` is missing"
         };
         return Err(Problem::new(clause, 0..clause.len(), message, VALID));
     };
@@ -120,7 +120,7 @@ fn bound(clause: &str, objective: &mut Objective) -> Result<(), Problem> {
         ObjectiveMetric::Errors if objective.errors_max.is_some() => Err(Problem::new(
             clause,
             0..written.len(),
-            "errors are bounded twice",
+            "duplicate bound on errors",
             "one bound on errors",
         )),
         ObjectiveMetric::Errors => {
@@ -131,7 +131,7 @@ fn bound(clause: &str, objective: &mut Objective) -> Result<(), Problem> {
         ObjectiveMetric::Mean if objective.mean_us_max.is_some() => Err(Problem::new(
             clause,
             0..written.len(),
-            "the average is bounded twice",
+            "duplicate bound on the average",
             "one bound on the average",
         )),
         ObjectiveMetric::Mean => {
@@ -151,7 +151,7 @@ fn bound(clause: &str, objective: &mut Objective) -> Result<(), Problem> {
     }
 }
 
-/// What follows a word.
+/// The bound after a metric.
 fn strip_word<'a>(clause: &'a str, word: &str) -> Option<&'a str> {
     let start = clause.get(..word.len())?;
     let rest = clause.get(word.len()..)?;
@@ -163,12 +163,12 @@ fn strip_word<'a>(clause: &'a str, word: &str) -> Option<&'a str> {
 fn reach(clause: &str, rest: &str, objective: &mut Objective) -> Result<(), Problem> {
     const VALID: &str = "reach > 99.99%";
     if objective.reach_min.is_some() {
-        let message = "reach is bounded twice";
+        let message = "duplicate bound on reach";
         return Err(Problem::new(clause, 0..5, message, "one bound on reach"));
     }
     let at = clause.len() - rest.trim_start().len();
     let Some(value) = rest.trim_start().strip_prefix('>') else {
-        let message = "reach is the better the higher it is";
+        let message = "reach needs a lower bound";
         return Err(Problem::new(clause, at..clause.len(), message, VALID));
     };
     let value = value.strip_prefix('=').unwrap_or(value);
@@ -185,7 +185,7 @@ fn broadcast(clause: &str, rest: &str, objective: &mut Objective) -> Result<(), 
     let mut of_it = Objective::default();
     bound(rest.trim_start(), &mut of_it).map_err(|problem| problem.within(clause, at))?;
     if of_it.latency.is_empty() {
-        let message = "of broadcasts only percentiles are bounded";
+        let message = "broadcasts support percentiles only";
         return Err(Problem::new(clause, at..clause.len(), message, VALID));
     }
     objective.broadcast.append(&mut of_it.latency);
@@ -212,7 +212,7 @@ fn microseconds(value: &str) -> Result<u64, Problem> {
         _ => Err(Problem::new(
             value,
             0..value.len(),
-            "this is too short",
+            "the duration is too short",
             "1us or more",
         )),
     }
@@ -230,7 +230,7 @@ fn metric(clause: &str, written: &str) -> Result<ObjectiveMetric, Problem> {
     }
     let span = 0..written.len();
     let Some(number) = lower.strip_prefix('p') else {
-        let message = "this is neither a percentile nor errors";
+        let message = "neither a percentile nor `errors`";
         return Err(Problem::new(clause, span, message, VALID).with_nearest(&WORDS));
     };
     let number = number.trim_start_matches('(').trim_end_matches(')');
@@ -240,16 +240,9 @@ fn metric(clause: &str, written: &str) -> Result<ObjectiveMetric, Problem> {
         }
         Ok(_) => {
             let valid = "above p0 and below p100, such as p95 or p99.9";
-            Err(Problem::new(
-                clause,
-                span,
-                "this percentile does not exist",
-                valid,
-            ))
+            Err(Problem::new(clause, span, "no such percentile", valid))
         }
-        Err(_) => {
-            Err(Problem::new(clause, span, "this is not a percentile", VALID).with_nearest(&WORDS))
-        }
+        Err(_) => Err(Problem::new(clause, span, "not a percentile", VALID).with_nearest(&WORDS)),
     }
 }
 
@@ -316,7 +309,7 @@ mod tests {
             threshold("avg<1, mean<2")
                 .unwrap_err()
                 .to_string()
-                .contains("twice")
+                .contains("duplicate")
         );
         for (text, at) in [("p95<1s, avg<200", 8..11), ("min<5", 0..3)] {
             assert_eq!(objective(text).unwrap_err().span, at);
@@ -340,12 +333,12 @@ mod tests {
             assert!(problem.to_string().contains(word), "{problem}");
         };
         check("p95 < 500ms, erors < 1%", "erors", "did you mean `errors`");
-        check("p95 < 500 parsec", "parsec", "not known");
-        check("p100 < 1s", "p100", "does not exist");
-        check("p95 500ms", "p95 500ms", "no `<`");
-        check("", "", "nothing");
-        check("p95 < 0ms", "0ms", "more than zero");
-        check("errors < 1%, errors < 2%", "errors", "twice");
+        check("p95 < 500 parsec", "parsec", "unknown unit");
+        check("p100 < 1s", "p100", "no such percentile");
+        check("p95 500ms", "p95 500ms", "`<` is missing");
+        check("", "", "empty");
+        check("p95 < 0ms", "0ms", "above zero");
+        check("errors < 1%, errors < 2%", "errors", "duplicate");
     }
 
     proptest! {

@@ -1,8 +1,8 @@
-//! The plan file: what people do, how much of it, and what counts as good, in YAML.
+//! The plan file: journeys, load and objectives, in YAML.
 //!
-//! [`read`] takes the text through three shapes: a tree whose nodes know where they stand, the words of the tables, and
-//! the model's nouns. Faults do not end it: all of a file are told together, each with its line and column. Files and
-//! environment come through [`Surroundings`]; addresses of hosts are looked up by whoever asked.
+//! [`read`] converts the text in three stages: a tree whose nodes know their place, the tables of keys, the types of
+//! the model. It collects all errors of a file, each with line and column. Files and environment are accessed through
+//! [`Surroundings`]; the caller resolves host names.
 
 mod answer;
 mod body;
@@ -52,10 +52,10 @@ pub use target::PlanOrigin;
 pub use transport::{Http, TransportPlan};
 pub use watch::{WatchPlan, read_watch};
 
-/// Longest plan file, bytes.
+/// Maximum size of a plan file, bytes.
 pub const PLAN_LEN_MAX: u64 = 16 << 20;
 
-/// What stands around a plan file.
+/// Access to the files and the environment of a plan.
 pub trait Surroundings {
     /// The content of a file; `path` is as written, relative to the plan file.
     ///
@@ -63,80 +63,80 @@ pub trait Surroundings {
     /// When it cannot be read, or is longer than `len_max` bytes.
     fn file(&self, path: &str, len_max: u64) -> Result<Vec<u8>, FileError>;
 
-    /// A variable of the environment.
+    /// An environment variable.
     fn variable(&self, name: &str) -> Option<String>;
 }
 
-/// Why a file beside the plan was not read.
+/// Why a file of the plan was not read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// As the system says.
+    /// The error of the operating system.
     #[error("{0}")]
     Unreadable(String),
     /// Its length in bytes.
-    #[error("it is {0} bytes long")]
+    #[error("the file has {0} bytes")]
     TooLong(u64),
 }
 
-/// What is said beside the file.
+/// Settings from outside the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
-    /// The target, in place of the file's.
+    /// The target; overrides that of the file.
     pub target: Option<String>,
-    /// Name of a plan that does not say its own: that of its file.
+    /// Default name of the plan: that of its file.
     pub name: String,
-    /// Variables of the environment may be missing where only a run needs them: they are listed in
-    /// [`PlanFile::variables_missing`] and empty.
+    /// Whether environment variables may be missing where only a run needs them: they are then empty, and listed in
+    /// [`PlanFile::variables_missing`].
     pub may_miss_variables: bool,
 }
 
-/// All that a plan file says, resolved but for the addresses of hosts.
+/// The content of a plan file, resolved except for host names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlanFile {
     /// Short name, safe in a file name.
     pub name: String,
     /// URL of the target.
     pub target: String,
-    /// Line and column at which the target is named; (1, 1) when it is not in the file.
+    /// Line and column of the target; (1, 1) when it is not in the file.
     pub target_place: (usize, usize),
-    /// What users do; `None` for a load on the target's own URL. Its `targets` are empty: see [`PlanFile::origins`].
+    /// The journeys; `None` for a load on the target's own URL. Its `targets` are empty: see [`PlanFile::origins`].
     pub scenario: Option<Scenario>,
-    /// Rows and files, by the scenario's indexes.
+    /// Rows and files, by the indexes of the scenario.
     pub inputs: Inputs,
-    /// Other origins that steps name, in the order of the scenario's targets.
+    /// Further origins of steps, in the order of the scenario's targets.
     pub origins: Vec<PlanOrigin>,
-    /// Headers of a plan without steps; those of a scenario stand in its journeys.
+    /// Headers of a plan without steps; a scenario has them in its journeys.
     pub headers: Vec<(String, String)>,
-    /// How much load; `None` when flags must say it.
+    /// The load; `None` if flags must specify it.
     pub load: Option<LoadPlan>,
-    /// What counts as good.
+    /// The objective.
     pub objective: Option<Objective>,
-    /// Statuses that count as good.
+    /// Status codes that count as success.
     pub good: Option<GoodStatus>,
-    /// How connections are made.
+    /// Settings of connections.
     pub transport: TransportPlan,
-    /// Leading time that is not judged.
+    /// Warm-up time, which is excluded from the verdict.
     pub warmup: Option<Duration>,
-    /// Seed of all randomness.
+    /// Seed of the random numbers.
     pub seed: Option<u64>,
     /// Event loops.
     pub cores: Option<u32>,
-    /// Batch what is due within this time.
+    /// Batch interval.
     pub tick: Option<Duration>,
-    /// Bounds of the answer classes, ms.
+    /// Bounds of the response-time classes, ms.
     pub classes_ms: Option<[u64; 2]>,
-    /// Variables that were missing and forgiven.
+    /// Variables that were missing and allowed to be.
     pub variables_missing: Vec<String>,
-    /// What is worth knowing and no fault: `LINE:COLUMN: note`.
+    /// Notes that are not errors: `LINE:COLUMN: note`.
     pub notes: Vec<String>,
-    /// What else is looked at.
+    /// Collectors to run beside the load.
     pub watch: WatchPlan,
 }
 
 /// Reads a plan file.
 ///
 /// # Errors
-/// All faults of the file together.
+/// All errors of the file together.
 pub fn read(
     text: &str,
     given: &Given,
@@ -150,12 +150,12 @@ pub fn read(
     }
     let plan = match &root {
         Some(root) if !root.is_null() => plan(&reader, root, given),
-        // A tree that was refused has its fault noted.
+        // The error of a refused tree is already reported.
         None if !source.text().trim().is_empty() && reader.has_diagnostics() => None,
         _ => {
             reader.report_at(
                 0,
-                "this plan is empty",
+                "the plan is empty",
                 "target, journeys, load and more",
                 None,
             );
@@ -188,7 +188,7 @@ fn plan(reader: &DocumentReader<'_>, root: &DocumentNode, given: &Given) -> Opti
     let journeys = if let Some(load) = load.filter(|load| load.get("replay").is_some()) {
         let (journey, load) = replay::replay(&mut scope, &fields, load);
         plan.load = load.map(LoadPlan::Fixed);
-        // Steps beside a replay are a fault, and so is what is wrong with them.
+        // Steps are an error in a replay; errors within them are reported as well.
         if fields.get("journeys").or(fields.get("steps")).is_some() {
             journeys::journeys(&mut scope, &fields, &plan.name);
         }
@@ -203,8 +203,8 @@ fn plan(reader: &DocumentReader<'_>, root: &DocumentNode, given: &Given) -> Opti
             .iter()
             .find_map(|word| fields.entry(word));
         let at = entry.map_or(root.span.start, |(key, _)| key.span.start);
-        let message = format!("there are {} steps that are counted", scope.steps.len());
-        let remedy = format!("at most {STEPS_MAX}, or `repeat`");
+        let message = format!("the plan has {} steps with statistics", scope.steps.len());
+        let remedy = format!("at most {STEPS_MAX}; use `repeat` for repeated steps");
         reader.report_at(at, message, remedy, None);
     }
     if journeys.is_empty() {
@@ -241,7 +241,7 @@ fn plan(reader: &DocumentReader<'_>, root: &DocumentNode, given: &Given) -> Opti
     Some(plan)
 }
 
-/// What is worth knowing, with its place.
+/// Notes with their places.
 fn notes(reader: &DocumentReader<'_>, notes: &[(usize, String)]) -> Vec<String> {
     let note = |(at, note): &(usize, String)| {
         let (line, column) = reader.source.position(*at);
@@ -250,7 +250,7 @@ fn notes(reader: &DocumentReader<'_>, notes: &[(usize, String)]) -> Vec<String> 
     notes.iter().map(note).collect()
 }
 
-/// What stands in the plan beside its steps, its data and its load.
+/// Reads the keys besides steps, data and load.
 fn settings(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> PlanFile {
     let get = |word: &str| fields.get(word);
     PlanFile {
@@ -272,11 +272,11 @@ fn settings(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> PlanFile {
     }
 }
 
-/// Words that mean nothing without steps.
+/// Reports keys that need steps.
 fn needs_journeys(reader: &DocumentReader<'_>, fields: &MapFields<'_>) {
     for (key, _) in fields.among(&["data", "thresholds", "abort"]) {
-        let message = format!("`{}` needs steps", key.text);
-        reader.report_at(key.span.start, message, "journeys, or steps", None);
+        let message = format!("`{}` has no effect without steps", key.text);
+        reader.report_at(key.span.start, message, "`journeys`, or `steps`", None);
     }
 }
 
@@ -304,13 +304,13 @@ fn short_name(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String
     let name = reader.word(node, VALID)?;
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.len() > 64 || name.starts_with('.') || !name.chars().all(is_safe) {
-        reader.report(node, format!("`{name}` is not a short name"), VALID);
+        reader.report(node, format!("`{name}` is not a valid name"), VALID);
         return None;
     }
     Some(name)
 }
 
-/// Headers of a plan without steps: nothing in them varies.
+/// Headers of a plan without steps; all of them are constant.
 fn plain_headers(
     reader: &DocumentReader<'_>,
     scope: &mut PlanScope<'_>,
@@ -337,12 +337,12 @@ fn classes(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<[u64; 2]>
         u64::try_from(lasting.as_millis()).ok()
     };
     let [fast, slow] = reader.list(node, "two durations") else {
-        reader.report(node, "these are not two durations", VALID);
+        reader.report(node, "not a list of two durations", VALID);
         return None;
     };
     let (fast, slow) = (millis(fast)?, millis(slow)?);
     if fast == 0 || fast >= slow {
-        reader.report(node, "these do not ascend", VALID);
+        reader.report(node, "the durations do not ascend", VALID);
         return None;
     }
     Some([fast, slow])

@@ -1,25 +1,25 @@
-//! A fault in something a person wrote.
+//! An error in human input.
 
 use std::fmt;
 use std::ops::Range;
 
-/// One fault: where, what, and how to mend it.
+/// One error: place, fault, and valid range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Problem {
-    /// The whole text that was read.
+    /// The whole input.
     pub input: String,
-    /// Bytes of the text at fault; empty at the end when something is missing.
+    /// Bytes of the faulty text; empty at the end when something is missing.
     pub span: Range<usize>,
-    /// What is wrong, a lowercase fragment.
+    /// The fault, a lowercase fragment.
     pub message: String,
-    /// What would be right.
+    /// The valid values.
     pub valid: String,
-    /// The nearest right word, if one is near.
+    /// The nearest valid word, if one is near.
     pub nearest: Option<String>,
 }
 
 impl Problem {
-    /// A fault in `span` of `input`.
+    /// An error in `span` of `input`.
     pub fn new(
         input: &str,
         span: Range<usize>,
@@ -35,7 +35,7 @@ impl Problem {
         }
     }
 
-    /// Adds the word of `candidates` that is nearest to what was written, if one is near enough.
+    /// Adds the candidate that is nearest to the faulty text, if one is near enough.
     #[must_use]
     pub fn with_nearest(mut self, candidates: &[&str]) -> Self {
         let written = &self.input[self.span.clone()];
@@ -43,7 +43,7 @@ impl Problem {
         self
     }
 
-    /// The same fault seen from a text in which this one's input begins at byte `offset`.
+    /// The same error relative to a text in which this input starts at byte `offset`.
     #[must_use]
     pub fn within(mut self, outer: &str, offset: usize) -> Self {
         outer.clone_into(&mut self.input);
@@ -83,7 +83,7 @@ pub fn nearest<'a>(written: &str, candidates: &[&'a str]) -> Option<&'a str> {
         .map(|(_, candidate)| candidate)
 }
 
-/// Parts of `text` between separators, trimmed, each with its byte offset.
+/// Segments of `text` between separators, trimmed, each with its byte offset.
 pub(crate) fn split_trimmed(text: &str, separator: char) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
     text.split(separator).map(move |segment| {

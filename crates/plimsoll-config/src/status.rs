@@ -23,7 +23,7 @@ pub fn statuses(text: &str) -> Result<GoodStatus, Problem> {
                 return Err(Problem::new(
                     text,
                     span,
-                    "this is not a set of statuses",
+                    "not a list of status codes",
                     VALID,
                 ));
             }

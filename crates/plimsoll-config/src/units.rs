@@ -26,12 +26,12 @@ const DURATION_VALID: &str = "a number with ns, us, ms, s, m or h, such as 800ms
 const RATE_VALID: &str = "a number per second, minute or hour, such as 300/s or 20/m";
 const SIZE_VALID: &str = "a number with B, kB, KiB, MB, MiB, GB or GiB, such as 64MiB";
 
-/// Longest duration accepted: a year.
+/// Maximum duration: a year.
 pub const DURATION_MAX: Duration = Duration::from_hours(8760);
-/// Highest rate accepted, 1/s.
+/// Maximum rate, 1/s.
 pub const RATE_MAX: f64 = 10_000_000.0;
 
-/// A number at the start of `text` and the byte at which it ends.
+/// A number at the start of `text` and the byte after it.
 fn number(text: &str, valid: &str) -> Result<(f64, usize), Problem> {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
@@ -41,9 +41,9 @@ fn number(text: &str, valid: &str) -> Result<(f64, usize), Problem> {
         Ok(value) if value.is_finite() => Ok((value, end)),
         _ => {
             let message = if text.is_empty() {
-                "nothing is written"
+                "the value is empty"
             } else {
-                "this is not a number"
+                "not a number"
             };
             let span = 0..end.max(text.chars().next().map_or(0, char::len_utf8));
             Err(Problem::new(text, span, message, valid))
@@ -61,7 +61,7 @@ fn with_unit(text: &str, units: &[(&str, f64)], valid: &str) -> Result<f64, Prob
     let message = if unit.is_empty() {
         "the unit is missing"
     } else {
-        "this unit is not known"
+        "unknown unit"
     };
     let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
     let problem = Problem::new(text, start..text.len(), message, valid);
@@ -82,7 +82,7 @@ pub fn duration(text: &str) -> Result<Duration, Problem> {
     }
     let seconds = with_unit(text, &DURATION_UNITS, DURATION_VALID)?;
     if seconds > DURATION_MAX.as_secs_f64() {
-        let message = "this is longer than a year";
+        let message = "longer than a year";
         return Err(Problem::new(text, 0..text.len(), message, "0 to 8760h"));
     }
     Ok(Duration::from_secs_f64(seconds))
@@ -97,7 +97,7 @@ pub fn duration_above_zero(text: &str) -> Result<Duration, Problem> {
         Duration::ZERO => Err(Problem::new(
             text,
             0..text.len(),
-            "this must be more than zero",
+            "must be above zero",
             "1us to 8760h",
         )),
         lasting => Ok(lasting),
@@ -115,12 +115,12 @@ pub fn rate(text: &str) -> Result<f64, Problem> {
         "/m" | "/min" | "/minute" => value / 60.0,
         "/h" | "/hour" => value / 3600.0,
         _ => {
-            let problem = Problem::new(text, end..text.len(), "this unit is not known", RATE_VALID);
+            let problem = Problem::new(text, end..text.len(), "unknown unit", RATE_VALID);
             return Err(problem.with_nearest(&["/s", "/m", "/h"]));
         }
     };
     if per_second > RATE_MAX {
-        let message = "this rate is too high";
+        let message = "the rate is too high";
         return Err(Problem::new(
             text,
             0..text.len(),
@@ -138,7 +138,7 @@ pub fn rate(text: &str) -> Result<f64, Problem> {
 pub fn rate_above_zero(text: &str) -> Result<f64, Problem> {
     let per_second = rate(text)?;
     if per_second <= 0.0 {
-        let message = "this must be more than zero";
+        let message = "must be above zero";
         return Err(Problem::new(
             text,
             0..text.len(),
@@ -181,18 +181,13 @@ pub fn share(text: &str) -> Result<f64, Problem> {
             return Err(Problem::new(
                 text,
                 end..text.len(),
-                "a share ends here or in %",
+                "unexpected text after the number",
                 VALID,
             ));
         }
     };
     if share > 1.0 {
-        return Err(Problem::new(
-            text,
-            0..text.len(),
-            "this is more than everything",
-            VALID,
-        ));
+        return Err(Problem::new(text, 0..text.len(), "above 100%", VALID));
     }
     Ok(share)
 }

@@ -1,10 +1,10 @@
-//! Any text is read as a plan or refused with places inside it; the reader never panics and takes bounded memory.
+//! Any text is a plan, or is refused with places inside it; the reader never panics and its memory is bounded.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_config::plan::{self, FileError, Given, Surroundings};
 
-/// Every file is the same few rows, every variable is set.
+/// Every file has the same few rows; every variable is set.
 struct Anything;
 
 impl Surroundings for Anything {

@@ -1,4 +1,4 @@
-//! Certificates that are obtained, as a file writes them.
+//! Reads the settings of certificates that are obtained by ACME.
 
 use std::path::PathBuf;
 
@@ -8,9 +8,9 @@ use super::{Acme, AcmeCertificate, Certificate};
 use crate::plan::reader::DocumentReader;
 use crate::plan::tree::DocumentNode;
 
-/// Where certificates come from when nothing else is said.
+/// Default directory.
 const DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";
-/// Most names of one certificate, as authorities take them.
+/// Maximum names per certificate, as certificate authorities accept it.
 const NAMES_MAX: usize = 100;
 
 /// Reads `acme:` of the file.
@@ -21,27 +21,23 @@ pub(super) fn acme(
 ) -> Option<Acme> {
     let fields = reader.fields(node, &ACME)?;
     let directory = fields.get("directory").and_then(|node| {
-        let valid = "the https:// URL of an authority's directory";
+        let valid = "the https:// URL of the ACME directory";
         let url = reader.word(node, valid)?;
         let is_url = url::Url::parse(&url).is_ok_and(|url| url.scheme() == "https");
         if !is_url {
-            reader.report(
-                node,
-                format!("`{url}` is not the URL of a directory"),
-                valid,
-            );
+            reader.report(node, format!("`{url}` is not an https:// URL"), valid);
         }
         is_url.then_some(url)
     });
     let email = fields.get("email").and_then(|node| {
-        let valid = "an address such as ops@example.org";
+        let valid = "an email address such as ops@example.org";
         let email = reader.word(node, valid)?;
         let is_email = email
             .split_once('@')
             .is_some_and(|(name, host)| !name.is_empty() && host.contains('.'));
         let is_plain = email.bytes().all(|byte| byte.is_ascii_graphic());
         if !(is_email && is_plain) {
-            reader.report(node, format!("`{email}` is not an address"), valid);
+            reader.report(node, format!("`{email}` is not an email address"), valid);
         }
         (is_email && is_plain).then_some(email)
     });
@@ -53,14 +49,14 @@ pub(super) fn acme(
     if let Some((node, false)) = agreed {
         reader.report(
             node,
-            "the authority's terms are not agreed to",
+            "the terms of the certificate authority are not accepted",
             "true, once you have read them",
         );
     }
     if certificates.is_empty() {
         reader.report(
             node,
-            "no listener wants a certificate by ACME",
+            "`acme` is set, but no listener uses it",
             "listen: [{ address: 0.0.0.0:443, tls: [{ acme: [a.example] }] }]",
         );
     }
@@ -79,14 +75,14 @@ pub(super) fn certificate(
     node: &DocumentNode,
     wanted: &mut Vec<AcmeCertificate>,
 ) -> Option<Certificate> {
-    let valid = "hosts such as a.example, each with all its labels";
+    let valid = "host names such as a.example, fully qualified";
     let mut names: Vec<String> = Vec::new();
     for item in reader.one_or_more(node) {
         let name = reader.word(item, valid)?.to_ascii_lowercase();
         if name.starts_with("*.") {
             let message =
-                format!("`{name}` cannot be proven: a wildcard needs an entry in the DNS");
-            reader.report(item, message, "each host by its name");
+                format!("`{name}` cannot be validated: wildcards need the DNS-01 challenge");
+            reader.report(item, message, "each host by its full name");
             return None;
         }
         let is_label = |label: &str| {
@@ -98,11 +94,7 @@ pub(super) fn certificate(
         };
         let is_name = name.len() <= 253 && name.contains('.') && name.split('.').all(is_label);
         if !is_name || name.parse::<std::net::IpAddr>().is_ok() {
-            reader.report(
-                item,
-                format!("`{name}` is no name that an authority knows"),
-                valid,
-            );
+            reader.report(item, format!("`{name}` is not a public DNS name"), valid);
             return None;
         }
         if !names.contains(&name) {
@@ -112,7 +104,7 @@ pub(super) fn certificate(
     if names.is_empty() || names.len() > NAMES_MAX {
         reader.report(
             node,
-            format!("{} names cannot be in one certificate", names.len()),
+            format!("{} names exceed the limit of one certificate", names.len()),
             "1 to 100 names",
         );
         return None;
@@ -124,8 +116,12 @@ pub(super) fn certificate(
     match wanted.iter().find(|existing| existing.files == files) {
         Some(existing) if existing.names == names => {}
         Some(_) => {
-            let message = format!("two certificates begin with `{}`", names[0]);
-            reader.report(node, message, "the same names, or another first");
+            let message = format!("two certificates have the same first name `{}`", names[0]);
+            reader.report(
+                node,
+                message,
+                "identical lists of names, or a different first name",
+            );
         }
         None => wanted.push(AcmeCertificate {
             names,

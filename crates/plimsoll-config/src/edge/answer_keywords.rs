@@ -1,59 +1,67 @@
-//! Words about answers of the edge's own, what is done to answers, who is let in, and what is told to others.
+//! Keys of synthetic responses, compression, the IP filter, the rate alert and traces.
 
 use crate::plan::keywords::Shape::{
     Count, Duration, MapOf, Of, OneOf, OneOrMore, Rate, Size, Text,
 };
 use crate::plan::keywords::{KeywordTable, word};
 
-/// A fallback in all its forms.
+/// The fallback.
 pub(crate) static FALLBACK: KeywordTable = KeywordTable {
     name: "fallback",
-    meaning: "A page that browsers get when the pool has no room.",
+    meaning: "Fallback page that browsers get when the pool has no capacity.",
     words: &[
         word!(
             "file",
             Text,
-            "A file; what is learnt from the origin goes before it."
+            "HTML file. A page learned from the origin takes precedence."
         ),
         word!(
             "captured",
             Text,
-            "A page of the route's pool, `/shell` or `http://a.example/shell`: fetched at the start and again at an interval; the last good one is used."
+            "URL in the route's pool, `/shell` or `http://a.example/shell`. Fetched at start and at each interval; the last good response is served."
         ),
         word!(
             "header",
             Text,
-            "A header by which an answer of the origin says that it is the shell, and of what: `X-Plimsoll-Shell: /news/*`. It ends at the edge."
+            "Name of a response header with which the origin marks a page as the fallback for a path pattern: `X-Plimsoll-Shell: /news/*`. The edge removes it."
         ),
         word!(
             "every",
             Duration,
-            "How often the page is fetched, or taken from marked answers, at most; 1m."
+            "Interval of fetches; also the shortest interval between two updates from marked responses. Default: 1m."
         ),
-        word!("size", Size, "Longest page that is learnt; 1MiB."),
+        word!(
+            "size",
+            Size,
+            "Maximum size of a learned page. Default: 1MiB."
+        ),
     ],
 };
 
 /// The waiting page.
 pub(crate) static WAITING: KeywordTable = KeywordTable {
     name: "waiting",
-    meaning: "A page for browsers that must wait, with a place in line. `true` is all defaults.",
+    meaning: "Waiting page for browsers, with their position in the queue. `true` selects all defaults.",
     words: &[
         word!(
             "page",
             Text,
-            "An HTML file of your own; `{place}`, `{wait}` and `{retry}` (seconds) are filled."
+            "Custom HTML file; the placeholders `{place}`, `{wait}` and `{retry}` (seconds) are replaced."
         ),
-        word!("most", Count(1, 1_000_000), "How many may wait; 10000."),
+        word!(
+            "most",
+            Count(1, 1_000_000),
+            "Maximum length of the queue. Default: 10000."
+        ),
         word!(
             "retry",
             Duration,
-            "Longest time until the page asks again; 10s."
+            "Maximum interval at which the page retries. Default: 10s."
         ),
         word!(
             "stay",
             Duration,
-            "How long whoever got in goes past the line; 10m."
+            "How long an admitted client bypasses the queue. Default: 10m."
         ),
     ],
 };
@@ -61,24 +69,32 @@ pub(crate) static WAITING: KeywordTable = KeywordTable {
 /// Compression.
 pub(crate) static COMPRESS: KeywordTable = KeywordTable {
     name: "compress",
-    meaning: "How answers are compressed for clients that take it. `true` is all defaults.",
+    meaning: "Response compression for clients that accept it. `true` selects all defaults.",
     words: &[
         word!(
             "codings",
             OneOrMore(&OneOf(&["zstd", "br", "gzip"])),
-            "In the order of preference among those a client likes equally; zstd, br, gzip."
+            "Codings in order of preference among those that a client accepts equally. Default: zstd, br, gzip."
         ),
-        word!("level", Count(1, 9), "1 is fast, 9 is small; 4."),
+        word!(
+            "level",
+            Count(1, 9),
+            "Compression level: 1 is fastest, 9 is smallest. Default: 4."
+        ),
         word!(
             "types",
             OneOrMore(&Text),
-            "Media types: `text/html`, `text/*`; texts, scripts, JSON, XML, SVG, fonts that are not compressed. Never `text/event-stream` unless named."
+            "Media types: `text/html`, `text/*`. Default: text, scripts, JSON, XML, SVG and uncompressed fonts. `text/event-stream` only if named."
         ),
-        word!("least", Size, "Shorter answers stay as they are; 1KiB."),
+        word!(
+            "least",
+            Size,
+            "Minimum size; smaller responses are not compressed. Default: 1KiB."
+        ),
         word!(
             "cpu",
             Text,
-            "Share of an event loop's time beyond which further answers stay as they are; 50%."
+            "Share of an event loop's time above which further responses are not compressed. Default: 50%."
         ),
     ],
 };
@@ -86,127 +102,127 @@ pub(crate) static COMPRESS: KeywordTable = KeywordTable {
 /// Fragments.
 pub(crate) static FRAGMENTS: KeywordTable = KeywordTable {
     name: "fragments",
-    meaning: "How pages are put together from fragments (edge-side includes). `true` is all defaults.",
+    meaning: "Assembly of pages from fragments (Edge Side Includes, ESI). `true` selects all defaults.",
     words: &[
         word!(
             "pages",
             OneOf(&["html", "said"]),
-            "Pages that are looked through: all of HTML, or those that say `Surrogate-Control: content=\"ESI/1.0\"`; html, and others that say so."
+            "Pages that are parsed: all HTML, or those with `Surrogate-Control: content=\"ESI/1.0\"`. Default: HTML, and others with that header."
         ),
         word!(
             "most",
             Count(1, 1000),
-            "Fragments for one request of a client, those in fragments included; 64."
+            "Maximum fragments per client request, nested ones included. Default: 64."
         ),
-        word!(
-            "depth",
-            Count(1, 10),
-            "How deep fragments may lie in fragments; 3."
-        ),
+        word!("depth", Count(1, 10), "Maximum nesting depth. Default: 3."),
         word!(
             "size",
             Size,
-            "Longest page that is looked through, 1KiB to 64MiB; a longer one stays as it is; 1MiB."
+            "Maximum size of a page that is parsed, 1KiB to 64MiB; larger pages are passed through unchanged. Default: 1MiB."
         ),
         word!(
             "timeout",
             Duration,
-            "How long a fragment may take until the page goes on without it; 10s."
+            "Time-out of a fragment, after which the page continues without it. Default: 10s."
         ),
     ],
 };
 
-/// Who is let in.
+/// The IP filter.
 pub(crate) static ACCESS: KeywordTable = KeywordTable {
     name: "access",
-    meaning: "Who is let in, by address and country. Lists are read again on reload.",
+    meaning: "IP filter by address and country. Lists are reloaded with the configuration.",
     words: &[
         word!(
             "allow",
             OneOrMore(&Text),
-            "Addresses that are let in whatever else is said: `10.0.0.0/8`. Beside it stands who is refused: `deny: all`."
+            "Addresses that are always allowed: `10.0.0.0/8`. Needs a rule that denies, such as `deny: all`."
         ),
         word!(
             "deny",
             OneOrMore(&Text),
-            "Addresses that are refused; `all` is everybody."
+            "Addresses that are denied; `all` matches every client."
         ),
         word!(
             "allow_files",
             OneOrMore(&Text),
-            "Files with an address or a range on each line; `#` begins a comment."
+            "Files of allowed addresses: one address or range per line; `#` starts a comment."
         ),
-        word!(
-            "deny_files",
-            OneOrMore(&Text),
-            "Files of addresses that are refused."
-        ),
-        word!("countries", Of(&COUNTRIES), "Who is refused by country."),
+        word!("deny_files", OneOrMore(&Text), "Files of denied addresses."),
+        word!("countries", Of(&COUNTRIES), "Filter by country."),
     ],
 };
 
 /// Countries.
 pub(crate) static COUNTRIES: KeywordTable = KeywordTable {
     name: "countries",
-    meaning: "Countries by the address of the client.",
+    meaning: "Country filter by client address.",
     words: &[
-        word!("database", Text, "A MaxMind file (`.mmdb`) with countries."),
+        word!("database", Text, "MaxMind country database (`.mmdb`)."),
         word!(
             "allow",
             OneOrMore(&Text),
-            "Only these, by their two letters: `DE`; `unknown` for addresses without one."
+            "Allowed countries by two-letter code (ISO 3166-1): `DE`; `unknown` matches addresses without a country."
         ),
-        word!("deny", OneOrMore(&Text), "All but these."),
+        word!("deny", OneOrMore(&Text), "Denied countries."),
     ],
 };
 
-/// The alarm.
+/// The rate alert.
 pub(crate) static RATE_ALERT: KeywordTable = KeywordTable {
     name: "alarm",
-    meaning: "Tells when the rate of requests leaves its usual range. `true` is all defaults.",
+    meaning: "Rate alert: reports when the request rate leaves its usual range. `true` selects all defaults.",
     words: &[
         word!(
             "webhook",
             Text,
-            "A URL that is sent a JSON object for every beginning and end of an alarm."
+            "Webhook URL; receives a JSON object at the start and end of each alert."
         ),
-        word!("headers", MapOf(&Text), "Headers that are sent with it."),
-        word!("every", Duration, "How long the rate is counted for; 1m."),
+        word!("headers", MapOf(&Text), "Request headers for the webhook."),
+        word!(
+            "every",
+            Duration,
+            "Window over which the rate is counted. Default: 1m."
+        ),
         word!(
             "history",
             Count(5, 10_000),
-            "How many such counts make the usual range; 60."
+            "Number of windows that define the usual range. Default: 60."
         ),
         word!(
             "factor",
             Count(1, 100),
-            "Width of the range, in robust standard deviations; 4."
+            "Width of the range in robust standard deviations. Default: 4."
         ),
-        word!("least", Rate, "Rates below this are never too many; 1/s."),
+        word!(
+            "least",
+            Rate,
+            "Rates below this never count as too high. Default: 1/s."
+        ),
     ],
 };
 
 /// Traces.
 pub(crate) static TRACES: KeywordTable = KeywordTable {
     name: "traces",
-    meaning: "Spans of requests for an OpenTelemetry collector, by OTLP over HTTP.",
+    meaning: "Export of request spans to an OpenTelemetry collector, by OTLP over HTTP.",
     words: &[
-        word!("to", Text, "The collector's URL: `http://127.0.0.1:4318`."),
-        word!("headers", MapOf(&Text), "Headers that are sent with them."),
+        word!("to", Text, "URL of the collector: `http://127.0.0.1:4318`."),
+        word!("headers", MapOf(&Text), "Request headers for the export."),
         word!(
             "share",
             Text,
-            "Share of the requests without a parent's decision that are traced; 1%."
+            "Sampling rate of requests without a parent decision. Default: 1%."
         ),
         word!(
             "parents",
             OneOf(&["all", "trusted", "none"]),
-            "Whose `traceparent` is followed; `all`."
+            "Peers whose `traceparent` is honored. Default: `all`."
         ),
         word!(
             "service",
             Text,
-            "Name of the service in spans; `plimsoll-edge`."
+            "Service name in spans. Default: `plimsoll-edge`."
         ),
     ],
 };

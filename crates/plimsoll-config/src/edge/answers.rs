@@ -1,4 +1,4 @@
-//! What the edge does to answers and answers itself, as a file writes it.
+//! Reads the settings of responses: fallback, waiting page, compression.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::plan::reader::{DocumentReader, MapFields};
 use crate::plan::tree::{DocumentNode, NodeKind};
 use crate::units;
 
-/// Longest fallback, bytes.
+/// Maximum size of a fallback, bytes.
 const FALLBACK_LEN_MAX: u64 = 16 << 20;
-/// Longest waiting page, bytes.
+/// Maximum size of a waiting page, bytes.
 const WAITING_LEN_MAX: u64 = 1 << 20;
-/// Longest page that is learnt where nothing is said.
+/// Default of the maximum size of a learned page.
 const LEARNED_FALLBACK_LEN_MAX: u64 = 1 << 20;
 
-/// What a browser is given when a route's pool has no room: a file, and what is learnt from the origin.
+/// The fallback for browsers when the pool of a route has no capacity: a file, and where it is learned from the origin.
 pub(super) fn fallback(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -30,7 +30,7 @@ pub(super) fn fallback(
     let known = fields.among(&["file", "captured", "header"]);
     if known.is_empty() && !fields.misspells(&["file", "captured", "header"]) {
         let valid = "file: shell.html, captured: /shell, or header: X-Plimsoll-Shell";
-        reader.report(node, "it is not said where the fallback is from", valid);
+        reader.report(node, "the source of the fallback is missing", valid);
     }
     let page = fields.get("file").and_then(|node| file(reader, node));
     let every = fields
@@ -66,14 +66,14 @@ fn captured(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Captured
         let rest = text.strip_prefix("http://");
         let rest = rest.filter(|rest| !rest.is_empty() && !rest.starts_with('/'));
         let Some(rest) = rest else {
-            reader.report(node, format!("`{text}` is no page of the pool"), valid);
+            reader.report(node, format!("`{text}` is not a URL of the pool"), valid);
             return None;
         };
         let at = rest.find('/').unwrap_or(rest.len());
         (Some(rest[..at].to_owned()), &rest[at..])
     };
     if !is_visible(&text) || text.contains('#') {
-        reader.report(node, "a page's address has no blanks and no `#`", valid);
+        reader.report(node, "the path has no spaces and no `#`", valid);
         return None;
     }
     let target = if target.is_empty() { "/" } else { target };
@@ -84,13 +84,13 @@ fn captured(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Captured
 }
 
 fn header_name(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
-    let valid = "the name of a header such as X-Plimsoll-Shell";
+    let valid = "a header name such as X-Plimsoll-Shell";
     let name = reader.word(node, valid)?;
     let is_name = name
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
     if !is_name {
-        reader.report(node, format!("`{name}` is no header's name"), valid);
+        reader.report(node, format!("`{name}` is not a header name"), valid);
     }
     is_name.then_some(name)
 }
@@ -113,7 +113,7 @@ pub(super) fn size(
     None
 }
 
-/// Reads `waiting:`; `false` is none.
+/// Reads `waiting:`; `false` disables it.
 pub(super) fn waiting(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -157,7 +157,7 @@ pub(super) fn waiting(
     })
 }
 
-/// Reads `compress:`; `false` is none.
+/// Reads `compress:`; `false` disables it.
 pub(super) fn compress(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Compress> {
     if matches!(node.kind, NodeKind::Scalar { .. }) {
         return reader.switch(node)?.then(Compress::default);
@@ -175,7 +175,11 @@ pub(super) fn compress(reader: &DocumentReader<'_>, node: &DocumentNode) -> Opti
             .filter_map(|node| reader.one_of(node, &names))
             .collect();
         if compress.codings.is_empty() {
-            reader.report(node, "there is no coding", "a list of zstd, br, gzip");
+            reader.report(
+                node,
+                "the list of codings is empty",
+                "a list of zstd, br, gzip",
+            );
         }
     }
     if let Some(level) = fields
@@ -204,7 +208,7 @@ fn media_type(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String
         !kind.is_empty() && !subtype.is_empty() && !subtype.contains(['/', ';', ' '])
     });
     if !is_type {
-        reader.report(node, format!("`{text}` is no media type"), valid);
+        reader.report(node, format!("`{text}` is not a media type"), valid);
     }
     is_type.then_some(text)
 }

@@ -1,4 +1,4 @@
-//! Copies of answers: what a route keeps and for how long, and how a file writes it.
+//! Caching: what a route stores and for how long, and the reader of these settings.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,26 +10,26 @@ use crate::plan::reader::{DocumentReader, MapFields};
 use crate::plan::tree::{DocumentNode, NodeKind};
 use crate::units;
 
-/// Bytes of copies where nothing is said.
+/// Default size of the memory cache.
 pub const CACHE_LEN: u64 = 64 << 20;
-/// Fewest and most bytes of copies.
+/// Minimum and maximum size of the memory cache.
 pub const CACHE_LENS: (u64, u64) = (1 << 20, 1 << 40);
-/// Bytes of copies on disk where nothing is said of them.
+/// Default size of the disk cache.
 pub const DISK_LEN: u64 = 1 << 30;
-/// Fewest and most bytes of copies on disk.
+/// Minimum and maximum size of the disk cache.
 pub const DISK_LENS: (u64, u64) = (1 << 20, 1 << 46);
 
-/// What of a query tells copies apart.
+/// Query parameters in the cache key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CacheQuery {
-    /// All of it.
+    /// All parameters.
     #[default]
     All,
-    /// Nothing.
+    /// None.
     Ignore,
-    /// All but what is known to tell only where a visitor came from.
+    /// All except known tracking parameters.
     Tracking,
-    /// The parameters of these names.
+    /// Only the parameters with these names.
     Only(Vec<String>),
 }
 
@@ -57,46 +57,46 @@ fn is_parameter(name: &str) -> bool {
             .all(|byte| byte.is_ascii_graphic() && !b"&=;#?".contains(&byte))
 }
 
-/// What is done with answers that set a cookie.
+/// What happens to responses that set a cookie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheSetCookie {
-    /// They are not kept: one person's cookie would be handed to everybody.
+    /// Not stored: the cookie of one person would be served to everyone.
     #[default]
     Refuse,
-    /// They are kept without the cookie.
+    /// Stored without the cookie.
     Strip,
-    /// They are kept with it, as RFC 9111 allows.
+    /// Stored with it, as RFC 9111 allows.
     Keep,
 }
 
-/// How copies of a route's answers are kept, beyond what the answers say themselves.
+/// Caching of a route's responses, beyond what their headers specify.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Caching {
-    /// Least lifetime of a plain page.
+    /// Minimum lifetime of a plain page.
     pub ttl: Option<Duration>,
-    /// Greatest lifetime.
+    /// Maximum lifetime.
     pub max_ttl: Option<Duration>,
-    /// What of the query counts.
+    /// Query parameters in the cache key.
     pub query: CacheQuery,
-    /// Whether parameters in another order ask for the same.
+    /// Whether the order of parameters is ignored.
     pub sorted: bool,
-    /// Cookies that change no answer.
+    /// Cookies that do not affect the response.
     pub ignore_cookies: Vec<String>,
-    /// Cookies with which a request passes the cache by.
+    /// Cookies with which a request bypasses the cache.
     pub bypass_cookies: Vec<String>,
-    /// Answers that set cookies.
+    /// Responses that set cookies.
     pub set_cookie: CacheSetCookie,
-    /// Statuses that are kept; empty for all that may be.
+    /// Status codes that are stored; empty for all that are cacheable.
     pub statuses: Vec<u16>,
-    /// Lifetimes of answers that say none, by status.
+    /// Lifetimes by status, for responses without one.
     pub by_status: Vec<(u16, Duration)>,
-    /// By which share a lifetime may be shortened by chance.
+    /// Maximum random reduction of a lifetime, as a share.
     pub jitter: f64,
-    /// How long a stale copy is served while it is renewed.
+    /// How long a stale response is served while it is revalidated.
     pub stale_while_revalidate: Duration,
-    /// How long a stale copy is served when the origin fails.
+    /// How long a stale response is served when the origin fails.
     pub stale_if_error: Duration,
-    /// From which age on a client's wish for something newer is granted; `None` never.
+    /// Age from which a reload by a client is honored; `None` never.
     pub reload_after: Option<Duration>,
 }
 
@@ -120,7 +120,7 @@ impl Default for Caching {
     }
 }
 
-/// Reads `cache:` of the whole file: how many bytes of copies are kept in memory, and what on disk, if any.
+/// Reads `cache:` of the file: the size of the memory cache, and the disk cache, if any.
 pub(super) fn store(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -137,7 +137,7 @@ pub(super) fn store(
     (Some(memory), cold)
 }
 
-/// Reads `disk:`; `off` is none.
+/// Reads `disk:`; `off` disables it.
 fn cold(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheDisk> {
     if is_off(node) {
         return None;
@@ -145,11 +145,11 @@ fn cold(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheDisk> {
     let fields = reader.fields(node, &DISK)?;
     let (least, most) = DISK_LENS;
     let size = size(reader, &fields, "size", least, most).unwrap_or(DISK_LEN);
-    let valid = "a folder for this edge alone, such as /var/cache/plimsoll";
+    let valid = "a folder used by this edge only, such as /var/cache/plimsoll";
     let node = super::file::required(reader, &fields, "path")?;
     let path = reader.word(node, valid)?;
     if path.is_empty() {
-        reader.report(node, "the folder has no name", valid);
+        reader.report(node, "the name of the folder is empty", valid);
         return None;
     }
     Some(CacheDisk {
@@ -158,7 +158,7 @@ fn cold(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheDisk> {
     })
 }
 
-/// Reads `cache:` of a route; `off` is none.
+/// Reads `cache:` of a route; `off` disables it.
 pub(super) fn caching(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Caching> {
     if is_off(node) {
         return None;
@@ -202,8 +202,8 @@ pub(super) fn caching(reader: &DocumentReader<'_>, node: &DocumentNode) -> Optio
         && least > most
         && let Some(node) = fields.get("ttl")
     {
-        let message = "the least lifetime is longer than the greatest";
-        reader.report(node, message, "`ttl` of at most `max_ttl`");
+        let message = "`ttl` is longer than `max_ttl`";
+        reader.report(node, message, "`ttl` no longer than `max_ttl`");
     }
     Some(caching)
 }
@@ -226,7 +226,7 @@ fn query(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheQuery>
         let text = reader.word(node, valid)?;
         let query = CacheQuery::parse(&text);
         if query.is_none() {
-            reader.report(node, format!("`{text}` is no rule for queries"), valid);
+            reader.report(node, format!("`{text}` is not a query rule"), valid);
         }
         return query;
     }
@@ -237,7 +237,7 @@ fn query(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheQuery>
         .filter_map(|item| {
             let name = reader.word(item, valid)?;
             if !is_parameter(&name) {
-                reader.report(item, format!("`{name}` is no parameter"), valid);
+                reader.report(item, format!("`{name}` is not a parameter name"), valid);
             }
             is_parameter(&name).then_some(name)
         })
@@ -246,7 +246,7 @@ fn query(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<CacheQuery>
 }
 
 fn names(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Vec<String> {
-    let valid = "the name of a cookie";
+    let valid = "a cookie name";
     let items = fields
         .get(word)
         .map_or(&[][..], |node| reader.one_or_more(node));
@@ -256,7 +256,7 @@ fn names(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Vec
             let name = reader.word(item, valid)?;
             let is_name = is_cookie(&name);
             if !is_name {
-                reader.report(item, format!("`{name}` is no cookie's name"), valid);
+                reader.report(item, format!("`{name}` is not a cookie name"), valid);
             }
             is_name.then_some(name)
         })
@@ -292,7 +292,7 @@ fn by_status(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Vec<(u16, D
         let status = key.text.parse().ok();
         let status = status.filter(|status| (200..600).contains(status));
         let Some(status) = status else {
-            let message = format!("`{}` is no status", key.text);
+            let message = format!("`{}` is not a status code", key.text);
             reader.report_at(key.span.start, message, "200 to 599", None);
             continue;
         };

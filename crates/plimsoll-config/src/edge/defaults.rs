@@ -1,4 +1,4 @@
-//! What holds where nothing is said.
+//! Default values.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::{
 };
 
 impl Fallback {
-    /// A fallback of a file's content; its ending says what it is.
+    /// A fallback with the content of a file; its extension gives the media type.
     pub fn new(name: &str, content: Vec<u8>) -> Self {
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
         let media_type = match ending.to_ascii_lowercase().as_str() {
@@ -153,7 +153,7 @@ impl PoolConfig {
 }
 
 impl RouteConfig {
-    /// Everything to one pool.
+    /// A route of all requests to one pool.
     pub fn everything(pool: usize) -> Self {
         Self {
             matches: RouteMatch::default(),
@@ -178,7 +178,7 @@ impl RouteConfig {
 }
 
 impl EdgeConfig {
-    /// One listener, one pool, everything to it.
+    /// One listener, one pool, and a route of all requests to it.
     pub fn single_pool(address: SocketAddr, pool: PoolConfig) -> Self {
         Self {
             listen: vec![ListenerConfig {

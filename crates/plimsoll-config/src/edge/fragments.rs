@@ -1,4 +1,4 @@
-//! Fragments: which pages a route puts together, and how much one page may ask for.
+//! ESI: which pages a route assembles from fragments, and the limits of a page.
 
 use std::time::Duration;
 
@@ -7,28 +7,28 @@ use super::answers::size;
 use crate::plan::reader::DocumentReader;
 use crate::plan::tree::{DocumentNode, NodeKind};
 
-/// Which pages are put together.
+/// Which pages are assembled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FragmentPages {
-    /// All of HTML, and others that say so.
+    /// All HTML, and others with `Surrogate-Control`.
     #[default]
     Html,
-    /// Those whose `Surrogate-Control` says so.
+    /// Only pages with `Surrogate-Control`.
     Said,
 }
 
-/// How a route puts pages together from fragments.
+/// How a route assembles pages from fragments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragments {
     /// Which pages.
     pub pages: FragmentPages,
-    /// Most fragments that one request of a client asks for, those of fragments included.
+    /// Maximum fragments per client request, nested ones included.
     pub most: u32,
-    /// How deep fragments may lie in fragments.
+    /// Maximum nesting depth.
     pub depth: u32,
-    /// Longest page, or compressed fragment, that is looked through, bytes.
+    /// Maximum size of a page, or compressed fragment, that is parsed, bytes.
     pub len_max: u64,
-    /// How long a fragment may take until the page goes on without it.
+    /// Time-out of a fragment, after which the page continues without it.
     pub timeout: Duration,
 }
 
@@ -44,7 +44,7 @@ impl Default for Fragments {
     }
 }
 
-/// Reads `fragments:`; `false` is none.
+/// Reads `fragments:`; `false` disables it.
 pub(super) fn fragments(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Fragments> {
     if matches!(node.kind, NodeKind::Scalar { .. }) {
         return reader.switch(node)?.then(Fragments::default);

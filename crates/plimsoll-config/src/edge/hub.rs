@@ -20,59 +20,59 @@ pub use hooks::HubHooks;
 pub use sources::{HubSource, HubSourceKind};
 pub use tokens::{HubKey, HubTokens};
 
-/// Most rules for channels.
+/// Maximum rules for channels.
 const RULES_MAX: usize = 1000;
 
 /// Channels that clients subscribe to at a path of the edge. [`Hub::at`] is the shortest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HubConfig {
-    /// Where clients open it.
+    /// Path of the hub.
     pub path: String,
-    /// What whoever publishes at the admin address must know; `None` is what that address itself asks for.
+    /// Token of publishers at the admin endpoint; `None` is the token of the endpoint itself.
     pub publish_token: Option<String>,
-    /// What tells clients what they may do; without, everybody may read every channel.
+    /// Authorization by tokens; without it, every client may read every channel.
     pub tokens: Option<HubTokens>,
-    /// Pages of these origins may open it besides those of the host that is asked; `*` is all.
+    /// Allowed origins besides the hub's own; `*` is all.
     pub origins: Vec<String>,
-    /// Rules; the first whose pattern means a channel's name.
+    /// Rules; the first whose pattern matches a channel applies.
     pub channels: Vec<HubRule>,
-    /// What becomes of a client that reads slowly.
+    /// Backpressure for clients that read slowly.
     pub slow: HubSlow,
-    /// Most messages that wait for a client.
+    /// Maximum queued messages per client.
     pub waiting_max: u32,
-    /// Most bytes that wait for a client.
+    /// Maximum queued bytes per client.
     pub waiting_bytes_max: u64,
-    /// Most channels that a client subscribes to.
+    /// Maximum subscriptions per client.
     pub subscriptions_max: u32,
-    /// How often a client may say something.
+    /// Rate limit of messages from a client.
     pub commands: Rate,
-    /// Longest message of a client, bytes.
+    /// Maximum size of a message from a client, bytes.
     pub message_len_max: u64,
-    /// How often a client is asked whether it is still there.
+    /// Ping interval.
     pub ping: Duration,
-    /// Whether messages are compressed for clients that take that.
+    /// Whether messages are compressed for clients that accept it.
     pub compress: bool,
-    /// Most channels.
+    /// Maximum number of channels.
     pub channels_max: u32,
-    /// Bytes that the histories of all channels may take.
+    /// Total size of the histories of all channels, bytes.
     pub history_bytes_max: u64,
-    /// Whether clients and publishers of Mercure are served.
+    /// Whether Mercure clients are served.
     pub mercure: bool,
-    /// A Redis whose messages go to channels of the same name.
+    /// A Redis whose messages are delivered to channels of the same name.
     pub redis: Option<HubRedis>,
-    /// What else is listened to.
+    /// Other message sources.
     pub sources: Vec<HubSource>,
-    /// A Redis or NATS through which several edges share their channels.
+    /// Broker through which several edges share their channels.
     pub shared: Option<HubShared>,
-    /// What an application is asked over HTTP.
+    /// Hooks of the application.
     pub hooks: Option<HubHooks>,
-    /// Most connections of one user.
+    /// Maximum connections per user.
     pub per_user: Option<u32>,
-    /// Most connections with the same token.
+    /// Maximum connections per token.
     pub per_token: Option<u32>,
 }
 
-/// What several edges share their channels through.
+/// Kind of broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HubSharedKind {
     /// A stream of Redis.
@@ -81,31 +81,31 @@ pub enum HubSharedKind {
     Nats,
 }
 
-/// A Redis or NATS through which several edges share their channels.
+/// Broker through which several edges share their channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubShared {
-    /// Which of them.
+    /// Its kind.
     pub kind: HubSharedKind,
-    /// Its name or number.
+    /// Host name or address.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// Who asks, where several users are known; a NATS takes a password without one as a token.
+    /// User name; NATS takes a password without a user as a token.
     pub user: Option<String>,
-    /// What it asks for.
+    /// Password.
     pub password: Option<String>,
-    /// What keys of Redis begin with, or the name of a stream of NATS: edges of one name share.
+    /// Prefix of Redis keys, or name of the NATS stream: edges with the same name share channels.
     pub name: String,
-    /// How it is spoken to by TLS; `None` for in the open.
+    /// TLS settings; `None` is plain text.
     pub tls: Option<ServerTls>,
-    /// Most messages that it holds for edges that come or return.
+    /// Maximum messages stored for edges that start or reconnect.
     pub messages_max: u64,
-    /// Most bytes of them.
+    /// Maximum size of these messages, bytes.
     pub bytes_max: u64,
 }
 
 impl HubShared {
-    /// What it is called where it is told of.
+    /// Name for messages.
     pub fn title(&self) -> String {
         let kind = match self.kind {
             HubSharedKind::Redis => "Redis",
@@ -115,74 +115,74 @@ impl HubShared {
     }
 }
 
-/// A Redis that is listened to.
+/// A Redis that the hub subscribes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubRedis {
-    /// Its name or number.
+    /// Host name or address.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// Who listens, where Redis knows several users.
+    /// User name, where Redis has several users.
     pub user: Option<String>,
-    /// What Redis asks for.
+    /// Password.
     pub password: Option<String>,
-    /// How it is spoken to by TLS; `None` for in the open.
+    /// TLS settings; `None` is plain text.
     pub tls: Option<ServerTls>,
-    /// Channels of Redis, as `PSUBSCRIBE` takes them.
+    /// Channel patterns, as in `PSUBSCRIBE`.
     pub patterns: Vec<String>,
 }
 
-/// What holds for the channels of a pattern.
+/// Settings of the channels that match a pattern.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct HubRule {
-    /// Names, with stars that stand for anything.
+    /// Names or patterns; a star matches any text.
     pub pattern: String,
-    /// Messages that are remembered.
+    /// Length of the history, messages.
     pub history_max: u32,
-    /// How long.
+    /// Retention of the history.
     pub history_age: Duration,
-    /// Bytes that they may take.
+    /// Size of the history, bytes.
     pub history_bytes_max: u64,
-    /// At most one message goes out in so long.
+    /// Minimum interval between two messages.
     pub interval: Option<Duration>,
-    /// Whether objects that come in between are merged; else the newest is sent.
+    /// Whether objects published within the interval are merged; otherwise the newest is sent.
     pub merges: bool,
-    /// Or the application that makes one of them.
+    /// Or the application that conflates them.
     pub aggregate: Option<Endpoint>,
-    /// Longest data of a message, bytes.
+    /// Maximum size of a message's data, bytes.
     pub data_len_max: u64,
-    /// How often may be published, a second.
+    /// Rate limit of publications, 1/s.
     pub rate: Option<f64>,
-    /// Most subscribers of a channel.
+    /// Maximum subscribers of a channel.
     pub subscribers_max: u32,
     /// Whether clients may publish.
     pub clients_publish: bool,
-    /// Newest messages that a new subscriber is given.
+    /// Number of recent messages that a new subscriber receives.
     pub replay: u32,
-    /// Whether it is kept who is there.
+    /// Whether presence is tracked.
     pub presence: bool,
-    /// Whether clients that want it are sent what has changed.
+    /// Whether delta messages are sent to clients that request them.
     pub patches: bool,
 }
 
-/// What becomes of a client that does not read as fast as it is written to.
+/// Backpressure: what happens to a client that reads more slowly than messages arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HubSlow {
-    /// Older messages of a channel give way to newer ones.
+    /// Older messages of a channel are replaced by newer ones.
     #[default]
     Newest,
     /// New messages are dropped.
     Drop,
-    /// It is disconnected, and may return.
+    /// The client is disconnected, and may reconnect.
     Disconnect,
 }
 
 impl HubConfig {
-    /// What is valid for a path.
+    /// Valid paths.
     pub const PATH_VALID: &'static str = "a path such as /live, without a query";
 
-    /// A hub with the defaults of everything; `None` when the path is none.
+    /// A hub with default settings; `None` if the path is invalid.
     pub fn at(path: &str) -> Option<Self> {
         let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"?#%\\".contains(&byte);
         let is_path = path.starts_with('/') && path.len() <= 1024 && path.bytes().all(is_plain);
@@ -217,7 +217,7 @@ impl HubConfig {
 }
 
 impl HubRule {
-    /// The defaults, for the channels of a pattern.
+    /// Default settings for the channels of a pattern.
     pub fn of(pattern: &str) -> Self {
         Self {
             pattern: pattern.to_owned(),
@@ -238,14 +238,14 @@ impl HubRule {
     }
 }
 
-/// Reads `hub:`, a path or more about it.
+/// Reads `hub:`, a path or a map with options.
 pub(super) fn hub(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubConfig> {
     if matches!(node.kind, NodeKind::Scalar { .. }) {
         return at(reader, node);
     }
     let fields = reader.fields(node, &HUB)?;
     let parsed = required(reader, &fields, "path").and_then(|node| at(reader, node));
-    // Without a path the other faults are told all the same.
+    // Without a path, the other errors are reported nevertheless.
     let mut hub = parsed.clone().or_else(|| HubConfig::at("/"))?;
     hub.publish_token = fields
         .get("publish_token")
@@ -256,7 +256,7 @@ pub(super) fn hub(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Hu
     if let Some(node) = fields.get("channels") {
         let items = reader.list(node, "rules for channels");
         if items.len() > RULES_MAX {
-            let valid = format!("at most {RULES_MAX}; a pattern such as game-* stands for many");
+            let valid = format!("at most {RULES_MAX}; a pattern such as game-* covers many");
             reader.report(node, "there are too many rules", valid);
         }
         hub.channels = items.iter().filter_map(|item| rule(reader, item)).collect();
@@ -306,7 +306,7 @@ pub(super) fn hub(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Hu
     parsed.map(|_| hub)
 }
 
-/// Reads who may do what, where messages come from besides publishers, and who else has them.
+/// Reads authorization, message sources and the broker.
 fn others(reader: &DocumentReader<'_>, fields: &MapFields<'_>, hub: &mut HubConfig) {
     hub.tokens = fields
         .get("tokens")
@@ -317,8 +317,8 @@ fn others(reader: &DocumentReader<'_>, fields: &MapFields<'_>, hub: &mut HubConf
         fields.get("mercure").and_then(|node| reader.switch(node)),
     );
     if let (Some(node), true, None) = (fields.get("mercure"), hub.mercure, fields.get("tokens")) {
-        let valid = "`tokens: { secret: … }` beside it, with which publishers sign";
-        reader.report(node, "whoever asks could publish", valid);
+        let valid = "with `tokens: { secret: … }`, which publishers sign with";
+        reader.report(node, "without tokens, every client could publish", valid);
     }
     let decides = |hooks: &HubHooks| {
         hooks.connect.is_some() || hooks.subscribe.is_some() || hooks.publish.is_some()
@@ -326,8 +326,8 @@ fn others(reader: &DocumentReader<'_>, fields: &MapFields<'_>, hub: &mut HubConf
     if let (Some(node), true) = (fields.get("mercure"), hub.mercure)
         && hub.hooks.as_ref().is_some_and(decides)
     {
-        let valid = "one of the two: tokens alone, or `hooks` without `mercure`";
-        reader.report(node, "`hooks` are not asked about Mercure's clients", valid);
+        let valid = "either tokens alone, or `hooks` without `mercure`";
+        reader.report(node, "`hooks` do not apply to Mercure clients", valid);
     }
     hub.redis = fields
         .get("redis")
@@ -342,7 +342,7 @@ fn others(reader: &DocumentReader<'_>, fields: &MapFields<'_>, hub: &mut HubConf
         if let (Some(node), true) = (fields.get(word), hub.shared.is_some()) {
             let valid = "one of the two: publish to any of the edges over HTTP";
             let message =
-                format!("each of the edges that share would publish what it hears from `{word}`");
+                format!("each edge that shares channels would publish every message from `{word}`");
             reader.report(node, message, valid);
         }
     }
@@ -402,12 +402,12 @@ fn rule(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubRule> {
     let aggregate = fields.get("aggregate");
     rule.aggregate = aggregate.and_then(|node| url(reader, node, "/"));
     if let (Some(_), Some(node)) = (conflate, aggregate) {
-        let message = "`conflate` and `aggregate` both say what becomes of messages";
+        let message = "`conflate` and `aggregate` are mutually exclusive";
         reader.report(node, message, "one of the two");
     }
     if let (Some(node), None) = (conflate.or(aggregate), fields.get("interval")) {
-        let valid = "`interval: 3s` beside it";
-        reader.report(node, "nothing is conflated without an interval", valid);
+        let valid = "with `interval: 3s`";
+        reader.report(node, "conflation needs an interval", valid);
     }
     put(
         &mut rule.data_len_max,
@@ -433,7 +433,7 @@ fn rule(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubRule> {
     Some(rule)
 }
 
-/// What is said takes the place of the default.
+/// Replaces the default by a value, if there is one.
 fn put<T>(place: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *place = value;

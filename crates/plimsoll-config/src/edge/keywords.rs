@@ -1,4 +1,4 @@
-//! Every word of an edge's configuration, in tables: the reader and the reference are made from them.
+//! All keys of the edge's configuration, in tables from which the reader and the reference are generated.
 
 mod caching;
 mod encryption;
@@ -20,94 +20,90 @@ pub(crate) use hub::{
 /// The whole file.
 pub(crate) static EDGE: KeywordTable = KeywordTable {
     name: "edge",
-    meaning: "The configuration of an edge.",
+    meaning: "Configuration of the edge.",
     words: &[
         word!(
             "listen",
             OneOrMore(&Either(&[Text, Of(&LISTENER)])),
-            "Where clients come in: an address, or more about it."
+            "Listeners: an address, or a map with options."
         ),
         word!(
             "pools",
             MapOf(&Of(&POOL)),
-            "Servers that can stand in for each other, by name."
+            "Pools of equivalent upstream servers, by name."
         ),
         word!(
             "routes",
             ListOf(&Of(&ROUTE)),
-            "What goes where; the first that matches. Without any, everything goes to the only pool."
+            "Routes; the first match applies. Without routes, all requests go to the only pool."
         ),
-        word!(
-            "admin",
-            Either(&[Text, Of(&ADMIN)]),
-            "Where the edge itself is asked."
-        ),
+        word!("admin", Either(&[Text, Of(&ADMIN)]), "The admin endpoint."),
         word!(
             "access_log",
             Either(&[Text, Of(&LOG)]),
-            "Where finished requests are written: a file, `-` for the standard output, `off`."
+            "Access log: a file, `-` for standard output, or `off`."
         ),
         word!(
             "cores",
             Count(1, 1024),
-            "Event loops; one for each core by default."
+            "Number of event loops. Default: one per core."
         ),
         word!(
             "trusted",
             OneOrMore(&Text),
-            "Addresses (`10.0.0.0/8`) whose word about clients is believed: `X-Forwarded-*`, `Forwarded`, PROXY headers."
+            "Trusted peers (`10.0.0.0/8`), whose `X-Forwarded-*`, `Forwarded` and PROXY headers are accepted."
         ),
-        word!("limits", Of(&LIMITS), "Bounds of what clients may do."),
+        word!("limits", Of(&LIMITS), "Limits for clients."),
         word!(
             "cache",
             Either(&[OneOf(&["off"]), Of(&STORE)]),
-            "Where copies of answers are kept; in 64MiB of memory."
+            "The response cache. Default: 64MiB in memory."
         ),
         word!(
             "hub",
             Either(&[Text, Of(&HUB)]),
-            "Channels that browsers subscribe to by WebSocket or Server-Sent Events: a path, or more about it; none."
+            "Channels that browsers subscribe to by WebSocket or Server-Sent Events: a path, or a map with options. Default: none."
         ),
         word!(
             "access",
             Of(&ACCESS),
-            "Who is let in, by address and country; everybody."
+            "IP filter by address and country. Default: every client is allowed."
         ),
         word!(
             "crawlers",
             OneOrMore(&Text),
-            "Parts of the names (`User-Agent`) of further crawlers, which get no fallback and no waiting page."
+            "Substrings of the `User-Agent` of additional crawlers, which get no fallback and no waiting page."
         ),
         word!(
             "alarm",
             Either(&[Switch, Of(&RATE_ALERT)]),
-            "Tells when the rate of requests leaves its usual range; off."
+            "Rate alert: reports when the request rate leaves its usual range. Default: off."
         ),
         word!(
             "traces",
             Of(&TRACES),
-            "Where spans of requests are sent; nowhere."
+            "Export of request spans. Default: none."
         ),
         word!(
             "user",
             Text,
-            "Who the process becomes once everything is bound."
+            "User that the process switches to after binding its sockets."
         ),
         word!(
             "drain",
             Duration,
-            "Longest time that requests on their way have at the end; 30s."
+            "Time-out of graceful shutdown: requests in flight may finish until then. Default: 30s."
         ),
         word!(
             "resolver",
             OneOrMore(&Text),
-            "Name servers (`127.0.0.1:53`) that know the servers' names; by default those of the system."
+            "DNS servers (`127.0.0.1:53`) that resolve upstream names. Default: those of the system."
         ),
-        word!("acme", Of(&ACME), "How certificates are obtained."),
+        word!("acme", Of(&ACME), "How certificates are obtained by ACME."),
         word!(
             "zone",
             Text,
-            "Where this edge stands: servers of the same zone come first."
+            "Zone of this edge; upstream servers of the same zone are preferred."
         ),
     ],
 };
@@ -115,18 +111,18 @@ pub(crate) static EDGE: KeywordTable = KeywordTable {
 /// One listener.
 pub(crate) static LISTENER: KeywordTable = KeywordTable {
     name: "listener",
-    meaning: "One address at which clients come in.",
+    meaning: "One listener.",
     words: &[
         word!("address", Text, "Address and port: `0.0.0.0:443`."),
         word!(
             "tls",
             ListOf(&Of(&CERTIFICATE)),
-            "Certificates; the one for the asked name is used, else the first."
+            "Certificates, selected by server name (SNI). Without a match, the first is used."
         ),
         word!(
             "proxy_protocol",
             Switch,
-            "Connections of trusted sources begin with a PROXY header; false."
+            "Whether connections of trusted peers start with a PROXY header. Default: false."
         ),
     ],
 };
@@ -134,175 +130,191 @@ pub(crate) static LISTENER: KeywordTable = KeywordTable {
 /// One pool.
 pub(crate) static POOL: KeywordTable = KeywordTable {
     name: "pool",
-    meaning: "Servers that can stand in for each other.",
+    meaning: "A pool of equivalent upstream servers.",
     words: &[
         word!(
             "servers",
             ListOf(&Either(&[Text, Of(&SERVER)])),
-            "Its servers: a URL, or more about it."
+            "Upstream servers: a URL, or a map with options."
         ),
         word!(
             "balance",
             Either(&[OneOf(BALANCES), Of(&BALANCE)]),
-            "How a server is picked; `peak_ewma`, the cheaper of two at random."
+            "Balancing policy. Default: `peak_ewma`, which picks two servers at random and takes the one with the lower cost."
         ),
         word!(
             "max_in_flight",
             Either(&[Count(1, 1_000_000), OneOf(&["adaptive"])]),
-            "Requests that may be with each server; `adaptive` learns it."
+            "Maximum requests in flight per server; `adaptive` adjusts it to the response time."
         ),
         word!(
             "queue",
             Count(0, 1_000_000),
-            "Requests that may wait; without it as many as will be served in time."
+            "Maximum queue length. Default: as many requests as can be served in time."
         ),
-        word!("queue_timeout", Duration, "How long one may wait; 500ms."),
+        word!(
+            "queue_timeout",
+            Duration,
+            "Maximum time in the queue. Default: 500ms."
+        ),
         word!(
             "objective",
             Duration,
-            "What an adaptive limit keeps: 95 % of answers within this; 500ms."
+            "Target of an adaptive limit: 95 % of responses within this time. Default: 500ms."
         ),
         word!(
             "tls",
             Of(&SERVER_TLS),
-            "How servers behind `https://` are spoken to."
+            "TLS settings for `https://` servers."
         ),
-        word!("timeouts", Of(&TIMEOUTS), "How long an exchange may take."),
+        word!("timeouts", Of(&TIMEOUTS), "Time-outs of upstream requests."),
         word!(
             "keep_idle",
             Count(0, 100_000),
-            "Idle connections kept for each server and event loop; 256."
+            "Idle keep-alive connections per server and event loop. Default: 256."
         ),
-        word!("check", Of(&CHECK), "Active checks; none by default."),
+        word!("check", Of(&CHECK), "Active health checks. Default: none."),
         word!(
             "eject",
             Of(&EJECT),
-            "When failed answers take a server out."
+            "Outlier detection: when failed responses eject a server."
         ),
         word!(
             "slow_start",
             Duration,
-            "How long a server that came back gets less than its share; 30s."
+            "Slow start: how long a recovered server gets less than its share. Default: 30s."
         ),
         word!(
             "retries",
             Text,
-            "Retries of idempotent requests, as a share of all; 10%."
+            "Retry budget of idempotent requests, as a share of all requests. Default: 10%."
         ),
     ],
 };
 
-/// Choosers without anything more to say.
+/// Balancing policies without parameters.
 pub(crate) const BALANCES: &[&str] = &["peak_ewma", "round_robin", "least_in_flight"];
 
-/// Choosers by something of the request.
+/// Balancing policies that use a part of the request.
 pub(crate) static BALANCE: KeywordTable = KeywordTable {
     name: "balance",
-    meaning: "Which server, by something of the request.",
+    meaning: "Session affinity: how requests are pinned to a server.",
     words: &[
         word!(
             "hash",
             Text,
-            "`client`, `target`, or `header NAME`: the same goes to the same server."
+            "Hash key: `client`, `target`, or `header NAME`. Equal keys go to the same server."
         ),
         word!(
             "cookie",
             Text,
-            "Name of a cookie that the edge sets: a client stays with its server."
+            "Name of a cookie that the edge sets to pin a client to its server."
         ),
     ],
 };
 
-/// One server.
+/// One upstream server.
 pub(crate) static SERVER: KeywordTable = KeywordTable {
     name: "server",
-    meaning: "One server.",
+    meaning: "One upstream server.",
     words: &[
         word!(
             "url",
             Text,
-            "`http://host:port` or `https://host:port`; each address of a name is a server, looked up by its TTL."
+            "`http://host:port` or `https://host:port`. Each address of a name is a server; the name is resolved again after its TTL."
         ),
         word!(
             "max_in_flight",
             Count(1, 1_000_000),
-            "Requests that may be with it; before the pool's."
+            "Maximum requests in flight for this server; overrides that of the pool."
         ),
         word!(
             "weight",
             Count(0, 1000),
-            "Share beside the others; 1. With 0 it gets no new requests."
+            "Weight relative to the other servers. Default: 1. With 0, the server gets no new requests."
         ),
-        word!("zone", Text, "Where it stands."),
+        word!("zone", Text, "Zone of this server."),
     ],
 };
 
-/// Time-outs of an exchange.
+/// Time-outs of upstream requests.
 pub(crate) static TIMEOUTS: KeywordTable = KeywordTable {
     name: "timeouts",
-    meaning: "How long an exchange with a server may take.",
+    meaning: "Time-outs of upstream requests.",
     words: &[
-        word!("connect", Duration, "For a connection; 2s."),
+        word!("connect", Duration, "Connect time-out. Default: 2s."),
         word!(
             "first_byte",
             Duration,
-            "To the first byte of the answer; 1m."
+            "Time to the first byte of the response. Default: 1m."
         ),
-        word!("idle", Duration, "Between two pieces of a body; 1m."),
-        word!("total", Duration, "For the whole exchange; none."),
+        word!(
+            "idle",
+            Duration,
+            "Time between two reads of the body. Default: 1m."
+        ),
+        word!(
+            "total",
+            Duration,
+            "Time for the whole request. Default: none."
+        ),
         word!(
             "keep_alive",
             Duration,
-            "For an idle connection to a server; 1m."
+            "Idle time after which a keep-alive connection is closed. Default: 1m."
         ),
         word!(
             "tunnel",
             Duration,
-            "For a WebSocket in which nothing moves; 1h."
+            "Idle time after which a WebSocket is closed. Default: 1h."
         ),
     ],
 };
 
-/// Active checks.
+/// Health checks.
 pub(crate) static CHECK: KeywordTable = KeywordTable {
     name: "check",
-    meaning: "How servers are asked whether they are well.",
+    meaning: "Active health checks.",
     words: &[
         word!(
             "path",
             Text,
-            "Path of a GET that is answered 2xx or 3xx; without it a connection is enough."
+            "Path of a GET request that must return 2xx or 3xx. Without it, a successful connection is enough."
         ),
-        word!("every", Duration, "How often; 2s."),
-        word!("timeout", Duration, "How long an answer may take; 1s."),
+        word!("every", Duration, "Interval of checks. Default: 2s."),
+        word!("timeout", Duration, "Time-out of a check. Default: 1s."),
         word!(
             "fall",
             Count(1, 100),
-            "Failures in a row that take a server out; 3."
+            "Consecutive failures that mark a server as down. Default: 3."
         ),
         word!(
             "rise",
             Count(1, 100),
-            "Good answers in a row that bring it back; 2."
+            "Consecutive successes that mark a server as up. Default: 2."
         ),
     ],
 };
 
-/// Ejection.
+/// Outlier detection.
 pub(crate) static EJECT: KeywordTable = KeywordTable {
     name: "eject",
-    meaning: "When failed answers take a server out.",
+    meaning: "Outlier detection: when failed responses eject a server.",
     words: &[
         word!(
             "failures",
             Count(0, 1000),
-            "Failures in a row; 5. 0 never ejects."
+            "Consecutive failures that eject a server; 0 disables ejection. Default: 5."
         ),
-        word!("for", Duration, "How long at first; 30s."),
+        word!(
+            "for",
+            Duration,
+            "Duration of the first ejection. Default: 30s."
+        ),
         word!(
             "most",
             Text,
-            "Largest share of the servers that is out at once; 50%."
+            "Largest share of servers ejected at the same time. Default: 50%."
         ),
     ],
 };
@@ -310,93 +322,91 @@ pub(crate) static EJECT: KeywordTable = KeywordTable {
 /// One route.
 pub(crate) static ROUTE: KeywordTable = KeywordTable {
     name: "route",
-    meaning: "What becomes of some of the requests.",
+    meaning: "One route.",
     words: &[
         word!(
             "match",
             Of(&MATCH),
-            "What a request must be like; without it any."
+            "Conditions on the request. Without them, every request matches."
         ),
-        word!("pool", Text, "The pool it goes to."),
-        word!("redirect", Of(&REDIRECT), "Or where the client is sent."),
+        word!("pool", Text, "Pool that handles the requests."),
+        word!("redirect", Of(&REDIRECT), "Or a redirect."),
         word!(
             "fallback",
             Either(&[Text, Of(&FALLBACK)]),
-            "A page that browsers get when the pool has no room: a file, or more about it."
+            "Fallback page that browsers get when the pool has no capacity: a file, or a map with options."
         ),
         word!(
             "waiting",
             Either(&[Switch, Of(&WAITING)]),
-            "Where there is no fallback: a page that asks again by itself and keeps a place in line."
+            "Waiting page for requests without a fallback; it retries by itself and holds a position in the queue."
         ),
         word!(
             "compress",
             Either(&[Switch, Of(&COMPRESS)]),
-            "Whether and how answers are compressed; false."
+            "Response compression. Default: false."
         ),
         word!(
             "access",
             Of(&ACCESS),
-            "Who may ask, besides what is said for the whole edge."
+            "IP filter of this route, in addition to that of the edge."
         ),
         word!(
             "path_parameters",
             OneOf(&["refused", "kept"]),
-            "Paths with parameters (`/news;page=2`), which some servers read as if they had none: `kept` matches them so and hands them on. Without this word they are refused where `access` is said, and where another route takes what is left without them."
+            "Paths with parameters (`/news;page=2`), which some servers read as if they had none. `kept` matches and forwards them as they are. By default they are refused where `access` is set, and where the path without them matches a different route."
         ),
         word!(
             "case",
             OneOf(&["ignored", "exact"]),
-            "Whether the path is matched whatever the case of its letters, and names of files as Windows reads them; `exact`."
+            "Whether paths match regardless of case, and file names as Windows reads them. Default: `exact`."
         ),
         word!(
             "cache",
             Either(&[OneOf(&["off"]), Of(&CACHE)]),
-            "What is kept of its answers; what they allow themselves."
+            "Caching of this route's responses. Default: as their headers allow."
         ),
         word!(
             "fragments",
             Either(&[Switch, Of(&FRAGMENTS)]),
-            "Whether and how pages are put together from fragments (edge-side includes); false."
+            "Assembly of pages from fragments (Edge Side Includes, ESI). Default: false."
         ),
         word!(
             "class",
             OneOf(CLASSES),
-            "Who goes first when not all can; `critical`."
+            "Priority under overload. Default: `critical`."
         ),
         word!(
             "rewrite",
             Of(&REWRITE),
-            "What is done to the path before the server sees it."
+            "Rewriting of the path before the request is forwarded."
         ),
         word!(
             "request_headers",
             MapOf(&Text),
-            "Headers of the request to set; one without a value is dropped."
+            "Request headers to set; one without a value is removed."
         ),
         word!(
             "steering_headers",
             OneOrMore(&Text),
-            "Steering headers that clients may send, such as `X-HTTP-Method-Override`; copies are told apart by them. \
-             Without it, headers by which proxies tell applications the scheme, host, path, method or user are dropped \
-             unless a trusted peer sent them."
+            "Steering headers that clients may send, such as `X-HTTP-Method-Override`; they become part of the cache key. By default, headers by which proxies pass the scheme, host, path, method or user to applications are removed unless a trusted peer sent them."
         ),
         word!(
             "answer_headers",
             MapOf(&Text),
-            "Headers of the answer to set; one without a value is dropped."
+            "Response headers to set; one without a value is removed."
         ),
-        word!("rate", Of(&RATE), "How often one client may ask."),
+        word!("rate", Of(&RATE), "Rate limit per client."),
     ],
 };
 
-/// Classes of requests.
+/// Priorities of requests.
 pub(crate) const CLASSES: &[&str] = &["critical_plus", "critical", "sheddable_plus", "sheddable"];
 
-/// What a request must be like.
+/// Conditions on the request.
 pub(crate) static MATCH: KeywordTable = KeywordTable {
     name: "match",
-    meaning: "What a request must be like; all that is said must hold.",
+    meaning: "Conditions on the request; all must hold.",
     words: &[
         word!(
             "host",
@@ -406,67 +416,75 @@ pub(crate) static MATCH: KeywordTable = KeywordTable {
         word!(
             "path",
             Text,
-            "`/exact`, `/below/*`, or `~` and a regular expression."
+            "`/exact`, `/below/*`, or `~` followed by a regular expression."
         ),
         word!("methods", OneOrMore(&Text), "Methods."),
         word!(
             "headers",
             MapOf(&Text),
-            "Headers that are there; with a value, exactly so."
+            "Headers that must be present; with a value, exactly that value."
         ),
-        word!("share", Text, "Share of such requests, at random: `5%`."),
+        word!("share", Text, "Random share of matching requests: `5%`."),
     ],
 };
 
 /// A redirect.
 pub(crate) static REDIRECT: KeywordTable = KeywordTable {
     name: "redirect",
-    meaning: "Where a client is sent.",
+    meaning: "A redirect.",
     words: &[
-        word!("to", Text, "A URL; `{host}` and `{target}` are filled."),
-        word!("status", Count(301, 308), "301, 302, 303, 307 or 308; 308."),
+        word!(
+            "to",
+            Text,
+            "URL; the placeholders `{host}` and `{target}` are replaced."
+        ),
+        word!(
+            "status",
+            Count(301, 308),
+            "Status: 301, 302, 303, 307 or 308. Default: 308."
+        ),
     ],
 };
 
 /// A rewrite.
 pub(crate) static REWRITE: KeywordTable = KeywordTable {
     name: "rewrite",
-    meaning: "What is done to a path.",
+    meaning: "Rewriting of the path.",
     words: &[
-        word!("prefix", Text, "What the matched prefix becomes."),
+        word!("prefix", Text, "Replacement of the matched prefix."),
         word!(
             "regex",
             Text,
-            "A regular expression; what it finds becomes `with`."
+            "Regular expression; each match is replaced by `with`."
         ),
-        word!("with", Text, "What is put there; `$1` is the first group."),
+        word!("with", Text, "Replacement text; `$1` is the first group."),
     ],
 };
 
-/// A rate.
+/// A rate limit.
 pub(crate) static RATE: KeywordTable = KeywordTable {
     name: "rate",
-    meaning: "How often one client may ask.",
+    meaning: "Rate limit per client.",
     words: &[
-        word!("limit", Rate, "Requests of one client: `10/s`."),
+        word!("limit", Rate, "Requests per client: `10/s`."),
         word!(
             "burst",
             Count(1, 1_000_000),
-            "How many may come at once; a second's worth."
+            "Burst: requests allowed at once. Default: those of one second."
         ),
     ],
 };
 
-/// The admin address.
+/// The admin endpoint.
 pub(crate) static ADMIN: KeywordTable = KeywordTable {
     name: "admin",
-    meaning: "Where the edge itself is asked.",
+    meaning: "The admin endpoint.",
     words: &[
         word!("address", Text, "Address and port."),
         word!(
             "token",
             Text,
-            "What whoever asks must know: `{{ env('EDGE_TOKEN') }}`. Who knows it may also `PURGE` a page at the site's own address."
+            "Bearer token of the endpoint: `{{ env('EDGE_TOKEN') }}`. It also authorizes `PURGE` requests at the public URL of a page."
         ),
     ],
 };
@@ -474,55 +492,71 @@ pub(crate) static ADMIN: KeywordTable = KeywordTable {
 /// The access log.
 pub(crate) static LOG: KeywordTable = KeywordTable {
     name: "access_log",
-    meaning: "Where finished requests are written.",
+    meaning: "Access log.",
     words: &[
         word!("file", Text, "A file, or `-`."),
         word!(
             "format",
             OneOf(&["json", "combined"]),
-            "How a line looks; `json`."
+            "Format of a line. Default: `json`."
         ),
     ],
 };
 
-/// Bounds of clients.
+/// Limits for clients.
 pub(crate) static LIMITS: KeywordTable = KeywordTable {
     name: "limits",
-    meaning: "Bounds of what clients may do.",
+    meaning: "Limits for clients.",
     words: &[
-        word!("connections", Count(1, 10_000_000), "Connections; 65536."),
+        word!(
+            "connections",
+            Count(1, 10_000_000),
+            "Maximum connections. Default: 65536."
+        ),
         word!(
             "per_address",
             Count(0, 10_000_000),
-            "Connections of one address; 0 has no bound."
+            "Maximum connections per address; 0 is unlimited."
         ),
-        word!("head", Size, "Longest head; 32KiB."),
-        word!("body", Size, "Longest body; 64MiB."),
+        word!(
+            "head",
+            Size,
+            "Maximum size of a request head. Default: 32KiB."
+        ),
+        word!(
+            "body",
+            Size,
+            "Maximum size of a request body. Default: 64MiB."
+        ),
         word!(
             "memory",
             Size,
-            "Bytes held for clients and servers that are slow, in all; beyond, requests are shed; 512MiB."
+            "Total bytes buffered for slow clients and servers; above it, requests are shed. Default: 512MiB."
         ),
         word!(
             "head_timeout",
             Duration,
-            "Time for a head, and before it for a TLS handshake and a PROXY header; 10s."
+            "Time-out of a request head, and before it of the TLS handshake and the PROXY header. Default: 10s."
         ),
         word!(
             "body_timeout",
             Duration,
-            "Time between two pieces of a body; 30s."
+            "Time between two reads of a request body. Default: 30s."
         ),
-        word!("idle_timeout", Duration, "Time between two requests; 1m."),
+        word!(
+            "idle_timeout",
+            Duration,
+            "Idle time between two requests. Default: 1m."
+        ),
         word!(
             "write_timeout",
             Duration,
-            "Time a client may take nothing of its answer; 30s."
+            "Time during which a client reads nothing of its response. Default: 30s."
         ),
     ],
 };
 
-/// All tables, the whole file's first.
+/// All tables, the one of the whole file first.
 pub(crate) static TABLES: [&KeywordTable; 38] = [
     &EDGE,
     &LISTENER,

@@ -30,7 +30,7 @@ impl Network {
         ]
     }
 
-    /// The first and the last address, as numbers; those of IPv4 stand where IPv6 maps them.
+    /// The first and the last address, as numbers; IPv4 addresses are mapped to IPv6.
     pub fn bounds(&self) -> (u128, u128) {
         let (address, bits) = match self.address {
             IpAddr::V4(address) => (address.to_ipv6_mapped(), self.bits + 96),
@@ -50,7 +50,7 @@ impl Network {
         Self::new(address, bits.unwrap_or(most))
     }
 
-    /// Whether an address lies in it; an IPv4 address in IPv6 clothes is itself.
+    /// Whether it contains an address; an IPv4-mapped IPv6 address is treated as IPv4.
     pub fn holds(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(network), IpAddr::V4(address)) => {

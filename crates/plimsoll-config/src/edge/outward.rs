@@ -1,4 +1,4 @@
-//! Who is let in, and what is told to whom, as a file writes it.
+//! Reads the IP filter, the rate alert and the export of traces.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::plan::reader::{DocumentReader, MapFields};
 use crate::plan::tree::{DocumentNode, NodeKind};
 use crate::units;
 
-/// Longest list of addresses, bytes.
+/// Maximum size of an address list, bytes.
 const LIST_LEN_MAX: u64 = 32 << 20;
-/// Longest database of countries, bytes.
+/// Maximum size of a country database, bytes.
 const DATABASE_LEN_MAX: u64 = 512 << 20;
-/// Wrong lines of one list that are told.
+/// Invalid lines reported per list.
 const WRONG_LINES_MAX: usize = 5;
 
 /// Reads `access:`.
@@ -44,16 +44,16 @@ pub(super) fn access(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option
     Some(access)
 }
 
-/// Whoever writes `allow` alone means that all others are refused: it is said, not guessed.
+/// `allow` alone is ambiguous: most people expect it to deny all others. It is refused instead of guessed.
 fn refuses_somebody(reader: &DocumentReader<'_>, node: &DocumentNode, fields: &MapFields<'_>) {
     let refusing = ["deny", "deny_files", "countries"];
     let has = |words: &[&str]| words.iter().any(|word| fields.get(word).is_some());
     if has(&["allow", "allow_files"]) && !has(&refusing) && !fields.misspells(&refusing) {
-        let message = "`allow` alone refuses nobody: everybody else is let in, too";
+        let message = "`allow` alone has no effect: all other clients are allowed, too";
         reader.report(
             node,
             message,
-            "`deny: all` beside it, `deny_files`, or `countries`",
+            "`deny: all`, `deny_files` or `countries` in addition",
         );
     }
 }
@@ -69,7 +69,7 @@ fn networks(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> 
             Some("all") => networks.extend(Network::all()),
             Some(text) => match Network::parse(text) {
                 Some(network) => networks.push(network),
-                None => reader.report(item, format!("`{text}` is not a range of addresses"), valid),
+                None => reader.report(item, format!("`{text}` is not an address range"), valid),
             },
             None => {}
         }
@@ -77,7 +77,7 @@ fn networks(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> 
     networks
 }
 
-/// Reads a file of addresses, one on each line.
+/// Reads a file of addresses, one per line.
 fn listed(reader: &DocumentReader<'_>, node: &DocumentNode, list: &mut Vec<Network>) {
     let Some(name) = reader.word(node, "a file") else {
         return;
@@ -96,12 +96,11 @@ fn listed(reader: &DocumentReader<'_>, node: &DocumentNode, list: &mut Vec<Netwo
             Some(network) => list.push(network),
             None if wrong < WRONG_LINES_MAX => {
                 wrong += 1;
-                let message =
-                    format!("line {line} of `{name}`: `{text}` is not a range of addresses");
+                let message = format!("line {line} of `{name}`: `{text}` is not an address range");
                 reader.report(
                     node,
                     message,
-                    "an address or a range such as 10.0.0.0/8 on each line",
+                    "one address or range such as 10.0.0.0/8 per line",
                 );
             }
             None => return,
@@ -118,7 +117,7 @@ fn countries(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Countri
             Ok(mmdb) if mmdb.metadata().record_size == 0 => None,
             Ok(_) => Some((name, content)),
             Err(error) => {
-                let message = format!("`{name}` is no database of countries: {error}");
+                let message = format!("`{name}` is not a country database: {error}");
                 reader.report(
                     node,
                     message,
@@ -129,13 +128,13 @@ fn countries(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Countri
         }
     });
     let (key, node) = reader.exactly_one(&fields, &["allow", "deny"])?;
-    let valid = "two letters such as DE, or `unknown`";
+    let valid = "two letters (ISO 3166-1) such as DE, or `unknown`";
     let items = reader.one_or_more(node).iter();
     let listed = items.filter_map(|node| {
         let text = reader.word(node, valid)?;
         let is_code = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
         if !is_code && text != "unknown" {
-            reader.report(node, format!("`{text}` is no country"), valid);
+            reader.report(node, format!("invalid country code `{text}`"), valid);
             return None;
         }
         Some(if is_code {
@@ -154,7 +153,7 @@ fn countries(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Countri
     })
 }
 
-/// Reads `alarm:`; `false` is none.
+/// Reads `alarm:`; `false` disables it.
 pub(super) fn rate_alert(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<RateAlert> {
     if matches!(node.kind, NodeKind::Scalar { .. }) {
         return reader.switch(node)?.then(RateAlert::default);
@@ -200,7 +199,7 @@ pub(super) fn traces(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option
         .and_then(|node| reader.one_of(node, &parents));
     let service = fields
         .get("service")
-        .and_then(|node| reader.word(node, "the name of the service"));
+        .and_then(|node| reader.word(node, "a service name"));
     let to = required(reader, &fields, "to")?;
     Some(Traces {
         to: endpoint(reader, to, &fields, "/v1/traces")?,
@@ -210,7 +209,7 @@ pub(super) fn traces(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option
     })
 }
 
-/// A URL that something is sent to, with the headers that `fields` name; without a path, `path`.
+/// A destination URL, with the headers from `fields`; `path` is the default path.
 fn endpoint(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -223,7 +222,7 @@ fn endpoint(
     Some(endpoint)
 }
 
-/// Headers that are sent with every request: `headers:`.
+/// Headers of every request: `headers:`.
 pub(super) fn sent_headers(
     reader: &DocumentReader<'_>,
     fields: &MapFields<'_>,
@@ -237,13 +236,13 @@ pub(super) fn sent_headers(
         .collect()
 }
 
-/// A URL that something is sent to; without a path, `path`.
+/// A destination URL; `path` is the default path.
 pub(super) fn url(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
     path: &str,
 ) -> Option<Endpoint> {
-    let valid = "a URL such as http://127.0.0.1:4318 or https://collector.example/v1/traces";
+    let valid = "an http:// or https:// URL without a login, such as http://127.0.0.1:4318";
     let text = reader.word(node, valid)?;
     let url = Url::parse(&text).ok();
     let url = url.filter(|url| {
@@ -253,7 +252,11 @@ pub(super) fn url(
             && url.password().is_none()
     });
     let Some(url) = url else {
-        reader.report(node, format!("`{text}` is no URL to send to"), valid);
+        reader.report(
+            node,
+            format!("`{text}` is not a valid destination URL"),
+            valid,
+        );
         return None;
     };
     let target = match url.path() {

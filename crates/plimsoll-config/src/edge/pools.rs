@@ -1,4 +1,4 @@
-//! Pools and their servers, as a file writes them.
+//! Reads pools and their upstream servers.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::plan::reader::{DocumentReader, MapFields};
 use crate::plan::tree::{DocumentNode, NodeKind};
 use crate::units;
 
-/// Longest file of authorities, bytes.
+/// Maximum size of a file of CA certificates, bytes.
 const AUTHORITIES_LEN_MAX: u64 = 4 << 20;
 
-/// Looks up the addresses of a server that is given by name.
+/// Resolves the addresses of a server name.
 type ServerLookup<'a> = dyn Fn(&ServerConfig) -> Result<Vec<SocketAddr>, String> + 'a;
 
 /// Reads `pools:`.
@@ -30,7 +30,7 @@ pub(super) fn pools(
     };
     entries
         .iter()
-        // A pool with a fault keeps its name, so that routes to it are not faults too.
+        // An invalid pool keeps its name, so that routes to it are not reported, too.
         .map(|(key, node)| {
             pool(reader, &key.text, node, lookup)
                 .unwrap_or_else(|| PoolConfig::new(&key.text, Vec::new()))
@@ -84,7 +84,7 @@ fn pool(
         if !pool.servers.is_empty() && !pool.servers.iter().any(|server| server.tls) {
             reader.report(
                 node,
-                "none of the pool's servers is spoken to by TLS",
+                "no server of the pool uses TLS",
                 "a server such as https://app.example",
             );
         }
@@ -118,8 +118,8 @@ fn servers(
         if servers.iter().any(|existing| existing.name == server.name) {
             reader.report(
                 item,
-                format!("the server {} is there twice", server.name),
-                "each server once; give it a weight",
+                format!("duplicate server {}", server.name),
+                "each server once; use `weight` for a larger share",
             );
         }
         servers.push(server);
@@ -159,7 +159,7 @@ fn located(
     node: &DocumentNode,
     lookup: &ServerLookup<'_>,
 ) -> Option<ServerConfig> {
-    const VALID: &str = "http://host:port of an application that can be looked up";
+    const VALID: &str = "http://host:port with a host name that DNS resolves";
     let mut server = match ServerConfig::parse(&reader.word(node, VALID)?) {
         Ok(server) => server,
         Err(error) => {
@@ -179,7 +179,7 @@ fn located(
     Some(server)
 }
 
-/// Reads how servers are spoken to by TLS.
+/// Reads the TLS settings of upstream servers.
 pub(super) fn tls(reader: &DocumentReader<'_>, node: &DocumentNode) -> ServerTls {
     let Some(fields) = reader.fields(node, &SERVER_TLS) else {
         return ServerTls::default();
@@ -190,13 +190,13 @@ pub(super) fn tls(reader: &DocumentReader<'_>, node: &DocumentNode) -> ServerTls
         Some(Authorities { name, pem })
     });
     let name = fields.get("name").and_then(|node| {
-        let valid = "a host such as app.example";
+        let valid = "a host name such as app.example";
         let name = reader.word(node, valid)?;
         let is_name = name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte));
         if !is_name {
-            reader.report(node, format!("`{name}` is no name of a host"), valid);
+            reader.report(node, format!("`{name}` is not a host name"), valid);
         }
         is_name.then_some(name)
     });
@@ -204,8 +204,8 @@ pub(super) fn tls(reader: &DocumentReader<'_>, node: &DocumentNode) -> ServerTls
     if insecure && fields.get("ca").is_some() {
         reader.report(
             node,
-            "`ca` and `insecure` cannot stand together",
-            "`ca: FILE`, and certificates are checked against it",
+            "`ca` and `insecure` are mutually exclusive",
+            "`ca: FILE` to verify certificates, or `insecure: true`",
         );
     }
     ServerTls {
@@ -223,7 +223,12 @@ fn load_balancer(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Bal
             "round_robin" => Some(BalancingPolicy::RoundRobin),
             "least_in_flight" => Some(BalancingPolicy::LeastInFlight),
             _ => {
-                reader.unknown(&node.span, "the chooser", &text, super::keywords::BALANCES);
+                reader.unknown(
+                    &node.span,
+                    "balancing policy",
+                    &text,
+                    super::keywords::BALANCES,
+                );
                 None
             }
         };
@@ -231,14 +236,14 @@ fn load_balancer(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Bal
     let fields = reader.fields(node, &BALANCE)?;
     let (key, value) = reader.exactly_one(&fields, &["hash", "cookie"])?;
     if key.text == "cookie" {
-        let name = reader.word(value, "the name of a cookie")?;
+        let name = reader.word(value, "a cookie name")?;
         let is_name = name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
         if !is_name {
             reader.report(
                 value,
-                format!("`{name}` is no name of a cookie"),
+                format!("`{name}` is not a cookie name"),
                 "letters, digits, - _ .",
             );
         }
@@ -252,7 +257,7 @@ fn load_balancer(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Bal
         other => match other.strip_prefix("header ") {
             Some(name) if !name.trim().is_empty() => HashKey::Header(name.trim().to_owned()),
             _ => {
-                reader.report(value, format!("`{text}` cannot be hashed"), valid);
+                reader.report(value, format!("`{text}` is not a hash key"), valid);
                 return None;
             }
         },

@@ -1,4 +1,4 @@
-//! Routes, as a file writes them.
+//! Reads routes.
 
 use regex::Regex;
 
@@ -13,7 +13,7 @@ use crate::plan::reader::{DocumentReader, MapFields};
 use crate::plan::tree::DocumentNode;
 use crate::units;
 
-/// What frames a message or names its host is the edge's own to write.
+/// Headers that frame the message or name the host; only the edge sets them.
 const OWN_HEADERS: [&str; 7] = [
     "connection",
     "content-length",
@@ -24,7 +24,7 @@ const OWN_HEADERS: [&str; 7] = [
     "trailer",
 ];
 
-/// What becomes of paths with parameters.
+/// Handling of path parameters.
 const PATH_PARAMETERS: [(&str, PathParameters); 2] = [
     ("refused", PathParameters::Refused),
     ("kept", PathParameters::Kept),
@@ -41,7 +41,11 @@ pub(super) fn routes(
 ) -> Vec<RouteConfig> {
     let items = reader.list(node, "routes");
     if items.is_empty() {
-        reader.report(node, "there is no route", "a list such as [{ pool: app }]");
+        reader.report(
+            node,
+            "the list of routes is empty",
+            "a list such as [{ pool: app }]",
+        );
     }
     items
         .iter()
@@ -132,7 +136,7 @@ fn action(
         let name = reader.word(node, &names.join(", "))?;
         let index = names.iter().position(|candidate| *candidate == name);
         if index.is_none() {
-            reader.unknown(&node.span, "the pool", &name, &names);
+            reader.unknown(&node.span, "pool", &name, &names);
         }
         return index.map(Action::Pool);
     }
@@ -143,7 +147,7 @@ fn action(
         if !is_known {
             reader.report(
                 node,
-                format!("{status} is no redirect"),
+                format!("{status} is not a redirect status"),
                 "301, 302, 303, 307, 308",
             );
         }
@@ -153,7 +157,7 @@ fn action(
     let valid = "a URL such as https://{host}{target}";
     let location = reader.word(to, valid)?;
     if !is_visible(&location) {
-        reader.report(to, "a URL has no blanks or control characters", valid);
+        reader.report(to, "a URL has no spaces or control characters", valid);
         return None;
     }
     Some(Action::Redirect {
@@ -203,7 +207,7 @@ fn matches(reader: &DocumentReader<'_>, node: &DocumentNode) -> RouteMatch {
 }
 
 fn path(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<PathMatch> {
-    let valid = "`/exact`, `/below/*`, or `~` and a regular expression";
+    let valid = "`/exact`, `/below/*`, or `~` followed by a regular expression";
     let text = reader.word(node, valid)?;
     if let Some(expression) = text.strip_prefix('~') {
         let expression = expression.trim();
@@ -224,7 +228,7 @@ fn path(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<PathMatch> {
         }
         None if !text.contains('*') => Some(PathMatch::Exact(text)),
         _ => {
-            reader.report(node, "a star stands only behind the last slash", valid);
+            reader.report(node, "`*` is only valid after the last slash", valid);
             None
         }
     }
@@ -243,8 +247,8 @@ fn expression_of(
             let why = why.strip_prefix("error: ").unwrap_or(why);
             reader.report(
                 node,
-                format!("this is no regular expression: {why}"),
-                "such as ^/[0-9]+$",
+                format!("invalid regular expression: {why}"),
+                "an expression such as ^/[0-9]+$",
             );
             None
         }
@@ -262,7 +266,7 @@ fn rewrite(
     let target = |node: &DocumentNode| {
         let text = reader.text(node, valid)?;
         if !is_visible(&text) {
-            reader.report(node, "a path has no blanks or control characters", valid);
+            reader.report(node, "a path has no spaces or control characters", valid);
         }
         is_visible(&text).then_some(text)
     };
@@ -273,8 +277,8 @@ fn rewrite(
         return Some(Rewrite::Regex(expression?, with?));
     }
     if !matches!(matches.path, PathMatch::Prefix(_)) {
-        let valid = "`path: /below/*` in the match, or `regex` and `with`";
-        reader.report(value, "there is no prefix to rewrite", valid);
+        let valid = "`path: /below/*` in `match`, or `regex` and `with`";
+        reader.report(value, "the match has no prefix to replace", valid);
         return None;
     }
     target(value).map(Rewrite::Prefix)
@@ -287,11 +291,11 @@ pub(super) fn edits(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Hea
         let name = &key.text;
         if !is_header_name(name) || is_own(name, &OWN_HEADERS) {
             let message = format!("the header `{name}` cannot be set");
-            let valid = "a name of letters, digits and -, but those that frame a message";
+            let valid = "letters, digits and -; not a header that frames the message";
             reader.report_at(key.span.start, message, valid, None);
             continue;
         }
-        let Some(value) = reader.text(node, "a value, or nothing to drop it") else {
+        let Some(value) = reader.text(node, "a value, or nothing to remove the header") else {
             continue;
         };
         if value
@@ -314,7 +318,7 @@ pub(super) fn edits(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Hea
     edits
 }
 
-/// What the edge writes itself for each request; nobody else's word of it goes on.
+/// Headers that the edge sets on every request; values from clients are never forwarded.
 const WRITTEN_HEADERS: [&str; 7] = [
     "forwarded",
     "host",
@@ -327,7 +331,7 @@ const WRITTEN_HEADERS: [&str; 7] = [
 
 /// Reads `steering_headers:`.
 fn steering(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<String> {
-    let valid = "the name of a header that clients may send, such as X-HTTP-Method-Override";
+    let valid = "a header name that clients may send, such as X-HTTP-Method-Override";
     let mut names = Vec::new();
     for item in reader.one_or_more(node) {
         let Some(name) = reader.word(item, valid) else {
@@ -337,7 +341,7 @@ fn steering(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<String> {
             reader.report(item, format!("`{name}` is not a header name"), valid);
         } else if is_own(&name, &OWN_HEADERS) || is_own(&name, &WRITTEN_HEADERS) {
             let message =
-                format!("the edge writes the header `{name}` itself: clients cannot send it");
+                format!("the edge sets the header `{name}` itself; clients cannot send it");
             reader.report(item, message, valid);
         } else {
             names.push(name);
@@ -350,7 +354,7 @@ fn steering(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<String> {
     names
 }
 
-/// Most steering headers of a route: copies vary by at most 16 fields, and answers name some.
+/// Maximum steering headers of a route: a cache key has at most 16 fields, and responses add some by `Vary`.
 const STEERING_MAX: usize = 8;
 
 fn is_header_name(name: &str) -> bool {
@@ -360,7 +364,7 @@ fn is_header_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Servers that hand headers on as variables take `_` for `-`.
+/// Servers that pass headers on as variables treat `_` as `-`.
 fn is_own(name: &str, own: &[&str]) -> bool {
     own.iter()
         .any(|own| own.eq_ignore_ascii_case(&name.replace('_', "-")))

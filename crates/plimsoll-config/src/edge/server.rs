@@ -1,4 +1,4 @@
-//! A server as a URL names it.
+//! An upstream server, from its URL.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,21 +6,21 @@ use url::{Host, Url};
 
 use super::ServerConfig;
 
-/// What is wrong with the URL of a server.
+/// An invalid server URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ServerUrlError {
     /// What is wrong.
     pub message: String,
-    /// What would be right.
+    /// The valid form.
     pub valid: &'static str,
 }
 
 impl ServerConfig {
-    /// The server that a URL names; `http://` may be left out. A name has no addresses until it is looked up.
+    /// The server of a URL; `http://` is optional. A name has no addresses until it is resolved.
     ///
     /// # Errors
-    /// When the text is no URL of a server.
+    /// When the text is not the URL of a server.
     pub fn parse(text: &str) -> Result<Self, ServerUrlError> {
         let full = if text.contains("://") {
             text.to_owned()
@@ -29,15 +29,15 @@ impl ServerConfig {
         };
         let url_error = |message: String, valid| ServerUrlError { message, valid };
         let url = Url::parse(&full).map_err(|error| {
-            let valid = "write it as http://host:port or https://host:port";
+            let valid = "http://host:port or https://host:port";
             url_error(format!("`{text}` is not a URL: {error}"), valid)
         })?;
         let tls = match url.scheme() {
             "http" => false,
             "https" => true,
             other => {
-                let valid = "use http:// or https://";
-                return Err(url_error(format!("`{other}` is not spoken here"), valid));
+                let valid = "http:// or https://";
+                return Err(url_error(format!("unsupported scheme `{other}`"), valid));
             }
         };
         let is_server = matches!(url.path(), "" | "/")
@@ -46,9 +46,9 @@ impl ServerConfig {
             && url.username().is_empty()
             && url.password().is_none();
         if !is_server {
-            let valid = "write it as http://host:port; paths go on as clients ask for them";
+            let valid = "http://host:port; the path of the client's request is forwarded unchanged";
             return Err(url_error(
-                format!("`{text}` holds more than a server"),
+                format!("`{text}` is not the URL of a server alone: it has a path, query or login"),
                 valid,
             ));
         }
@@ -58,8 +58,8 @@ impl ServerConfig {
             Some(Host::Ipv6(address)) => (address.to_string(), Some(address.into())),
             Some(Host::Domain(name)) if !name.is_empty() => (name.to_owned(), None),
             _ => {
-                let valid = "write it as http://host:port";
-                return Err(url_error(format!("`{text}` names no host"), valid));
+                let valid = "http://host:port";
+                return Err(url_error(format!("`{text}` has no host"), valid));
             }
         };
         let written = url.host_str().unwrap_or_default();
@@ -97,7 +97,7 @@ impl ServerConfig {
         }
     }
 
-    /// Whether it is given by a name, whose addresses may change.
+    /// Whether its host is a name, whose addresses may change.
     pub fn is_named(&self) -> bool {
         self.host.parse::<IpAddr>().is_err()
     }
@@ -159,11 +159,11 @@ mod tests {
     #[test]
     fn what_is_no_server_is_named() {
         for (text, message) in [
-            ("ftp://a", "`ftp` is not spoken here"),
+            ("ftp://a", "unsupported scheme `ftp`"),
             ("http://", "is not a URL"),
-            ("http://a/path", "holds more than a server"),
-            ("http://a/?x", "holds more than a server"),
-            ("http://me:secret@a", "holds more than a server"),
+            ("http://a/path", "is not the URL of a server alone"),
+            ("http://a/?x", "is not the URL of a server alone"),
+            ("http://me:secret@a", "is not the URL of a server alone"),
             ("http://a:99999", "is not a URL"),
         ] {
             let error = ServerConfig::parse(text).unwrap_err();

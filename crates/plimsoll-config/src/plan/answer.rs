@@ -1,4 +1,4 @@
-//! What is made of an answer: expectations and captures.
+//! Reads expectations and captures.
 
 use plimsoll_model::journey::bounded_json_path;
 use plimsoll_model::journey::{Capture, Expectation, Extractor, Pick, TextMatch};
@@ -14,10 +14,10 @@ use super::tree::{DocumentNode, NodeKind};
 use crate::problem::nearest;
 use crate::status;
 
-/// Longest regular expression, once compiled, bytes.
+/// Maximum size of a compiled regular expression, bytes.
 const REGEX_LEN_MAX: usize = 4 << 20;
 
-/// A regular expression that compiles.
+/// A valid regular expression.
 pub(crate) fn regex(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
     let text = reader.word(node, "a regular expression")?;
     regex_at(reader, node.span.start, text)
@@ -42,7 +42,7 @@ pub(crate) fn regex_at(reader: &DocumentReader<'_>, at: usize, text: String) -> 
     }
 }
 
-/// Groups of a regular expression that compiles.
+/// Groups of a valid regular expression.
 fn groups(text: &str) -> usize {
     Regex::new(text).map_or(0, |regex| regex.captures_len() - 1)
 }
@@ -83,7 +83,7 @@ fn selector(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> 
 }
 
 impl PlanScope<'_> {
-    /// What makes the first answer good.
+    /// Expectations on the first response.
     pub(crate) fn expectations(
         &mut self,
         node: &DocumentNode,
@@ -156,7 +156,7 @@ impl PlanScope<'_> {
         }))
     }
 
-    /// What a value must be: equal to a text, or what a map says.
+    /// Condition on a value: equal to a text, or as in a map.
     pub(crate) fn expected_match(
         &mut self,
         node: &DocumentNode,
@@ -188,10 +188,10 @@ impl PlanScope<'_> {
 const SOURCES: [&str; 5] = ["regex", "json", "css", "header", "cookie"];
 
 impl Walk<'_, '_> {
-    /// Values kept of an answer; from here on their slots are set.
+    /// Captures from a response; from here on their slots are set.
     pub(crate) fn captures(&mut self, node: &DocumentNode) -> Vec<Capture> {
         let reader = self.scope.reader;
-        let entries = reader.entries(node, "names and where their values stand");
+        let entries = reader.entries(node, "names and the sources of their values");
         let mut captures = Vec::new();
         for (key, value) in entries.unwrap_or_default() {
             let slot = self.scope.slot(&key.text);
@@ -224,8 +224,8 @@ impl Walk<'_, '_> {
         if let Some((attribute, _)) = fields.entry("attribute")
             && key.text != "css"
         {
-            let message = format!("`attribute` means nothing beside `{}`", key.text);
-            reader.report_at(attribute.span.start, message, "with css only", None);
+            let message = format!("`attribute` is not allowed with `{}`", key.text);
+            reader.report_at(attribute.span.start, message, "only with `css`", None);
         }
         let from = match key.text.as_str() {
             "regex" => Extractor::Regex(captured_regex(reader, value)?),
@@ -236,16 +236,14 @@ impl Walk<'_, '_> {
             "css" => Extractor::Css {
                 selector: selector(reader, value)?,
                 attribute: match fields.get("attribute") {
-                    Some(node) => Some(reader.word(node, "the name of an attribute")?),
+                    Some(node) => Some(reader.word(node, "an attribute name")?),
                     None => None,
                 },
             },
-            "header" => Extractor::Header(
-                reader
-                    .word(value, "the name of a header")?
-                    .to_ascii_lowercase(),
-            ),
-            _ => Extractor::Cookie(reader.word(value, "the name of a cookie")?),
+            "header" => {
+                Extractor::Header(reader.word(value, "a header name")?.to_ascii_lowercase())
+            }
+            _ => Extractor::Cookie(reader.word(value, "a cookie name")?),
         };
         let default = match default {
             Some(text) => Some(text?),
@@ -260,16 +258,16 @@ impl Walk<'_, '_> {
     }
 }
 
-/// An expression that keeps its first group: with more, it is not clear which is meant.
+/// An expression whose first group is captured; with several groups the intent is ambiguous.
 fn captured_regex(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
     let text = regex(reader, node)?;
     let count = groups(&text);
     if count > 1 {
-        let message = format!("this expression has {count} groups");
+        let message = format!("the expression has {count} groups");
         reader.report(
             node,
             message,
-            "at most one group ( ); (?: ) for those that only bracket",
+            "at most one capturing group ( ); use (?: ) for the others",
         );
         return None;
     }
@@ -287,7 +285,7 @@ fn pick(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Pick> {
             reader.count32(node, 1..=u32::MAX).map(Pick::Nth)
         }
         _ => {
-            let message = format!("the word `{text}` is not known");
+            let message = format!("unknown value `{text}`");
             let valid = "first, last, random or a number from 1";
             reader.report_at(node.span.start, message, valid, nearest(&text, &WORDS));
             None

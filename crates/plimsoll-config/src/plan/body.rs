@@ -1,4 +1,4 @@
-//! What a request carries: texts, files, forms, multipart, JSON, GraphQL.
+//! Reads request bodies: texts, files, forms, multipart, JSON, GraphQL.
 
 use plimsoll_model::journey::{
     Function, MultipartPart as MultiPart, RequestBody, TextPiece, TextTemplate,
@@ -10,12 +10,12 @@ use super::scope::{FILE_LEN_MAX, PlanScope, VisibleSlots, merge_literals};
 use super::template::{Spot, TemplateSegment};
 use super::tree::{DocumentNode, NodeKind};
 
-/// Words that say a body.
+/// Keys of a body.
 pub(crate) const BODIES: [&str; 5] = ["body", "form", "multipart", "json", "graphql"];
 const JSON_TYPE: &str = "application/json";
 
 impl PlanScope<'_> {
-    /// The body that a step says, if any.
+    /// The body of a step, if any.
     pub(crate) fn body(
         &mut self,
         fields: &MapFields<'_>,
@@ -59,12 +59,12 @@ impl PlanScope<'_> {
         let fields = self.reader.fields(node, &BODY_FILE)?;
         let Some(file) = fields.get("file") else {
             self.reader
-                .report(node, "the file is missing", "{ file: NAME }");
+                .report(node, "`file` is missing", "{ file: NAME }");
             return None;
         };
-        let path = self.reader.word(file, "the name of a file")?;
+        let path = self.reader.word(file, "a file name")?;
         let content_type = match fields.get("type") {
-            Some(node) => Some(self.reader.word(node, "a type such as text/plain")?),
+            Some(node) => Some(self.reader.word(node, "a media type such as text/plain")?),
             None => None,
         };
         let is_template = fields
@@ -86,9 +86,9 @@ impl PlanScope<'_> {
     ) -> Option<TextTemplate> {
         let content = self.reader.file(node, path, FILE_LEN_MAX)?;
         let Ok(text) = String::from_utf8(content) else {
-            let message = format!("`{path}` is not text");
+            let message = format!("`{path}` is not UTF-8");
             self.reader
-                .report(node, message, "UTF-8, or no `template: true`");
+                .report(node, message, "a UTF-8 file, or no `template: true`");
             return None;
         };
         self.text_at(Spot::of_file(node, &text, path), reach)
@@ -136,7 +136,7 @@ impl PlanScope<'_> {
         let (key, value) = reader.exactly_one(&fields, &["file", "text"])?;
         let mut file_name = None;
         let content = if key.text == "file" {
-            let path = reader.word(value, "the name of a file")?;
+            let path = reader.word(value, "a file name")?;
             let own = path.rsplit(['/', '\\']).next().unwrap_or_default();
             file_name = Some(own.to_owned());
             merge_literals(vec![self.file(value.span.start, &path)?])
@@ -147,7 +147,7 @@ impl PlanScope<'_> {
             file_name = Some(reader.word(node, "a file name")?);
         }
         let content_type = match fields.get("type") {
-            Some(node) => Some(reader.word(node, "a type such as image/png")?),
+            Some(node) => Some(reader.word(node, "a media type such as image/png")?),
             None => None,
         };
         Some(MultiPart {
@@ -175,7 +175,7 @@ impl PlanScope<'_> {
         })
     }
 
-    /// A text that is JSON itself: holes between quotes are escaped, others stand as they are.
+    /// A text that is JSON: placeholders within quotes are escaped, others are inserted as they are.
     fn json_as_written(
         &mut self,
         node: &DocumentNode,
@@ -195,7 +195,7 @@ impl PlanScope<'_> {
                     pieces.push(TextPiece::Literal(literal));
                 }
                 TemplateSegment::Hole(expression) => {
-                    // Outside quotes a hole may be a number as well as a list.
+                    // Outside quotes, a placeholder may stand for any JSON value.
                     sample.push('0');
                     let piece =
                         self.pieces(spot, vec![TemplateSegment::Hole(expression)], reach)?;
@@ -208,11 +208,11 @@ impl PlanScope<'_> {
             }
         }
         if let Err(error) = serde_json::from_str::<serde_json::Value>(&sample) {
-            let message = format!("this text is not JSON: {error}");
+            let message = format!("invalid JSON: {error}");
             self.reader.report(
                 node,
                 message,
-                "JSON as it is to be sent, or a map or list of YAML",
+                "the JSON text to send, or a YAML map or list",
             );
             return None;
         }
@@ -279,7 +279,7 @@ impl PlanScope<'_> {
         let fields = self.reader.fields(node, &GRAPHQL)?;
         let Some(query) = fields.get("query") else {
             self.reader
-                .report(node, "the query is missing", "query, variables, operation");
+                .report(node, "`query` is missing", "query, variables, operation");
             return None;
         };
         let text = self.reader.scalar(query, "a GraphQL query")?;
@@ -326,7 +326,7 @@ fn ends_within_quotes(text: &str, within: bool) -> bool {
     within
 }
 
-/// What a plain scalar means in JSON, when it is no text (the core schema of YAML 1.2).
+/// The JSON value of a plain scalar that is not a text (core schema of YAML 1.2).
 fn json_literal(text: &str) -> Option<String> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some("null".to_owned()),

@@ -1,4 +1,4 @@
-//! What decides: `{{ stock }} > 0`.
+//! Conditions: `{{ stock }} > 0`.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::tree::DocumentNode;
 const VALID: &str = "one comparison such as {{ stock }} > 0, with ==, !=, <, <=, >, >=, contains or matches, or \
                      {{ name }} alone";
 
-/// Signs and words that compare, the longer before those that they begin with; the last tells of the opposite.
+/// Comparison operators; longer ones precede their prefixes. The last field tells whether the result is negated.
 const OPERATORS: [(&str, Operator, bool); 13] = [
     ("==", Operator::Equal, false),
     ("!=", Operator::Equal, true),
@@ -42,7 +42,10 @@ impl PlanScope<'_> {
         let found = operators(text, start);
         if found.len() > 1 || has_words(text, start) {
             let at = found.get(1).map_or(start, |(range, _, _)| range.start);
-            let words = ("this compares more than once".to_owned(), VALID.to_owned());
+            let words = (
+                "the condition has more than one comparison".to_owned(),
+                VALID.to_owned(),
+            );
             spot.report(self.reader, at, words, None);
             return None;
         }
@@ -62,7 +65,7 @@ impl PlanScope<'_> {
         self.must_vary(node, &[&left, &right])?;
         if operator == Operator::Matches {
             let Some(expression) = right.as_literal() else {
-                let message = "a regular expression must be known before the run".to_owned();
+                let message = "a regular expression must be constant".to_owned();
                 spot.report(self.reader, range.end, (message, VALID.to_owned()), None);
                 return None;
             };
@@ -101,7 +104,10 @@ impl PlanScope<'_> {
             start..end
         };
         if trimmed.is_empty() {
-            let words = ("one side is missing".to_owned(), VALID.to_owned());
+            let words = (
+                "one side of the comparison is missing".to_owned(),
+                VALID.to_owned(),
+            );
             spot.report(self.reader, start, words, None);
             return None;
         }
@@ -115,8 +121,7 @@ impl PlanScope<'_> {
                 .all(|piece| matches!(piece, TextPiece::Literal(_)))
         };
         if sides.iter().filter(constant).count() == sides.len() {
-            self.reader
-                .report(node, "nothing in this condition can vary", VALID);
+            self.reader.report(node, "the condition is constant", VALID);
             return None;
         }
         Some(())
@@ -133,7 +138,7 @@ fn negation(text: &str) -> (bool, usize) {
     (false, 0)
 }
 
-/// Bytes of the text that stand neither in a hole nor in quotes.
+/// Bytes of the text outside placeholders and quotes.
 fn outside(text: &str, start: usize) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut from = start;
@@ -176,7 +181,7 @@ fn operators(text: &str, start: usize) -> Vec<(Range<usize>, Operator, bool)> {
     found
 }
 
-/// Whether comparisons are joined.
+/// Whether comparisons are joined by `and` or `or`.
 fn has_words(text: &str, start: usize) -> bool {
     outside(text, start).into_iter().any(|range| {
         let segment = &text[range];

@@ -1,4 +1,4 @@
-//! Rows that users take: CSV, JSON, or written in the plan.
+//! Reads data sets: CSV, JSON, or inline rows.
 
 use std::path::PathBuf;
 
@@ -11,9 +11,9 @@ use super::reader::{DocumentReader, MapFields};
 use super::scope::PlanScope;
 use super::tree::{DocumentNode, NodeKind};
 
-/// Longest file of data, bytes.
+/// Maximum size of a data file, bytes.
 pub(crate) const DATA_LEN_MAX: u64 = 256 << 20;
-/// Faulty rows shown of one file.
+/// Invalid rows reported per file.
 const ROWS_SHOWN: usize = 3;
 
 /// A table of texts.
@@ -25,9 +25,12 @@ pub(crate) struct Rows {
 /// Reads everything below `data:`.
 pub(crate) fn data(scope: &mut PlanScope<'_>, node: &DocumentNode) {
     let reader = scope.reader;
-    for (key, node) in reader.entries(node, "data by name").unwrap_or_default() {
+    for (key, node) in reader
+        .entries(node, "data sets by name")
+        .unwrap_or_default()
+    {
         check_name(reader, key);
-        // A feed that cannot be read keeps its name, so that its uses are not told as faults again.
+        // An invalid data set keeps its name, so that its uses are not reported, too.
         let (feed, rows) =
             feed(reader, &key.text, node).unwrap_or_else(|| (empty(&key.text), Vec::new()));
         scope.feeds.push(feed);
@@ -70,8 +73,13 @@ fn feed(
     if let Some((key, node)) = fields.entry("at_end") {
         feed.at_end = reader.one_of(node, &ends).unwrap_or_default();
         if feed.order != FeedOrder::Unique {
-            let message = "only rows that are picked `unique` come to an end";
-            reader.report_at(key.span.start, message, "pick: unique, or no at_end", None);
+            let message = "`at_end` is only allowed with `pick: unique`";
+            reader.report_at(
+                key.span.start,
+                message,
+                "`pick: unique`, or no `at_end`",
+                None,
+            );
         }
     }
     if let Some(node) = fields.get("each") {
@@ -91,26 +99,22 @@ fn feed(
     {
         reader.report_at(
             delimiter.span.start,
-            "`delimiter` means nothing here",
-            "with csv only",
+            "`delimiter` is only allowed with `csv`",
+            "only with `csv`",
             None,
         );
     }
     let (path, rows) = rows(reader, &fields, &key.text, source)?;
     feed.path = path;
     if rows.rows.is_empty() {
-        reader.report(
-            source,
-            format!("there are no rows in `{name}`"),
-            "one row at least",
-        );
+        reader.report(source, format!("`{name}` has no rows"), "at least one row");
     }
     feed.columns = rows.columns;
     feed.rows = rows.rows.len() as u64;
     Some((feed, rows.rows))
 }
 
-/// The rows that a feed says, and the file that they are from.
+/// The rows of a data set, and the file that they come from.
 fn rows(
     reader: &DocumentReader<'_>,
     fields: &MapFields<'_>,
@@ -120,7 +124,7 @@ fn rows(
     if kind == "rows" {
         return Some((None, written(reader, source)?));
     }
-    let path = reader.word(source, "the name of a file")?;
+    let path = reader.word(source, "a file name")?;
     let content = reader.file(source, &path, DATA_LEN_MAX)?;
     let rows = if kind == "csv" {
         csv_rows(reader, fields, source, &path, &content)?
@@ -145,7 +149,7 @@ pub(crate) fn csv_rows(
                 reader.report(
                     node,
                     format!("`{text}` is not one character"),
-                    "one character of ASCII, or tab",
+                    "one ASCII character, or tab",
                 );
                 return None;
             }
@@ -178,7 +182,7 @@ pub(crate) fn csv_rows(
         }
     }
     if count > 0 {
-        let message = format!("`{path}` has {count} faulty rows: {}", errors.join("; "));
+        let message = format!("`{path}` has {count} invalid rows: {}", errors.join("; "));
         reader.report(
             node,
             message,
@@ -195,7 +199,7 @@ fn describe_csv_error(error: &csv::Error) -> String {
         csv::ErrorKind::UnequalLengths {
             expected_len, len, ..
         } => {
-            format!("line {line} has {len} values, the first line {expected_len}")
+            format!("line {line} has {len} values, the first line has {expected_len}")
         }
         csv::ErrorKind::Utf8 { .. } => format!("line {line} is not UTF-8"),
         _ => format!("line {line}: {error}"),
@@ -212,7 +216,7 @@ fn check_columns(
         reader.report(
             node,
             format!("`{path}` is empty"),
-            "a first line that names the columns",
+            "a first line with the names of the columns",
         );
         return None;
     }
@@ -220,7 +224,7 @@ fn check_columns(
         if columns[..place].contains(column) {
             reader.report(
                 node,
-                format!("`{path}` has the column `{column}` twice"),
+                format!("`{path}` has two columns `{column}`"),
                 "each column once",
             );
             return None;
@@ -229,7 +233,7 @@ fn check_columns(
     Some(())
 }
 
-/// A list of objects, or one object a line.
+/// A list of objects, or one object per line.
 fn json_rows(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -237,7 +241,7 @@ fn json_rows(
     content: &[u8],
 ) -> Option<Rows> {
     let report = |reason: String| {
-        let valid = "a list of objects, or one object a line";
+        let valid = "a list of objects, or one object per line";
         reader.report(node, format!("`{path}`: {reason}"), valid);
     };
     let is_list = content.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
@@ -274,26 +278,23 @@ fn json_rows(
     Some(table.finish())
 }
 
-/// Rows written in the plan.
+/// Inline rows.
 fn written(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Rows> {
     let mut table = RowTable::default();
     for item in reader.list(node, "rows, such as { name: ada }") {
         table.begin();
         if let NodeKind::Map(entries) = &item.kind {
             for (key, value) in entries {
-                table.put(&key.text, reader.text(value, "a single value")?);
+                table.put(&key.text, reader.text(value, "a scalar")?);
             }
         } else {
-            table.put(
-                "value",
-                reader.text(item, "a single value, or names and values")?,
-            );
+            table.put("value", reader.text(item, "a scalar, or names and values")?);
         }
     }
     Some(table.finish())
 }
 
-/// Rows whose columns become known one after another; what a row does not have is empty.
+/// Builds a table whose columns appear row by row; missing values are empty.
 #[derive(Default)]
 struct RowTable {
     columns: Vec<String>,

@@ -1,22 +1,22 @@
-//! What is wrong in a plan file, all of it at once.
+//! Errors of a plan file, all at once.
 
 use std::fmt;
 
-/// Most faults that are kept; who has more mends these first.
+/// Maximum errors that are kept per file.
 pub(crate) const DIAGNOSTICS_MAX: usize = 100;
 
-/// One fault of a file.
+/// One error of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// What is wrong, a lowercase fragment.
+    /// The error, a lowercase fragment.
     pub message: String,
-    /// What would be right.
+    /// The valid values.
     pub valid: String,
-    /// The nearest right word, if one is near.
+    /// The nearest valid word, if one is near.
     pub nearest: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// All faults of a file, in the order of their places; at least one.
+/// All errors of a file, in the order of their places; at least one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .list.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct Diagnostics {
@@ -42,19 +42,19 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Sorts them; the same said twice of one place is said once.
+    /// Sorts errors and removes duplicates.
     pub(crate) fn new(mut list: Vec<Diagnostic>) -> Self {
         list.sort();
         list.dedup();
         Self { list }
     }
 
-    /// The faults.
+    /// The errors.
     pub fn list(&self) -> &[Diagnostic] {
         &self.list
     }
 
-    /// One line each, `FILE:LINE:COL: fault; valid: …`.
+    /// One line each, `FILE:LINE:COL: error; valid: …`.
     pub fn lines(&self, file: &str) -> Vec<String> {
         self.list
             .iter()

@@ -1,4 +1,4 @@
-//! Kinds of users: the journeys of a plan, or the one journey that the plan itself is.
+//! Journeys of a plan, or the one journey that the plan itself describes.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::tree::{DocumentKey, DocumentNode, NodeKind};
 
 /// Connections per user and origin of a journey with pages, as browsers have them.
 const CONNECTIONS_WITH_PAGES: u32 = 6;
-/// Words of a journey that may stand in the plan itself.
+/// Keys of a journey that may also stand at the top level of a plan.
 const OWN_WORDS: [&str; 7] = [
     "once",
     "steps",
@@ -23,19 +23,19 @@ const OWN_WORDS: [&str; 7] = [
     "connections",
     "process",
 ];
-/// Notes that are told of a plan.
+/// Maximum notes reported per plan.
 const NOTES_MAX: usize = 20;
-/// Names that templates take for themselves.
+/// Names reserved by templates.
 const TAKEN: [&str; 2] = ["user", "iteration"];
 
-/// Whether a name can stand in a template.
+/// Whether a name can be used in a template; reports it if not.
 pub(crate) fn check_name(reader: &DocumentReader<'_>, key: &DocumentKey) -> bool {
     let name = key.text.as_str();
     let inside = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     let is_name =
         name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(inside);
     if !is_name {
-        let message = format!("`{name}` cannot be named in a template");
+        let message = format!("`{name}` cannot be used in a template");
         reader.report_at(
             key.span.start,
             message,
@@ -43,7 +43,7 @@ pub(crate) fn check_name(reader: &DocumentReader<'_>, key: &DocumentKey) -> bool
             None,
         );
     } else if TAKEN.contains(&name) {
-        let message = format!("`{name}` is the number of the {name}");
+        let message = format!("`{name}` is reserved for the number of the {name}");
         reader.report_at(key.span.start, message, "another name", None);
         return false;
     }
@@ -64,7 +64,7 @@ pub(crate) fn journeys(
         return vec![journey(scope, plan, name, 0, plan.get("headers"))];
     };
     for (own, _) in own {
-        let message = format!("`{}` belongs into one of the journeys", own.text);
+        let message = format!("`{}` belongs in one of the journeys", own.text);
         scope.reader.report_at(
             own.span.start,
             message,
@@ -79,14 +79,14 @@ pub(crate) fn journeys(
     if entries.is_empty() {
         scope.reader.report_at(
             key.span.start,
-            "there is no journey",
-            "one journey at least",
+            "the plan has no journey",
+            "at least one journey",
             None,
         );
     }
     let mut journeys = Vec::new();
     for (place, (key, node)) in entries.iter().enumerate() {
-        // One that cannot be read keeps its place, so that the others keep their index.
+        // An invalid journey keeps its place, so that the others keep their index.
         journeys.push(match scope.reader.fields(node, &JOURNEY) {
             Some(fields) => journey(scope, &fields, &key.text, index(place), plan.get("headers")),
             None => Journey {
@@ -147,7 +147,7 @@ fn journey(
         .and_then(|node| reader.count(node, 1..=u64::from(u32::MAX)));
     check_steps(reader, fields, &steps);
     if steps.is_empty() && fields.get("process").is_none() {
-        // What is done once needs no loop around nothing.
+        // `once` runs a single time and may take no time.
         iterations = Some(1);
     }
     let switch = |word: &str, otherwise: bool| {
@@ -171,7 +171,7 @@ fn journey(
     }
 }
 
-/// Slots of everything that the journey captures or sets, so that a name used too early is told from an unknown one.
+/// Slots of everything that the journey captures or sets, to distinguish a name used too early from an unknown one.
 fn known_slots(scope: &mut PlanScope<'_>, fields: &MapFields<'_>) -> BTreeSet<u32> {
     let mut names = Vec::new();
     for word in ["once", "steps"] {
@@ -185,7 +185,7 @@ fn known_slots(scope: &mut PlanScope<'_>, fields: &MapFields<'_>) -> BTreeSet<u3
             continue;
         }
         if scope.feeds.iter().any(|feed| feed.name == key.text) {
-            let message = format!("`{}` is the name of data already", key.text);
+            let message = format!("`{}` is already the name of a data set", key.text);
             scope
                 .reader
                 .report_at(key.span.start, message, "another name", None);
@@ -196,7 +196,7 @@ fn known_slots(scope: &mut PlanScope<'_>, fields: &MapFields<'_>) -> BTreeSet<u3
     known
 }
 
-/// A value that is captured and never used costs its search in every answer; it may be meant as an expectation.
+/// Notes values that are captured but never used: each costs a search in every response, and may be meant as `expect`.
 fn note_unused(scope: &mut PlanScope<'_>, fields: &MapFields<'_>) {
     let mut names = Vec::new();
     for word in ["once", "steps"] {
@@ -208,14 +208,14 @@ fn note_unused(scope: &mut PlanScope<'_>, fields: &MapFields<'_>) {
         let name = &key.text;
         if scope.notes.len() < NOTES_MAX && !scope.uses(name) {
             let note = format!(
-                "`{name}` is kept and never used; to expect it alone, `expect` says it more plainly"
+                "`{name}` is captured but never used; `expect` is shorter if only its presence matters"
             );
             scope.notes.push((key.span.start, note));
         }
     }
 }
 
-/// The plan's headers and the journey's, which replace those of the same name.
+/// The headers of the plan and the journey; those of the journey override equal names.
 fn headers(
     scope: &mut PlanScope<'_>,
     plan: Option<&DocumentNode>,
@@ -240,8 +240,8 @@ fn weight(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<f64> {
     if weight <= 0.0 {
         reader.report(
             node,
-            "this weight gives the journey no users",
-            "above 0; leave the journey out otherwise",
+            "with this weight, the journey gets no users",
+            "above 0; otherwise remove the journey",
         );
         return None;
     }
@@ -260,21 +260,21 @@ fn check_steps(
         None if fields.get("once").is_none() => {
             reader.report(
                 fields.node,
-                "this journey has no steps",
-                "steps, once or process",
+                "the journey has no steps",
+                "`steps`, `once` or `process`",
             );
         }
         Some((key, node)) if is_empty(node) => {
-            let message = "there is no step";
-            reader.report_at(key.span.start, message, "one step at least", None);
+            let message = "the list of steps is empty";
+            reader.report_at(key.span.start, message, "at least one step", None);
         }
-        // Of steps that could not be read nothing is known; they are noted already.
+        // Invalid steps are already reported.
         Some((key, _)) if !steps.is_empty() && !can_take_time(steps) => {
-            let message = "nothing here takes any time";
+            let message = "the steps take no time: users would loop without a pause";
             reader.report_at(
                 key.span.start,
                 message,
-                "one request or pause at least",
+                "at least one request or pause",
                 None,
             );
         }

@@ -1,4 +1,4 @@
-//! How much load, in people's words.
+//! Reads loads.
 
 mod find;
 
@@ -17,7 +17,7 @@ use super::tree::{DocumentKey, DocumentNode, NodeKind};
 use crate::load::{PHASES_MAX, RateRange, rate_range};
 use crate::units;
 
-/// How long a load of so many iterations may last when it does not say.
+/// Default maximum duration of a load with `iterations`.
 const HOLD_OF_ITERATIONS: Duration = Duration::from_hours(1);
 const USERS_COUNT_MAX: u32 = 10_000_000;
 const USERS_MAX: f64 = USERS_COUNT_MAX as f64;
@@ -32,29 +32,29 @@ const KINDS: [&str; 7] = [
     "find",
 ];
 
-/// What `load:` asks for.
+/// The load of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoadPlan {
-    /// A load that is carried out.
+    /// A fixed load.
     Fixed(Load),
-    /// The highest load within an objective.
+    /// A search for the highest load that meets an objective.
     Find(FindPlan),
 }
 
-/// What is searched, and how much the answer is worth.
+/// A load search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FindPlan {
     /// Unit and range.
     pub find: Find,
-    /// How users or requests come; how many is what is searched.
+    /// Arrivals of users or requests; their number is what is searched.
     pub load: Load,
-    /// What counts as good; `None` for the plan's objective.
+    /// The objective; `None` for that of the plan.
     pub objective: Option<Objective>,
-    /// How much time the answer is worth.
+    /// Time budget.
     pub effort: Effort,
 }
 
-/// How much time an answer is worth.
+/// Time budget of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
     /// At most 4 minutes.
@@ -78,7 +78,7 @@ pub(crate) fn load(
     let fields = reader.fields(node, &LOAD)?;
     check_values(reader, &fields);
     let Some((key, value)) = reader.exactly_one(&fields, &KINDS) else {
-        // Whichever it is to be, what is said of each is looked at.
+        // If the kind is ambiguous, the values of each are checked nevertheless.
         for (key, value) in fields.among(&KINDS) {
             check_kind(reader, &key.text, value, journeys);
         }
@@ -120,7 +120,7 @@ fn spacing(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option<Spacin
     }
 }
 
-/// Notes what is wrong with values beside a load, whatever the load is: a mistake of one hides none of another.
+/// Reports errors of common keys, whatever the kind of load: one error hides none of the others.
 fn check_values(reader: &DocumentReader<'_>, fields: &MapFields<'_>) {
     for (key, node) in fields.among(&[
         "within",
@@ -151,7 +151,7 @@ fn check_values(reader: &DocumentReader<'_>, fields: &MapFields<'_>) {
     }
 }
 
-/// Notes what is wrong with one of several loads that cannot stand together.
+/// Reports errors of one of several conflicting loads.
 fn check_kind(reader: &DocumentReader<'_>, kind: &str, node: &DocumentNode, journeys: &[Journey]) {
     match kind {
         "users" => {
@@ -173,7 +173,7 @@ fn check_kind(reader: &DocumentReader<'_>, kind: &str, node: &DocumentNode, jour
     }
 }
 
-/// Users and sessions go through steps; connections do not.
+/// Reports loads that do not fit the plan: users and sessions need steps; connections exclude them.
 fn needs_steps(
     reader: &DocumentReader<'_>,
     key: &DocumentKey,
@@ -182,11 +182,11 @@ fn needs_steps(
 ) -> Option<()> {
     let (message, valid) = match (kind, journeys.is_empty()) {
         ("users" | "sessions", true) => (
-            format!("`{kind}` go through steps, and this plan has none"),
-            "rate or connections, or a plan with journeys",
+            format!("`{kind}` need steps, but the plan has none"),
+            "`rate` or `connections`, or a plan with journeys",
         ),
         ("connections", false) => (
-            "journeys are gone through by users".to_owned(),
+            "a plan with journeys needs a load of users".to_owned(),
             "users, rate, sessions, phases or find",
         ),
         _ => return Some(()),
@@ -195,7 +195,7 @@ fn needs_steps(
     None
 }
 
-/// Each phase with the weights of the journeys in it, empty for their own.
+/// The phases, each with the weights of its journeys; empty for their own weights.
 type Mixed = (LoadPhase, Vec<f64>);
 
 fn arrivals(journeys: &[Journey], phases: Vec<Mixed>, spacing: Spacing) -> Load {
@@ -230,8 +230,8 @@ impl LoadReader<'_, '_, '_> {
         let users = reader.count32(node, 1..=USERS_COUNT_MAX).map(f64::from);
         let within = match (self.fields.get("within"), self.fields.entry("connect")) {
             (Some(_), Some((key, _))) => {
-                let message = "`within` and `connect` cannot stand together";
-                let valid = "within (a time) or connect (how many come per second)";
+                let message = "`within` and `connect` are mutually exclusive";
+                let valid = "`within` (ramp-up time) or `connect` (users started per second)";
                 reader.report_at(key.span.start, message, valid, None);
                 return None;
             }
@@ -254,8 +254,8 @@ impl LoadReader<'_, '_, '_> {
                 .all(|journey| journey.iterations.is_some());
         let hold = match (self.fields.get("hold"), self.fields.entry("for")) {
             (Some(_), Some((key, _))) => {
-                let message = "`hold` and `for` cannot stand together";
-                let valid = "hold (once all users are there) or for (all of it)";
+                let message = "`hold` and `for` are mutually exclusive";
+                let valid = "`hold` (after the ramp-up) or `for` (total duration)";
                 reader.report_at(key.span.start, message, valid, None);
                 return None;
             }
@@ -265,8 +265,8 @@ impl LoadReader<'_, '_, '_> {
                 if whole < within {
                     reader.report(
                         node,
-                        "the load ends before all users have come",
-                        "longer than within",
+                        "the load ends before all users have started",
+                        "longer than `within`",
                     );
                     return None;
                 }
@@ -316,11 +316,11 @@ impl LoadReader<'_, '_, '_> {
     }
 }
 
-/// A duration that must be there.
+/// A required duration.
 fn lasting(reader: &DocumentReader<'_>, fields: &MapFields<'_>, word: &str) -> Option<Duration> {
     let Some(node) = fields.get(word) else {
         let valid = format!("{word}: a duration such as 5m");
-        reader.report(fields.node, "how long is not said", valid);
+        reader.report(fields.node, "the duration is missing", valid);
         return None;
     };
     reader.duration_above_zero(node)
@@ -345,7 +345,7 @@ fn phases(
     if items.is_empty() || items.len() > PHASES_MAX {
         reader.report(
             node,
-            format!("there are {} phases", items.len()),
+            format!("the load has {} phases", items.len()),
             "1 to 10,000 phases",
         );
         return None;
@@ -367,7 +367,7 @@ fn phases(
             None => is_whole = false,
         }
         if !users.is_empty() && !rates.is_empty() && !is_mixed {
-            let message = "users and arrivals are mixed";
+            let message = "phases of users and of arrivals are mixed";
             let valid = "phases of users, or phases of rate and sessions";
             reader.report(item, message, valid);
             is_mixed = true;
@@ -393,7 +393,7 @@ fn phase(
     let lasting = lasting(reader, &fields, "for");
     let mix = match fields.entry("mix") {
         Some((key, _)) if journeys.is_empty() => {
-            let message = "there are no journeys to mix";
+            let message = "`mix` needs journeys";
             reader.report_at(key.span.start, message, "a plan with journeys", None);
             None
         }
@@ -429,13 +429,13 @@ fn phase(
     })
 }
 
-/// How high a phase is.
+/// The level of a phase.
 enum Level {
     Users(f64, f64),
     Rate(RateRange),
 }
 
-/// Reads how high a phase is that comes after a level.
+/// Reads the level of a phase that follows another.
 fn level_of(
     reader: &DocumentReader<'_>,
     key: &DocumentKey,
@@ -459,7 +459,7 @@ fn level_of(
     Some(Level::Rate(range))
 }
 
-/// `100`, `0..100`, `..100` from the level before.
+/// `100`, `0..100`, `..100` from the previous level.
 fn users_range(reader: &DocumentReader<'_>, node: &DocumentNode, level: f64) -> Option<(f64, f64)> {
     let text = reader.text(node, USERS_VALID)?;
     let read = |bound: &str| {
@@ -478,7 +478,7 @@ fn users_range(reader: &DocumentReader<'_>, node: &DocumentNode, level: f64) -> 
     range
 }
 
-/// Weights by index of the journeys; who is not named gets none.
+/// Weights by index of the journeys; those that are not named get 0.
 fn mix(reader: &DocumentReader<'_>, node: &DocumentNode, journeys: &[Journey]) -> Option<Vec<f64>> {
     let names: Vec<&str> = journeys
         .iter()
@@ -492,15 +492,15 @@ fn mix(reader: &DocumentReader<'_>, node: &DocumentNode, journeys: &[Journey]) -
         if let Some(place) = names.iter().position(|name| *name == key.text) {
             weights[place] = weight.unwrap_or_default();
         } else {
-            reader.unknown(&key.span, "the journey", &key.text, &names);
+            reader.unknown(&key.span, "journey", &key.text, &names);
             is_whole = false;
         }
     }
     if is_whole && weights.iter().sum::<f64>() <= 0.0 {
         reader.report(
             node,
-            "nobody is left in this mix",
-            "one weight above 0 at least",
+            "all journeys of the mix have weight 0",
+            "at least one weight above 0",
         );
         return None;
     }

@@ -1,4 +1,4 @@
-//! Programs that say what users do.
+//! Reads external scripts that drive users.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::reader::{DocumentReader, MapFields};
 use super::scope::{PlanScope, index};
 use super::tree::{DocumentNode, NodeKind};
 
-/// How long a program may take to say what a user does, when the plan does not say.
+/// Default time-out of a reply.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
 
-/// Words of a journey that mean nothing where a program says what users do.
+/// Keys of a journey that are not allowed with a process.
 const OF_STEPS: [&str; 3] = ["once", "steps", "cache"];
 
 /// Reads `process:` of a journey.
@@ -23,8 +23,8 @@ pub(crate) fn process(
 ) -> Option<ProcessPlan> {
     let reader = scope.reader;
     for (key, _) in journey.among(&OF_STEPS) {
-        let message = format!("`{}` and `process` cannot stand together", key.text);
-        let valid = "steps, or a process that says them";
+        let message = format!("`{}` and `process` are mutually exclusive", key.text);
+        let valid = "either steps, or a process";
         reader.report_at(key.span.start, message, valid, None);
     }
     if !matches!(node.kind, NodeKind::Map(_)) {
@@ -45,11 +45,7 @@ pub(crate) fn process(
     let feeds = fields.get("data").map(|node| feeds(scope, node));
     let Some(node) = fields.get("command") else {
         if !fields.misspells(&["command"]) {
-            reader.report(
-                node,
-                "the command is missing",
-                "command: [python3, user.py]",
-            );
+            reader.report(node, "`command` is missing", "command: [python3, user.py]");
         }
         return None;
     };
@@ -61,19 +57,23 @@ pub(crate) fn process(
     })
 }
 
-/// The data that users are handed.
+/// The data sets whose rows the users receive.
 fn feeds(scope: &PlanScope<'_>, node: &DocumentNode) -> Vec<u32> {
     let reader = scope.reader;
     let names: Vec<&str> = scope.feeds.iter().map(|feed| feed.name.as_str()).collect();
     let mut feeds = Vec::new();
     for item in reader.one_or_more(node) {
-        let Some(name) = reader.word(item, "the name of data of this plan") else {
+        let Some(name) = reader.word(item, "the name of a data set of this plan") else {
             continue;
         };
         match names.iter().position(|known| *known == name) {
             Some(place) if !feeds.contains(&index(place)) => feeds.push(index(place)),
-            Some(_) => reader.report(item, format!("`{name}` is named twice"), "each data once"),
-            None => reader.unknown(&item.span, "the data", &name, &names),
+            Some(_) => reader.report(
+                item,
+                format!("duplicate name `{name}`"),
+                "each data set once",
+            ),
+            None => reader.unknown(&item.span, "data set", &name, &names),
         }
     }
     feeds
@@ -84,17 +84,17 @@ fn command(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Vec<Strin
     let items = reader.one_or_more(node);
     let words: Vec<Option<String>> = items
         .iter()
-        .map(|item| reader.text(item, "a word of the command"))
+        .map(|item| reader.text(item, "an executable or argument"))
         .collect();
     let words: Vec<String> = words.into_iter().collect::<Option<_>>()?;
     match words.as_slice() {
         [line] if line.contains(char::is_whitespace) => {
             let list = line.split_whitespace().collect::<Vec<_>>().join(", ");
-            let message = "a command and its arguments are a list";
+            let message = "the command is not a list";
             reader.report(node, message, format!("[{list}]"));
         }
         [first, ..] if !first.is_empty() => return Some(words),
-        _ => reader.report(node, "the command is missing", VALID),
+        _ => reader.report(node, "the command is empty", VALID),
     }
     None
 }

@@ -1,7 +1,7 @@
-//! Where a plan is read: single values out of nodes, every fault noted with its place.
+//! Reads values from document nodes and collects errors with their places.
 //!
-//! Readers give `None` for what they could not read and have noted the fault themselves; whoever calls goes on, so that
-//! all faults of a file are found at once.
+//! Functions return `None` for invalid values and report the error themselves; callers go on, so that all errors of a
+//! file are reported at once.
 
 use std::cell::RefCell;
 use std::ops::{Range, RangeInclusive};
@@ -22,7 +22,7 @@ pub(crate) struct DocumentReader<'a> {
     diagnostics: RefCell<Vec<Diagnostic>>,
 }
 
-/// The entries of a map whose words are known.
+/// The entries of a map with known keys.
 #[derive(Clone, Copy)]
 pub(crate) struct MapFields<'n> {
     pub(crate) node: &'n DocumentNode,
@@ -31,18 +31,18 @@ pub(crate) struct MapFields<'n> {
 }
 
 impl<'n> MapFields<'n> {
-    /// What stands behind a word.
+    /// The value of a key.
     pub(crate) fn get(&self, name: &str) -> Option<&'n DocumentNode> {
         self.entry(name).map(|(_, value)| value)
     }
 
-    /// A word as written, and what stands behind it.
+    /// A key as written, and its value.
     pub(crate) fn entry(&self, name: &str) -> Option<(&'n DocumentKey, &'n DocumentNode)> {
         let found = self.entries.iter().find(|(key, _)| key.text == name);
         found.map(|(key, value)| (key, value))
     }
 
-    /// Whether an unknown word stands for one of `names`, misspelt: that it is missing need not be told besides.
+    /// Whether an unknown key is a misspelling of one of `names`: it is then not reported as missing as well.
     pub(crate) fn misspells(&self, names: &[&str]) -> bool {
         let known = self.table.names();
         let unknown = self.entries.iter().map(|(key, _)| key.text.as_str());
@@ -78,7 +78,7 @@ impl<'a> DocumentReader<'a> {
         !self.diagnostics.borrow().is_empty()
     }
 
-    /// Notes a fault at a byte.
+    /// Reports an error at a byte.
     pub(crate) fn report_at(
         &self,
         at: usize,
@@ -99,7 +99,7 @@ impl<'a> DocumentReader<'a> {
         }
     }
 
-    /// Notes a fault of a node.
+    /// Reports an error of a node.
     pub(crate) fn report(
         &self,
         node: &DocumentNode,
@@ -109,7 +109,7 @@ impl<'a> DocumentReader<'a> {
         self.report_at(node.span.start, message, valid, None);
     }
 
-    /// Notes a fault within the content of a node.
+    /// Reports an error within the content of a node.
     pub(crate) fn report_in(
         &self,
         node: &DocumentNode,
@@ -122,7 +122,7 @@ impl<'a> DocumentReader<'a> {
         self.report_at(place, message, valid, near);
     }
 
-    /// Notes an unknown word with the nearest right one.
+    /// Reports an unknown word, with the nearest valid one.
     pub(crate) fn unknown(
         &self,
         span: &Range<usize>,
@@ -131,21 +131,21 @@ impl<'a> DocumentReader<'a> {
         candidates: &[&str],
     ) {
         if self.diagnostics.borrow().len() >= DIAGNOSTICS_MAX {
-            // What nobody is told need not be looked for: a file may hold a million unknown words.
+            // Beyond the maximum, the search is skipped: a file may have a million unknown keys.
             return;
         }
         let valid = if candidates.is_empty() {
-            "nothing; none is written in this plan".to_owned()
+            "none; the plan defines none".to_owned()
         } else if candidates.len() > 30 {
             format!("{}, …", candidates[..30].join(", "))
         } else {
             candidates.join(", ")
         };
-        let message = format!("{what} `{written}` is not known");
+        let message = format!("unknown {what} `{written}`");
         self.report_at(span.start, message, valid, nearest(written, candidates));
     }
 
-    /// The entries of a map; words that the table does not hold are noted.
+    /// The entries of a map; keys that are not in the table are reported.
     pub(crate) fn fields<'n>(
         &self,
         node: &'n DocumentNode,
@@ -155,7 +155,7 @@ impl<'a> DocumentReader<'a> {
         let entries = self.entries(node, &names.join(", "))?;
         for (key, _) in entries {
             if !names.contains(&key.text.as_str()) {
-                self.unknown(&key.span, "the word", &key.text, &names);
+                self.unknown(&key.span, "key", &key.text, &names);
             }
         }
         Some(MapFields {
@@ -165,7 +165,7 @@ impl<'a> DocumentReader<'a> {
         })
     }
 
-    /// The entries of a map with names of the user's choice.
+    /// The entries of a map with user-defined keys.
     pub(crate) fn entries<'n>(
         &self,
         node: &'n DocumentNode,
@@ -175,7 +175,7 @@ impl<'a> DocumentReader<'a> {
             NodeKind::Map(entries) => Some(entries),
             NodeKind::List(_) | NodeKind::Scalar { .. } => {
                 let valid = format!("a map of {valid}");
-                self.report(node, "this is not a map", valid);
+                self.report(node, "not a map", valid);
                 None
             }
         }
@@ -187,17 +187,17 @@ impl<'a> DocumentReader<'a> {
             NodeKind::List(items) => items,
             NodeKind::Scalar { .. } if node.is_null() => &[],
             NodeKind::Map(_) | NodeKind::Scalar { .. } => {
-                let valid = format!("a list of {of}, each behind `- `");
-                self.report(node, "this is not a list", valid);
+                let valid = format!("a list of {of}, each after `- `");
+                self.report(node, "not a list", valid);
                 &[]
             }
         }
     }
 
-    /// The items of a list, or the one node itself.
+    /// The items of a list, or the node itself.
     #[expect(
         clippy::unused_self,
-        reason = "read at the desk, as its neighbours are"
+        reason = "a method of the reader, like its siblings"
     )]
     pub(crate) fn one_or_more<'n>(&self, node: &'n DocumentNode) -> &'n [DocumentNode] {
         match &node.kind {
@@ -206,19 +206,19 @@ impl<'a> DocumentReader<'a> {
         }
     }
 
-    /// The text of a scalar as written; empty for nothing.
+    /// The text of a scalar as written; empty for null.
     pub(crate) fn scalar<'n>(&self, node: &'n DocumentNode, valid: &str) -> Option<&'n str> {
         match &node.kind {
             NodeKind::Scalar { .. } if node.is_null() => Some(""),
             NodeKind::Scalar { text, .. } => Some(text),
             NodeKind::List(_) | NodeKind::Map(_) => {
-                self.report(node, "this is not a single value", valid);
+                self.report(node, "not a scalar", valid);
                 None
             }
         }
     }
 
-    /// The text of a scalar that holds nothing but `{{ env('NAME') }}` as a hole.
+    /// The text of a scalar whose only placeholders are `{{ env('NAME') }}`.
     pub(crate) fn text(&self, node: &DocumentNode, valid: &str) -> Option<String> {
         let text = self.scalar(node, valid)?;
         if !text.contains("{{") {
@@ -231,13 +231,13 @@ impl<'a> DocumentReader<'a> {
     pub(crate) fn word(&self, node: &DocumentNode, valid: &str) -> Option<String> {
         let text = self.text(node, valid)?;
         if text.is_empty() {
-            self.report(node, "nothing is written", valid);
+            self.report(node, "the value is empty", valid);
             return None;
         }
         Some(text)
     }
 
-    /// A value that a reader of single values reads.
+    /// A scalar, parsed by `read`.
     pub(crate) fn value<T>(
         &self,
         node: &DocumentNode,
@@ -302,7 +302,11 @@ impl<'a> DocumentReader<'a> {
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() && number >= 0.0 => Some(number),
             _ => {
-                self.report(node, format!("`{text}` is not such a number"), valid);
+                self.report(
+                    node,
+                    format!("`{text}` is not a number of 0 or more"),
+                    valid,
+                );
                 None
             }
         }
@@ -312,13 +316,13 @@ impl<'a> DocumentReader<'a> {
         self.one_of(node, &[("true", true), ("false", false)])
     }
 
-    /// One of some words.
+    /// One of several words.
     pub(crate) fn one_of<T: Copy>(&self, node: &DocumentNode, words: &[(&str, T)]) -> Option<T> {
         let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
         let text = self.text(node, &names.join(", "))?;
         let found = words.iter().find(|(name, _)| *name == text);
         if found.is_none() {
-            self.unknown(&node.span, "the word", &text, &names);
+            self.unknown(&node.span, "value", &text, &names);
         }
         found.map(|(_, value)| *value)
     }
@@ -334,7 +338,12 @@ impl<'a> DocumentReader<'a> {
             Ok(content) => Some(content),
             Err(FileError::Unreadable(reason)) => {
                 let message = format!("`{path}` cannot be read: {reason}");
-                self.report_at(at, message, "a file, from the plan file's folder", None);
+                self.report_at(
+                    at,
+                    message,
+                    "a readable file; the path is relative to the folder of the plan file",
+                    None,
+                );
                 None
             }
             Err(FileError::TooLong(len)) => {
@@ -346,26 +355,26 @@ impl<'a> DocumentReader<'a> {
         }
     }
 
-    /// Notes when not exactly one of `names` is written; gives that one.
+    /// Returns the one of `names` that is present; reports an error if there is none or several.
     pub(crate) fn exactly_one<'n>(
         &self,
         fields: &MapFields<'n>,
         names: &[&str],
     ) -> Option<(&'n DocumentKey, &'n DocumentNode)> {
         let mut found = fields.among(names);
-        // A word that is written twice has its own fault.
+        // A duplicate key has its own error.
         found.dedup_by(|later, first| later.0.text == first.0.text);
         match found.as_slice() {
             [entry] => Some(*entry),
             [] if fields.misspells(names) => None,
             [] => {
-                let message = "what it is is not said";
+                let message = "a required key is missing";
                 self.report(fields.node, message, format!("one of {}", names.join(", ")));
                 None
             }
             [first, second, ..] => {
                 let message = format!(
-                    "`{}` and `{}` cannot stand together",
+                    "`{}` and `{}` are mutually exclusive",
                     first.0.text, second.0.text
                 );
                 let valid = format!("one of {}", names.join(", "));
@@ -375,7 +384,7 @@ impl<'a> DocumentReader<'a> {
         }
     }
 
-    /// Notes words that mean nothing beside `owner`.
+    /// Reports keys that are not allowed with `owner`.
     pub(crate) fn only(
         &self,
         fields: &MapFields<'_>,
@@ -386,9 +395,9 @@ impl<'a> DocumentReader<'a> {
         for (key, _) in fields.entries {
             let name = key.text.as_str();
             if name != owner && !allowed.contains(&name) && of.names().contains(&name) {
-                let message = format!("`{name}` means nothing beside `{owner}`");
+                let message = format!("`{name}` is not allowed with `{owner}`");
                 let valid = if allowed.is_empty() {
-                    "nothing beside it".to_owned()
+                    "no other key".to_owned()
                 } else {
                     allowed.join(", ")
                 };

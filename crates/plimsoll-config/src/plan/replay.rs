@@ -1,7 +1,7 @@
-//! `load: { replay: … }`: the requests of a file again, in their order, with their gaps.
+//! `load: { replay: … }`: replays recorded requests in order, with their gaps.
 //!
-//! The file has a column `at`, seconds from any start, and a column `path`. Each second of it is a phase in which its
-//! requests are spread evenly: most logs tell moments to the second, and seconds keep their places.
+//! The file has a column `at`, seconds from any start, and a column `path`. Each second is a phase in which its
+//! requests are spread evenly: most logs have a resolution of one second, and seconds keep their places.
 
 use plimsoll_model::journey::{
     AtEnd, Feed, FeedOrder, Journey, RequestBody, RequestStep, Step, StepInfo, TextPiece,
@@ -16,14 +16,14 @@ use super::reader::{DocumentReader, MapFields};
 use super::scope::{PlanScope, VisibleSlots, index};
 use super::tree::DocumentNode;
 
-/// Name of the journey, and of the data that it takes rows of.
+/// Name of the journey, and of its data set.
 const NAME: &str = "replay";
 const DATA: &str = "request";
-/// Longest file of requests, seconds: a day.
+/// Maximum length of a recording, seconds: a day.
 const SECONDS_MAX: f64 = 86_400.0;
 const HOUR_S: f64 = 3600.0;
 
-/// A replay's only journey, and its load when that could be read.
+/// The only journey of a replay, and its load if that is valid.
 pub(crate) fn replay(
     scope: &mut PlanScope<'_>,
     plan: &MapFields<'_>,
@@ -32,8 +32,8 @@ pub(crate) fn replay(
     let reader = scope.reader;
     let others = ["journeys", "once", "steps", "process", "iterations", "data"];
     for (key, _) in plan.among(&others) {
-        let message = format!("`{}` and a replay cannot stand together", key.text);
-        let valid = "the replay alone, or a load of users, rate, sessions or phases";
+        let message = format!("`{}` and a replay are mutually exclusive", key.text);
+        let valid = "a replay, or a load of users, rate, sessions or phases";
         reader.report_at(key.span.start, message, valid, None);
     }
     let requests = requests(reader, load);
@@ -96,7 +96,7 @@ pub(crate) fn replay(
     (journey, load)
 }
 
-/// Paths in the order of their moments, and the phases in which they are asked for.
+/// Paths in the order of their times, and the phases in which they are requested.
 fn requests(
     reader: &DocumentReader<'_>,
     load: &DocumentNode,
@@ -120,8 +120,8 @@ fn requests(
     }
     let (first, last) = (rows.first()?.0, rows.last()?.0);
     if last - first >= SECONDS_MAX {
-        let message = "this file is longer than a day";
-        reader.report(source, message, "a day at most, or window: busiest hour");
+        let message = "the recording is longer than a day";
+        reader.report(source, message, "at most a day, or window: busiest hour");
         return None;
     }
     let moments: Vec<f64> = rows.iter().map(|(at, _)| at - first).collect();
@@ -137,19 +137,19 @@ fn speed(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<f64> {
     let number: Option<f64> = number.parse().ok();
     let speed = number.filter(|speed| (0.01..=1000.0).contains(speed));
     if speed.is_none() {
-        reader.report(node, format!("`{text}` is not a speed"), VALID);
+        reader.report(node, format!("`{text}` is not a valid speed"), VALID);
     }
     speed
 }
 
-/// Moments and paths as they stand in the file.
+/// Times and paths in the order of the file.
 fn rows(
     reader: &DocumentReader<'_>,
     fields: &MapFields<'_>,
     source: &DocumentNode,
 ) -> Option<Vec<(f64, String)>> {
     const VALID: &str = "a CSV file with the columns at (seconds) and path, as `import log --replay --rows` writes it";
-    let path = reader.word(source, "the name of a file")?;
+    let path = reader.word(source, "a file name")?;
     let content = reader.file(source, &path, DATA_LEN_MAX)?;
     let table = csv_rows(reader, fields, source, &path, &content)?;
     let column = |name: &str| {
@@ -169,10 +169,10 @@ fn rows(
         let (Some(moment), true) = (moment, is_path) else {
             let what = if is_path { at } else { of_path };
             let message = format!(
-                "row {} of `{path}` has `{}` as its {}",
+                "row {} of `{path}` has the invalid value `{}` in the column {}",
                 place + 1,
                 row[what],
-                if is_path { "moment" } else { "path" }
+                if is_path { "at" } else { "path" }
             );
             reader.report(
                 source,
@@ -184,17 +184,13 @@ fn rows(
         rows.push((moment, std::mem::take(&mut row[of_path])));
     }
     if rows.is_empty() {
-        reader.report(
-            source,
-            format!("there are no rows in `{path}`"),
-            "one row at least",
-        );
+        reader.report(source, format!("`{path}` has no rows"), "at least one row");
         return None;
     }
     Some(rows)
 }
 
-/// The rows of the hour that begins with one of them and holds the most.
+/// The rows of the hour with the most requests; it starts at one of them.
 fn busiest_hour(rows: Vec<(f64, String)>) -> Vec<(f64, String)> {
     let (mut best, mut end) = ((0, 0), 0);
     for start in 0..rows.len() {
@@ -208,7 +204,7 @@ fn busiest_hour(rows: Vec<(f64, String)>) -> Vec<(f64, String)> {
     rows.into_iter().take(best.1).skip(best.0).collect()
 }
 
-/// A phase for each second; neighbours with as many requests are one.
+/// One phase per second; adjacent seconds with equal counts are merged.
 fn phases(moments: &[f64], speed: f64) -> Vec<LoadPhase> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     let mut next = 0;

@@ -1,4 +1,4 @@
-//! What a request says: method, URL, headers, and the rest from its parts.
+//! Reads requests: method, URL, headers, and the rest.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::scope::{PlanScope, VisibleSlots};
 use super::steps::Walk;
 use super::tree::{DocumentKey, DocumentNode};
 
-/// Redirects followed by `follow: true`, as in browsers' neighbours curl and k6.
+/// Redirects followed by `follow: true`.
 const FOLLOW_TRUE: u32 = 10;
 const FOLLOW_MAX: u32 = 50;
 
@@ -29,7 +29,7 @@ pub(crate) fn plain_get(id: StepId, url: TextTemplate) -> RequestStep {
 }
 
 impl Walk<'_, '_> {
-    /// The request of a step; all of its parts are read, whichever of them are at fault.
+    /// The request of a step; all of its keys are read, whichever are invalid.
     pub(crate) fn request(
         &mut self,
         fields: &MapFields<'_>,
@@ -38,7 +38,7 @@ impl Walk<'_, '_> {
     ) -> Option<RequestStep> {
         let reader = self.scope.reader;
         let method = method.to_ascii_uppercase();
-        let written = reader.scalar(url, "a path such as /login, or a whole URL");
+        let written = reader.scalar(url, "a path such as /login, or an absolute URL");
         let label = match fields.get("label") {
             Some(node) => reader.word(node, "a name"),
             None => written.map(|url| format!("{method} {url}")),
@@ -110,7 +110,7 @@ impl PlanScope<'_> {
                 .any(|piece| matches!(piece, TextPiece::Literal(text) if has_control(text)));
             if is_invalid {
                 let message = format!(
-                    "the value of header `{}` holds a control character",
+                    "the value of the header `{}` contains a control character",
                     key.text
                 );
                 self.reader
@@ -125,13 +125,13 @@ impl PlanScope<'_> {
         let name = key.text.to_ascii_lowercase();
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if name.is_empty() || !name.bytes().all(token) {
-            let message = format!("`{}` is not the name of a header", key.text);
+            let message = format!("`{}` is not a header name", key.text);
             let valid = "letters, digits and -, such as Accept-Language";
             self.reader.report_at(key.span.start, message, valid, None);
             return false;
         }
         if ["content-length", "transfer-encoding", "connection"].contains(&name.as_str()) {
-            let message = format!("the header `{}` is set by plimsoll itself", key.text);
+            let message = format!("the header `{}` is set by Plimsoll", key.text);
             self.reader
                 .report_at(key.span.start, message, "any other header", None);
             return false;

@@ -1,7 +1,7 @@
-//! The JSON Schema of a plan file, made from the tables of words.
+//! The JSON Schema of a plan file, generated from the tables of keys.
 //!
-//! It is for editors: completion, and the faults that a schema can tell. What it accepts may still be refused by the
-//! reader, which knows the names in templates, units and files.
+//! It serves editors: completion, and the errors that a schema can detect. The reader may still refuse a plan that the
+//! schema accepts, since it knows names in templates, units and files.
 
 use serde_json::{Map, Value, json};
 
@@ -33,7 +33,7 @@ fn object(table: &KeywordTable) -> Value {
         }
         properties.insert(word.name.to_owned(), value);
     }
-    // Merge keys are YAML's, and stand in any map.
+    // Merge keys are part of YAML and allowed in any map.
     properties.insert("<<".to_owned(), json!({}));
     json!({
         "description": table.meaning,
@@ -43,8 +43,8 @@ fn object(table: &KeywordTable) -> Value {
     })
 }
 
-/// What editors can check of a shape. A text of a template may hold anything, and a number may come from the
-/// environment.
+/// The schema of a shape, as far as editors can check it. A template may contain anything, and a number may come from
+/// the environment.
 fn shape(shape: &Shape) -> Value {
     let scalar = || json!({ "type": ["string", "number", "boolean", "null"] });
     let from_environment = json!({ "type": "string", "pattern": "\\{\\{" });

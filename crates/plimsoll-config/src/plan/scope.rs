@@ -1,4 +1,4 @@
-//! What the names in templates mean: captured values, columns of data, functions.
+//! Resolves names in templates: captured values, columns of data sets, functions.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -11,12 +11,12 @@ use super::template::{Does, Expression, FUNCTIONS, Spot, TemplateSegment, functi
 use super::tree::DocumentNode;
 use crate::problem::nearest;
 
-/// Longest file that a template puts in, bytes.
+/// Maximum size of a file that a template inserts, bytes.
 pub(crate) const FILE_LEN_MAX: u64 = 16 << 20;
-/// Longest `random_string`.
+/// Maximum length of `random_string`.
 const RANDOM_LEN_MAX: u64 = 65_536;
 
-/// What all journeys of a plan share while it is read.
+/// State shared by all journeys of a plan while it is read.
 pub(crate) struct PlanScope<'a> {
     pub(crate) reader: &'a DocumentReader<'a>,
     pub(crate) base: Option<Base>,
@@ -29,18 +29,18 @@ pub(crate) struct PlanScope<'a> {
     pub(crate) origins: Vec<PlanOrigin>,
     pub(crate) may_miss_variables: bool,
     pub(crate) variables_missing: Vec<String>,
-    /// Slots that some text names.
+    /// Slots that are used by some text.
     used: RefCell<BTreeSet<SlotId>>,
-    /// What is worth knowing and no fault, with its byte.
+    /// Notes that are not errors, with their byte.
     pub(crate) notes: Vec<(usize, String)>,
 }
 
-/// What a journey's texts may name.
+/// Slots that the texts of a journey may use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct VisibleSlots {
     /// Slots that some step of the journey sets.
     pub(crate) known: BTreeSet<SlotId>,
-    /// Slots that may be set by now; `None` where the order is not known.
+    /// Slots that may be set so far; `None` where the order is unknown.
     pub(crate) set: Option<BTreeSet<SlotId>>,
 }
 
@@ -63,24 +63,24 @@ impl<'a> PlanScope<'a> {
         }
     }
 
-    /// Whether some text names what this slot holds.
+    /// Whether some text uses the slot of this name.
     pub(crate) fn uses(&self, name: &str) -> bool {
         let used = self.used.borrow();
         used.iter().any(|slot| self.slots[*slot as usize] == name)
     }
 
-    /// The slot of a name, made when it is new.
+    /// The slot of a name; created if it is new.
     pub(crate) fn slot(&mut self, name: &str) -> SlotId {
         place_in(&mut self.slots, name)
     }
 
-    /// A counted step; its id.
+    /// Adds a step with statistics; returns its id.
     pub(crate) fn count_step(&mut self, info: StepInfo) -> StepId {
         self.steps.push(info);
         index(self.steps.len() - 1)
     }
 
-    /// A text that templates put in and that is not stored with the plan.
+    /// A text that templates insert and that is not stored with the plan.
     pub(crate) fn input(
         &mut self,
         name: &str,
@@ -95,13 +95,13 @@ impl<'a> PlanScope<'a> {
         Some(TextPiece::File(index(self.files.len() - 1)))
     }
 
-    /// The content of a file as a piece.
+    /// The content of a file as a piece of a text.
     pub(crate) fn file(&mut self, at: usize, path: &str) -> Option<TextPiece> {
         let reader = self.reader;
         self.input(path, || reader.file_at(at, path, FILE_LEN_MAX))
     }
 
-    /// The text of a node with its holes.
+    /// The text of a node with its placeholders.
     pub(crate) fn text(
         &mut self,
         node: &DocumentNode,
@@ -109,18 +109,18 @@ impl<'a> PlanScope<'a> {
     ) -> Option<TextTemplate> {
         let text = self
             .reader
-            .scalar(node, "a text, in quotes when it is more than a word")?;
+            .scalar(node, "a text; in quotes if it is more than one word")?;
         self.text_at(Spot::of(node, text), reach)
     }
 
-    /// A text with its holes.
+    /// A text with its placeholders.
     pub(crate) fn text_at(&mut self, spot: Spot<'_>, reach: &VisibleSlots) -> Option<TextTemplate> {
         let segments = spot.segments(self.reader)?;
         let pieces = self.pieces(spot, segments, reach)?;
         Some(merge_literals(pieces))
     }
 
-    /// The pieces of a text; all faults in it are noted.
+    /// The pieces of a text; all errors in it are reported.
     pub(crate) fn pieces(
         &mut self,
         spot: Spot<'_>,
@@ -165,9 +165,8 @@ impl<'a> PlanScope<'a> {
         let known = |slot: &SlotId| self.slots.get(*slot as usize).map(String::as_str);
         if let Some(slot) = reach.known.iter().find(|slot| known(slot) == Some(name)) {
             if reach.set.as_ref().is_some_and(|set| !set.contains(slot)) {
-                let message = format!("`{name}` is used before anything can set it");
-                let valid =
-                    format!("a capture or `set: {{ {name}: \"\" }}` in a step before this one");
+                let message = format!("`{name}` is used before it is set");
+                let valid = format!("a capture or `set: {{ {name}: \"\" }}` in an earlier step");
                 spot.report(self.reader, at, (message, valid), None);
                 return None;
             }
@@ -180,7 +179,7 @@ impl<'a> PlanScope<'a> {
             _ => {}
         }
         if let Some(feed) = self.feeds.iter().find(|feed| feed.name == name) {
-            let message = format!("`{name}` is data: its column is missing");
+            let message = format!("`{name}` is a data set: the column is missing");
             let columns: Vec<String> = feed
                 .columns
                 .iter()
@@ -222,7 +221,7 @@ impl<'a> PlanScope<'a> {
         names.extend(["user", "iteration"]);
         let near = nearest(name, &names);
         names.truncate(20);
-        let message = format!("the name `{name}` is not known");
+        let message = format!("unknown name `{name}`");
         spot.report(self.reader, at, (message, names.join(", ")), near);
     }
 
@@ -244,10 +243,10 @@ impl<'a> PlanScope<'a> {
             let message = if is_slot {
                 format!("`{feed_name}` is a captured value and has no columns")
             } else {
-                format!("there is no data `{feed_name}`")
+                format!("unknown data set `{feed_name}`")
             };
             let valid = if names.is_empty() {
-                "a name under `data:`; there is none in this plan".to_owned()
+                "a name under `data:`; this plan has none".to_owned()
             } else {
                 names.join(", ")
             };
@@ -263,7 +262,7 @@ impl<'a> PlanScope<'a> {
         if let Some(found) = feed.columns.iter().position(|have| have == column) {
             return Some(TextPiece::Column(index(place), index(found)));
         }
-        // A feed that could not be read has no columns; that is noted already.
+        // An invalid data set has no columns; its error is already reported.
         if !feed.columns.is_empty() {
             let names: Vec<&str> = feed.columns.iter().map(String::as_str).collect();
             let whose = feed.path.as_ref().map_or_else(
@@ -291,7 +290,7 @@ impl<'a> PlanScope<'a> {
     ) -> Option<TextPiece> {
         let Some(function) = FUNCTIONS.iter().find(|function| function.name == name) else {
             let names = function_names();
-            let message = format!("there is no function `{name}`");
+            let message = format!("unknown function `{name}`");
             spot.report(
                 self.reader,
                 at,
@@ -315,7 +314,7 @@ impl<'a> PlanScope<'a> {
             Does::Environment => self.variable(spot, at, &arguments),
             Does::File => {
                 let [Expression::Text(path, _)] = arguments.as_slice() else {
-                    let message = "the name of a file must be known before the run".to_owned();
+                    let message = "a file name must be constant".to_owned();
                     spot.report(
                         self.reader,
                         at,
@@ -341,7 +340,7 @@ impl<'a> PlanScope<'a> {
         }
     }
 
-    /// A variable of the environment, kept as an input of the run so that it is never stored.
+    /// An environment variable, passed as an input of the run so that it is never stored.
     fn variable(
         &mut self,
         spot: Spot<'_>,
@@ -364,7 +363,7 @@ impl<'a> PlanScope<'a> {
         self.input(&format!("env('{name}')"), || Some(value.into_bytes()))
     }
 
-    /// Constant arguments that can never be right.
+    /// Reports constant arguments that are always invalid.
     fn check_arguments(
         &self,
         spot: Spot<'_>,
@@ -397,7 +396,11 @@ impl<'a> PlanScope<'a> {
                 if let (Some(low), Some(high)) = (low, high)
                     && low.0.parse::<i64>().ok() > high.0.parse::<i64>().ok()
                 {
-                    return report(*high, "is below the first number", "the lower number first");
+                    return report(
+                        *high,
+                        "is lower than the first number",
+                        "the lower number first",
+                    );
                 }
             }
             (Function::RandomString, [Some(len)]) => {
@@ -406,7 +409,7 @@ impl<'a> PlanScope<'a> {
                     .parse::<u64>()
                     .is_ok_and(|len| (1..=RANDOM_LEN_MAX).contains(&len));
                 if !is_valid {
-                    return report(*len, "is not a length", "1 to 65536");
+                    return report(*len, "is not a valid length", "1 to 65536");
                 }
             }
             _ => {}
@@ -415,7 +418,7 @@ impl<'a> PlanScope<'a> {
     }
 }
 
-/// An index as the model keeps it; what a plan holds is bounded by its nodes.
+/// An index in the type of the model; the number of nodes bounds it.
 pub(crate) fn index(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
@@ -428,7 +431,7 @@ fn place_in(names: &mut Vec<String>, name: &str) -> u32 {
     index(names.len() - 1)
 }
 
-/// A text of pieces in which no literal stands beside another.
+/// A text whose adjacent literals are merged.
 pub(crate) fn merge_literals(pieces: Vec<TextPiece>) -> TextTemplate {
     let mut text = TextTemplate::default();
     for piece in pieces {

@@ -1,4 +1,4 @@
-//! Steps on WebSockets.
+//! Reads WebSocket steps.
 
 mod messages;
 mod presets;
@@ -19,7 +19,7 @@ use super::steps::Walk;
 use super::transport::Http;
 use super::tree::{DocumentNode, NodeKind};
 
-/// Words beside `ws`.
+/// Keys allowed with `ws`.
 pub(crate) const SOCKET_WORDS: [&str; 11] = [
     "label",
     "headers",
@@ -33,14 +33,14 @@ pub(crate) const SOCKET_WORDS: [&str; 11] = [
     "replies",
     "beat",
 ];
-/// Words beside `sse`.
+/// Keys allowed with `sse`.
 pub(crate) const STREAM_WORDS: [&str; 4] = ["label", "headers", "timeout", "reconnect"];
-/// Words beside `send`.
+/// Keys allowed with `send`.
 pub(crate) const SEND_WORDS: [&str; 4] = ["await", "label", "timeout", "capture"];
-/// Words beside a lone `await`, and beside `subscribe`.
+/// Keys allowed with `await` alone, and with `subscribe`.
 pub(crate) const AWAIT_WORDS: [&str; 3] = ["label", "timeout", "capture"];
 
-/// Headers of the handshake that are not the user's.
+/// Headers of the handshake that a plan cannot set.
 const OWN_HEADERS: [&str; 6] = [
     "upgrade",
     "connection",
@@ -49,14 +49,14 @@ const OWN_HEADERS: [&str; 6] = [
     "sec-websocket-extensions",
     "sec-websocket-protocol",
 ];
-/// Characters of a message that its label shows.
+/// Characters of a message in its label.
 const LABEL_MAX: usize = 40;
 
 impl Walk<'_, '_> {
-    /// `ws: URL` and what stands beside it.
+    /// `ws: URL` and its options.
     pub(crate) fn socket(&mut self, fields: &MapFields<'_>, url: &DocumentNode) -> Option<Step> {
         let reader = self.scope.reader;
-        let written = reader.scalar(url, "a path such as /live, or a whole URL");
+        let written = reader.scalar(url, "a path such as /live, or an absolute URL");
         let label = self.label(fields, || format!("WS {}", written.unwrap_or_default()));
         let id = self.count_step(label);
         let address = self.scope.socket_url(url, &self.reach);
@@ -101,10 +101,10 @@ impl Walk<'_, '_> {
         })))
     }
 
-    /// `sse: URL`: a stream of events, heard as a WebSocket is.
+    /// `sse: URL`: a stream of events, received like the messages of a WebSocket.
     pub(crate) fn stream(&mut self, fields: &MapFields<'_>, url: &DocumentNode) -> Option<Step> {
         let reader = self.scope.reader;
-        let written = reader.scalar(url, "a path such as /events, or a whole URL");
+        let written = reader.scalar(url, "a path such as /events, or an absolute URL");
         let label = self.label(fields, || format!("SSE {}", written.unwrap_or_default()));
         let id = self.count_step(label);
         let address = self.scope.url(url, &self.reach);
@@ -143,11 +143,11 @@ impl Walk<'_, '_> {
         let verb = if sent.is_some() { "SEND" } else { "AWAIT" };
         if fields.get("await").is_none() {
             for (key, _) in fields.among(&AWAIT_WORDS) {
-                let message = format!("`{}` means nothing without `await`", key.text);
+                let message = format!("`{}` has no effect without `await`", key.text);
                 let at = key.span.start;
                 self.scope
                     .reader
-                    .report_at(at, message, "await beside it", None);
+                    .report_at(at, message, "together with `await`", None);
             }
         }
         let awaited = fields
@@ -159,7 +159,7 @@ impl Walk<'_, '_> {
         })))
     }
 
-    /// What asks for broadcasts and marks them.
+    /// How broadcasts are subscribed to and recognized.
     pub(crate) fn subscribe(
         &mut self,
         fields: &MapFields<'_>,
@@ -187,8 +187,8 @@ impl Walk<'_, '_> {
             .map(|node| self.awaited(fields, node, &format!("SUBSCRIBE {name}")));
         if awaited.is_none() {
             for (key, _) in fields.among(&AWAIT_WORDS) {
-                let message = format!("`{}` means nothing without `await`", key.text);
-                reader.report_at(key.span.start, message, "await within subscribe", None);
+                let message = format!("`{}` has no effect without `await`", key.text);
+                reader.report_at(key.span.start, message, "`await` within `subscribe`", None);
             }
         }
         Some(Step::Subscribe(Box::new(SubscribeStep {
@@ -203,7 +203,7 @@ impl Walk<'_, '_> {
         })))
     }
 
-    /// Steps in an interval.
+    /// Steps at an interval.
     pub(crate) fn every(&mut self, fields: &MapFields<'_>, node: &DocumentNode) -> Option<Step> {
         let reader = self.scope.reader;
         let interval = reader.duration_above_zero(node);
@@ -233,11 +233,11 @@ impl Walk<'_, '_> {
             "" | "normal" => Some(1000),
             other => other.parse::<u16>().ok(),
         };
-        // RFC 6455, 7.4: others are kept for what is never sent, and for later standards.
+        // RFC 6455, 7.4: the other codes are reserved.
         if let Some(code @ (1000..=1003 | 1007..=1014 | 3000..=4999)) = code {
             return Some(Step::Close(code));
         }
-        let message = format!("`{text}` is no code that may be sent");
+        let message = format!("`{text}` is not a close code that may be sent");
         reader.report(node, message, VALID);
         None
     }
@@ -264,8 +264,8 @@ impl Walk<'_, '_> {
         };
         for (key, _) in entries {
             if OWN_HEADERS.contains(&key.text.to_ascii_lowercase().as_str()) {
-                let message = format!("the header `{}` belongs to the handshake", key.text);
-                let valid = "protocol and compress, and any other header";
+                let message = format!("the header `{}` is set by the handshake", key.text);
+                let valid = "`protocol` and `compress`, and any other header";
                 self.scope
                     .reader
                     .report_at(key.span.start, message, valid, None);
@@ -282,7 +282,7 @@ impl Walk<'_, '_> {
             let is_token =
                 |byte: u8| byte.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}".contains(&byte);
             if !name.bytes().all(is_token) {
-                reader.report(item, format!("`{name}` is no subprotocol"), VALID);
+                reader.report(item, format!("`{name}` is not a subprotocol name"), VALID);
                 return None;
             }
             names.push(name);
@@ -312,8 +312,8 @@ impl Walk<'_, '_> {
         };
         let (after, up_to) = (after?, up_to?);
         if up_to < after {
-            let message = "the longest pause is shorter than the first";
-            reader.report(node, message, "up_to at least as long as after");
+            let message = "the maximum pause is shorter than the first";
+            reader.report(node, message, "`up_to` no shorter than `after`");
             return None;
         }
         Some(Some(Reconnect {
@@ -326,7 +326,7 @@ impl Walk<'_, '_> {
     fn replies(&self, node: &DocumentNode) -> Option<Vec<(String, String)>> {
         let reader = self.scope.reader;
         let mut replies = Vec::new();
-        for (key, value) in reader.entries(node, "texts and their answers")? {
+        for (key, value) in reader.entries(node, "texts and their replies")? {
             replies.push((key.text.clone(), reader.text(value, "a text")?));
         }
         Some(replies)
@@ -337,7 +337,7 @@ impl Walk<'_, '_> {
         let reader = self.scope.reader;
         let fields = reader.fields(node, &BEAT)?;
         let (Some(every), Some(send)) = (fields.get("every"), fields.get("send")) else {
-            reader.report(node, "a beat is a time and a text", VALID);
+            reader.report(node, "`beat` needs an interval and a text", VALID);
             return None;
         };
         Some((
@@ -347,7 +347,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// What WebSockets cannot stand beside, and what cannot stand without them.
+/// Reports what is incompatible with WebSockets, and what needs one.
 pub(crate) fn check(reader: &DocumentReader<'_>, fields: &MapFields<'_>, plan: &PlanFile) {
     let Some(scenario) = &plan.scenario else {
         return;
@@ -357,8 +357,8 @@ pub(crate) fn check(reader: &DocumentReader<'_>, fields: &MapFields<'_>, plan: &
     let is_other = has_sockets && http.is_some_and(|http| http != Http::Http1);
     let written = fields.get("transport").filter(|_| is_other);
     if let Some(node) = written.and_then(|transport| transport.get("http")) {
-        let message = "WebSockets are opened by HTTP/1.1 here";
-        reader.report(node, message, "http: 1 in a plan with `ws`");
+        let message = "WebSockets need HTTP/1.1";
+        reader.report(node, message, "`http: 1` in a plan with `ws`");
     }
     if has_sockets {
         return;
@@ -375,12 +375,12 @@ pub(crate) fn check(reader: &DocumentReader<'_>, fields: &MapFields<'_>, plan: &
             .among(&words)
             .first()
             .map_or(0, |(key, _)| key.span.start);
-        let message = "messages are sent or awaited, and nothing opens a WebSocket";
+        let message = "the messages have no WebSocket";
         reader.report_at(at, message, "a step `ws: URL` before them", None);
     }
 }
 
-/// `None` only for what is written and cannot be read.
+/// `None` only for a value that is invalid.
 #[expect(clippy::option_option, reason = "written or not, readable or not")]
 fn transposed<T>(read: Option<Option<T>>) -> Option<Option<T>> {
     match read {
@@ -389,7 +389,7 @@ fn transposed<T>(read: Option<Option<T>>) -> Option<Option<T>> {
     }
 }
 
-/// What a label shows of a message.
+/// The label of a message.
 fn shown(node: &DocumentNode) -> String {
     let NodeKind::Scalar { text, .. } = &node.kind else {
         return "message".to_owned();
@@ -403,7 +403,7 @@ fn shown(node: &DocumentNode) -> String {
     format!("{}{cut}", line.trim())
 }
 
-/// A text that stands as it is.
+/// A literal text.
 fn literal(text: &str) -> OutgoingMessage {
     OutgoingMessage {
         text: TextTemplate {
@@ -428,7 +428,7 @@ fn with_value(path: &str, value: &str) -> Expectation {
     )
 }
 
-/// How a socket speaks when nothing else is said.
+/// Defaults of a socket by its preset.
 struct PresetDefaults {
     protocols: String,
     first: Option<OutgoingMessage>,
@@ -436,6 +436,6 @@ struct PresetDefaults {
     replies: Vec<(String, String)>,
     beat: Option<(Duration, String)>,
     layout: Layout,
-    /// What the URL's query must hold, and is added where it does not.
+    /// Query parameters that are added to the URL if missing.
     query: Option<(&'static str, &'static str)>,
 }

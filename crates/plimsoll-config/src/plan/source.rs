@@ -1,4 +1,4 @@
-//! The text of a plan file, and where in it something stands.
+//! The text of a plan file, with line and column of each byte.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ pub(crate) struct SourceText {
 }
 
 impl SourceText {
-    /// A byte order mark at the start is no part of the text.
+    /// A byte order mark at the start is not included.
     pub(crate) fn new(text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
@@ -36,8 +36,8 @@ impl SourceText {
         (line, self.text[start..at].chars().count() + 1)
     }
 
-    /// The byte at which the content of a scalar, written in `span`, has its byte `at`. Where the content is not
-    /// written as it is (folded lines), the nearest place before it.
+    /// The byte of the source at which byte `at` of a scalar's content stands; the scalar is written in `span`. If the
+    /// content differs from the source (folded lines), the nearest place before it.
     pub(crate) fn place_in(&self, span: &Range<usize>, content: &str, at: usize) -> usize {
         let raw = &self.text[span.clone()];
         let at = at.min(content.len());
@@ -45,7 +45,7 @@ impl SourceText {
             Some(b'|' | b'>') => self.place_in_block(span, content, at),
             Some(quote @ (b'\'' | b'"')) => span.start + 1 + quoted(&raw[1..], content, at, quote),
             _ if raw.starts_with(content) => span.start + at,
-            // Some readers give blocks from their first line of content on.
+            // Some parsers report block scalars from their first line of content.
             _ => self.place_in_block(span, content, at),
         }
     }
@@ -53,7 +53,7 @@ impl SourceText {
     fn place_in_block(&self, span: &Range<usize>, content: &str, at: usize) -> usize {
         let line_start = content[..at].rfind('\n').map_or(0, |place| place + 1);
         let line = content[line_start..].lines().next().unwrap_or_default();
-        // The lines of a block stand in the source in their order; each is looked for behind the one before.
+        // Lines of a block appear in the source in order; each is searched after the previous one.
         let mut from = span.start;
         for before in content[..line_start].lines() {
             from = self.find_behind(before, from, span.end).unwrap_or(from);
@@ -61,7 +61,7 @@ impl SourceText {
         if let Some(end) = self.find_behind(line, from, span.end) {
             return end - line.len() + (at - line_start);
         }
-        // A folded line: the word at the place, where it is written first.
+        // A folded line: the first occurrence of the word.
         let space = |c: char| c.is_whitespace();
         let word_start = content[line_start..at]
             .rfind(space)

@@ -1,4 +1,4 @@
-//! Steps of a journey, in the order in which a user takes them.
+//! Reads the steps of a journey, in the order in which a user takes them.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use super::sockets::{AWAIT_WORDS, SEND_WORDS, SOCKET_WORDS, STREAM_WORDS};
 use super::tree::{DocumentNode, NodeKind};
 use crate::units;
 
-/// Most repetitions of one step.
+/// Maximum repetitions of one step.
 const REPEAT_MAX: u64 = 1_000_000;
-/// Connections of a page, as in browsers.
+/// Default connections of a page, as in browsers.
 const PAGE_CONNECTIONS: u32 = 6;
-/// Words beside a method.
+/// Keys allowed with a method.
 pub(crate) const REQUEST_WORDS: [&str; 11] = [
     "label",
     "headers",
@@ -70,15 +70,15 @@ const KINDS: [&str; 21] = [
     "hold",
     "close",
 ];
-/// Words that stand beside a kind, and are one of their own where none is.
+/// Keys that belong to another kind, or are a kind of their own without one.
 const LONE_KIND: [&str; 1] = ["await"];
 
-/// The steps of one journey while they are read.
+/// State of one journey while its steps are read.
 pub(crate) struct Walk<'s, 'a> {
     pub(crate) scope: &'s mut PlanScope<'a>,
     /// Index of the journey.
     pub(crate) journey: u32,
-    /// Whether these steps stand in `once`.
+    /// Whether these steps belong to `once`.
     pub(crate) once: bool,
     pub(crate) groups: Vec<String>,
     pub(crate) reach: VisibleSlots,
@@ -87,7 +87,7 @@ pub(crate) struct Walk<'s, 'a> {
 }
 
 impl Walk<'_, '_> {
-    /// The steps of a list; those that cannot be read are left out and noted.
+    /// The steps of a list; invalid ones are reported and left out.
     pub(crate) fn steps(&mut self, node: &DocumentNode) -> Vec<Step> {
         let items = self.scope.reader.list(node, "steps");
         items.iter().filter_map(|item| self.step(item)).collect()
@@ -100,7 +100,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Steps that must be there.
+    /// Required steps.
     pub(crate) fn some_steps(&mut self, fields: &MapFields<'_>, owner: &str) -> Vec<Step> {
         if fields.get("steps").is_none() {
             let message = format!("`{owner}` has no `steps`");
@@ -173,9 +173,9 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Looks at what stands in a step that is two, most often for want of a `- `: its mistakes are told, and what it
-    /// captures is known further down. Of those that hold steps only the first is looked at, so that no step is looked
-    /// at twice.
+    /// Reads a step that has two kinds, most often because a `- ` is missing: reports its errors, and registers its
+    /// captures for later steps. Of the kinds with nested steps only the first is read, so that no step is read
+    /// twice.
     fn check_kinds(&mut self, fields: &MapFields<'_>) {
         for (place, (key, value)) in fields.among(&KINDS).into_iter().enumerate() {
             if place == 0 || matches!(key.text.as_str(), "think" | "set") {
@@ -184,7 +184,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A counted step of this place.
+    /// A step with statistics at this place.
     pub(crate) fn count_step(&mut self, label: String) -> StepId {
         let info = StepInfo {
             label,
@@ -204,7 +204,7 @@ impl Walk<'_, '_> {
 
     fn page(&mut self, fields: &MapFields<'_>, url: &DocumentNode) -> Option<Step> {
         self.has_page = true;
-        // What is sent with a body is asked for by POST, as a browser does with a form.
+        // A page with a body is requested by POST, as browsers submit a form.
         let is_sent = !fields.among(&BODIES).is_empty();
         let page = self.request(fields, if is_sent { "post" } else { "get" }, url);
         let mut resources = Resources {
@@ -221,7 +221,7 @@ impl Walk<'_, '_> {
                     NodeKind::Scalar { text, .. } if text == "found" => found = true,
                     NodeKind::Scalar { text, .. } if !text.starts_with(['/', '{', 'h']) => {
                         let valid = "found, or a list of paths and requests";
-                        let message = format!("`{text}` is neither");
+                        let message = format!("`{text}` is neither `found` nor a list");
                         self.scope.reader.report(item, message, valid);
                     }
                     _ => resources.listed.extend(self.resource(item)),
@@ -256,7 +256,7 @@ impl Walk<'_, '_> {
         let before = self.reach.set.clone();
         let mut after = before.clone();
         let mut choices = Vec::new();
-        for item in reader.list(node, "ways, such as { weight: 3, steps: [...] }") {
+        for item in reader.list(node, "branches, such as { weight: 3, steps: [...] }") {
             let Some(fields) = reader.fields(item, &CHOICE) else {
                 continue;
             };
@@ -272,8 +272,8 @@ impl Walk<'_, '_> {
         if choices.iter().map(|choice| choice.weight).sum::<f64>() <= 0.0 {
             reader.report(
                 node,
-                "nothing can be chosen",
-                "one way at least with a weight above 0",
+                "all branches have weight 0",
+                "at least one branch with a weight above 0",
             );
             return None;
         }
@@ -309,7 +309,7 @@ impl Walk<'_, '_> {
         Some(Step::Group { id, steps })
     }
 
-    /// Several values at once are steps of their own, taken once, in the order of the file.
+    /// Several values become one step each, in the order of the file.
     fn set(&mut self, node: &DocumentNode) -> Option<Step> {
         let entries = self.scope.reader.entries(node, "names and texts")?;
         let mut steps = Vec::new();
@@ -323,7 +323,7 @@ impl Walk<'_, '_> {
             0 => {
                 self.scope
                     .reader
-                    .report(node, "nothing is set", "{ name: value }");
+                    .report(node, "the map is empty", "{ name: value }");
                 None
             }
             1 => steps.pop(),
@@ -374,7 +374,7 @@ impl Walk<'_, '_> {
                     return reader.duration_above_zero(value).map(Pause::Exponential);
                 }
                 let [middle, spread] = reader.one_or_more(value) else {
-                    reader.report(value, "these are not two values", VALID);
+                    reader.report(value, "not a list of two values", VALID);
                     return None;
                 };
                 let middle = reader.duration_above_zero(middle);
@@ -392,7 +392,7 @@ impl Walk<'_, '_> {
                 let low = read(low).map_err(|problem| problem.within(text, 0))?;
                 let high = read(high).map_err(|problem| problem.within(text, at))?;
                 if low > high {
-                    let message = "the second time is shorter than the first";
+                    let message = "the second duration is shorter than the first";
                     return Err(crate::Problem::new(text, at..text.len(), message, VALID));
                 }
                 Ok(Pause::Uniform(low, high))
@@ -407,7 +407,7 @@ fn unite(into: &mut Option<BTreeSet<SlotId>>, more: Option<BTreeSet<SlotId>>) {
     }
 }
 
-/// Names that the steps of a list capture or set, wherever they stand.
+/// Names that the steps of a list capture or set, at any depth.
 pub(crate) fn names_set<'n>(node: &'n DocumentNode, names: &mut Vec<&'n super::tree::DocumentKey>) {
     let NodeKind::List(items) = &node.kind else {
         return;
@@ -426,7 +426,7 @@ pub(crate) fn names_set<'n>(node: &'n DocumentNode, names: &mut Vec<&'n super::t
     }
 }
 
-/// Whether going through these steps can take any time: users that only compute would never let go.
+/// Whether these steps can take any time: users that only compute would never yield the event loop.
 pub(crate) fn can_take_time(steps: &[Step]) -> bool {
     steps.iter().any(|step| match step {
         Step::Request(_) | Step::Page { .. } | Step::Socket(_) | Step::Every { .. } => true,

@@ -1,4 +1,4 @@
-//! Where requests go: the target's origin, and URLs of steps beside it.
+//! Reads the target, and the URLs of steps.
 
 use plimsoll_model::journey::{TextPiece, TextTemplate};
 use url::Url;
@@ -8,12 +8,12 @@ use super::scope::{PlanScope, VisibleSlots, merge_literals};
 use super::template::{Expression, Spot, TemplateSegment};
 use super::tree::DocumentNode;
 
-/// Another origin that steps name.
+/// A further origin, used by steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanOrigin {
     /// `https://host:port`, without a path.
     pub url: String,
-    /// Line and column at which it is first named.
+    /// Line and column of its first use.
     pub place: (usize, usize),
 }
 
@@ -21,11 +21,11 @@ pub struct PlanOrigin {
 #[derive(Clone, Debug)]
 pub(crate) struct Base {
     origin: String,
-    /// What stands before the path of every step; no slash at its end.
+    /// Prefix of the path of every step; without a slash at its end.
     prefix: String,
 }
 
-/// Reads the URL of a target; `http://` may be left out.
+/// Parses the URL of a target; `http://` is optional.
 fn url_of(text: &str) -> Result<Url, String> {
     let full = if text.contains("://") {
         text.to_owned()
@@ -34,10 +34,10 @@ fn url_of(text: &str) -> Result<Url, String> {
     };
     let url = Url::parse(&full).map_err(|error| format!("`{text}` is not a URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("`{}` is not spoken here", url.scheme()));
+        return Err(format!("unsupported scheme `{}`", url.scheme()));
     }
     if url.host_str().is_none_or(str::is_empty) {
-        return Err(format!("`{text}` names no host"));
+        return Err(format!("`{text}` has no host"));
     }
     Ok(url)
 }
@@ -52,7 +52,7 @@ impl Base {
         })
     }
 
-    /// What stands before the path of every step.
+    /// Prefix of the path of every step.
     pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -60,7 +60,7 @@ impl Base {
 
 const URL_VALID: &str = "http://host:port/path or https://host/path";
 
-/// Reads `target:`, as it is to be resolved.
+/// Reads `target:`; the host is not resolved yet.
 pub(crate) fn target(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
     let text = reader.word(node, URL_VALID)?;
     match url_of(&text) {
@@ -72,10 +72,10 @@ pub(crate) fn target(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option
     }
 }
 
-const STEP_VALID: &str = "a path such as /login, or a whole URL";
+const STEP_VALID: &str = "a path such as /login, or an absolute URL";
 
 impl PlanScope<'_> {
-    /// The URL of a step: a path of the target, a whole URL of another origin, or whatever a value says.
+    /// The URL of a step: a path of the target, an absolute URL of another origin, or a value at run time.
     pub(crate) fn url(
         &mut self,
         node: &DocumentNode,
@@ -121,7 +121,7 @@ impl PlanScope<'_> {
         }
     }
 
-    /// `{{ env('API') }}/path`: an origin of the environment is known before the run.
+    /// `{{ env('API') }}/path`: an origin from the environment is constant.
     fn fill_start(&self, spot: Spot<'_>, segments: &mut Vec<TemplateSegment>) -> Option<()> {
         let Some(TemplateSegment::Hole(Expression::Call(name, at, arguments))) = segments.first()
         else {
@@ -140,14 +140,14 @@ impl PlanScope<'_> {
         Some(())
     }
 
-    /// The first part of a URL as it is sent.
+    /// The constant start of a URL, as it is sent.
     fn start(&mut self, spot: Spot<'_>, start: &str, goes_on: bool) -> Option<String> {
         if start.starts_with('/') && !start.starts_with("//") {
             let prefix = self.base.as_ref().map_or("", |base| base.prefix.as_str());
             return Some(format!("{prefix}{start}"));
         }
         if !start.contains("://") {
-            let message = format!("`{}` is neither a path nor a whole URL", spot.text);
+            let message = format!("`{}` is neither a path nor an absolute URL", spot.text);
             let near = format!("/{}", spot.text.trim_start_matches('/'));
             self.reader
                 .report_at(spot.node.span.start, message, STEP_VALID, Some(&near));
@@ -156,8 +156,8 @@ impl PlanScope<'_> {
         let host_at = start.find("://").map_or(0, |at| at + 3);
         let path_at = start[host_at..].find(['/', '?']).map(|at| host_at + at);
         if path_at.is_none() && goes_on {
-            let message = "the host of a URL must be known before the run".to_owned();
-            let valid = "a host as text, or {{ env('NAME') }} at the start".to_owned();
+            let message = "the host of a URL must be constant".to_owned();
+            let valid = "a constant host, or {{ env('NAME') }} at the start".to_owned();
             spot.report(self.reader, start.len(), (message, valid), None);
             return None;
         }
@@ -187,7 +187,7 @@ impl PlanScope<'_> {
         Some(format!("{origin}{path}"))
     }
 
-    /// The pieces, what a URL cannot hold noted, what is no ASCII percent-encoded.
+    /// The pieces of a URL: invalid characters are reported, non-ASCII ones percent-encoded.
     fn checked(
         &mut self,
         spot: Spot<'_>,
@@ -202,11 +202,11 @@ impl PlanScope<'_> {
             let Some(at) = wrong else { continue };
             let (message, valid) = if text[at..].starts_with('#') {
                 (
-                    "what stands behind `#` is never sent",
-                    "a URL without it; %23 for the character",
+                    "the fragment of a URL (after `#`) is never sent",
+                    "a URL without a fragment; %23 for a literal `#`",
                 )
             } else {
-                ("a URL holds no spaces", "%20 in place of a space")
+                ("the URL contains a space", "%20 instead of a space")
             };
             let found = spot.text.find(&text[at..]).unwrap_or(0);
             spot.report(
@@ -226,7 +226,7 @@ impl PlanScope<'_> {
     }
 }
 
-/// A text whose characters beyond ASCII are percent-encoded.
+/// A text with non-ASCII characters percent-encoded.
 fn ascii(text: &str) -> String {
     use std::fmt::Write as _;
 

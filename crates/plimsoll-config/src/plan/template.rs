@@ -1,4 +1,4 @@
-//! Texts with holes `{{ … }}`, taken apart. What the names in them mean is settled by `names`.
+//! Texts with placeholders `{{ … }}`. Names in them are resolved by `scope`.
 
 mod parse;
 
@@ -15,20 +15,20 @@ pub(crate) use parse::{Expression, TemplateSegment, parse};
 pub(crate) struct FunctionWord {
     pub(crate) name: &'static str,
     pub(crate) does: Does,
-    /// Fewest and most arguments.
+    /// Minimum and maximum number of arguments.
     pub(crate) arguments: (usize, usize),
     pub(crate) example: &'static str,
     pub(crate) meaning: &'static str,
 }
 
-/// What a function does.
+/// When and how a function is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Does {
-    /// Computed for each user, while the load runs.
+    /// For each user, at run time.
     Compute(Function),
-    /// A variable of the environment, read with the plan.
+    /// Environment variable, when the plan is read.
     Environment,
-    /// The content of a file, read with the plan.
+    /// Content of a file, when the plan is read.
     File,
 }
 
@@ -48,7 +48,7 @@ const fn word(
     }
 }
 
-/// Most arguments of `pick`.
+/// Maximum arguments of `pick`.
 const PICK_MAX: usize = 1000;
 
 /// Every function.
@@ -58,42 +58,42 @@ pub(crate) static FUNCTIONS: [FunctionWord; 13] = [
         Does::Environment,
         (1, 2),
         "env('API_KEY')",
-        "A variable of the environment, or the second argument where it is not set. It is never stored with the run.",
+        "Environment variable; the second argument is its default. The value is never stored with the run.",
     ),
     word(
         "file",
         Does::File,
         (1, 1),
         "file('answer.c')",
-        "The content of a file, from the plan file's folder.",
+        "Content of a file, relative to the folder of the plan file.",
     ),
     word(
         "random_int",
         Does::Compute(Function::RandomInt),
         (2, 2),
         "random_int(1, 100)",
-        "A whole number between two, both included, drawn from the seed.",
+        "Random integer between two bounds, both included, from the seed.",
     ),
     word(
         "random_string",
         Does::Compute(Function::RandomString),
         (1, 1),
         "random_string(8)",
-        "So many letters and digits, drawn from the seed.",
+        "Random letters and digits of this length, from the seed.",
     ),
     word(
         "uuid",
         Does::Compute(Function::Uuid),
         (0, 0),
         "uuid()",
-        "A random UUID (version 4), drawn from the seed.",
+        "Random UUID (version 4), from the seed.",
     ),
     word(
         "pick",
         Does::Compute(Function::Pick),
         (1, PICK_MAX),
         "pick('red', 'green')",
-        "One of its arguments, drawn from the seed.",
+        "One of the arguments at random, from the seed.",
     ),
     word(
         "now",
@@ -114,14 +114,14 @@ pub(crate) static FUNCTIONS: [FunctionWord; 13] = [
         Does::Compute(Function::Urlencode),
         (1, 1),
         "urlencode(title)",
-        "Percent-encoded, as a part of a query or path.",
+        "Percent-encoded for a path segment or query value.",
     ),
     word(
         "unescape",
         Does::Compute(Function::Unescape),
         (1, 1),
         "unescape(link)",
-        "Characters that mean something in HTML turned back from their entities.",
+        "HTML entities decoded.",
     ),
     word(
         "base64",
@@ -135,14 +135,14 @@ pub(crate) static FUNCTIONS: [FunctionWord; 13] = [
         Does::Compute(Function::Sha256),
         (1, 1),
         "sha256(name)",
-        "SHA-256 in hexadecimal digits.",
+        "SHA-256 in hexadecimal.",
     ),
     word(
         "json",
         Does::Compute(Function::Json),
         (1, 1),
         "json(name)",
-        "As a JSON string, without its quotes.",
+        "Escaped as a JSON string, without quotes.",
     ),
 ];
 
@@ -151,14 +151,14 @@ pub(crate) fn function_names() -> Vec<&'static str> {
     FUNCTIONS.iter().map(|function| function.name).collect()
 }
 
-/// A text and where it stands: in a node, or in a file that a node names.
+/// A text and its place: in a node, or in a file that a node names.
 #[derive(Clone, Copy)]
 pub(crate) struct Spot<'n> {
     pub(crate) node: &'n DocumentNode,
     pub(crate) text: &'n str,
-    /// What `text` is a part of, and where it begins there.
+    /// The text that contains `text`, and the offset in it.
     within: (&'n str, usize),
-    /// The file, when the text is not the node's own.
+    /// The file, if the text is not from the node itself.
     pub(crate) file: Option<&'n str>,
 }
 
@@ -181,7 +181,7 @@ impl<'n> Spot<'n> {
         }
     }
 
-    /// A part of the text.
+    /// A slice of the text.
     pub(crate) fn slice(&self, range: Range<usize>) -> Self {
         Self {
             text: &self.text[range.clone()],
@@ -190,7 +190,7 @@ impl<'n> Spot<'n> {
         }
     }
 
-    /// The byte of the plan file at which a byte of the text stands.
+    /// The byte of the plan file that corresponds to a byte of the text.
     pub(crate) fn place(&self, reader: &DocumentReader<'_>, at: usize) -> usize {
         match self.file {
             None => {
@@ -201,7 +201,7 @@ impl<'n> Spot<'n> {
         }
     }
 
-    /// Notes a fault at a byte of the text.
+    /// Reports an error at a byte of the text.
     pub(crate) fn report(
         &self,
         reader: &DocumentReader<'_>,
@@ -220,7 +220,7 @@ impl<'n> Spot<'n> {
         reader.report_at(self.place(reader, at), message, valid, near);
     }
 
-    /// Takes the text apart; a fault is noted.
+    /// Parses the text; an error is reported.
     pub(crate) fn segments(&self, reader: &DocumentReader<'_>) -> Option<Vec<TemplateSegment>> {
         match parse(self.text) {
             Ok(segments) => Some(segments),
@@ -236,7 +236,7 @@ impl<'n> Spot<'n> {
         }
     }
 
-    /// The variable that `env(…)` at a byte names.
+    /// The variable of a call `env(…)` at a byte.
     pub(crate) fn environment(
         &self,
         reader: &DocumentReader<'_>,
@@ -247,7 +247,7 @@ impl<'n> Spot<'n> {
             [Expression::Text(name, _)] => (name, None),
             [Expression::Text(name, _), Expression::Text(default, _)] => (name, Some(default)),
             _ => {
-                let message = "this does not name a variable".to_owned();
+                let message = "not the name of a variable".to_owned();
                 let valid = "env('NAME') or env('NAME', 'default')".to_owned();
                 self.report(reader, at, (message, valid), None);
                 return None;
@@ -258,14 +258,14 @@ impl<'n> Spot<'n> {
             .variable(name)
             .or_else(|| default.cloned());
         if value.is_none() {
-            let message = format!("the environment has no variable `{name}`");
+            let message = format!("the environment variable `{name}` is not set");
             let valid = format!("a variable that is set, or env('{name}', 'default')");
             self.report(reader, at, (message, valid), None);
         }
         value
     }
 
-    /// The text when it holds nothing but `{{ env('NAME') }}` as a hole, filled.
+    /// The text with its variables inserted, if its only placeholders are `{{ env('NAME') }}`.
     pub(crate) fn constant(&self, reader: &DocumentReader<'_>) -> Option<String> {
         let mut filled = String::new();
         for segment in self.segments(reader)? {
@@ -275,7 +275,7 @@ impl<'n> Spot<'n> {
                     filled.push_str(&self.environment(reader, at.start, &arguments)?);
                 }
                 TemplateSegment::Hole(expression) => {
-                    let message = "this must be known before the run".to_owned();
+                    let message = "the value must be constant".to_owned();
                     let valid = "a constant, or {{ env('NAME') }}".to_owned();
                     self.report(reader, expression.start(), (message, valid), None);
                     return None;

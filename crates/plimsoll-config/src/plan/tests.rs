@@ -84,7 +84,7 @@ fn refused(text: &str) -> Diagnostics {
     }
 }
 
-/// One plan with one fault, its place and words of it.
+/// A plan with one error: its place and a fragment of the message.
 #[track_caller]
 fn check(text: &str, place: (usize, usize), words: &str) {
     let diagnostics = refused(text);
@@ -171,7 +171,7 @@ fn names_in_templates_are_known_or_told() {
     check(
         &with_steps("  - get: /a?x={{ csrf }}\n  - get: /b\n    capture: { csrf: 'x' }\n"),
         (4, 18),
-        "used before anything can set it",
+        "used before it is set",
     );
     check(
         &with_steps("  - get: \"/ä/{{ uuid }}\"\n"),
@@ -191,7 +191,7 @@ fn names_in_templates_are_known_or_told() {
     check(
         &with_steps("  - get: /{{ env('NO') }}\n"),
         (4, 14),
-        "no variable `NO`",
+        "variable `NO` is not set",
     );
     let data = EXAM.replace("candidate.assignment", "candidate.asignment");
     check(&data, (13, 35), "did you mean `assignment`");
@@ -202,7 +202,7 @@ fn one_branch_does_not_set_for_the_other() {
     let text = with_steps(
         "  - choose:\n      - steps: [{ set: { a: x } }, { get: /1 }]\n      - steps: [{ get: '/{{ a }}' }]\n  - get: /{{ a }}\n",
     );
-    check(&text, (6, 29), "used before anything can set it");
+    check(&text, (6, 29), "used before it is set");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn urls_are_paths_or_whole() {
         (4, 10),
         "did you mean `/home`",
     );
-    check(&with_steps("  - get: /a b\n"), (4, 12), "spaces");
+    check(&with_steps("  - get: /a b\n"), (4, 12), "space");
     check(
         &with_steps("  - get: http://x{{ user }}/\n"),
         (4, 18),

@@ -1,4 +1,4 @@
-//! What counts as good: objectives, of all or of parts, and when a run ends early.
+//! Reads objectives, thresholds by scope, and abort conditions.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::{Problem, objective as objectives};
 
 const VALID: &str = "an objective such as `p95 < 800ms, errors < 1%`";
 const SCOPES_VALID: &str = "everything, journey NAME, step LABEL or group NAME";
-/// Over how long an objective is missed before a run ends early, when it does not say.
+/// Default window of an abort condition.
 const OVER_DEFAULT: Duration = Duration::from_secs(10);
 const OVER_MAX: Duration = Duration::from_hours(1);
 
-/// One objective, or a list of its parts.
+/// One objective, or a list that is merged into one.
 pub(crate) fn objective(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Objective> {
     merged_objective(reader, node, objectives::objective)
 }
@@ -38,15 +38,19 @@ fn merged_objective(
             Some(item_objective) => {
                 whole.latency.extend(item_objective.latency);
                 if whole.errors_max.is_some() && item_objective.errors_max.is_some() {
-                    reader.report(item, "errors are bounded twice", "one bound on errors");
+                    reader.report(item, "duplicate bound on errors", "one bound on errors");
                     is_whole = false;
                 }
                 if whole.mean_us_max.is_some() && item_objective.mean_us_max.is_some() {
-                    reader.report(item, "the average is bounded twice", "one bound on it");
+                    reader.report(
+                        item,
+                        "duplicate bound on the average",
+                        "one bound on the average",
+                    );
                     is_whole = false;
                 }
                 if whole.reach_min.is_some() && item_objective.reach_min.is_some() {
-                    reader.report(item, "reach is bounded twice", "one bound on reach");
+                    reader.report(item, "duplicate bound on reach", "one bound on reach");
                     is_whole = false;
                 }
                 whole.broadcast.extend(item_objective.broadcast);
@@ -58,13 +62,13 @@ fn merged_objective(
         }
     }
     if is_whole && whole.is_empty() {
-        reader.report(node, "nothing is written", VALID);
+        reader.report(node, "the value is empty", VALID);
         return None;
     }
     is_whole.then_some(whole)
 }
 
-/// Objectives of parts; a text or a list is of everything.
+/// Thresholds by scope; a text or a list applies to everything.
 pub(crate) fn thresholds(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -89,7 +93,7 @@ pub(crate) fn thresholds(
             && *scope != Scope::Everything
             && objective.has_broadcast_bounds()
         {
-            let message = "broadcasts are heard by users, not within a step";
+            let message = "broadcasts are counted for the whole run, not by scope";
             reader.report(
                 value,
                 message,
@@ -114,7 +118,7 @@ fn scope(
         return Some(Scope::Everything);
     }
     let Some((word, name)) = written.split_once(' ') else {
-        let message = format!("the scope `{written}` is not known");
+        let message = format!("unknown scope `{written}`");
         let near = nearest(written, &["everything", "journey", "step", "group"]);
         reader.report_at(key.span.start, message, SCOPES_VALID, near);
         return None;
@@ -131,13 +135,13 @@ fn scope(
             .flat_map(|step| step.groups.iter().map(String::as_str))
             .collect(),
         _ => {
-            let message = format!("the scope `{word}` is not known");
+            let message = format!("unknown scope `{word}`");
             let near = nearest(word, &["everything", "journey", "step", "group"]);
             reader.report_at(key.span.start, message, SCOPES_VALID, near);
             return None;
         }
     };
-    // What a process asks for is known when it does.
+    // Steps of an external script are only known at run time.
     if word == "step" && journeys.iter().any(|journey| journey.process.is_some()) {
         return Some(Scope::Step(name.to_owned()));
     }
@@ -145,7 +149,7 @@ fn scope(
         let mut known = names;
         known.sort_unstable();
         known.dedup();
-        reader.unknown(&key.span, &format!("the {word}"), name, &known);
+        reader.unknown(&key.span, word, name, &known);
         return None;
     };
     Some(match word {
@@ -155,7 +159,7 @@ fn scope(
     })
 }
 
-/// When the run ends early.
+/// Abort conditions.
 pub(crate) fn aborts(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Abort> {
     let mut aborts = Vec::new();
     for item in reader.one_or_more(node) {
@@ -170,24 +174,24 @@ pub(crate) fn aborts(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Ab
             );
             continue;
         };
-        let objective = reader.value(when, "what must not be, such as errors > 50%", opposite);
+        let objective = reader.value(when, "a condition such as errors > 50%", opposite);
         let over = match fields.get("over") {
             Some(node) => reader.duration_above_zero(node),
             None => Some(OVER_DEFAULT),
         };
         if over.is_some_and(|over| over < Duration::from_secs(1) || over > OVER_MAX) {
-            reader.report(item, "answers are judged by the second", "1s to 1h");
+            reader.report(item, "the window is out of range", "1s to 1h");
             continue;
         }
         if objective
             .as_ref()
             .is_some_and(Objective::has_broadcast_bounds)
         {
-            let message = "reach is not known before the end";
+            let message = "reach is only known at the end of the run";
             reader.report(
                 when,
                 message,
-                "errors > 50% or p95 > 5s; broadcasts in thresholds",
+                "errors > 50% or p95 > 5s; bounds on broadcasts in `thresholds`",
             );
             continue;
         }
@@ -198,19 +202,14 @@ pub(crate) fn aborts(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<Ab
     aborts
 }
 
-/// What must hold, from what must not be: `errors > 50%`.
+/// The objective that is the negation of a condition: `errors > 50%`.
 fn opposite(text: &str) -> Result<Objective, Problem> {
     const VALID: &str = "a comparison with `>`, such as errors > 50% or p95 > 5s";
     let Some(at) = text.find(['<', '>']) else {
-        return Err(Problem::new(
-            text,
-            0..text.len(),
-            "there is no `>` here",
-            VALID,
-        ));
+        return Err(Problem::new(text, 0..text.len(), "`>` is missing", VALID));
     };
     if text[at..].starts_with('<') {
-        let message = "a run would end because it is good";
+        let message = "the condition would end a run that meets its objective";
         return Err(Problem::new(text, at..at + 1, message, VALID));
     }
     objectives::threshold(&text.replace('>', "<")).map_err(|problem| problem.within(text, 0))

@@ -1,4 +1,4 @@
-//! How connections are made, as far as the plan says it.
+//! Reads the settings of connections.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -11,39 +11,39 @@ use super::reader::DocumentReader;
 use super::tree::DocumentNode;
 use crate::units;
 
-/// What a plan says of connections; `None` leaves the default.
+/// Settings of connections; `None` is the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransportPlan {
     /// Time-out of a request.
     pub timeout: Option<Duration>,
-    /// Time-out of making a connection.
+    /// Connect time-out.
     pub connect_timeout: Option<Duration>,
-    /// Connections open at most.
+    /// Maximum open connections.
     pub connections_max: Option<u32>,
-    /// Requests on one connection; 0 for no bound.
+    /// Requests per connection; 0 is unlimited.
     pub requests_per_connection: Option<u32>,
-    /// Accept any certificate.
+    /// Accept invalid certificates.
     pub insecure: bool,
-    /// Certificates to trust, from the plan file's folder.
+    /// File of trusted CA certificates, relative to the folder of the plan file.
     pub ca_file: Option<PathBuf>,
-    /// Version of HTTP.
+    /// HTTP version.
     pub http: Option<Http>,
-    /// Requests under way on one connection of HTTP/2 at once, at most.
+    /// Maximum concurrent requests per HTTP/2 connection.
     pub streams: Option<u32>,
     /// Local addresses to connect from.
     pub sources: Vec<IpAddr>,
-    /// Longest body accepted, bytes.
+    /// Maximum size of a response body, bytes.
     pub body_len_max: Option<u64>,
 }
 
-/// Which HTTP is spoken.
+/// HTTP version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Http {
     /// HTTP/1.1.
     Http1,
-    /// HTTP/2 over TLS where the target chooses it, else HTTP/1.1.
+    /// HTTP/2 over TLS where the target negotiates it, else HTTP/1.1.
     Http2,
-    /// As [`Http::Two`], and HTTP/2 to `http://` targets without asking.
+    /// As [`Http::Two`], and HTTP/2 for `http://` targets without negotiation.
     PriorKnowledge,
 }
 
@@ -102,7 +102,7 @@ fn sources(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<IpAddr> {
             Ok(address) => addresses.push(address),
             Err(_) => reader.report(
                 item,
-                format!("`{text}` is not an address"),
+                format!("`{text}` is not an IP address"),
                 "an IP address of this machine",
             ),
         }

@@ -1,7 +1,7 @@
-//! YAML 1.2 as a tree in which every node knows where it stands.
+//! YAML 1.2 as a tree whose nodes know their place in the source.
 //!
-//! The library gives events; the tree is built here, so that size, depth and aliases have limits before memory is
-//! taken. Anchors and aliases work as in YAML, merge keys (`<<`) as in YAML 1.1.
+//! The library emits events; the tree is built here, so that size, depth and aliases are limited before memory is
+//! allocated. Anchors and aliases follow YAML 1.2, merge keys (`<<`) YAML 1.1.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -15,10 +15,10 @@ use super::source::SourceText;
 const DEPTH_MAX: usize = 64;
 /// Most nodes, those that aliases repeat included.
 const NODES_MAX: usize = 1_000_000;
-/// Most bytes of texts that aliases repeat.
+/// Maximum bytes of texts that aliases repeat.
 const REPEATED_MAX: usize = 64 << 20;
 
-/// A node and where it stands.
+/// A node and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DocumentNode {
     /// Bytes of the source.
@@ -26,10 +26,10 @@ pub(crate) struct DocumentNode {
     pub(crate) kind: NodeKind,
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeKind {
-    /// A text; `plain` when it stands without quotes and may mean a number, `true` or nothing.
+    /// A text; `plain` without quotes, when it may stand for a number, `true` or null.
     Scalar {
         text: String,
         plain: bool,
@@ -45,7 +45,7 @@ pub(crate) struct DocumentKey {
     pub(crate) span: Range<usize>,
 }
 
-/// A fault of the YAML itself.
+/// An error in the YAML itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TreeError {
     pub(crate) span: Range<usize>,
@@ -54,12 +54,12 @@ pub(crate) struct TreeError {
 }
 
 impl DocumentNode {
-    /// Nothing: an empty value, `null` or `~`.
+    /// Whether it is null: an empty value, `null` or `~`.
     pub(crate) fn is_null(&self) -> bool {
         matches!(&self.kind, NodeKind::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null"))
     }
 
-    /// The value of a key, when this is a map that has it.
+    /// The value of a key, if this is a map that has it.
     pub(crate) fn get(&self, name: &str) -> Option<&DocumentNode> {
         let NodeKind::Map(entries) = &self.kind else {
             return None;
@@ -76,7 +76,7 @@ impl DocumentNode {
         }
     }
 
-    /// Size of this one and all below it.
+    /// Size of this node and all below it.
     fn extent(&self) -> Extent {
         let len = match &self.kind {
             NodeKind::Scalar { text, .. } => text.len(),
@@ -106,7 +106,7 @@ struct Extent {
     len: usize,
 }
 
-/// Reads the one document of `source`. Of faults that leave the tree readable (a key twice), all are told.
+/// Parses the one document of `source`. Errors that leave the tree readable (duplicate keys) are all reported.
 pub(crate) fn read(source: &SourceText) -> (Option<DocumentNode>, Vec<TreeError>) {
     let mut builder = Builder::new(source);
     let mut parser = Parser::new_from_str(source.text());
@@ -116,11 +116,11 @@ pub(crate) fn read(source: &SourceText) -> (Option<DocumentNode>, Vec<TreeError>
             Some(Ok((event, span))) => builder.take(event, span),
             Some(Err(error)) => {
                 let at = builder.place(error.marker().index());
-                let message = format!("this is not YAML: {}", error.info());
+                let message = format!("invalid YAML: {}", error.info());
                 Err(error_at(
                     at..at,
                     message,
-                    "YAML 1.2; texts with `: `, ` #`, `{` or `[` stand in quotes",
+                    "YAML 1.2; texts with `: `, ` #`, `{` or `[` need quotes",
                 ))
             }
         };
@@ -154,13 +154,13 @@ struct OpenCollection {
 
 struct Builder<'a> {
     source: &'a SourceText,
-    /// Byte of each character, when some take more than one.
+    /// Byte of each character, if some take more than one.
     bytes: Option<Vec<usize>>,
     open: Vec<OpenCollection>,
     anchors: HashMap<usize, DocumentNode>,
     root: Option<DocumentNode>,
     nodes: usize,
-    /// Bytes of texts held a second time.
+    /// Bytes of repeated texts.
     repeated: usize,
     errors: Vec<TreeError>,
 }
@@ -200,8 +200,8 @@ impl<'a> Builder<'a> {
         match event {
             Event::DocumentStart(_) if self.root.is_some() => Err(error_at(
                 range,
-                "a second document begins",
-                "one plan in a file; leave out `---`",
+                "the file has a second document",
+                "one plan per file; remove `---`",
             )),
             Event::Scalar(text, style, anchor, tag) => {
                 let is_text = tag.is_some_and(|tag| tag.suffix == "str");
@@ -230,8 +230,8 @@ impl<'a> Builder<'a> {
         if self.awaits_key() {
             return Err(error_at(
                 range,
-                "this key is not a word",
-                "a word as the key; a template stands in quotes: \"{{ name }}\"",
+                "the key is not a string",
+                "a string as the key; a template needs quotes: \"{{ name }}\"",
             ));
         }
         self.open.push(OpenCollection {
@@ -261,7 +261,7 @@ impl<'a> Builder<'a> {
         } else {
             NodeKind::List(open.items)
         };
-        // Blocks end where the next thing begins; what they hold ends before.
+        // Spans of blocks end at the next token; their content ends earlier.
         let last = match &kind {
             NodeKind::Map(entries) => entries.last().map(|(_, value)| value.span.end),
             NodeKind::List(items) => items.last().map(|item| item.span.end),
@@ -273,7 +273,7 @@ impl<'a> Builder<'a> {
         self.add(DocumentNode { span, kind }, open.anchor)
     }
 
-    /// Puts a finished node where it belongs.
+    /// Adds a finished node to its parent.
     fn add(&mut self, node: DocumentNode, anchor: usize) -> Result<(), TreeError> {
         self.nodes += 1;
         if self.nodes > NODES_MAX {
@@ -300,7 +300,7 @@ impl<'a> Builder<'a> {
 
     fn begin_entry(&mut self, node: DocumentNode) -> Result<(), TreeError> {
         let NodeKind::Scalar { text, .. } = node.kind else {
-            return Err(error_at(node.span, "this key is not a word", "a word"));
+            return Err(error_at(node.span, "the key is not a string", "a string"));
         };
         let Some(open) = self.open.last_mut() else {
             return Ok(());
@@ -310,7 +310,7 @@ impl<'a> Builder<'a> {
         {
             if self.errors.len() < DIAGNOSTICS_MAX {
                 let (line, _) = self.source.position(first);
-                let message = format!("`{text}` is written twice, first in line {line}");
+                let message = format!("duplicate key `{text}`, first in line {line}");
                 let valid = "each key once";
                 self.errors
                     .push(error_at(node.span.clone(), message, valid));
@@ -329,8 +329,8 @@ impl<'a> Builder<'a> {
         let Some(node) = self.anchors.get(&anchor) else {
             return Err(error_at(
                 range,
-                "an alias stands within its own anchor",
-                "an alias of a node that is complete",
+                "an alias refers to the anchor that contains it",
+                "an alias of a complete node",
             ));
         };
         let extent = node.extent();
@@ -342,7 +342,7 @@ impl<'a> Builder<'a> {
         self.add(node, 0)
     }
 
-    /// Memory that is taken a second time counts as if it were written a second time.
+    /// Repeated memory counts as if it were written again.
     fn count_again(&mut self, extent: &Extent, range: &Range<usize>) -> Result<(), TreeError> {
         self.nodes += extent.nodes;
         self.repeated += extent.len;
@@ -352,7 +352,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Keys of merged maps stand behind the map's own, which win.
+    /// Keys of merged maps follow the map's own, which take precedence.
     fn merged(
         &mut self,
         entries: Vec<(DocumentKey, DocumentNode)>,
@@ -370,7 +370,7 @@ impl<'a> Builder<'a> {
             };
             for map in maps {
                 let NodeKind::Map(more) = map.kind else {
-                    let message = "`<<` takes a map";
+                    let message = "the value of `<<` is not a map";
                     self.errors
                         .push(error_at(key.span.clone(), message, "an alias of a map"));
                     continue;
@@ -387,14 +387,18 @@ impl<'a> Builder<'a> {
 }
 
 fn too_deep(span: Range<usize>) -> TreeError {
-    error_at(span, "this is nested too deep", "at most 64 levels")
+    error_at(
+        span,
+        "the values are nested too deeply",
+        "at most 64 levels",
+    )
 }
 
 fn too_many(span: Range<usize>) -> TreeError {
     error_at(
         span,
         "there are too many values",
-        "at most 1,000,000, those that aliases repeat included",
+        "at most 1,000,000, including those that aliases repeat",
     )
 }
 
@@ -448,7 +452,7 @@ mod tests {
         }
         assert_eq!(tree(&bomb).unwrap_err(), "there are too many values");
         let deep = "[".repeat(100) + &"]".repeat(100);
-        assert_eq!(tree(&deep).unwrap_err(), "this is nested too deep");
+        assert_eq!(tree(&deep).unwrap_err(), "the values are nested too deeply");
         assert!(tree("a: &a [*a]").is_err());
     }
 
@@ -457,13 +461,13 @@ mod tests {
         assert!(
             tree("a: 1\nb: 2\na: 3")
                 .unwrap_err()
-                .contains("twice, first in line 1")
+                .contains("duplicate key `a`, first in line 1")
         );
-        assert!(tree("a: [1").unwrap_err().contains("not YAML"));
+        assert!(tree("a: [1").unwrap_err().contains("invalid YAML"));
         assert!(
             tree("a: {{ name }}")
                 .unwrap_err()
-                .contains("key is not a word")
+                .contains("key is not a string")
         );
         assert!(
             tree("a: 1\n---\nb: 1")

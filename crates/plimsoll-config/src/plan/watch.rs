@@ -1,4 +1,4 @@
-//! What else is looked at while a plan is carried out.
+//! Reads `watch:`, the collectors to run beside a plan.
 
 mod component;
 mod metrics;
@@ -14,36 +14,36 @@ use super::tree::{self, DocumentNode, NodeKind};
 use super::{Diagnostics, Surroundings};
 use component::COMPONENTS;
 
-/// Names that the plan may give and that nothing looks at yet: the door says so.
+/// Programs that a plan may name but that have no collector yet; the CLI reports them.
 const LATER: [&str; 2] = ["envoy", "docker"];
-/// Names that mean something.
+/// Keys with a collector.
 const NOW: [&str; 5] = ["host", "process", "pid", "edge", "auto"];
-/// Processes, numbers of processes, and parts of a kind that can be named.
+/// Maximum processes, process ids, and components per kind.
 const NAMED_MAX: usize = 64;
-/// Parts that can be watched together; each is asked by a thread of its own.
+/// Maximum components in total; each has a thread of its own.
 const COMPONENTS_MAX: usize = 64;
 
-/// What the probes look at beside the target.
+/// What the collectors observe, besides the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchPlan {
-    /// Processes by number.
+    /// Process ids.
     pub pids: Vec<u32>,
-    /// Processes by name, as the kernel knows it.
+    /// Process names, as the kernel reports them.
     pub processes: Vec<String>,
-    /// The admin address of an edge, whose figures become series.
+    /// The admin address of an edge, whose metrics become series.
     pub edge: Option<SocketAddr>,
-    /// Parts of the service that tell of themselves.
+    /// Components with a status interface.
     pub components: Vec<Component>,
-    /// Look for parts on this machine.
+    /// Whether components on this machine are discovered.
     pub auto: bool,
-    /// What is named and cannot be looked at yet.
+    /// Named programs that have no collector yet.
     pub later: Vec<String>,
 }
 
-/// Reads a file that says what is watched, as it would stand behind `watch:` in a plan.
+/// Reads a file with the same content as `watch:` of a plan.
 ///
 /// # Errors
-/// All faults of the file together.
+/// All errors of the file together.
 pub fn read_watch(text: &str, surroundings: &dyn Surroundings) -> Result<WatchPlan, Diagnostics> {
     let source = SourceText::new(text);
     let reader = DocumentReader::new(&source, surroundings);
@@ -57,7 +57,7 @@ pub fn read_watch(text: &str, surroundings: &dyn Surroundings) -> Result<WatchPl
             WatchPlan::default()
         }
         _ => {
-            reader.report_at(0, "nothing is to be watched", VALID, None);
+            reader.report_at(0, "the list is empty", VALID, None);
             WatchPlan::default()
         }
     };
@@ -105,7 +105,7 @@ fn named(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPlan {
                     .pids
                     .extend(reader.count32(item, 1..=u32::try_from(i32::MAX).unwrap_or(u32::MAX))),
                 later if LATER.contains(&later) => {
-                    let valid = "where it tells of itself, such as unix:/run/haproxy.sock";
+                    let valid = "its address, such as unix:/run/haproxy.sock";
                     if reader.text(item, valid).is_some() && !watch.later.contains(&key.text) {
                         watch.later.push(key.text.clone());
                     }
@@ -114,31 +114,27 @@ fn named(reader: &DocumentReader<'_>, node: &DocumentNode) -> WatchPlan {
             }
         }
         if !known.contains(&key.text.as_str()) {
-            reader.unknown(&key.span, "what is to be watched,", &key.text, &known);
+            reader.unknown(&key.span, "key", &key.text, &known);
         }
         if reader.one_or_more(value).len() > NAMED_MAX {
-            reader.report(value, "too many are named", "at most 64");
+            reader.report(value, "there are too many components", "at most 64");
         }
     }
     if watch.components.len() > COMPONENTS_MAX {
-        reader.report(node, "too many parts are named", "at most 64 together");
+        reader.report(node, "there are too many components", "at most 64 in total");
     }
     watch
 }
 
-/// The host of the generator is always looked at; no other can be yet.
+/// The host of the load generator is always observed; other hosts are not supported yet.
 fn host(reader: &DocumentReader<'_>, node: &DocumentNode) {
     const VALID: &str = "local: this machine, on which Plimsoll runs";
     if let Some(text) = reader.text(node, VALID).filter(|text| text != "local") {
-        reader.report(
-            node,
-            format!("the host `{text}` cannot be looked at"),
-            VALID,
-        );
+        reader.report(node, format!("the host `{text}` cannot be observed"), VALID);
     }
 }
 
-/// Where an edge is asked for its figures.
+/// The admin address of an edge.
 fn edge(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<SocketAddr> {
     const VALID: &str = "its admin address without a token, such as 127.0.0.1:9191";
     let text = reader.text(node, VALID)?;
@@ -146,17 +142,21 @@ fn edge(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<SocketAddr> 
     let address = address.strip_suffix('/').unwrap_or(address);
     let parsed = address.parse().ok();
     if parsed.is_none() {
-        reader.report(node, format!("`{text}` is no address of an edge"), VALID);
+        reader.report(
+            node,
+            format!("`{text}` is not the address of an edge"),
+            VALID,
+        );
     }
     parsed
 }
 
-/// The name of a process: at most 15 bytes, as the kernel keeps it.
+/// A process name: at most 15 bytes, as the kernel truncates it.
 fn process(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<String> {
-    const VALID: &str = "the name of a process, 1 to 15 bytes, as `ps -o comm` shows it";
+    const VALID: &str = "a process name of 1 to 15 bytes, as in `ps -o comm`";
     let name = reader.word(node, VALID)?;
     if name.len() > 15 || name.contains('/') {
-        reader.report(node, format!("`{name}` is no name of a process"), VALID);
+        reader.report(node, format!("`{name}` is not a process name"), VALID);
         return None;
     }
     Some(name)

@@ -187,7 +187,7 @@ mod tests {
         );
         check(
             r#"{"pool":"a","add":"http://192.0.2.1/x"}"#,
-            Err("more than a server"),
+            Err("not the URL of a server alone"),
         );
         check(
             r#"{"pool":"a","add":"http://nobody.invalid"}"#,

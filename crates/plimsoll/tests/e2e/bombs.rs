@@ -83,7 +83,7 @@ fn yaml_is_never_more_than_it_looks() {
         (
             "twice",
             format!("{START}seed: 1\nseed: 2\n"),
-            "written twice",
+            "duplicate key `seed`",
         ),
     ] {
         refused(&format!("{name}.yaml"), text.as_bytes(), &["check"], words);

@@ -205,7 +205,7 @@ fn a_file_is_checked_followed_and_followed_again() {
     assert!(
         checked
             .stderr
-            .contains("edge.yaml:1:17: the word `servrs` is not known"),
+            .contains("edge.yaml:1:17: unknown key `servrs`"),
         "{checked:?}"
     );
     assert_eq!(edge.end().code(), Some(0));
@@ -271,7 +271,10 @@ fn what_cannot_start_says_why() {
     let nobody = place.run(&["edge", "--to", "http://nobody.invalid"]);
     assert_eq!(nobody.code, 5, "{nobody:?}");
     assert!(nobody.stderr.contains("`nobody.invalid` cannot be found"));
-    assert!(stderr_of(&["edge", "--to", "http://127.0.0.1/path"]).contains("more than a server"));
+    assert!(
+        stderr_of(&["edge", "--to", "http://127.0.0.1/path"])
+            .contains("not the URL of a server alone")
+    );
     assert!(stderr_of(&["edge", "--to", to, "--fallback", "gone.html"]).contains("gone.html"));
     assert!(stderr_of(&["edge", "--to", to, "--max-in-flight", "0"]).contains("adaptive"));
     assert!(

@@ -1,4 +1,4 @@
-//! Words about answers, access, alarms and traces.
+//! Keys about responses, IP filters, rate alerts and traces.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -126,34 +126,42 @@ fn who_is_let_in_and_who_is_told() {
     assert_eq!(read_with("alarm: false\n").unwrap().rate_alert, None);
 }
 
-/// Texts, the places of their faults, and what these are.
+/// Configurations, the places of their errors, and the messages.
 const INVALID_CONFIGS: &[(&str, &str, &str)] = &[
     (
         "access: { allow: 10.0.0.0/8 }",
         "2:9",
-        "`allow` alone refuses nobody",
+        "`allow` alone has no effect",
     ),
-    ("crawlers: [ab]", "2:12", "`ab` names no crawler"),
-    ("crawlers: Mozilla", "2:11", "`Mozilla` names no crawler"),
+    (
+        "crawlers: [ab]",
+        "2:12",
+        "`ab` is not valid as a crawler name",
+    ),
+    (
+        "crawlers: Mozilla",
+        "2:11",
+        "`Mozilla` is not valid as a crawler name",
+    ),
     (
         "routes: [{ pool: app, fallback: {} }]",
         "2:33",
-        "it is not said where the fallback is from",
+        "the source of the fallback is missing",
     ),
     (
         "routes: [{ pool: app, fallback: { captured: shell } }]",
         "2:45",
-        "`shell` is no page of the pool",
+        "`shell` is not a URL of the pool",
     ),
     (
         "routes: [{ pool: app, fallback: { captured: '/a b' } }]",
         "2:45",
-        "a page's address has no blanks",
+        "the path has no spaces",
     ),
     (
         "routes: [{ pool: app, fallback: { header: 'X A' } }]",
         "2:43",
-        "`X A` is no header's name",
+        "`X A` is not a header name",
     ),
     (
         "routes: [{ pool: app, fallback: { header: X, size: 1GiB } }]",
@@ -173,12 +181,12 @@ const INVALID_CONFIGS: &[(&str, &str, &str)] = &[
     (
         "routes: [{ pool: app, waiting: maybe }]",
         "2:32",
-        "the word `maybe` is not known",
+        "unknown value `maybe`",
     ),
     (
         "routes: [{ pool: app, compress: { codings: [deflate] } }]",
         "2:45",
-        "the word `deflate` is not known",
+        "unknown value `deflate`",
     ),
     (
         "routes: [{ pool: app, compress: { level: 10 } }]",
@@ -188,7 +196,7 @@ const INVALID_CONFIGS: &[(&str, &str, &str)] = &[
     (
         "routes: [{ pool: app, compress: { types: html } }]",
         "2:42",
-        "`html` is no media type",
+        "`html` is not a media type",
     ),
     (
         "routes: [{ pool: app, fragments: { depth: 11 } }]",
@@ -203,37 +211,37 @@ const INVALID_CONFIGS: &[(&str, &str, &str)] = &[
     (
         "routes: [{ pool: app, path_parameters: keep }]",
         "2:40",
-        "the word `keep` is not known",
+        "unknown value `keep`",
     ),
     (
         "routes: [{ pool: app, case: lower }]",
         "2:29",
-        "the word `lower` is not known",
+        "unknown value `lower`",
     ),
     (
         "access: { deny: ten }",
         "2:17",
-        "`ten` is not a range of addresses",
+        "`ten` is not an address range",
     ),
     (
         "access: { deny_files: bad.txt }",
         "2:23",
-        "line 4 of `bad.txt`: `ten` is not a range of addresses",
+        "line 4 of `bad.txt`: `ten` is not an address range",
     ),
     (
         "access: { deny_files: bad.txt }",
         "2:23",
-        "line 5 of `bad.txt`: `1.2.3.4.5` is not a range",
+        "line 5 of `bad.txt`: `1.2.3.4.5` is not an address range",
     ),
     (
         "access: { countries: { database: no.mmdb, deny: DE } }",
         "2:34",
-        "`no.mmdb` is no database of countries",
+        "`no.mmdb` is not a country database",
     ),
     (
         "access: { countries: { database: no.mmdb, deny: Germany } }",
         "2:49",
-        "`Germany` is no country",
+        "invalid country code `Germany`",
     ),
     (
         "access: { countries: { deny: DE } }",
@@ -243,19 +251,19 @@ const INVALID_CONFIGS: &[(&str, &str, &str)] = &[
     (
         "alarm: { webhook: 'ftp://x' }",
         "2:19",
-        "`ftp://x` is no URL to send to",
+        "`ftp://x` is not a valid destination URL",
     ),
     (
         "alarm: { webhook: 'http://u:p@x/' }",
         "2:19",
-        "`http://u:p@x/` is no URL to send to",
+        "`http://u:p@x/` is not a valid destination URL",
     ),
     ("alarm: { history: 4 }", "2:19", "`4` is out of range"),
     ("traces: {}", "2:9", "`to` is missing"),
     (
         "traces: { to: 'http://x', parents: some }",
         "2:36",
-        "the word `some` is not known",
+        "unknown value `some`",
     ),
     ("traces: { to: 'http://x', share: 200% }", "2:34", ""),
 ];

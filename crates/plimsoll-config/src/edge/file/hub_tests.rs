@@ -62,9 +62,9 @@ fn tokens_are_checked_with_a_secret_or_a_key() {
     let read = read_with_keys("{ key: rsa.pem }").unwrap();
     assert!(matches!(read.key, HubKey::Rsa(der) if der.len() == 270));
     for (text, message) in [
-        ("{ secret: short }", "too short to sign with"),
-        ("{ key: ed.pem }", "holds no key that is known"),
-        ("{ key: no.pem }", "holds no key that is known"),
+        ("{ secret: short }", "the secret is too short"),
+        ("{ key: ed.pem }", "contains no supported public key"),
+        ("{ key: no.pem }", "contains no supported public key"),
         ("{ key: none.pem }", "cannot be read"),
         ("{ public: news }", "secret"),
         ("{ key: ec.pem, secret: a }", "secret"),
@@ -218,8 +218,8 @@ fn mercure_is_served_with_tokens() {
     assert!(hub(&both).unwrap().hub.unwrap().mercure);
     assert!(!hub("mercure: false").unwrap().hub.unwrap().mercure);
     let error = hub("mercure: true").unwrap_err();
-    assert!(error.contains("whoever asks could publish"), "{error}");
-    // They would come in past the application.
+    assert!(error.contains("every client could publish"), "{error}");
+    // Mercure clients would bypass the hooks.
     for (word, is_rejected) in [
         ("connect", true),
         ("subscribe", true),
@@ -229,7 +229,7 @@ fn mercure_is_served_with_tokens() {
         let asked = hub(&format!("{both}, hooks: {{ {word}: 'http://a' }}"));
         let error = asked.err().unwrap_or_default();
         assert_eq!(
-            error.contains("not asked about Mercure"),
+            error.contains("do not apply to Mercure"),
             is_rejected,
             "{word}: {error}"
         );
@@ -329,21 +329,24 @@ fn an_application_is_asked() {
 #[test]
 fn what_no_application_can_be_asked_is_named() {
     for (text, message) in [
-        ("{ timeout: 1s }", "the application is asked nothing"),
-        ("{ conect: 'http://a' }", "`conect` is not known"),
-        ("{ connect: 'ftp://a' }", "is no URL to send to"),
-        ("{ connect: 'http://u:p@a' }", "is no URL to send to"),
+        ("{ timeout: 1s }", "`hooks` has no hook"),
+        ("{ conect: 'http://a' }", "unknown key `conect`"),
+        ("{ connect: 'ftp://a' }", "is not a valid destination URL"),
+        (
+            "{ connect: 'http://u:p@a' }",
+            "is not a valid destination URL",
+        ),
         (
             "{ connect: 'http://a', pass: Content-Length }",
-            "the header `content-length` cannot be passed",
+            "the header `content-length` cannot be forwarded",
         ),
         (
             "{ connect: 'http://a', pass: sec-websocket-key }",
-            "cannot be passed",
+            "cannot be forwarded",
         ),
         (
             "{ connect: 'http://a', down: maybe }",
-            "`maybe` is not known",
+            "unknown value `maybe`",
         ),
         (
             "{ connect: 'http://a', in_flight: 0 }",
@@ -351,11 +354,11 @@ fn what_no_application_can_be_asked_is_named() {
         ),
         (
             "{ connect: 'http://a' }, tokens: { secret: 0123456789abcdef0123456789abcdef }",
-            "both say who a client is",
+            "both authenticate clients",
         ),
         (
             "{ subscribe: 'http://a' }, per_user: 3",
-            "`per_user` bounds nothing",
+            "`per_user` has no effect",
         ),
     ] {
         let error = read_text(&format!("hub: {{ path: /live, hooks: {text} }}")).unwrap_err();
@@ -368,7 +371,7 @@ fn what_makes_no_hub_is_named() {
     for (text, message) in [
         (
             "{ path: /live, shared: localhost }",
-            "`localhost` is no address",
+            "`localhost` is not an address",
         ),
         (
             "{ path: /live, shared: { name: a } }",
@@ -376,15 +379,15 @@ fn what_makes_no_hub_is_named() {
         ),
         (
             "{ path: /live, shared: { address: 'a:1', name: 'a b' } }",
-            "`a b` cannot begin a key",
+            "`a b` cannot be the prefix of keys",
         ),
         (
             "{ path: /live, shared: { nats: 'a:1', name: 'a.b' } }",
-            "`a.b` cannot name a stream",
+            "`a.b` cannot be the name of a stream",
         ),
         (
             "{ path: /live, shared: { nats: 'a:1', address: 'a:2' } }",
-            "edges share one order",
+            "edges share one broker",
         ),
         (
             "{ path: /live, shared: { address: 'a:1', size: 1 } }",
@@ -392,22 +395,25 @@ fn what_makes_no_hub_is_named() {
         ),
         (
             "{ path: /live, shared: 'a:1', redis: 'a:1' }",
-            "each of the edges that share would publish",
+            "each edge that shares channels would publish",
         ),
         ("live", "`live` is not a path"),
         ("/live?x", "is not a path"),
         ("{ origins: '*' }", "`path` is missing"),
         ("{ path: /live, origins: a.example }", "is not an origin"),
-        ("{ path: /live, publish_token: short }", "not a token"),
+        (
+            "{ path: /live, publish_token: short }",
+            "the token is too short",
+        ),
         (
             "{ path: /live, redis: localhost }",
-            "`localhost` is no address",
+            "`localhost` is not an address",
         ),
         (
             "{ path: /live, redis: { address: 'a:1', user: x } }",
-            "a user has a password",
+            "`user` needs a password",
         ),
-        ("{ path: /live, slow: never }", "`never` is not known"),
+        ("{ path: /live, slow: never }", "unknown value `never`"),
         ("{ path: /live, waiting_size: 1 }", "out of range"),
         (
             "{ path: /live, channels: [{ history: 3 }] }",
@@ -415,26 +421,26 @@ fn what_makes_no_hub_is_named() {
         ),
         (
             "{ path: /live, channels: [{ match: a, conflate: merge }] }",
-            "nothing is conflated without an interval",
+            "conflation needs an interval",
         ),
         (
             "{ path: /live, channels: [{ match: a, aggregate: 'http://a' }] }",
-            "nothing is conflated without an interval",
+            "conflation needs an interval",
         ),
         (
             "{ path: /live, channels: [{ match: a, interval: 1s, conflate: merge, aggregate: 'http://a' }] }",
-            "both say what becomes of messages",
+            "`conflate` and `aggregate` are mutually exclusive",
         ),
         (
             "{ path: /live, channels: [{ match: a, histroy: 1 }] }",
-            "`histroy` is not known",
+            "unknown key `histroy`",
         ),
     ] {
         let error = read_text(&format!("hub: {text}")).unwrap_err();
         assert!(error.contains(message), "{text}: {error}");
     }
     let error = read_text("hub: /live\npools: {}").unwrap_err();
-    assert!(error.contains("there is no pool"), "{error}");
+    assert!(error.contains("the configuration has no pool"), "{error}");
 }
 
 #[test]
@@ -442,7 +448,7 @@ fn what_makes_no_source_is_named() {
     for (text, message) in [
         (
             "{ path: /live, sources: [{ nats: 'a:1', listen: a }], shared: 'a:1' }",
-            "what it hears from `sources`",
+            "every message from `sources`",
         ),
         (
             "{ path: /live, sources: [{ nats: 'a:1' }] }",
@@ -450,7 +456,7 @@ fn what_makes_no_source_is_named() {
         ),
         (
             "{ path: /live, sources: [{ listen: a }] }",
-            "what it is is not said",
+            "a required key is missing",
         ),
         (
             "{ path: /live, sources: [{ nats: 'a:1', postgres: 'a:1', listen: a }] }",
@@ -458,19 +464,19 @@ fn what_makes_no_source_is_named() {
         ),
         (
             "{ path: /live, sources: [{ nats: 'a:1', listen: a, group: b }] }",
-            "`group` is a word of `redis_stream`",
+            "`group` is only valid with `redis_stream`",
         ),
         (
             "{ path: /live, sources: [{ nats: 'a:1', listen: a b }] }",
-            "`a b` cannot be listened to",
+            "`a b` is not a valid name to subscribe to",
         ),
         (
             "{ path: /live, sources: [{ nats: 'a:1', listen: a, user: u }] }",
-            "a user has a password",
+            "`user` needs a password",
         ),
         (
             "{ path: /live, sources: [{ nats: 'a:1', listen: a }, { nats: 'a:1', listen: a }] }",
-            "written twice",
+            "duplicate source",
         ),
     ] {
         let error = read_text(&format!("hub: {text}")).unwrap_err();

@@ -1,4 +1,4 @@
-//! The application that the hub asks over HTTP.
+//! Hooks: the application that authorizes clients and receives their messages over HTTP.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use crate::edge::{Endpoint, HubConfig};
 use crate::plan::reader::{DocumentReader, MapFields};
 use crate::plan::tree::DocumentNode;
 
-/// Most headers that are passed on.
+/// Maximum number of forwarded headers.
 const PASSED_MAX: usize = 20;
-/// Headers that belong to one connection or to one body.
+/// Headers of a connection or a body, which are never forwarded.
 const NOT_PASSED: [&str; 11] = [
     "connection",
     "content-encoding",
@@ -26,35 +26,35 @@ const NOT_PASSED: [&str; 11] = [
     "upgrade",
 ];
 
-/// What the hub asks an application over HTTP.
+/// Hooks of the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubHooks {
-    /// Who asks whether a client may come in, and who it is.
+    /// Called when a client connects: admits and identifies it.
     pub connect: Option<Endpoint>,
-    /// Whether a client may read a channel.
+    /// Called when a client subscribes to a channel.
     pub subscribe: Option<Endpoint>,
-    /// Whether what a client publishes goes out.
+    /// Called when a client publishes.
     pub publish: Option<Endpoint>,
-    /// What clients send to the application.
+    /// Receives what clients send to the application.
     pub messages: Option<Endpoint>,
-    /// What is told that a client has left.
+    /// Notified when a client disconnects.
     pub disconnect: Option<Endpoint>,
-    /// Headers of a client's request that the application is given, in lower case.
+    /// Headers of the client's request that are forwarded, in lower case.
     pub passed: Vec<String>,
-    /// Longest time until an answer is there.
+    /// Time-out of a call.
     pub timeout: Duration,
-    /// Most requests at once.
+    /// Maximum concurrent calls.
     pub in_flight: u32,
-    /// Most messages and publications of one client that wait for an answer.
+    /// Maximum pending messages and publications per client.
     pub per_client: u32,
-    /// How long an answer about coming in or subscribing holds for the same question.
+    /// How long responses of `connect` and `subscribe` are cached.
     pub cache: Option<Duration>,
-    /// Whether that may be done which the application cannot be asked about.
+    /// Whether clients may proceed while the application is unavailable.
     pub allows_when_down: bool,
 }
 
 impl HubHooks {
-    /// Nothing is asked; the defaults of everything else.
+    /// No hooks; the defaults of everything else.
     pub fn none() -> Self {
         Self {
             connect: None,
@@ -72,7 +72,7 @@ impl HubHooks {
     }
 }
 
-/// Reads what is asked of an application, and how many connections those have whom it or tokens name.
+/// Reads the hooks, and the connection limits of users that hooks or tokens identify.
 pub(super) fn read(reader: &DocumentReader<'_>, fields: &MapFields<'_>, hub: &mut HubConfig) {
     hub.hooks = fields
         .get("hooks")
@@ -83,7 +83,7 @@ pub(super) fn read(reader: &DocumentReader<'_>, fields: &MapFields<'_>, hub: &mu
     let is_known = hub.tokens.is_some() || hooks.is_some_and(|hooks| hooks.connect.is_some());
     let bounds = fields.among(&["per_user", "per_token"]);
     if let (Some((key, _)), false) = (bounds.first(), is_known) {
-        let message = format!("`{}` bounds nothing: nobody says who a client is", key.text);
+        let message = format!("`{}` has no effect: clients have no identity", key.text);
         let valid = "`tokens`, or `hooks: { connect: … }`";
         reader.report_at(key.span.start, message, valid, None);
     }
@@ -120,11 +120,11 @@ fn hooks(
     let asked = ["connect", "subscribe", "publish", "messages", "disconnect"];
     if !is_asked && fields.among(&asked).is_empty() && !fields.misspells(&asked) {
         let valid = format!("at least one of {}", asked.join(", "));
-        reader.report(node, "the application is asked nothing", valid);
+        reader.report(node, "`hooks` has no hook", valid);
     }
     if let (Some(node), true) = (fields.get("connect"), hub.tokens.is_some()) {
-        let message = "`connect` and the hub's `tokens` both say who a client is";
-        let valid = "one of the two; `subscribe` and `publish` go with `tokens`";
+        let message = "`connect` and the `tokens` of the hub both authenticate clients";
+        let valid = "one of the two; `subscribe` and `publish` work with `tokens`";
         reader.report(node, message, valid);
     }
     put(&mut hooks.passed, passed(reader, &fields));
@@ -148,10 +148,10 @@ fn hooks(
     Some(hooks)
 }
 
-/// Headers of clients that the application is given.
+/// Headers of the client that are forwarded to the application.
 fn passed(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option<Vec<String>> {
     let node = fields.get("pass")?;
-    let valid = "names such as cookie or authorization, but those of a connection or a body";
+    let valid = "header names such as cookie or authorization, except connection and body headers";
     let read = |item: &DocumentNode| {
         let name = reader.word(item, valid)?.to_ascii_lowercase();
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
@@ -159,7 +159,11 @@ fn passed(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option<Vec<Str
             && !NOT_PASSED.contains(&name.as_str())
             && !name.starts_with("sec-websocket-");
         if !is_passed {
-            reader.report(item, format!("the header `{name}` cannot be passed"), valid);
+            reader.report(
+                item,
+                format!("the header `{name}` cannot be forwarded"),
+                valid,
+            );
         }
         is_passed.then_some(name)
     };

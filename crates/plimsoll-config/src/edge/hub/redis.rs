@@ -1,4 +1,4 @@
-//! The Redis that is listened to, and what edges share.
+//! Reads the Redis that the hub subscribes to, and the broker that edges share.
 
 use super::super::file::required;
 use super::super::keywords::{HUB_REDIS, HUB_SHARED};
@@ -8,7 +8,7 @@ use crate::edge::ServerTls;
 use crate::plan::reader::{DocumentReader, MapFields};
 use crate::plan::tree::{DocumentNode, NodeKind};
 
-/// Reads `redis:`, an address or more about it.
+/// Reads `redis:`, an address or a map with options.
 pub(super) fn redis(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubRedis> {
     let at = |node: &DocumentNode| {
         let (host, port) = redis_address(reader, node)?;
@@ -41,7 +41,7 @@ pub(super) fn redis(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<
     })
 }
 
-/// Reads `shared:`, an address of a Redis, or more about it or a NATS.
+/// Reads `shared:`, the address of a Redis, or a map with options or a NATS.
 pub(super) fn shared(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubShared> {
     if matches!(node.kind, NodeKind::Scalar { .. }) {
         return shared_at(reader, node, HubSharedKind::Redis);
@@ -52,8 +52,8 @@ pub(super) fn shared(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option
     let bytes = size(reader, &fields, "size", 64 << 10..=64 << 30);
     let place = match (fields.get("nats"), fields.get("address")) {
         (Some(node), Some(_)) => {
-            let valid = "one of the two: `address` of a Redis, or `nats`";
-            reader.report(node, "edges share one order, and here are two", valid);
+            let valid = "one of the two: the `address` of a Redis, or `nats`";
+            reader.report(node, "edges share one broker, but two are given", valid);
             None
         }
         (Some(node), None) => shared_at(reader, node, HubSharedKind::Nats),
@@ -77,7 +77,7 @@ pub(super) fn shared(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option
     })
 }
 
-/// What is shared where nothing more is said of it.
+/// Default settings of a broker.
 fn shared_at(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -101,7 +101,7 @@ fn shared_at(
     })
 }
 
-/// What edges share under.
+/// The name under which edges share channels.
 fn shared_name(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -111,12 +111,12 @@ fn shared_name(
         HubSharedKind::Redis => (
             &b"-_.:"[..],
             "1 to 100 letters, digits, `-`, `_`, `.` and `:`",
-            "begin a key",
+            "be the prefix of keys",
         ),
         HubSharedKind::Nats => (
             &b"-_"[..],
             "1 to 100 letters, digits, `-` and `_`",
-            "name a stream",
+            "be the name of a stream",
         ),
     };
     let name = reader.word(node, valid)?;
@@ -128,12 +128,12 @@ fn shared_name(
     is_name.then_some(name)
 }
 
-/// Where a Redis is.
+/// The address of a Redis.
 fn redis_address(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<(String, u16)> {
     host_and_port(reader, node, "127.0.0.1:6379")
 }
 
-/// Where a program is.
+/// Host and port of a server.
 pub(super) fn host_and_port(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -144,13 +144,13 @@ pub(super) fn host_and_port(
     let segments = text.rsplit_once(':');
     let segments = segments.and_then(|(host, port)| Some((host, port.parse().ok()?)));
     let Some((host, port)) = segments.filter(|(host, _)| !host.is_empty()) else {
-        reader.report(node, format!("`{text}` is no address"), valid);
+        reader.report(node, format!("`{text}` is not an address"), valid);
         return None;
     };
     Some((host.trim_matches(['[', ']']).to_owned(), port))
 }
 
-/// How it is spoken to by TLS, if it is: `tls: true`, or more about it.
+/// TLS settings, if any: `tls: true`, or a map with options.
 pub(super) fn tls(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option<ServerTls> {
     let node = fields.get("tls")?;
     if matches!(node.kind, NodeKind::Scalar { .. }) {
@@ -159,14 +159,14 @@ pub(super) fn tls(reader: &DocumentReader<'_>, fields: &MapFields<'_>) -> Option
     Some(pools::tls(reader, node))
 }
 
-/// Who asks Redis.
+/// User and password of Redis.
 fn credentials(
     reader: &DocumentReader<'_>,
     fields: &MapFields<'_>,
 ) -> (Option<String>, Option<String>) {
     let word = |word: &str, valid: &str| fields.get(word).and_then(|node| reader.word(node, valid));
     if let (Some(node), None) = (fields.get("user"), fields.get("password")) {
-        reader.report(node, "a user has a password", "`password: …` beside it");
+        reader.report(node, "`user` needs a password", "`user` with `password`");
     }
     (word("user", "a name"), word("password", "a password"))
 }

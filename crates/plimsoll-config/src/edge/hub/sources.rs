@@ -1,4 +1,4 @@
-//! Where messages of the hub come from besides publishers who ask for it.
+//! Message sources of the hub, besides publishers over HTTP.
 
 use super::super::file::required;
 use super::super::keywords::HUB_SOURCES;
@@ -7,38 +7,38 @@ use crate::edge::ServerTls;
 use crate::plan::reader::{DocumentReader, MapFields};
 use crate::plan::tree::DocumentNode;
 
-/// Most sources.
+/// Maximum number of sources.
 const SOURCES_MAX: usize = 16;
-/// Most names that are listened to at one source.
+/// Maximum number of names per source.
 const NAMES_MAX: usize = 100;
 
-/// A program that is listened to, and how what it calls something becomes the name of a channel.
+/// A source, and how its names map to channels of the hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubSource {
-    /// What it is.
+    /// Its kind.
     pub kind: HubSourceKind,
-    /// Its name or number.
+    /// Host name or address.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// Who listens.
+    /// User name.
     pub user: Option<String>,
-    /// What it asks for.
+    /// Password.
     pub password: Option<String>,
-    /// How it is spoken to by TLS; `None` for in the open.
+    /// TLS settings; `None` is plain text.
     pub tls: Option<ServerTls>,
     /// Keys of streams, subjects or channels.
     pub names: Vec<String>,
-    /// The hub's channel; a star stands for what the source calls it.
+    /// Channel of the hub; a star stands for the name at the source.
     pub channel: String,
 }
 
-/// What is listened to.
+/// Kind of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HubSourceKind {
     /// Streams of Redis.
     RedisStream {
-        /// The consumer group in which Redis keeps how far this edge is.
+        /// The consumer group in which Redis stores the position of this edge.
         group: String,
     },
     /// Subjects of NATS.
@@ -56,7 +56,7 @@ impl HubSource {
         self.channel.replacen('*', name, 1)
     }
 
-    /// What it is called where it is told of.
+    /// Name for messages.
     pub fn title(&self) -> String {
         let kind = match self.kind {
             HubSourceKind::RedisStream { .. } => "Redis",
@@ -71,7 +71,7 @@ impl HubSource {
 pub(super) fn sources(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<HubSource> {
     let items = reader.list(node, "sources");
     if items.len() > SOURCES_MAX {
-        let valid = format!("at most {SOURCES_MAX}; one may listen to several names");
+        let valid = format!("at most {SOURCES_MAX}; one source may have several names");
         reader.report(node, "there are too many sources", valid);
     }
     let all: Vec<_> = items
@@ -82,8 +82,8 @@ pub(super) fn sources(reader: &DocumentReader<'_>, node: &DocumentNode) -> Vec<H
         if all[..at].contains(source) {
             reader.report(
                 node,
-                "a source is written twice",
-                "each once: every message would come twice",
+                "duplicate source",
+                "each once; a duplicate would deliver every message twice",
             );
         }
     }
@@ -104,7 +104,7 @@ fn source(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubSource>
     let names = required(reader, &fields, "listen").map(|node| names(reader, node, is_names));
     let channel = word(
         "channel",
-        "a name in which `*` stands for the source's: `live-*`",
+        "a name in which `*` stands for the name at the source: `live-*`",
     );
     let kind = match kind.text.as_str() {
         "redis_stream" => HubSourceKind::RedisStream {
@@ -133,7 +133,7 @@ fn source(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubSource>
     let password = word("password", "a password");
     let may_trust = matches!(kind, HubSourceKind::Postgres { .. });
     if let (Some(node), None, false) = (fields.get("user"), fields.get("password"), may_trust) {
-        reader.report(node, "a user has a password", "`password: …` beside it");
+        reader.report(node, "`user` needs a password", "`user` with `password`");
     }
     let tls = redis::tls(reader, &fields);
     let (host, port) = place?;
@@ -149,7 +149,7 @@ fn source(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubSource>
     })
 }
 
-/// A word that means nothing at other sources.
+/// Refuses a key that only applies to another kind of source.
 fn only_for(
     reader: &DocumentReader<'_>,
     fields: &MapFields<'_>,
@@ -158,11 +158,11 @@ fn only_for(
     kind: &str,
 ) {
     if let (Some(node), false) = (fields.get(name), is_meant) {
-        let message = format!("`{name}` is a word of `{kind}`");
+        let message = format!("`{name}` is only valid with `{kind}`");
         reader.report(
             node,
             message,
-            format!("leave it out, or listen to `{kind}`"),
+            format!("remove it, or use `{kind}` as the source"),
         );
     }
 }
@@ -172,7 +172,7 @@ fn names(reader: &DocumentReader<'_>, node: &DocumentNode, valid: &str) -> Vec<S
     if items.len() > NAMES_MAX {
         reader.report(
             node,
-            "too much is listened to at once",
+            "there are too many names",
             format!("at most {NAMES_MAX}"),
         );
     }
@@ -180,7 +180,11 @@ fn names(reader: &DocumentReader<'_>, node: &DocumentNode, valid: &str) -> Vec<S
         let name = reader.word(item, valid)?;
         let is_name = name.len() <= 200 && !name.contains(|c: char| c.is_control() || c == ' ');
         if !is_name {
-            reader.report(item, format!("`{name}` cannot be listened to"), valid);
+            reader.report(
+                item,
+                format!("`{name}` is not a valid name to subscribe to"),
+                valid,
+            );
         }
         is_name.then_some(name)
     };

@@ -8,39 +8,39 @@ use crate::edge::keywords::HUB_TOKENS;
 use crate::plan::reader::DocumentReader;
 use crate::plan::tree::DocumentNode;
 
-/// Longest file of a key, bytes.
+/// Maximum size of a key file, bytes.
 const KEY_LEN_MAX: u64 = 64 << 10;
-/// Shortest secret, bytes: as long as what it signs with (RFC 7518, 3.2).
+/// Minimum size of a secret, bytes: that of the signature (RFC 7518, 3.2).
 const SECRET_LEN_MIN: usize = 32;
 /// The name of the curve P-256 (1.2.840.10045.3.1.7) in DER.
 const P256: [u8; 8] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
-/// A point of P-256, bytes: both coordinates behind a 4 that says so.
+/// Size of a P-256 point, bytes: a leading 4 (uncompressed) and both coordinates.
 const POINT_LEN: usize = 65;
 
-/// What tells clients of the hub what they may do.
+/// Authorization of the hub's clients by tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubTokens {
-    /// What tokens are signed with.
+    /// Key that verifies tokens.
     pub key: HubKey,
-    /// What they must say of whom they are for.
+    /// Required `aud` claim.
     pub audience: Option<String>,
-    /// Channels that everybody may read, as patterns.
+    /// Patterns of channels that may be read without a token.
     pub public: Vec<String>,
 }
 
-/// What checks a signature.
+/// A key that verifies signatures.
 #[derive(Clone, PartialEq, Eq)]
 pub enum HubKey {
-    /// HS256: what signs and checks.
+    /// HS256: a secret that signs and verifies.
     Secret(String),
-    /// RS256: a public key as PKCS #1 has it.
+    /// RS256: a public key in PKCS #1.
     Rsa(Vec<u8>),
     /// ES256: a public point of P-256, uncompressed.
     P256(Vec<u8>),
 }
 
 impl std::fmt::Debug for HubKey {
-    // A secret is shown to nobody.
+    // Secrets are not printed.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
             Self::Secret(_) => "HS256",
@@ -55,7 +55,7 @@ pub(super) fn tokens(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option
     let fields = reader.fields(node, &HUB_TOKENS)?;
     let audience = fields
         .get("audience")
-        .and_then(|node| reader.word(node, "a word that tokens say in `aud`"));
+        .and_then(|node| reader.word(node, "a value of the claim `aud`"));
     let public = fields.get("public").map(|node| {
         let items = reader.one_or_more(node).iter();
         let items = items.filter_map(|node| reader.word(node, "a pattern such as news-*"));
@@ -78,7 +78,7 @@ fn secret(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubKey> {
     let valid = "at least 32 bytes: openssl rand -base64 32";
     let secret = reader.word(node, valid)?;
     if secret.len() < SECRET_LEN_MIN {
-        reader.report(node, "the secret is too short to sign with", valid);
+        reader.report(node, "the secret is too short", valid);
         return None;
     }
     Some(HubKey::Secret(secret))
@@ -90,7 +90,11 @@ fn public_key(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<HubKey
     let content = reader.file(node, &name, KEY_LEN_MAX)?;
     let key = read_key(&content);
     if key.is_none() {
-        reader.report(node, format!("`{name}` holds no key that is known"), valid);
+        reader.report(
+            node,
+            format!("`{name}` contains no supported public key"),
+            valid,
+        );
     }
     key
 }

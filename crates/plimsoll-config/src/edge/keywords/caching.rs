@@ -1,115 +1,118 @@
-//! Words about copies of answers.
+//! Keys of the response cache.
 
 use crate::plan::keywords::Shape::{
     Count, Duration, Either, MapOf, Of, OneOf, OneOrMore, Size, Switch, Text,
 };
 use crate::plan::keywords::{KeywordTable, word};
 
-/// The store of all copies.
+/// The cache of the whole edge.
 pub(crate) static STORE: KeywordTable = KeywordTable {
     name: "store",
-    meaning: "Where copies of answers are kept. `off` keeps none.",
+    meaning: "The response cache. `off` disables it.",
     words: &[
         word!(
             "size",
             Size,
-            "Memory for copies and all that belongs to them; 64MiB."
+            "Memory for cached responses and their index. Default: 64MiB."
         ),
         word!(
             "disk",
             Either(&[OneOf(&["off"]), Of(&DISK)]),
-            "Where copies are kept on disk too, so that they outlive the process; nowhere."
+            "Disk cache, which survives a restart. Default: none."
         ),
     ],
 };
 
-/// Copies on disk.
+/// The disk cache.
 pub(crate) static DISK: KeywordTable = KeywordTable {
     name: "disk",
-    meaning: "Where copies are kept on disk. One takes an eighth of the size at most. A disk that fails is told of, and \
-              the edge goes on without it.",
+    meaning: "Disk cache. One response takes at most an eighth of the size. When the disk fails, the edge reports it and continues without it.",
     words: &[
         word!(
             "path",
             Text,
-            "The folder, for one edge alone; made if it is not there."
+            "Folder, used by one edge only; created if missing."
         ),
-        word!("size", Size, "Bytes for the copies; 1GiB."),
+        word!("size", Size, "Size of the disk cache. Default: 1GiB."),
     ],
 };
 
-/// Copies of a route's answers.
+/// Caching of a route.
 pub(crate) static CACHE: KeywordTable = KeywordTable {
     name: "cache",
-    meaning: "What is kept of a route's answers beyond what they say themselves. `off` keeps nothing.",
+    meaning: "Caching beyond what the response headers specify. `off` stores nothing.",
     words: &[
         word!(
             "ttl",
             Duration,
-            "Least lifetime of a plain page: a 200 to a GET that sets no cookie, is not `private`, `no-store` or `no-cache`, and was asked for without cookies or `Authorization`."
+            "Minimum lifetime of a plain page: a 200 response to a GET request without cookies or `Authorization`, which sets no cookie and is not `private`, `no-store` or `no-cache`."
         ),
-        word!("max_ttl", Duration, "Greatest lifetime of anything."),
+        word!("max_ttl", Duration, "Maximum lifetime of any response."),
         word!(
             "query",
             Either(&[Text, Of(&CACHE_QUERY)]),
-            "What of the query tells pages apart: `all`, `ignore`, `tracking` (all but the known names that tell where a visitor came from), or `only`; all."
+            "Query parameters in the cache key: `all`, `ignore`, `tracking` (all except known tracking parameters), or `only`. Default: all."
         ),
         word!(
             "sorted",
             Switch,
-            "Parameters in another order ask for the same; false."
+            "Whether the order of parameters is ignored. Default: false."
         ),
         word!(
             "ignore_cookies",
             OneOrMore(&Text),
-            "Cookies that change no answer."
+            "Cookies that do not affect the response."
         ),
         word!(
             "bypass_cookies",
             OneOrMore(&Text),
-            "Cookies with which a request passes the cache by."
+            "Cookies with which a request bypasses the cache."
         ),
         word!(
             "set_cookie",
             OneOf(&["refuse", "strip", "keep"]),
-            "Answers that set a cookie are not kept, kept without it, or kept with it for everybody; `refuse`."
+            "Responses that set a cookie are not stored, stored without it, or stored with it for every client. Default: `refuse`."
         ),
         word!(
             "statuses",
             OneOrMore(&Count(200, 599)),
-            "Statuses that are kept; all that may be."
+            "Status codes that are stored. Default: all that are cacheable."
         ),
         word!(
             "by_status",
             MapOf(&Duration),
-            "Lifetimes of answers that say none, by status: `{ 404: 10s }`."
+            "Lifetimes by status for responses without one: `{ 404: 10s }`."
         ),
         word!(
             "jitter",
             Text,
-            "By how much a lifetime may be shortened by chance, so that pages do not end together; 0%."
+            "Maximum random reduction of a lifetime, so that pages do not expire together. Default: 0%."
         ),
         word!(
             "stale_while_revalidate",
             Duration,
-            "How long a stale page is served while it is renewed, where the answer says nothing of it; 0s."
+            "How long a stale response is served while it is revalidated, unless the response specifies it. Default: 0s."
         ),
         word!(
             "stale_if_error",
             Duration,
-            "How long a stale page is served when the servers fail, where the answer says nothing of it; 1h."
+            "How long a stale response is served when the servers fail, unless the response specifies it. Default: 1h."
         ),
         word!(
             "reload_after",
             Duration,
-            "From which age on a client that reloads gets a new page; never."
+            "Age from which a client that reloads gets a fresh response. Default: never."
         ),
     ],
 };
 
-/// Parameters that count.
+/// Query parameters in the cache key.
 pub(crate) static CACHE_QUERY: KeywordTable = KeywordTable {
     name: "cache_query",
-    meaning: "Which parameters tell pages apart.",
-    words: &[word!("only", OneOrMore(&Text), "Those of these names.")],
+    meaning: "Query parameters in the cache key.",
+    words: &[word!(
+        "only",
+        OneOrMore(&Text),
+        "Only the parameters with these names."
+    )],
 };

@@ -1,4 +1,4 @@
-//! Words about encryption, towards clients and towards servers.
+//! Keys of TLS, for listeners and for upstream servers.
 
 use crate::plan::keywords::Shape::{OneOrMore, Switch, Text};
 use crate::plan::keywords::{KeywordTable, word};
@@ -6,61 +6,65 @@ use crate::plan::keywords::{KeywordTable, word};
 /// A certificate and its key.
 pub(crate) static CERTIFICATE: KeywordTable = KeywordTable {
     name: "certificate",
-    meaning: "A certificate and its key.",
+    meaning: "A certificate and its private key.",
     words: &[
-        word!("cert", Text, "PEM file of the chain."),
+        word!("cert", Text, "PEM file of the certificate chain."),
         word!("key", Text, "PEM file of the private key."),
         word!(
             "acme",
             OneOrMore(&Text),
-            "Or the names that a certificate is obtained for, by `acme` of the file."
+            "Or the names of a certificate that is obtained by ACME; see the key `acme` of the file."
         ),
     ],
 };
 
-/// Certificates that are obtained.
+/// ACME.
 pub(crate) static ACME: KeywordTable = KeywordTable {
     name: "acme",
-    meaning: "How certificates are obtained by ACME. Names are proven in the handshake (TLS-ALPN-01): the listener is reached at port 443.",
+    meaning: "How certificates are obtained by ACME. Names are validated in the TLS handshake (TLS-ALPN-01), so the listener must be reachable at port 443.",
     words: &[
         word!(
             "directory",
             Text,
-            "URL of the authority's directory; that of Let's Encrypt."
+            "URL of the ACME directory. Default: that of Let's Encrypt."
         ),
-        word!("email", Text, "Whom the authority writes to."),
+        word!(
+            "email",
+            Text,
+            "Contact address for the certificate authority."
+        ),
         word!(
             "ca",
             Text,
-            "PEM file of who vouches for the authority; by default the roots of the system."
+            "PEM file of the CA certificates trusted for the ACME server. Default: those of the system."
         ),
         word!(
             "terms_agreed",
             Switch,
-            "That you agree to the authority's terms; must be `true`."
+            "Agreement to the terms of the certificate authority; must be `true`."
         ),
     ],
 };
 
-/// Encryption towards servers.
+/// TLS of upstream servers.
 pub(crate) static SERVER_TLS: KeywordTable = KeywordTable {
     name: "server_tls",
-    meaning: "How servers behind `https://` are spoken to.",
+    meaning: "TLS settings for `https://` servers.",
     words: &[
         word!(
             "ca",
             Text,
-            "PEM file of who vouches for them; by default the roots of the system."
+            "PEM file of the trusted CA certificates. Default: those of the system."
         ),
         word!(
             "name",
             Text,
-            "The name that is asked for and that their certificates must have; the URL's host."
+            "Server name that is sent (SNI) and that the certificate must match. Default: the host of the URL."
         ),
         word!(
             "insecure",
             Switch,
-            "Their certificates are not checked: whoever stands between can read and change everything; false."
+            "Disables verification of certificates: anyone on the network path can read and change the traffic. Default: false."
         ),
     ],
 };

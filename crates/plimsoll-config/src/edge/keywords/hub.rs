@@ -1,4 +1,4 @@
-//! Words about the hub.
+//! Keys of the hub.
 
 use super::{RATE, SERVER_TLS};
 use crate::plan::keywords::Shape::{
@@ -9,117 +9,117 @@ use crate::plan::keywords::{KeywordTable, word};
 /// The hub.
 pub(crate) static HUB: KeywordTable = KeywordTable {
     name: "hub",
-    meaning: "Channels that browsers subscribe to. `hub: /live` is all defaults: everybody may read every channel.",
+    meaning: "WebSocket hub: channels that browsers subscribe to. `hub: /live` selects all defaults: every client may read every channel.",
     words: &[
         word!(
             "path",
             Text,
-            "Where clients open it: `/live`, for WebSockets and Server-Sent Events."
+            "Path of the hub, for WebSockets and Server-Sent Events: `/live`."
         ),
         word!(
             "publish_token",
             Text,
-            "What whoever publishes at the admin address must know, as `Authorization: Bearer TOKEN`; without it, the admin address's own."
+            "Token of publishers at the admin endpoint, sent as `Authorization: Bearer TOKEN`. Default: the token of the admin endpoint."
         ),
         word!(
             "tokens",
             Of(&HUB_TOKENS),
-            "Signed tokens that say what a client may do; without this, everybody may read every channel."
+            "Signed tokens that authorize clients. Without them, every client may read every channel."
         ),
         word!(
             "origins",
             OneOrMore(&Text),
-            "Pages of these origins (`https://a.example`) may open it besides those of the host that is asked; `*` is all."
+            "Allowed origins (`https://a.example`) besides the origin of the hub itself; `*` allows all."
         ),
         word!(
             "channels",
             ListOf(&Of(&HUB_CHANNELS)),
-            "Rules for channels; the first that matches a name."
+            "Rules for channels; the first whose pattern matches applies."
         ),
         word!(
             "slow",
             OneOf(&["newest", "drop", "disconnect"]),
-            "What becomes of a client that does not read as fast as it is written to: older messages of a channel give way to newer ones, new ones are dropped, or it is disconnected and may return; `newest`."
+            "Backpressure: what happens to a client that reads too slowly. Older messages of a channel are replaced by newer ones, new ones are dropped, or the client is disconnected and may reconnect. Default: `newest`."
         ),
         word!(
             "waiting",
             Count(1, 100_000),
-            "Messages that may wait for a client; 64."
+            "Maximum queued messages per client. Default: 64."
         ),
         word!(
             "waiting_size",
             Size,
-            "Bytes that may wait for a client, 1KiB to 64MiB; 256KiB."
+            "Maximum queued bytes per client, 1KiB to 64MiB. Default: 256KiB."
         ),
         word!(
             "subscriptions",
             Count(1, 100_000),
-            "Channels that a client may subscribe to; 100."
+            "Maximum subscriptions per client. Default: 100."
         ),
         word!(
             "commands",
             Of(&RATE),
-            "How often a client may say something; 10/s, 100 at once. Who does not stop is disconnected."
+            "Rate limit of messages from a client; a client that continues to exceed it is disconnected. Default: 10/s, 100 at once."
         ),
         word!(
             "message",
             Size,
-            "Longest message of a client, 128 bytes to 16MiB; 64KiB."
+            "Maximum size of a message from a client, 128 bytes to 16MiB. Default: 64KiB."
         ),
         word!(
             "ping",
             Duration,
-            "How often a client is asked whether it is still there; who has not answered by the next time is gone; 25s."
+            "Ping interval; a client that has not replied by the next ping is disconnected. Default: 25s."
         ),
         word!(
             "compress",
             Switch,
-            "Messages of 128 bytes and more are compressed, once for everybody who takes that (permessage-deflate); false."
+            "Whether messages of 128 bytes and more are compressed, once for all clients that accept it (permessage-deflate). Default: false."
         ),
         word!(
             "most_channels",
             Count(1, 10_000_000),
-            "Channels at once; 1000000."
+            "Maximum number of channels. Default: 1000000."
         ),
         word!(
             "history_size",
             Size,
-            "Bytes that the histories of all channels may take, 64KiB to 64GiB; 64MiB."
+            "Total size of the histories of all channels, 64KiB to 64GiB. Default: 64MiB."
         ),
         word!(
             "mercure",
             Switch,
-            "Browsers and publishers that speak Mercure are served at `/.well-known/mercure`, by the same tokens; false."
+            "Whether Mercure subscribers and publishers are served at `/.well-known/mercure`, with the same tokens. Default: false."
         ),
         word!(
             "redis",
             Either(&[Text, Of(&HUB_REDIS)]),
-            "A Redis whose published messages go to channels of the same name: its address, or more about it; none."
+            "Redis whose published messages are delivered to channels of the same name: an address, or a map with options. Default: none."
         ),
         word!(
             "sources",
             ListOf(&Of(&HUB_SOURCES)),
-            "What else is listened to: streams of Redis, subjects of NATS, notifications of PostgreSQL; none."
+            "Other message sources: Redis streams, NATS subjects, PostgreSQL notifications. Default: none."
         ),
         word!(
             "shared",
             Either(&[Text, Of(&HUB_SHARED)]),
-            "A Redis (6 or later) or NATS (with JetStream) through which several edges share their channels: the address of a Redis, or more about it; none."
+            "Broker through which several edges share their channels: Redis (6 or later) or NATS (with JetStream); the address of a Redis, or a map with options. Default: none."
         ),
         word!(
             "hooks",
             Of(&HUB_HOOKS),
-            "An application that is asked over HTTP what a client may do, and is given what clients send; none."
+            "Application that authorizes clients and receives their messages, over HTTP. Default: none."
         ),
         word!(
             "per_user",
             Count(1, 1_000_000),
-            "Connections of one user, by the `sub` of tokens or the `user` of `hooks: { connect }`; as many as anybody likes."
+            "Maximum connections per user, by the `sub` of tokens or the `user` from `hooks: { connect }`. Default: unlimited."
         ),
         word!(
             "per_token",
             Count(1, 1_000_000),
-            "Connections with the same token; as many as anybody likes."
+            "Maximum connections per token. Default: unlimited."
         ),
     ],
 };
@@ -127,148 +127,156 @@ pub(crate) static HUB: KeywordTable = KeywordTable {
 /// Rules for channels.
 pub(crate) static HUB_CHANNELS: KeywordTable = KeywordTable {
     name: "hub_channels",
-    meaning: "What holds for the channels of a pattern.",
+    meaning: "Settings of the channels that match a pattern.",
     words: &[
         word!(
             "match",
             Text,
-            "Names of channels: `game-1`, `game-*`; `*` stands for anything."
+            "Channel names or patterns: `game-1`, `game-*`; `*` matches any text."
         ),
         word!(
             "history",
             Count(0, 1_000_000),
-            "Messages that are remembered for those who return; 100."
+            "Length of the history from which reconnecting clients recover, in messages. Default: 100."
         ),
-        word!("history_age", Duration, "How long; 1m."),
+        word!(
+            "history_age",
+            Duration,
+            "Retention of the history. Default: 1m."
+        ),
         word!(
             "history_size",
             Size,
-            "Bytes that a channel's history may take, up to 1GiB; 256KiB."
+            "Size of the history of a channel, up to 1GiB. Default: 256KiB."
         ),
         word!(
             "interval",
             Duration,
-            "At most one message goes out in so long; what is published in between becomes one. Without it all go out."
+            "Minimum interval between two messages; those published in between are conflated into one. By default every message is sent."
         ),
         word!(
             "conflate",
             OneOf(&["newest", "merge"]),
-            "What becomes of them: the newest is sent, or JSON objects are merged key by key; `newest`."
+            "How messages are conflated: the newest is sent, or JSON objects are merged key by key. Default: `newest`."
         ),
         word!(
             "aggregate",
             Text,
-            "Or an application makes one of them: `POST` with `{\"channel\":…,\"data\":[…]}`, and its answer is sent, or nothing if that is empty; the newest if it fails. `hooks` has time-out and headers."
+            "Or an application conflates them: it receives `POST` with `{\"channel\":…,\"data\":[…]}`, and its response is sent; nothing if that is empty, the newest message if the request fails. Time-out and headers are those of `hooks`."
         ),
         word!(
             "data",
             Size,
-            "Longest data of a message, 1 byte to 16MiB; 64KiB."
+            "Maximum size of a message's data, 1 byte to 16MiB. Default: 64KiB."
         ),
         word!(
             "rate",
             Rate,
-            "How often may be published to a channel; as often as anybody likes."
+            "Rate limit of publications to a channel. Default: unlimited."
         ),
         word!(
             "subscribers",
             Count(1, 10_000_000),
-            "Subscribers of a channel; 1000000."
+            "Maximum subscribers of a channel. Default: 1000000."
         ),
-        word!("publish", Switch, "Clients may publish; false."),
+        word!(
+            "publish",
+            Switch,
+            "Whether clients may publish. Default: false."
+        ),
         word!(
             "presence",
             Switch,
-            "Who subscribes may ask who is there (`{\"presence\":[\"chat\"]}`), by the `sub` of their tokens; false."
+            "Whether subscribers may request the list of users (`{\"presence\":[\"chat\"]}`), by the `sub` of their tokens. Default: false."
         ),
         word!(
             "patches",
             Switch,
-            "Clients that say `{\"patches\":true}` are sent what has changed since the message before (`\"patch\"`, a merge patch, RFC 7396) where that is shorter; false."
+            "Delta messages: a client that sends `{\"patches\":true}` receives only the change since the previous message (`\"patch\"`, a merge patch, RFC 7396) where that is shorter. Default: false."
         ),
         word!(
             "replay",
             Count(0, 100_000),
-            "Newest messages that a new subscriber is given; 0."
+            "Number of recent messages that a new subscriber receives. Default: 0."
         ),
     ],
 };
 
-/// A Redis that is listened to.
+/// A Redis that the hub subscribes to.
 pub(crate) static HUB_REDIS: KeywordTable = KeywordTable {
     name: "hub_redis",
-    meaning: "A Redis that is listened to. Data that is no JSON becomes a string.",
+    meaning: "A Redis that the hub subscribes to. Data that is not JSON becomes a string.",
     words: &[
         word!("address", Text, "Host and port: `127.0.0.1:6379`."),
-        word!(
-            "user",
-            Text,
-            "Who listens, where Redis knows several users."
-        ),
-        word!(
-            "password",
-            Text,
-            "What it asks for: `{{ env('REDIS_PASSWORD') }}`."
-        ),
+        word!("user", Text, "User name, where Redis has several users."),
+        word!("password", Text, "Password: `{{ env('REDIS_PASSWORD') }}`."),
         word!(
             "tls",
             Either(&[Switch, Of(&SERVER_TLS)]),
-            "Whether it is spoken to by TLS, or how; it is not."
+            "TLS: `true`, or a map with options. Default: false."
         ),
         word!(
             "channels",
             OneOrMore(&Text),
-            "Patterns of its channels, as `PSUBSCRIBE` takes them; `*`. What two of them mean comes twice."
+            "Channel patterns, as in `PSUBSCRIBE`. A message that matches two of them arrives twice. Default: `*`."
         ),
     ],
 };
 
-/// What else is listened to.
+/// Message sources.
 pub(crate) static HUB_SOURCES: KeywordTable = KeywordTable {
     name: "hub_sources",
-    meaning: "A program whose messages go to the hub: one of `redis_stream`, `nats`, `postgres`. Data that is no JSON becomes a string. It is tried again until it is there.",
+    meaning: "A message source; one of `redis_stream`, `nats`, `postgres`. Data that is not JSON becomes a string. The hub reconnects until the source is available.",
     words: &[
         word!(
             "redis_stream",
             Text,
-            "Host and port of a Redis: `127.0.0.1:6379`. Entries (`XADD`) have fields `data` and, if it is not the key, `channel`; without `data`, all fields become an object. What is added while the edge is away comes when it is back."
+            "Host and port of a Redis: `127.0.0.1:6379`. Entries (`XADD`) have the fields `data` and, if it differs from the key, `channel`; without `data`, all fields become an object. Entries added while the edge is down are delivered after its restart."
         ),
         word!(
             "nats",
             Text,
-            "Host and port of a NATS server: `127.0.0.1:4222`. What is published while the connection is gone is lost."
+            "Host and port of a NATS server: `127.0.0.1:4222`. Messages published while the connection is down are lost."
         ),
         word!(
             "postgres",
             Text,
-            "Host and port of a PostgreSQL: `127.0.0.1:5432` (`NOTIFY`, at most 8,000 bytes). What is notified while the connection is gone is lost."
+            "Host and port of a PostgreSQL: `127.0.0.1:5432` (`NOTIFY`, at most 8,000 bytes). Notifications sent while the connection is down are lost."
         ),
         word!(
             "listen",
             OneOrMore(&Text),
-            "Keys of streams, subjects (`game.>`), or channels of `NOTIFY`."
+            "Keys of streams, subjects (`game.>`), or `NOTIFY` channels."
         ),
         word!(
             "channel",
             Text,
-            "The hub's channel; `*` stands for the source's name; `*`."
+            "Channel of the hub; `*` stands for the name at the source. Default: `*`."
         ),
-        word!("user", Text, "Who listens; for PostgreSQL `postgres`."),
+        word!(
+            "user",
+            Text,
+            "User name. Default for PostgreSQL: `postgres`."
+        ),
         word!(
             "password",
             Text,
-            "What is asked for: `{{ env('NATS_PASSWORD') }}`; for NATS without `user`, a token."
+            "Password: `{{ env('NATS_PASSWORD') }}`. For NATS without `user`, a token."
         ),
         word!(
             "tls",
             Either(&[Switch, Of(&SERVER_TLS)]),
-            "Whether it is spoken to by TLS, or how; it is not."
+            "TLS: `true`, or a map with options. Default: false."
         ),
-        word!("database", Text, "The database of PostgreSQL; `postgres`."),
+        word!(
+            "database",
+            Text,
+            "PostgreSQL database. Default: `postgres`."
+        ),
         word!(
             "group",
             Text,
-            "The consumer group in which Redis keeps how far this edge is, each edge its own; `plimsoll`."
+            "Redis consumer group that stores the position of this edge; each edge needs its own. Default: `plimsoll`."
         ),
     ],
 };
@@ -276,99 +284,99 @@ pub(crate) static HUB_SOURCES: KeywordTable = KeywordTable {
 /// Signed tokens of clients.
 pub(crate) static HUB_TOKENS: KeywordTable = KeywordTable {
     name: "hub_tokens",
-    meaning: "Signed tokens (JWT) of clients: `exp` in seconds, and `subscribe` and `publish` as lists of patterns such as game-*. They come as `Authorization: Bearer`, in the query as `token=`, or as a first message `{\"token\":\"…\"}`, which later ones replace.",
+    meaning: "Signed tokens (JWT) of clients. Claims: `exp` in seconds, and `subscribe` and `publish` as lists of patterns such as game-*. A client sends its token as `Authorization: Bearer`, in the query as `token=`, or as the first message `{\"token\":\"…\"}`; later tokens replace earlier ones.",
     words: &[
         word!(
             "secret",
             Text,
-            "What signs and checks them (HS256), at least 32 bytes: `{{ env('HUB_SECRET') }}`."
+            "Secret that signs and verifies tokens (HS256), at least 32 bytes: `{{ env('HUB_SECRET') }}`."
         ),
         word!(
             "key",
             Text,
-            "Or a file with the public key that checks them, in PEM: RSA (RS256) or P-256 (ES256)."
+            "Or a PEM file with the public key that verifies tokens: RSA (RS256) or P-256 (ES256)."
         ),
-        word!("audience", Text, "What they must say in `aud`; anything."),
+        word!(
+            "audience",
+            Text,
+            "Required value of the claim `aud`. Default: any."
+        ),
         word!(
             "public",
             OneOrMore(&Text),
-            "Channels that may be read without a token, as patterns; none."
+            "Patterns of channels that may be read without a token. Default: none."
         ),
     ],
 };
 
-/// An application that the hub asks.
+/// Hooks of the application.
 pub(crate) static HUB_HOOKS: KeywordTable = KeywordTable {
     name: "hub_hooks",
-    meaning: "What the hub asks an application over HTTP: `POST` with JSON. 2xx is yes; 400, 401, 403, 409, 422 and 429 are no, with `{\"error\":\"why\"}` for the client; everything else is an application that is down.",
+    meaning: "Hooks of the application, called by `POST` with JSON. 2xx allows; 400, 401, 403, 409, 422 and 429 deny, with `{\"error\":\"why\"}` for the client; any other result counts as an unavailable application.",
     words: &[
         word!(
             "connect",
             Text,
-            "Asked whether a client may come in: `{\"address\":…}`. The answer says who it is and what it may: `{\"user\":\"17\",\"subscribe\":[\"game-*\"],\"publish\":[\"chat\"],\"exp\":…}`, each if need be."
+            "Called when a client connects: `{\"address\":…}`. The response identifies and authorizes it: `{\"user\":\"17\",\"subscribe\":[\"game-*\"],\"publish\":[\"chat\"],\"exp\":…}`; all fields are optional."
         ),
         word!(
             "subscribe",
             Text,
-            "Asked whether a client may read a channel that neither its token nor the answer of `connect` lets it read: `{\"address\":…,\"user\":…,\"channel\":…}`."
+            "Called when a client subscribes to a channel that neither its token nor the response of `connect` allows: `{\"address\":…,\"user\":…,\"channel\":…}`."
         ),
         word!(
             "publish",
             Text,
-            "Asked of everything that a client publishes where a rule lets clients: `{\"address\":…,\"user\":…,\"channel\":…,\"data\":…}`. An answer with `data` is published in its place."
+            "Called for every message that a client publishes where a rule allows clients to publish: `{\"address\":…,\"user\":…,\"channel\":…,\"data\":…}`. If the response has `data`, that is published instead."
         ),
         word!(
             "messages",
             Text,
-            "Given what clients send (`{\"send\":…,\"id\":1}`): `{\"address\":…,\"user\":…,\"client\":…,\"data\":…}`. The answer, JSON or nothing, goes back (`{\"id\":1,\"answer\":…}`)."
+            "Receives what clients send (`{\"send\":…,\"id\":1}`): `{\"address\":…,\"user\":…,\"client\":…,\"data\":…}`. The response, JSON or empty, is returned to the client (`{\"id\":1,\"answer\":…}`)."
         ),
         word!(
             "disconnect",
             Text,
-            "Told, once, that a client has left that was let in: `{\"address\":…,\"user\":…,\"client\":…}`, with `client` if it ever sent anything. Nobody waits for the answer."
+            "Notified once when an admitted client disconnects: `{\"address\":…,\"user\":…,\"client\":…}`, with `client` only if it sent a message. The response is ignored."
         ),
         word!(
             "pass",
             OneOrMore(&Text),
-            "Headers of the client's request that the application is given; `[cookie, authorization]`."
+            "Headers of the client's request that are forwarded to the application. Default: `[cookie, authorization]`."
         ),
         word!(
             "headers",
             MapOf(&Text),
-            "Headers to send, such as a secret by which the application knows who asks."
+            "Headers to set, such as a secret that authenticates the edge to the application."
         ),
-        word!(
-            "timeout",
-            Duration,
-            "Longest time until an answer is there; 2s."
-        ),
+        word!("timeout", Duration, "Time-out of a call. Default: 2s."),
         word!(
             "in_flight",
             Count(1, 10_000),
-            "Requests at once, of all clients; others wait in line; 64."
+            "Maximum concurrent calls of all clients; further calls are queued. Default: 64."
         ),
         word!(
             "per_client",
             Count(1, 1000),
-            "Messages and publications of one client that wait for an answer; further ones are refused; 16."
+            "Maximum pending messages and publications per client; further ones are refused. Default: 16."
         ),
         word!(
             "cache",
             Duration,
-            "How long an answer of `connect` or `subscribe` holds for the same question; it is asked anew each time."
+            "How long responses of `connect` and `subscribe` are cached. Default: not cached."
         ),
         word!(
             "down",
             OneOf(&["deny", "allow"]),
-            "What clients may do while the application does not answer: nothing that it would be asked about, or all of that; `deny`."
+            "What clients may do while the application is unavailable: nothing that a hook decides, or all of it. Default: `deny`."
         ),
     ],
 };
 
-/// What edges share.
+/// The broker that edges share.
 pub(crate) static HUB_SHARED: KeywordTable = KeywordTable {
     name: "hub_shared",
-    meaning: "A Redis or NATS through which edges share their channels: what is published to one reaches the clients of all, and a client that comes to another recovers there. Needs no persistence: when it begins anew, all clients are told that they may have missed something.",
+    meaning: "Broker (Redis or NATS) through which edges share their channels: a message published to one edge reaches the clients of all, and a client that reconnects to a different edge recovers there. Needs no persistence: after a restart of the broker, all clients are notified that messages may be missing.",
     words: &[
         word!(
             "address",
@@ -383,28 +391,28 @@ pub(crate) static HUB_SHARED: KeywordTable = KeywordTable {
         word!(
             "user",
             Text,
-            "Who asks, where several users are known; without one NATS takes the password as a token."
+            "User name, where the broker has several users. Without one, NATS takes the password as a token."
         ),
-        word!(
-            "password",
-            Text,
-            "What it asks for: `{{ env('REDIS_PASSWORD') }}`."
-        ),
+        word!("password", Text, "Password: `{{ env('REDIS_PASSWORD') }}`."),
         word!(
             "tls",
             Either(&[Switch, Of(&SERVER_TLS)]),
-            "Whether it is spoken to by TLS, or how; it is not."
+            "TLS: `true`, or a map with options. Default: false."
         ),
         word!(
             "name",
             Text,
-            "What keys of Redis begin with, or the name of the stream; edges of the same name share; `plimsoll`."
+            "Prefix of Redis keys, or name of the NATS stream; edges with the same name share channels. Default: `plimsoll`."
         ),
         word!(
             "messages",
             Count(1, 10_000_000),
-            "Messages of all channels that it holds, for edges that start or were cut off; 100000."
+            "Maximum messages stored for edges that start or reconnect, over all channels. Default: 100000."
         ),
-        word!("size", Size, "Bytes of them, 64KiB to 64GiB; 64MiB."),
+        word!(
+            "size",
+            Size,
+            "Maximum size of these messages, 64KiB to 64GiB. Default: 64MiB."
+        ),
     ],
 };

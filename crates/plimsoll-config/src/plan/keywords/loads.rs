@@ -1,160 +1,168 @@
-//! Words of how much load, and of when it ends early.
+//! Keys of loads and abort conditions.
 
 use super::Shape::{
     Count, Duration, Either, ListOf, MapOf, Number, Of, OneOf, Range, Rate, Switch, Text,
 };
 use super::{KeywordTable, OBJECTIVE};
 
-/// How much load.
+/// The load.
 pub(crate) static LOAD: KeywordTable = KeywordTable {
     name: "load",
-    meaning: "How much load; one of users, rate, sessions, connections, phases, replay, find.",
+    meaning: "The load; one of users, rate, sessions, connections, phases, replay, find.",
     words: &[
         word!(
             "users",
             Count(1, 10_000_000),
-            "Users that are there at once, each of whom goes on until the load ends."
+            "Concurrent users, each of which repeats its journey until the load ends."
         ),
         word!(
             "within",
             Duration,
-            "Time in which the users come, one after another; all at once without it."
+            "Ramp-up time, over which users start one after another. Default: all at once."
         ),
         word!(
             "connect",
             Rate,
-            "With `users`, in place of `within`: how many come per second, `120/s`."
+            "With `users`, instead of `within`: users started per second, `120/s`."
         ),
-        word!("hold", Duration, "How long all users stay."),
+        word!(
+            "hold",
+            Duration,
+            "How long the load lasts once all users have started."
+        ),
         word!(
             "iterations",
             Count(1, u64::MAX),
-            "Iterations of all users together, after which the load ends; with it `hold` is 1h unless said."
+            "Total iterations of all users, after which the load ends. `hold` then defaults to 1h."
         ),
         word!(
             "rate",
             Rate,
-            "Arrivals per second, `300/s`, or a way from one rate to another, `50/s..300/s`: of users where there are steps, else of requests."
+            "Arrival rate, `300/s`, or a ramp from one rate to another, `50/s..300/s`: of users where there are steps, else of requests."
         ),
         word!(
             "sessions",
             Rate,
-            "Users that come per second, go through their journey and leave."
+            "Arrival rate of users that go through their journey once and leave."
         ),
         word!(
             "connections",
             Count(1, 1_000_000),
-            "Without steps: connections, each of which asks again when it has its answer."
+            "Without steps: connections, each of which sends its next request when the response is complete (closed loop)."
         ),
         word!(
             "think",
             Duration,
-            "With `connections`: the pause between an answer and the next request."
+            "With `connections`: pause between a response and the next request."
         ),
-        word!("for", Duration, "How long."),
+        word!("for", Duration, "Duration of the load."),
         word!(
             "spacing",
             OneOf(&["poisson", "even"]),
-            "How arrivals are spread; `poisson` by default."
+            "Distribution of arrivals. Default: `poisson`."
         ),
         word!(
             "phases",
             ListOf(&Of(&PHASE)),
-            "Load that changes over time."
+            "Phases of a load that changes over time."
         ),
         word!(
             "replay",
             Text,
-            "A file of requests that are sent again in their order, with their gaps: CSV with the columns `at` (seconds) and `path`."
+            "File of recorded requests that are replayed in order, with their gaps: CSV with the columns `at` (seconds) and `path`."
         ),
         word!(
             "speed",
             Text,
-            "With `replay`: how many times faster than they were, `3x`; `1x` by default."
+            "With `replay`: speed relative to the recording, `3x`. Default: `1x`."
         ),
         word!(
             "window",
             OneOf(&["all", "busiest hour"]),
-            "With `replay`: which part of the file; `all` by default."
+            "With `replay`: section of the file. Default: `all`."
         ),
         word!(
             "find",
             Of(&FIND),
-            "Search the highest load that meets the objective."
+            "Search for the highest load that meets the objective."
         ),
     ],
 };
 
-/// One stretch of a load.
+/// One phase of a load.
 pub(crate) static PHASE: KeywordTable = KeywordTable {
     name: "phase",
-    meaning: "One stretch of a load; one of users, rate, sessions, spike.",
+    meaning: "One phase of a load; one of users, rate, sessions, spike.",
     words: &[
         word!(
             "users",
             Range,
-            "Users: `100`, `0..100`, or `..100` from where the phase before ended."
+            "Users: `100`, `0..100`, or `..100` from the end of the previous phase."
         ),
-        word!("rate", Rate, "Arrivals per second: `100/s`, `0/s..100/s`."),
+        word!("rate", Rate, "Arrival rate: `100/s`, `0/s..100/s`."),
         word!("sessions", Rate, "As `rate`."),
         word!(
             "spike",
             Either(&[Range, Rate]),
-            "At once to this many users, or to this rate (`500/s`)."
+            "Step change to this number of users, or to this rate (`500/s`)."
         ),
-        word!("for", Duration, "How long."),
+        word!("for", Duration, "Duration of the phase."),
         word!(
             "mix",
             MapOf(&Number),
-            "Weights of the journeys in this phase; journeys that are not named get none."
+            "Weights of the journeys in this phase; journeys not listed get no users."
         ),
     ],
 };
 
-/// What is searched.
+/// Load search.
 pub(crate) static FIND: KeywordTable = KeywordTable {
     name: "find",
-    meaning: "What is searched; one of users, sessions, rate.",
+    meaning: "Load search; one of users, sessions, rate.",
     words: &[
         word!(
             "users",
             Range,
-            "The highest number of users, within `100..20000` if given; `true` leaves the range open."
+            "Searches the highest number of users; in a range such as `100..20000`, or `true` for any."
         ),
         word!(
             "sessions",
             Rate,
-            "The highest rate of users, within `1/s..300/s` if given; `true` leaves the range open."
+            "Searches the highest arrival rate of users; in a range such as `1/s..300/s`, or `true` for any."
         ),
-        word!("rate", Rate, "Without steps: the highest rate of requests."),
+        word!(
+            "rate",
+            Rate,
+            "Without steps: searches the highest request rate."
+        ),
         word!(
             "objective",
             OBJECTIVE,
-            "What counts as good; the plan's objective without it."
+            "Objective that the load must meet. Default: the objective of the plan."
         ),
-        word!("quick", Switch, "At most 4 minutes, with a wider interval."),
+        word!(
+            "quick",
+            Switch,
+            "At most 4 minutes, with a wider confidence interval."
+        ),
         word!(
             "thorough",
             Switch,
-            "Longer trials, a narrow interval, a soak."
+            "Longer trials, a narrower confidence interval, and a soak."
         ),
     ],
 };
 
-/// When a run ends early.
+/// Abort condition.
 pub(crate) static ABORT: KeywordTable = KeywordTable {
     name: "abort",
-    meaning: "When a run ends early.",
+    meaning: "Condition that ends a run early.",
     words: &[
-        word!(
-            "when",
-            Text,
-            "What must not be: `errors > 50%`, `p95 > 5s`."
-        ),
+        word!("when", Text, "The condition: `errors > 50%`, `p95 > 5s`."),
         word!(
             "over",
             Duration,
-            "Over how long it must be so; 10s by default."
+            "How long the condition must hold. Default: 10s."
         ),
     ],
 };

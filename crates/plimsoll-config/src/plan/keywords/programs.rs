@@ -1,32 +1,32 @@
-//! Words of programs that stand beside the plan.
+//! Keys of external scripts.
 
 use super::KeywordTable;
 use super::Shape::{Count, Duration, OneOrMore, Text};
 
-/// A program that says what users do.
+/// An external script.
 pub(crate) static PROCESS: KeywordTable = KeywordTable {
     name: "process",
-    meaning: "A program that says what users do, by lines of JSON.",
+    meaning: "An external script that drives virtual users by lines of JSON.",
     words: &[
         word!(
             "command",
             OneOrMore(&Text),
-            "Executable and arguments, without a shell; started in the plan file's folder."
+            "Executable and arguments, without a shell; started in the folder of the plan file."
         ),
         word!(
             "processes",
             Count(1, 64),
-            "How many of it each event loop starts; 1 by default."
+            "Worker processes per event loop. Default: 1."
         ),
         word!(
             "data",
             OneOrMore(&Text),
-            "Names of the data whose rows its users are handed."
+            "Names of the data sets whose rows its users receive."
         ),
         word!(
             "timeout",
             Duration,
-            "How long it may take to say what a user does; 10s by default."
+            "Time-out of a reply of the script. Default: 10s."
         ),
     ],
 };

@@ -1,4 +1,4 @@
-//! Words of what a request says and what is made of its answer.
+//! Keys of requests, expectations and captures.
 
 use super::Shape::{
     Count, Duration, Either, Free, MapOf, Of, OneOf, OneOrMore, Switch, Template, Text,
@@ -12,11 +12,15 @@ pub(crate) static BODY_FILE: KeywordTable = KeywordTable {
     name: "body_file",
     meaning: "A body from a file.",
     words: &[
-        word!("file", Text, "The file, from the plan file's folder."),
+        word!(
+            "file",
+            Text,
+            "File, relative to the folder of the plan file."
+        ),
         word!(
             "template",
             Switch,
-            "Fill its holes `{{ … }}`; false by default."
+            "Whether placeholders `{{ … }}` in the file are replaced. Default: false."
         ),
         word!("type", Text, "Content-Type."),
     ],
@@ -27,9 +31,9 @@ pub(crate) static MULTIPART_PART: KeywordTable = KeywordTable {
     name: "part",
     meaning: "One part of a multipart body.",
     words: &[
-        word!("file", Text, "The file that is its content."),
-        word!("text", Template, "Its content."),
-        word!("name", Text, "File name; the file's own by default."),
+        word!("file", Text, "File with the content."),
+        word!("text", Template, "The content."),
+        word!("name", Text, "File name. Default: that of the file."),
         word!("type", Text, "Content-Type of the part."),
     ],
 };
@@ -40,15 +44,15 @@ pub(crate) static GRAPHQL: KeywordTable = KeywordTable {
     meaning: "A GraphQL request.",
     words: &[
         word!("query", Template, "The query."),
-        word!("variables", MapOf(&Free), "Its variables."),
+        word!("variables", MapOf(&Free), "Variables of the query."),
         word!("operation", Template, "Name of the operation."),
     ],
 };
 
-/// What makes an answer good.
+/// Expectations on a response.
 pub(crate) static EXPECT: KeywordTable = KeywordTable {
     name: "expect",
-    meaning: "What makes the first answer good.",
+    meaning: "Conditions that the first response must meet.",
     words: &[
         word!(
             "status",
@@ -58,51 +62,55 @@ pub(crate) static EXPECT: KeywordTable = KeywordTable {
         word!(
             "location",
             MATCHED,
-            "The header Location; compared by path and query when a path is given."
+            "The header Location; only path and query are compared when a path is given."
         ),
-        word!("contains", OneOrMore(&Template), "What the body contains."),
+        word!(
+            "contains",
+            OneOrMore(&Template),
+            "Text that the body must contain."
+        ),
         word!(
             "lacks",
             OneOrMore(&Template),
-            "What the body does not contain."
+            "Text that the body must not contain."
         ),
         word!(
             "regex",
             OneOrMore(&Text),
-            "A regular expression that the body matches."
+            "Regular expression that the body must match."
         ),
         word!(
             "json",
             MapOf(&MATCHED),
-            "First values of JSON paths: `{ $.user.name: ada }`."
+            "First value of each JSON path: `{ $.user.name: ada }`."
         ),
         word!("header", MapOf(&MATCHED), "Values of headers."),
-        word!("within", Duration, "Response time at most."),
+        word!("within", Duration, "Maximum response time."),
     ],
 };
 
-/// What a value must be.
+/// Condition on a value.
 pub(crate) static MATCH: KeywordTable = KeywordTable {
     name: "match",
-    meaning: "What a value must be, where a bare value means that it equals.",
+    meaning: "Condition on a value; a plain value tests for equality.",
     words: &[
         word!("equals", Template, "Equals."),
         word!("contains", Template, "Contains."),
         word!("lacks", Template, "Does not contain."),
         word!("regex", Text, "Matches a regular expression."),
-        word!("present", Switch, "Is there, or is not."),
+        word!("present", Switch, "Whether the value must be present."),
     ],
 };
 
-/// A value kept of an answer.
+/// A captured value.
 pub(crate) static CAPTURE: KeywordTable = KeywordTable {
     name: "capture",
-    meaning: "Where a value stands in an answer; one of regex, json, css, header, cookie.",
+    meaning: "Source of a value in a response; one of regex, json, css, header, cookie.",
     words: &[
         word!(
             "regex",
             Text,
-            "First group of a regular expression, or the whole match, in the body."
+            "Regular expression on the body: its first group, or the whole match without groups."
         ),
         word!("json", Text, "JSON path (RFC 9535) in the body."),
         word!("css", Text, "CSS selector in the body."),
@@ -110,12 +118,12 @@ pub(crate) static CAPTURE: KeywordTable = KeywordTable {
         word!(
             "cookie",
             Text,
-            "A cookie that the user holds after the answer."
+            "A cookie of the user, as set after the response."
         ),
         word!(
             "attribute",
             Text,
-            "With `css`: the attribute; the text without it."
+            "With `css`: name of an attribute. Default: the text of the element."
         ),
         word!(
             "pick",
@@ -123,8 +131,8 @@ pub(crate) static CAPTURE: KeywordTable = KeywordTable {
                 OneOf(&["first", "last", "random"]),
                 Count(1, u32::MAX as u64)
             ]),
-            "Which of several; `first` by default."
+            "Which match is taken. Default: `first`."
         ),
-        word!("default", Template, "Kept when nothing is found."),
+        word!("default", Template, "Value when nothing matches."),
     ],
 };

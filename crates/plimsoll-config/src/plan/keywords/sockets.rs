@@ -1,4 +1,4 @@
-//! Words of WebSockets.
+//! Keys of WebSocket steps.
 
 use super::Shape::{
     Count, Duration, Either, Free, MapOf, Of, OneOf, OneOrMore, Switch, Template, Text,
@@ -6,7 +6,7 @@ use super::Shape::{
 use super::requests::MATCHED;
 use super::{KeywordTable, Shape, Word};
 
-/// Protocols that a WebSocket may speak.
+/// Presets of application protocols.
 const PRESETS: [&str; 5] = ["socket.io", "graphql", "stomp", "phoenix", "centrifugo"];
 
 const OUTGOING_MESSAGE: Shape = Either(&[Template, Of(&MESSAGE)]);
@@ -15,38 +15,38 @@ const AWAITED: Shape = Either(&[Template, Of(&AWAIT)]);
 pub(super) const WS: Word = word!(
     "ws",
     Template,
-    "Opens a WebSocket at a path of the target, or at a whole URL (`wss://…`), with the user's headers and cookies. It stays until `close`, the user's next `ws`, or the user leaves, and is opened before the next step is taken."
+    "Opens a WebSocket at a path of the target, or at an absolute URL (`wss://…`), with the user's headers and cookies. It stays open until `close`, the user's next `ws`, or the end of the user. The next step starts once it is open."
 );
 pub(super) const SSE: Word = word!(
     "sse",
     Template,
-    "Asks for Server-Sent Events at a path of the target, or at a whole URL. Each event's data is a message; all else is as with `ws`, but that nothing can be sent. A `reconnect` says the last id."
+    "Opens a stream of Server-Sent Events at a path of the target, or at an absolute URL. The data of each event is a message. Otherwise as `ws`, except that nothing can be sent. A `reconnect` sends the last event id."
 );
 pub(super) const SEND: Word = word!(
     "send",
     OUTGOING_MESSAGE,
-    "Sends a message on the user's WebSocket. With `await` beside it, the time until the answer is that of a request."
+    "Sends a message on the user's WebSocket. With `await`, the time until the response is recorded like that of a request."
 );
 pub(super) const AWAIT_WORD: Word = word!(
     "await",
     AWAITED,
-    "The message that is waited for: `any`, a text that it contains, or more. Beside `send` it comes after that; alone it may have come since the step before."
+    "The expected message: `any`, a text that it contains, or a map of conditions. With `send`, it must arrive after the sent message; alone, it may have arrived since the previous step."
 );
 pub(super) const SUBSCRIBE_WORD: Word = word!(
     "subscribe",
     Of(&SUBSCRIBE),
-    "From here on broadcasts are counted: reach, time from stamp to receipt, gaps, duplicates. Without it the URL is the channel, and every message that answers nothing is a broadcast, unless an `await` stands alone."
+    "Counts broadcasts from here on: reach, time from publication to receipt, gaps, duplicates. Without it, the URL is the channel, and every message that is not a response is a broadcast, unless there is an `await` without `send`."
 );
 pub(super) const EVERY: Word = word!(
     "every",
     Duration,
-    "Takes `steps` once in each such interval, users spread evenly over it; what takes longer than the interval leaves rounds out. Ends after `for`, or with the load."
+    "Takes `steps` once per interval, with users spread evenly over it; if the steps take longer than the interval, rounds are skipped. Ends after `for`, or with the load."
 );
-pub(super) const FOR: Word = word!("for", Duration, "With `every`: how long.");
+pub(super) const FOR: Word = word!("for", Duration, "With `every`: total duration.");
 pub(super) const HOLD: Word = word!(
     "hold",
     Duration,
-    "Does nothing but listen, answer pings and stay, for so long."
+    "Keeps the connection open for this time: receives messages and answers pings."
 );
 pub(super) const CLOSE: Word = word!(
     "close",
@@ -56,42 +56,42 @@ pub(super) const CLOSE: Word = word!(
 pub(super) const PROTOCOL: Word = word!(
     "protocol",
     OneOrMore(&Text),
-    "With `ws`: subprotocols that are offered."
+    "With `ws`: subprotocols to offer."
 );
 pub(super) const COMPRESS: Word = word!(
     "compress",
     Switch,
-    "With `ws`: offer permessage-deflate; false by default."
+    "With `ws`: offers permessage-deflate. Default: false."
 );
 pub(super) const RECONNECT_WORD: Word = word!(
     "reconnect",
     Either(&[Switch, Of(&RECONNECT)]),
-    "With `ws`: open it again when the target or the network ends it, subscriptions included, with statistics of its own. `true`: after 500ms, doubling up to 30s, 10 times."
+    "With `ws`: reconnects and subscribes again when the target or the network ends the connection, with separate statistics. `true`: after 500ms, doubling up to 30s, 10 times."
 );
 pub(super) const PRESET: Word = word!(
     "preset",
     OneOf(&PRESETS),
-    "With `ws`: the protocol spoken on it. Says `protocol`, `first`, `ready`, `replies`, `beat` and where in a message its JSON begins; what is written beside it goes before."
+    "With `ws`: preset of an application protocol. Sets `protocol`, `first`, `ready`, `replies`, `beat` and the offset of the JSON in a message; keys given in the step take precedence."
 );
 pub(super) const FIRST: Word = word!(
     "first",
     OUTGOING_MESSAGE,
-    "With `ws`: sent as soon as it is open, after a reconnect too."
+    "With `ws`: message sent as soon as the connection is open, also after a reconnect."
 );
 pub(super) const READY: Word = word!(
     "ready",
     AWAITED,
-    "With `ws`: the message that makes it ready; the handshake lasts until then."
+    "With `ws`: the message that completes the handshake."
 );
 pub(super) const REPLIES: Word = word!(
     "replies",
     MapOf(&Text),
-    "With `ws`: texts that are answered at once, such as a protocol's own pings: `{ ping: pong }`."
+    "With `ws`: texts and automatic replies, such as the pings of an application protocol: `{ ping: pong }`."
 );
 pub(super) const BEAT_WORD: Word = word!(
     "beat",
     Of(&BEAT),
-    "With `ws`: what is sent again and again so that the target keeps it."
+    "With `ws`: keep-alive message, sent at an interval."
 );
 
 /// A message.
@@ -103,110 +103,122 @@ pub(crate) static MESSAGE: KeywordTable = KeywordTable {
         word!(
             "json",
             Free,
-            "Any value, sent as JSON; holes within texts are escaped."
+            "Any value, sent as JSON; placeholders within texts are escaped."
         ),
         word!("binary", Text, "Bytes, in base64."),
-        word!("file", Text, "A file, from the plan file's folder."),
+        word!(
+            "file",
+            Text,
+            "File, relative to the folder of the plan file."
+        ),
         word!(
             "template",
             Switch,
-            "With `file`: fill its holes `{{ … }}`; false by default."
+            "With `file`: whether placeholders `{{ … }}` are replaced. Default: false."
         ),
         word!(
             "bytes",
             Switch,
-            "With `file`: send it as bytes; as text by default."
+            "With `file`: sends a binary message. Default: text."
         ),
     ],
 };
 
-/// Which message is meant.
+/// Conditions on a message.
 pub(crate) static AWAIT: KeywordTable = KeywordTable {
     name: "await",
-    meaning: "Which message is meant; all that is said must hold.",
+    meaning: "Conditions on a message; all must hold.",
     words: &[
         word!(
             "json",
             MapOf(&MATCHED),
-            "First values of JSON paths, such as the id of what was sent: `{ $.id: \"{{ id }}\" }`."
+            "First value of each JSON path, such as the id of the sent message: `{ $.id: \"{{ id }}\" }`."
         ),
         word!(
             "contains",
             OneOrMore(&Template),
-            "What the message contains."
+            "Text that the message must contain."
         ),
         word!(
             "lacks",
             OneOrMore(&Template),
-            "What the message does not contain."
+            "Text that the message must not contain."
         ),
         word!(
             "regex",
             OneOrMore(&Text),
-            "A regular expression that the message matches."
+            "Regular expression that the message must match."
         ),
     ],
 };
 
-/// What marks a broadcast.
+/// How broadcasts are recognized.
 pub(crate) static SUBSCRIBE: KeywordTable = KeywordTable {
     name: "subscribe",
-    meaning: "What asks for broadcasts and marks them. A message is one if it has the sequence number or the stamp, and is as `where` says.",
+    meaning: "How broadcasts are subscribed to and recognized. A message is a broadcast if it has the sequence number or the timestamp, and meets the conditions of `where`.",
     words: &[
         word!(
             "channel",
             Template,
-            "Name of the channel; the path of the URL without it. Reach is counted over all users of a channel."
+            "Name of the channel. Default: the path of the URL. Reach is counted over all users of a channel."
         ),
         word!(
             "seq",
             Text,
-            "Where its sequence number stands, a JSON path; without it messages are told apart by their content."
+            "JSON path of the sequence number. Without it, messages are distinguished by their content."
         ),
         word!(
             "stamp",
             Text,
-            "Where its moment of publication stands, a JSON path: s, ms, µs or ns since 1970."
+            "JSON path of the publication time: s, ms, µs or ns since 1970."
         ),
         word!(
             "where",
             Of(&AWAIT),
-            "What else a message must be to belong to this channel."
+            "Further conditions that a message of this channel meets."
         ),
         word!(
             "send",
             OUTGOING_MESSAGE,
-            "The message that subscribes, if any."
+            "Message that subscribes, if needed."
         ),
-        word!("await", AWAITED, "The message that confirms it, if any."),
+        word!(
+            "await",
+            AWAITED,
+            "Message that confirms the subscription, if any."
+        ),
     ],
 };
 
-/// How a lost WebSocket is opened again.
+/// How a lost WebSocket is reconnected.
 pub(crate) static RECONNECT: KeywordTable = KeywordTable {
     name: "reconnect",
-    meaning: "How a lost WebSocket is opened again. Pauses are drawn between half and one and a half times their mean.",
+    meaning: "How a lost WebSocket is reconnected. Pauses are drawn between 0.5 and 1.5 times their mean.",
     words: &[
         word!(
             "after",
             Duration,
-            "Mean pause before the first try; 500ms by default."
+            "Mean pause before the first attempt. Default: 500ms."
         ),
         word!(
             "up_to",
             Duration,
-            "Longest mean pause, as it doubles; 30s by default."
+            "Maximum of the mean pause, which doubles with each attempt. Default: 30s."
         ),
-        word!("times", Count(1, 1000), "Tries at most; 10 by default."),
+        word!(
+            "times",
+            Count(1, 1000),
+            "Maximum number of attempts. Default: 10."
+        ),
     ],
 };
 
-/// What is sent to stay.
+/// The keep-alive message.
 pub(crate) static BEAT: KeywordTable = KeywordTable {
     name: "beat",
-    meaning: "What is sent again and again.",
+    meaning: "A message sent at an interval.",
     words: &[
-        word!("every", Duration, "How often."),
+        word!("every", Duration, "Interval."),
         word!("send", Text, "The text."),
     ],
 };

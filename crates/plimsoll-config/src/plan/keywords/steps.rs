@@ -1,4 +1,4 @@
-//! Words of steps.
+//! Keys of steps.
 
 use super::Shape::{
     Count, Duration, Either, Free, ListOf, MapOf, Number, Of, OneOf, OneOrMore, Steps, Switch,
@@ -12,10 +12,10 @@ use super::{
     BODY_FILE, CAPTURE, EXPECT, GRAPHQL, HEADERS, KeywordTable, MULTIPART_PART, Shape, Word,
 };
 
-/// Words that are methods of HTTP.
+/// Keys that are HTTP methods.
 pub(crate) const METHODS: [&str; 7] = ["get", "post", "put", "patch", "delete", "head", "options"];
 
-const URL: &str = "Asks for a path of the target, or for a whole URL of another origin.";
+const URL: &str = "Requests a path of the target, or an absolute URL of a different origin.";
 const BODY: Shape = Either(&[Template, Of(&BODY_FILE)]);
 const FORM: Shape = MapOf(&OneOrMore(&Template));
 const MULTIPART: Shape = MapOf(&Either(&[Template, Of(&MULTIPART_PART)]));
@@ -31,47 +31,51 @@ const OPTIONS: Word = word!("options", Template, URL);
 const LABEL_WORD: Word = word!(
     "label",
     Text,
-    "Name in tables; `POST /login`, as written, without it. In a choice of ways, steps of one label are one line."
+    "Name in tables. Default: `POST /login`, as written. Steps with the same label within a `choose` are one row."
 );
 const HEADERS_WORD: Word = word!(
     "headers",
     HEADERS,
-    "Headers of this request; they replace those of the journey and the plan."
+    "Headers of this request; they override those of the journey and the plan."
 );
 const BODY_WORD: Word = word!("body", BODY, "A text, or a file.");
 const FORM_WORD: Word = word!(
     "form",
     FORM,
-    "Fields of a form; a list gives a field several values."
+    "Form fields; a list gives a field several values."
 );
-const MULTIPART_WORD: Word = word!("multipart", MULTIPART, "Parts of a form with files.");
+const MULTIPART_WORD: Word = word!(
+    "multipart",
+    MULTIPART,
+    "Parts of a multipart form with files."
+);
 const JSON_WORD: Word = word!(
     "json",
     Free,
-    "Any value, sent as JSON; holes within texts are escaped. A text is JSON as it is to be sent."
+    "Any value, sent as JSON; placeholders within texts are escaped. A text is sent as it is and must be JSON."
 );
 const GRAPHQL_WORD: Word = word!("graphql", Of(&GRAPHQL), "A GraphQL request.");
 const EXPECT_WORD: Word = word!(
     "expect",
     Of(&EXPECT),
-    "What makes the first answer good; what is missed is a failure and ends the iteration."
+    "Conditions that the first response must meet; a condition that does not hold is a failure and ends the iteration."
 );
 const CAPTURE_WORD: Word = word!(
     "capture",
     MapOf(&Either(&[Text, Of(&CAPTURE)])),
-    "Values kept of the answer, by name: a regular expression, or where it stands. What is not found ends the iteration."
+    "Values captured from the response, by name: a regular expression, or a map with the source. A missing value ends the iteration."
 );
 const FOLLOW_WORD: Word = word!(
     "follow",
     FOLLOW,
-    "Redirects followed at most; `true` means 10, without it none."
+    "Maximum redirects to follow; `true` is 10. Default: none."
 );
 const TIMEOUT_WORD: Word = word!("timeout", Duration, "Time-out of this request.");
 
 /// One step.
 pub(crate) static STEP: KeywordTable = KeywordTable {
     name: "step",
-    meaning: "One step: a request (get, post, …), page, think, repeat, choose, if, group or set; or one of WebSockets: ws, sse, send, await, subscribe, every, hold or close.",
+    meaning: "One step: a request (get, post, …), page, think, repeat, choose, if, group or set; or a WebSocket step: ws, sse, send, await, subscribe, every, hold or close.",
     words: &[
         GET,
         POST,
@@ -94,7 +98,7 @@ pub(crate) static STEP: KeywordTable = KeywordTable {
         word!(
             "page",
             Template,
-            "Asks for a page and, at once, for what it needs; by POST when it has a body or form."
+            "Requests a page and, concurrently, its resources; by POST when it has a body or form."
         ),
         word!(
             "resources",
@@ -102,34 +106,46 @@ pub(crate) static STEP: KeywordTable = KeywordTable {
                 OneOf(&["found"]),
                 ListOf(&Either(&[Template, Of(&RESOURCE)]))
             ]),
-            "With `page`: what it needs, or `found` for what the page names on its own origin; `found` may also stand in the list."
+            "With `page`: its resources, or `found` for those that the page references on its own origin; `found` may also be an item of the list."
         ),
         word!(
             "connections",
             Count(1, 6),
-            "With `page`: connections used at once; 6 by default."
+            "With `page`: concurrent connections. Default: 6."
         ),
         word!(
             "think",
             Either(&[Text, Of(&THINK)]),
-            "Does nothing for a while: `2s`, `1s..15s`, or a distribution."
+            "Think time: `2s`, `1s..15s`, or a distribution."
         ),
         word!(
             "repeat",
             Either(&[Count(0, 1_000_000), Text]),
-            "Takes `steps` so often: `5`, `2..4`."
+            "Number of repetitions of `steps`: `5`, `2..4`."
         ),
-        word!("steps", Steps, "With `repeat`, `every` and `group`: what."),
-        word!("choose", ListOf(&Of(&CHOICE)), "Takes one of several ways."),
+        word!(
+            "steps",
+            Steps,
+            "With `repeat`, `every` and `group`: the steps."
+        ),
+        word!(
+            "choose",
+            ListOf(&Of(&CHOICE)),
+            "Takes one of several branches at random."
+        ),
         word!(
             "if",
             Text,
-            "Decides: `{{ stock }} > 0`, also `==`, `!=`, `<`, `<=`, `>=`, `contains`, `matches`, `not`."
+            "Condition: `{{ stock }} > 0`, also `==`, `!=`, `<`, `<=`, `>=`, `contains`, `matches`, `not`."
         ),
-        word!("then", Steps, "With `if`: what is done when it holds."),
-        word!("else", Steps, "With `if`: what is done when it does not."),
-        word!("group", Text, "Counts `steps` together under this name."),
-        word!("set", MapOf(&Template), "Remembers values by name."),
+        word!("then", Steps, "With `if`: steps when the condition holds."),
+        word!("else", Steps, "With `if`: steps when it does not."),
+        word!(
+            "group",
+            Text,
+            "Aggregates the statistics of `steps` under this name."
+        ),
+        word!("set", MapOf(&Template), "Sets variables by name."),
         WS,
         SSE,
         PROTOCOL,
@@ -150,10 +166,10 @@ pub(crate) static STEP: KeywordTable = KeywordTable {
     ],
 };
 
-/// What a page needs.
+/// Resources of a page.
 pub(crate) static RESOURCE: KeywordTable = KeywordTable {
     name: "resource",
-    meaning: "A request of a page.",
+    meaning: "A resource of a page.",
     words: &[
         GET,
         POST,
@@ -176,20 +192,20 @@ pub(crate) static RESOURCE: KeywordTable = KeywordTable {
     ],
 };
 
-/// How long a user thinks.
+/// Distributions of think time.
 pub(crate) static THINK: KeywordTable = KeywordTable {
     name: "think",
-    meaning: "How long a user thinks; one of these.",
+    meaning: "Distribution of the think time; one of these.",
     words: &[
         word!(
             "exponential",
             Duration,
-            "Exponential with this mean, cut at ten means."
+            "Exponential with this mean, truncated at ten times the mean."
         ),
         word!(
             "normal",
             ListOf(&Duration),
-            "Normal: mean and standard deviation, never below 0."
+            "Normal: mean and standard deviation, truncated at 0."
         ),
         word!(
             "lognormal",
@@ -199,16 +215,16 @@ pub(crate) static THINK: KeywordTable = KeywordTable {
     ],
 };
 
-/// One way of several.
+/// One branch of a `choose`.
 pub(crate) static CHOICE: KeywordTable = KeywordTable {
     name: "choice",
-    meaning: "One way of several.",
+    meaning: "One branch of a `choose`.",
     words: &[
         word!(
             "weight",
             Number,
-            "Share beside the other ways' weights; 1 by default."
+            "Probability, relative to the weights of the other branches. Default: 1."
         ),
-        word!("steps", Steps, "What is done then; may be nothing."),
+        word!("steps", Steps, "Steps of the branch; may be empty."),
     ],
 };

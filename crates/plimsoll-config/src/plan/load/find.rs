@@ -1,4 +1,4 @@
-//! What is searched for.
+//! Reads a load search.
 
 use plimsoll_model::journey::Journey;
 use plimsoll_model::plan::{Find, Load, LoadUnit};
@@ -35,7 +35,7 @@ pub(super) fn find(
     let switch = |word: &str| fields.get(word).and_then(|node| reader.switch(node)) == Some(true);
     let effort = match (switch("quick"), switch("thorough")) {
         (true, true) => {
-            let message = "`quick` and `thorough` cannot stand together";
+            let message = "`quick` and `thorough` are mutually exclusive";
             reader.report(node, message, "one of them");
             None
         }
@@ -59,7 +59,7 @@ pub(super) fn find(
     Some(found)
 }
 
-/// Where to search: within bounds, or, behind `true`, anywhere.
+/// The range of a search, or, for `true`, an open one.
 fn search_range(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -75,14 +75,14 @@ fn search_range(
         (range.from, range.to)
     };
     if from >= to || from <= 0.0 {
-        let message = "this leaves nothing to search";
+        let message = "the range is empty";
         reader.report(node, message, "an ascending range, or true");
         return None;
     }
     Some((Some(from), Some(to)))
 }
 
-/// A search within no bounds. With steps, a rate is one of users, as in `load: { rate: … }`.
+/// A search without bounds. With steps, a rate is one of users, as in `load: { rate: … }`.
 fn searched(word: &str, journeys: &[Journey], spacing: Spacing) -> FindPlan {
     let (unit, load) = match word {
         "users" => {

@@ -1,4 +1,4 @@
-//! Messages of steps: what is sent, and which one is awaited.
+//! Reads messages of steps: sent and expected ones.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -30,8 +30,8 @@ impl Walk<'_, '_> {
         let (key, value) = reader.exactly_one(&fields, &["text", "json", "binary", "file"])?;
         if key.text != "file" {
             for (word, _) in fields.among(&["template", "bytes"]) {
-                let message = format!("`{}` means nothing beside `{}`", word.text, key.text);
-                reader.report_at(word.span.start, message, "with file only", None);
+                let message = format!("`{}` is not allowed with `{}`", word.text, key.text);
+                reader.report_at(word.span.start, message, "only with `file`", None);
             }
         }
         match key.text.as_str() {
@@ -50,7 +50,7 @@ impl Walk<'_, '_> {
         let text = reader.word(node, "bytes in base64")?;
         let Ok(bytes) = STANDARD.decode(text.trim()) else {
             let valid = "base64 with its padding, such as AAEC/w==";
-            reader.report(node, "these are no bytes in base64", valid);
+            reader.report(node, "invalid base64", valid);
             return None;
         };
         let piece = self
@@ -68,7 +68,7 @@ impl Walk<'_, '_> {
         node: &DocumentNode,
     ) -> Option<OutgoingMessage> {
         let reader = self.scope.reader;
-        let path = reader.word(node, "the name of a file")?;
+        let path = reader.word(node, "a file name")?;
         let switch =
             |word: &str| fields.get(word).and_then(|node| reader.switch(node)) == Some(true);
         let binary = switch("bytes");
@@ -77,8 +77,8 @@ impl Walk<'_, '_> {
         } else {
             let content = reader.file(node, &path, FILE_LEN_MAX)?;
             if !binary && std::str::from_utf8(&content).is_err() {
-                let message = format!("`{path}` is not text");
-                reader.report(node, message, "UTF-8, or `bytes: true` beside it");
+                let message = format!("`{path}` is not UTF-8");
+                reader.report(node, message, "a UTF-8 file, or `bytes: true`");
                 return None;
             }
             merge_literals(vec![self.scope.file(node.span.start, &path)?])
@@ -86,7 +86,7 @@ impl Walk<'_, '_> {
         Some(OutgoingMessage { text, binary })
     }
 
-    /// The message that a step waits for, counted under its label.
+    /// The expected message of a step, counted under its label.
     pub(super) fn awaited(
         &mut self,
         fields: &MapFields<'_>,
@@ -109,13 +109,13 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// Which message is meant.
+    /// Conditions on the expected message.
     pub(super) fn meant(&mut self, node: &DocumentNode) -> Option<Vec<Expectation>> {
         let reader = self.scope.reader;
         if !matches!(node.kind, NodeKind::Map(_)) {
             let text = reader.scalar(node, AWAIT_VALID)?;
             if text.is_empty() {
-                reader.report(node, "nothing is written", AWAIT_VALID);
+                reader.report(node, "the value is empty", AWAIT_VALID);
                 return None;
             }
             if text == "any" {
@@ -143,7 +143,7 @@ impl Walk<'_, '_> {
             }
         }
         if meant.is_empty() {
-            reader.report(node, "nothing is written", AWAIT_VALID);
+            reader.report(node, "the value is empty", AWAIT_VALID);
             return None;
         }
         Some(meant)

@@ -1,4 +1,4 @@
-//! Protocols on WebSockets: how each opens, stays and is read.
+//! Presets of application protocols on WebSockets: handshake, keep-alive and message format.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use plimsoll_model::journey::{Expectation, Layout, TextMatch, TextPiece, TextTem
 
 use super::{PresetDefaults, contains, literal, with_value};
 
-/// A protocol on a WebSocket.
+/// An application protocol on a WebSocket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Preset {
-    /// None in particular.
+    /// No preset.
     #[default]
     Plain,
     /// Socket.IO 5 over Engine.IO 4 (socket.io-protocol 5, engine.io-protocol 4).
@@ -63,7 +63,7 @@ impl Preset {
                 replies: reply(r#"{"type":"ping"}"#, r#"{"type":"pong"}"#),
                 ..plain
             },
-            // No heart-beats are offered, so that none are owed.
+            // No heart-beats are offered, so none have to be sent.
             Self::Stomp => PresetDefaults {
                 protocols: "v12.stomp".to_owned(),
                 first: Some(literal(
@@ -73,7 +73,7 @@ impl Preset {
                 layout: Layout::AfterHead,
                 ..plain
             },
-            // The server closes what does not beat for 60 s. Messages: [join, ref, topic, event, payload].
+            // The server closes connections without a heartbeat for 60 s. Messages: [join, ref, topic, event, payload].
             Self::Phoenix => PresetDefaults {
                 beat: Some((
                     Duration::from_secs(30),
@@ -94,7 +94,7 @@ impl Preset {
 }
 
 impl PresetDefaults {
-    /// A URL with what the protocol wants in its query.
+    /// A URL with the query parameters of the protocol.
     pub(super) fn address(&self, mut url: TextTemplate) -> TextTemplate {
         let Some((known, query)) = self.query else {
             return url;

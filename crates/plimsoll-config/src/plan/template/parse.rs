@@ -1,4 +1,4 @@
-//! The grammar of holes: `name`, `name.column`, `function(argument, …)`, `'text'`, `12`.
+//! The grammar of placeholders: `name`, `name.column`, `function(argument, …)`, `'text'`, `12`.
 
 use std::ops::Range;
 
@@ -6,21 +6,21 @@ const VALID: &str = "{{ name }}, {{ data.column }} or {{ function('text', name) 
 /// Deepest nesting of calls.
 const DEPTH_MAX: u32 = 16;
 
-/// A part of a text.
+/// A segment of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TemplateSegment {
-    /// Stands as it is.
+    /// Literal text.
     Literal(String),
-    /// What stands between `{{` and `}}`.
+    /// The content of `{{` and `}}`.
     Hole(Expression),
 }
 
-/// What a hole says; places are bytes of the whole text.
+/// The expression of a placeholder; places are bytes of the whole text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expression {
     /// A name.
     Name(String, Range<usize>),
-    /// A column of data: both names and where the second stands.
+    /// A column of a data set: both names and the place of the second.
     Column(String, String, Range<usize>),
     /// A text in quotes, or a number.
     Text(String, Range<usize>),
@@ -29,7 +29,7 @@ pub(crate) enum Expression {
 }
 
 impl Expression {
-    /// Where it begins.
+    /// The byte at which it starts.
     pub(crate) fn start(&self) -> usize {
         match self {
             Self::Name(_, at) | Self::Text(_, at) | Self::Call(_, at, _) => at.start,
@@ -38,7 +38,7 @@ impl Expression {
     }
 }
 
-/// What is wrong with a text.
+/// An error in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TemplateError {
     /// Byte of the text.
@@ -47,7 +47,7 @@ pub(crate) struct TemplateError {
     pub(crate) valid: &'static str,
 }
 
-/// Takes a text apart.
+/// Splits a text into segments.
 pub(crate) fn parse(text: &str) -> Result<Vec<TemplateSegment>, TemplateError> {
     let mut segments = Vec::new();
     let mut at = 0;
@@ -65,9 +65,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<TemplateSegment>, TemplateError> {
         hole.skip_space();
         if !text[hole.at..].starts_with("}}") {
             let message = if hole.at >= text.len() {
-                return Err(error_at(open, "this hole is not closed", VALID));
+                return Err(error_at(open, "the placeholder is not closed", VALID));
             } else {
-                "this does not end the hole"
+                "unexpected text before the end of the placeholder"
             };
             return Err(error_at(hole.at, message, VALID));
         }
@@ -110,11 +110,15 @@ impl Hole<'_> {
             Some(quote @ ('\'' | '"')) => self.quoted(quote),
             Some(c) if c.is_ascii_digit() || c == '-' => Ok(self.number()),
             Some(c) if is_name(c) => self.named(),
-            None => Err(error_at(self.at, "this hole is not closed", VALID)),
+            None => Err(error_at(self.at, "the placeholder is not closed", VALID)),
             Some(_) if self.rest().starts_with("}}") => {
-                Err(error_at(self.at, "this hole is empty", VALID))
+                Err(error_at(self.at, "the placeholder is empty", VALID))
             }
-            Some(c) => Err(error_at(self.at, format!("`{c}` cannot stand here"), VALID)),
+            Some(c) => Err(error_at(
+                self.at,
+                format!("unexpected character `{c}`"),
+                VALID,
+            )),
         }
     }
 
@@ -122,7 +126,7 @@ impl Hole<'_> {
         let start = self.at;
         self.at += 1;
         let Some(len) = self.rest().find(quote) else {
-            return Err(error_at(start, "this quote is not closed", VALID));
+            return Err(error_at(start, "the quote is not closed", VALID));
         };
         let text = self.rest()[..len].to_owned();
         self.at += len + 1;
@@ -164,7 +168,7 @@ impl Hole<'_> {
         Ok(Expression::Name(name, place))
     }
 
-    /// Names of columns come from files: everything up to a space or the end of the hole.
+    /// Column names come from files: everything up to a space or the end of the placeholder.
     fn column(&mut self) -> Result<Range<usize>, TemplateError> {
         let start = self.at;
         let ends = |c: char| c.is_whitespace() || matches!(c, '}' | ',' | ')' | '(' | '\'' | '"');
@@ -181,7 +185,7 @@ impl Hole<'_> {
         if self.depth > DEPTH_MAX {
             return Err(error_at(
                 self.at,
-                "these calls are nested too deep",
+                "the calls are nested too deeply",
                 "at most 16 levels",
             ));
         }
@@ -199,8 +203,8 @@ impl Hole<'_> {
             if !self.rest().starts_with(',') {
                 return Err(error_at(
                     self.at,
-                    "the arguments do not end",
-                    "arguments between brackets, with commas between them",
+                    "the list of arguments is not closed",
+                    "arguments in parentheses, separated by commas",
                 ));
             }
             self.at += 1;
@@ -211,7 +215,7 @@ impl Hole<'_> {
     }
 }
 
-/// Whether a character may stand in a name.
+/// Whether a character is valid in a name.
 fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
@@ -251,11 +255,11 @@ mod tests {
         };
         check("a {{ b", 2, "not closed");
         check("{{ }}", 3, "empty");
-        check("{{ a | b }}", 5, "end the hole");
+        check("{{ a | b }}", 5, "the end of the placeholder");
         check("{{ f('x }}", 5, "quote");
-        check("{{ f(1 2) }}", 7, "do not end");
+        check("{{ f(1 2) }}", 7, "not closed");
         check("{{ a. }}", 5, "column");
-        check("{{ € }}", 3, "cannot stand here");
+        check("{{ € }}", 3, "unexpected character");
     }
 
     proptest! {

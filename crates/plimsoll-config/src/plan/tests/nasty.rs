@@ -1,4 +1,4 @@
-//! Plans as they come: every mistake with its place, and nothing that keeps the reader busy.
+//! Hostile plans: every error has its place, and nothing keeps the reader busy.
 
 use super::*;
 
@@ -11,13 +11,17 @@ fn what_a_process_is_given_is_checked() {
     };
     for (process, place, words) in [
         ("python3 user.py", (6, 14), "valid: [python3, user.py]"),
-        ("[]", (6, 14), "the command is missing"),
+        ("[]", (6, 14), "the command is empty"),
         ("{ comand: [a] }", (6, 16), "did you mean `command`"),
-        ("{ data: town }", (6, 14), "the command is missing"),
+        ("{ data: town }", (6, 14), "`command` is missing"),
         ("{ command: a, data: twon }", (6, 34), "did you mean `town`"),
-        ("{ command: a, data: [town, town] }", (6, 41), "named twice"),
+        (
+            "{ command: a, data: [town, town] }",
+            (6, 41),
+            "duplicate name",
+        ),
         ("{ command: a, processes: 65 }", (6, 39), "from 1 to 64"),
-        ("{ command: a, timeout: 0s }", (6, 37), "more than zero"),
+        ("{ command: a, timeout: 0s }", (6, 37), "above zero"),
     ] {
         check(&plan(process), place, words);
     }
@@ -72,10 +76,10 @@ fn a_mix_may_change_for_users_and_for_arrivals() {
     check(
         &text.replace("{ b: 1 }", "{ c: 1 }"),
         (5, 34),
-        "the journey `c` is not known",
+        "unknown journey `c`",
     );
     let alone = "target: http://site\nload: [{ rate: 5/s, for: 1s, mix: { b: 1 } }]\n";
-    check(alone, (2, 30), "no journeys to mix");
+    check(alone, (2, 30), "`mix` needs journeys");
 }
 
 fn with_requests(rows: &'static str) -> Desktop {
@@ -119,16 +123,21 @@ fn a_replay_that_cannot_be_is_told() {
         &text.replace("speed: 3x", "for: 5m"),
         good,
         (2, 26),
-        "means nothing beside `replay`",
+        "not allowed with `replay`",
     );
     check(text, "time,path\n0,/a\n", (2, 17), "has no column `at`");
     check(
         text,
         "at,path\nnoon,/a\n",
         (2, 17),
-        "has `noon` as its moment",
+        "invalid value `noon` in the column at",
     );
-    check(text, "at,path\n0,a\n", (2, 17), "has `a` as its path");
+    check(
+        text,
+        "at,path\n0,a\n",
+        (2, 17),
+        "invalid value `a` in the column path",
+    );
     check(text, "at,path\n", (2, 17), "no rows");
     check(
         text,
@@ -137,7 +146,7 @@ fn a_replay_that_cannot_be_is_told() {
         "longer than a day",
     );
     let steps = format!("{text}steps: [{{ get: / }}]\n");
-    check(&steps, good, (3, 1), "cannot stand together");
+    check(&steps, good, (3, 1), "mutually exclusive");
 }
 
 #[test]
@@ -148,7 +157,7 @@ fn what_is_watched_is_known_or_told() {
     check(
         &plan("{ process: /usr/sbin/nginx }"),
         (5, 19),
-        "no name of a process",
+        "not a process name",
     );
     check(&plan("{ pid: 0 }"), (5, 15), "out of range");
     let read = read(
@@ -175,30 +184,26 @@ fn parts_are_watched_where_they_tell_of_themselves() {
             (5, 30),
             "did you mean `password`",
         ),
-        (
-            "{ redis: { password: x } }",
-            (5, 17),
-            "where it is is not said",
-        ),
+        ("{ redis: { password: x } }", (5, 17), "`at` is missing"),
         (
             "{ redis: 'redis://:secret@a b' }",
             (5, 17),
-            "`a b` is not where Redis",
+            "`a b` is not an address of Redis",
         ),
         (
             "{ memcached: { at: cache, password: x } }",
             (5, 21),
-            "without a login",
+            "takes no login",
         ),
         (
             "{ prometheus: { url: 'http://a/m', series: [] } }",
             (5, 51),
-            "0 series are named",
+            "0 series",
         ),
         (
             "{ prometheus: { url: 'https://a/m', series: x } }",
             (5, 29),
-            "https:// is not asked yet",
+            "https:// is not supported yet",
         ),
         (
             "{ openmetrics: { url: 'http://a', serie: [x] } }",
@@ -208,7 +213,7 @@ fn parts_are_watched_where_they_tell_of_themselves() {
         (
             "{ prometheus: { url: 'http://a', series: [x, 'y{'] } }",
             (5, 53),
-            "`y{` names no series",
+            "`y{` is not the name of a series",
         ),
         ("sometimes", (5, 8), "auto, none"),
         ("{ auto: perhaps }", (5, 16), "true, false"),
@@ -244,7 +249,7 @@ fn a_capture_that_nothing_uses_is_noted() {
     let plan = read(&text, &given(), &desktop()).unwrap();
     assert_eq!(plan.notes.len(), 1);
     assert!(
-        plan.notes[0].starts_with("5:16: `a` is kept and never used"),
+        plan.notes[0].starts_with("5:16: `a` is captured but never used"),
         "{:?}",
         plan.notes
     );
@@ -254,7 +259,7 @@ fn a_capture_that_nothing_uses_is_noted() {
 fn mistakes_of_every_kind_have_their_place() {
     check(&with_steps("\t- get: /\n"), (4, 2), "tabs disallowed");
     let twice = with_steps("  - get: /\n    get: /b\n");
-    check(&twice, (5, 5), "written twice, first in line 4");
+    check(&twice, (5, 5), "duplicate key `get`, first in line 4");
     check(
         &with_steps("  - get: /{{ uuidd() }}\n"),
         (4, 14),
@@ -263,7 +268,7 @@ fn mistakes_of_every_kind_have_their_place() {
     let no_column = EXAM.replace("candidate.password", "candidate.pasword");
     check(&no_column, (8, 75), "did you mean `password`");
     let at_end = EXAM.replace("pick: unique", "pick: random, at_end: error");
-    check(&at_end, (18, 51), "only rows that are picked `unique`");
+    check(&at_end, (18, 51), "only allowed with `pick: unique`");
     for (steps, words) in [
         ("  - think: 2 sec\n", "unit"),
         ("  - think: 2\n", "unit"),
@@ -271,9 +276,9 @@ fn mistakes_of_every_kind_have_their_place() {
         ("  - get: /\n    follow: 51\n", "50"),
         (
             "  - get: /\n    capture: { user: x }\n",
-            "is the number of the user",
+            "reserved for the number of the user",
         ),
-        ("  - *nobody\n", "not YAML"),
+        ("  - *nobody\n", "invalid YAML"),
         ("  - &a { get: /, steps: [*a] }\n", "valid: "),
     ] {
         let diagnostics = refused(&with_steps(steps));
@@ -286,12 +291,12 @@ fn mistakes_of_every_kind_have_their_place() {
     }
 }
 
-/// A file of ten megabytes is read or refused in a moment, whatever is in it.
+/// A file of ten megabytes is read or refused quickly, whatever its content.
 #[test]
 fn a_long_file_does_not_keep_the_reader_busy() {
     let many =
         |count: usize, make: &dyn Fn(usize) -> String| -> String { (0..count).map(make).collect() };
-    // A million words that nobody knows.
+    // A million unknown keys.
     let unknown = format!(
         "target: http://site\n{}",
         many(450_000, &|n| format!("longer word {n}: 1\n"))
@@ -312,7 +317,7 @@ fn a_long_file_does_not_keep_the_reader_busy() {
     assert_eq!(refused(&twice).list().len(), 100);
 }
 
-/// Which load it is to be cannot be known, and still all that is wrong with each is told.
+/// Which load is meant is ambiguous; the errors in each are reported nevertheless.
 #[test]
 fn loads_that_conflict_hide_no_further_mistake() {
     let text = "target: http://site\nsteps: [{ get: / }]\nload:\n  users: many\n  within: soon\n  hold: 0s\n  iterations: -1\n  rate: 5\n  connections: none\n  think: 2\n  spacing: evn\n  phases: [{ users: 1..x, for: 1h, mix: { nobody: 1 } }, { rate: 1/s, users: b, for: never }]\n  find: { users: 9..1, sessions: x, objective: p95, quick: maybe }\n";

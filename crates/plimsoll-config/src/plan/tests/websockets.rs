@@ -43,13 +43,13 @@ fn every_preset_is_a_word_of_the_table() {
     }
 }
 
-/// Steps, behind a `ws` or alone; where the mistake stands, and words of what is said.
+/// Steps, with or without a `ws` before them; the place of the error, and a fragment of the message.
 const MISTAKES: &[(bool, &str, (usize, usize), &str)] = &[
     (
         false,
         "  - send: a\n    await: b\n",
         (3, 1),
-        "nothing opens a WebSocket",
+        "the messages have no WebSocket",
     ),
     (
         true,
@@ -67,10 +67,15 @@ const MISTAKES: &[(bool, &str, (usize, usize), &str)] = &[
         true,
         "    headers: { Upgrade: x }\n",
         (5, 16),
-        "belongs to the handshake",
+        "set by the handshake",
     ),
-    (true, "    protocol: [a b]\n", (5, 16), "is no subprotocol"),
-    (true, "    compress: ja\n", (5, 15), "`ja` is not known"),
+    (
+        true,
+        "    protocol: [a b]\n",
+        (5, 16),
+        "is not a subprotocol name",
+    ),
+    (true, "    compress: ja\n", (5, 15), "unknown value `ja`"),
     (
         true,
         "    reconnect: { after: 10s, up_to: 1s }\n",
@@ -87,14 +92,9 @@ const MISTAKES: &[(bool, &str, (usize, usize), &str)] = &[
         true,
         "    beat: { every: 5s }\n",
         (5, 11),
-        "a time and a text",
+        "an interval and a text",
     ),
-    (
-        true,
-        "  - close: 1006\n",
-        (5, 12),
-        "no code that may be sent",
-    ),
+    (true, "  - close: 1006\n", (5, 12), "not a close code"),
     (
         true,
         "  - send: { jsn: 1 }\n",
@@ -105,19 +105,19 @@ const MISTAKES: &[(bool, &str, (usize, usize), &str)] = &[
         true,
         "  - send: { binary: '%%' }\n",
         (5, 21),
-        "no bytes in base64",
+        "invalid base64",
     ),
     (
         true,
         "  - send: { text: a, template: true }\n",
         (5, 22),
-        "nothing beside `text`",
+        "not allowed with `text`",
     ),
     (
         true,
         "  - send: '{{ nme }}'\n",
         (5, 15),
-        "`nme` is not known",
+        "unknown name `nme`",
     ),
     (
         true,
@@ -137,7 +137,7 @@ const MISTAKES: &[(bool, &str, (usize, usize), &str)] = &[
         (5, 21),
         "not a regular expression",
     ),
-    (true, "  - await: {}\n", (5, 12), "nothing is written"),
+    (true, "  - await: {}\n", (5, 12), "the value is empty"),
     (
         true,
         "  - subscribe: { seq: seq }\n",
@@ -157,18 +157,18 @@ const MISTAKES: &[(bool, &str, (usize, usize), &str)] = &[
         "unit",
     ),
     (true, "  - every: 10s\n", (5, 5), "has no `steps`"),
-    (true, "  - hold: 0s\n", (5, 11), "more than zero"),
+    (true, "  - hold: 0s\n", (5, 11), "above zero"),
     (
         true,
         "  - ws: /b\n    send: a\n",
         (6, 5),
-        "cannot stand together",
+        "mutually exclusive",
     ),
     (
         false,
         "  - get: ws://site/live\n",
         (4, 10),
-        "not spoken here",
+        "unsupported scheme",
     ),
 ];
 
@@ -192,14 +192,14 @@ fn what_cannot_stand_beside_sockets_is_told() {
         (
             "thresholds: { step WS /live: reach > 9% }",
             (3, 30),
-            "not within a step",
+            "not by scope",
         ),
         (
             "abort: [{ when: 'broadcast p99 > 5s' }]",
             (3, 17),
-            "not known before the end",
+            "only known at the end",
         ),
-        ("objective: reach < 99%", (3, 18), "higher"),
+        ("objective: reach < 99%", (3, 18), "lower bound"),
     ] {
         let diagnostics = refused(&plan(more));
         let first = &diagnostics.list()[0];
@@ -220,7 +220,7 @@ fn users_come_at_a_rate() {
     check(
         &text.replace("connect: 120/s", "connect: 120/s, within: 3m"),
         (2, 23),
-        "cannot stand together",
+        "mutually exclusive",
     );
-    check(&text.replace("120/s", "0/s"), (2, 32), "more than zero");
+    check(&text.replace("120/s", "0/s"), (2, 32), "above zero");
 }

@@ -1,4 +1,4 @@
-//! A part that is watched: where it tells of itself, and as whom it is asked.
+//! Reads a component to collect from: its address and login.
 
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind, Login};
 
@@ -7,7 +7,7 @@ use super::super::tree::{DocumentNode, NodeKind};
 use super::metrics;
 use super::valid::valid;
 
-/// Words of the parts that can be looked at.
+/// Keys of the components that have a collector.
 pub(super) const COMPONENTS: [(&str, ComponentKind); 28] = [
     ("apache", ComponentKind::Apache),
     ("go", ComponentKind::Go),
@@ -38,12 +38,12 @@ pub(super) const COMPONENTS: [(&str, ComponentKind); 28] = [
     ("valkey", ComponentKind::Redis),
     ("varnish", ComponentKind::Varnish),
 ];
-/// How stacks of a process in Python are looked at when only its number is said.
+/// Command that dumps the stacks of a Python process, given its id.
 const PY_SPY_DUMP: &str = "py-spy dump --json --subprocesses --pid";
-/// What a part that needs a login may say.
+/// Keys of a component with a login.
 const WORDS: [&str; 4] = ["at", "database", "password", "user"];
 
-/// Reads a part: where it is, or a map with a login.
+/// Reads a component: its address, or a map with a login.
 pub(super) fn component(
     reader: &DocumentReader<'_>,
     node: &DocumentNode,
@@ -56,22 +56,22 @@ pub(super) fn component(
     if let NodeKind::Map(entries) = &node.kind {
         for (key, _) in entries {
             if !WORDS.contains(&key.text.as_str()) {
-                reader.unknown(&key.span, "the word", &key.text, &WORDS);
+                reader.unknown(&key.span, "key", &key.text, &WORDS);
             }
         }
         let Some(at) = node.get("at") else {
-            reader.report(node, "where it is is not said", format!("at: {valid}"));
+            reader.report(node, "`at` is missing", format!("at: {valid}"));
             return None;
         };
         let word = |name: &str| node.get(name).map(|node| reader.word(node, "a text"));
         let (user, password, database) = (word("user"), word("password"), word("database"));
         if kind != ComponentKind::Postgres && database.is_some() {
-            let message = format!("{} is asked as a whole", kind.name());
+            let message = format!("{} takes no `database`", kind.name());
             reader.report(node, message, valid);
             return None;
         }
         if !has_login(kind) && (user.is_some() || password.is_some()) {
-            let message = format!("{} is asked without a login", kind.name());
+            let message = format!("{} takes no login", kind.name());
             reader.report(node, message, valid);
             return None;
         }
@@ -84,15 +84,15 @@ pub(super) fn component(
                 | ComponentKind::Mongo
         );
         if !has_users && user.is_some() && password.is_none() {
-            reader.report(node, "a user needs a password", "user and password");
+            reader.report(node, "`user` needs a password", "user and password");
             return None;
         }
         if user.is_none() && has_users && (password.is_some() || database.is_some()) {
-            reader.report(node, "who asks is not said", "user, password and database");
+            reader.report(node, "`user` is missing", "user, password and database");
             return None;
         }
         if user.is_some() || password.is_some() {
-            // Who comes by a socket, or from an address that is trusted, needs no password.
+            // Users of a socket, or from a trusted address, need no password.
             component.login = Some(Login {
                 user: user.flatten().unwrap_or_default(),
                 password: password.flatten().unwrap_or_default(),
@@ -124,16 +124,16 @@ fn at_place(
     let valid = valid(kind);
     let text = reader.word(node, valid)?;
     let Some((place, login)) = place(kind, &text) else {
-        // A password may stand in it.
+        // The text may contain a password.
         let shown = text.rsplit('@').next().unwrap_or_default();
-        let message = format!("`{shown}` is not where {} tells of itself", kind.name());
+        let message = format!("`{shown}` is not an address of {}", kind.name());
         reader.report(node, message, valid);
         return None;
     };
     Some(Component { kind, place, login })
 }
 
-/// Where a part is, as people write it, and the login that stands in it.
+/// Parses the address of a component, and the login in it.
 pub(super) fn place(kind: ComponentKind, text: &str) -> Option<(ComponentAddress, Option<Login>)> {
     let is_path = kind != ComponentKind::Jvm || text.starts_with('/');
     if has_file(kind) && is_path {
@@ -163,7 +163,7 @@ pub(super) fn place(kind: ComponentKind, text: &str) -> Option<(ComponentAddress
         return is_right.then(|| (ComponentAddress::Socket(path.into()), None));
     }
     if kind == ComponentKind::Otlp {
-        // As services are told it.
+        // Services are configured with a URL.
         let text = text.strip_prefix("http://").unwrap_or(text);
         let (host, port) = host_and_port(text.trim_end_matches('/'), 4318)?;
         return Some((ComponentAddress::Tcp { host, port }, None));
@@ -201,7 +201,7 @@ pub(super) fn place(kind: ComponentKind, text: &str) -> Option<(ComponentAddress
     Some((ComponentAddress::Tcp { host, port }, login))
 }
 
-/// Whether a part is read from a file that it writes.
+/// Whether a component is read from a file that it writes.
 fn has_file(kind: ComponentKind) -> bool {
     kind.is_log() || kind == ComponentKind::Jvm
 }
@@ -215,7 +215,7 @@ fn command(kind: ComponentKind, text: &str) -> Option<ComponentAddress> {
     is_right.then_some(ComponentAddress::Command(command))
 }
 
-/// A page over HTTP, of a part that has one.
+/// An HTTP endpoint, for components that have one.
 fn page(kind: ComponentKind, rest: &str) -> Option<ComponentAddress> {
     let split = rest.find('/').unwrap_or(rest.len());
     let (host, port) = host_and_port(&rest[..split], 80)?;
@@ -237,7 +237,7 @@ fn page(kind: ComponentKind, rest: &str) -> Option<ComponentAddress> {
     (is_safe && has_page).then_some(ComponentAddress::Page { host, port, path })
 }
 
-/// The port where nothing else is said, 0 where there is none; `None` of a part that has no address of this form.
+/// The default port, 0 without one; `None` for components that have no address of this form.
 fn default_port(kind: ComponentKind) -> Option<u16> {
     match kind {
         ComponentKind::Redis => Some(6379),
@@ -291,7 +291,7 @@ fn with_login(text: &str) -> (&str, Option<Login>) {
     (rest, Some(login))
 }
 
-/// `user:password@host/database?more`; all but the host may be missing, and of that nothing is read.
+/// `user:password@host/database?more`; all but the host are optional, and the query is ignored.
 fn with_database(text: &str) -> (&str, Option<Login>) {
     let (login, rest) = text.rsplit_once('@').unwrap_or(("", text));
     let (host, database) = rest.split_once('/').unwrap_or((rest, ""));
@@ -305,7 +305,7 @@ fn with_database(text: &str) -> (&str, Option<Login>) {
     (host, login)
 }
 
-/// `host`, `host:port`, `[::1]:port`; `default` where no port is written, unless it is 0.
+/// `host`, `host:port`, `[::1]:port`; `default` is the port if none is given, unless it is 0.
 fn host_and_port(text: &str, default: u16) -> Option<(String, u16)> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {

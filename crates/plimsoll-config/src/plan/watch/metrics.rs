@@ -1,4 +1,4 @@
-//! A page of figures in the format of Prometheus: where it is, and which of its series are taken.
+//! Reads a metrics endpoint in the format of Prometheus: its URL, and the series to scrape.
 
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind, Selector};
 
@@ -7,16 +7,15 @@ use super::super::tree::DocumentNode;
 use super::component::place;
 use super::valid::valid;
 
-/// What it may say.
+/// Valid keys.
 const WORDS: [&str; 3] = ["series", "url", "at"];
-/// Where the page is when only its server is said.
+/// Default path of the endpoint.
 const PATH: &str = "/metrics";
-/// Selectors of one page.
+/// Maximum selectors per endpoint.
 const SERIES_MAX: usize = 64;
-const SERIES: &str = "names of series as the page writes them, with labels where only some are meant, such as \
-    [node_load1, 'http_requests_total{code=\"500\"}', 'go_gc_*']";
+const SERIES: &str = "names of series as the endpoint exposes them, with labels to select some of them, such as [node_load1, 'http_requests_total{code=\"500\"}', 'go_gc_*']";
 
-/// Reads it.
+/// Reads the component.
 pub(super) fn page(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<Component> {
     let valid = valid(ComponentKind::Prometheus);
     let unknown = reader.entries(node, valid)?.iter();
@@ -24,25 +23,25 @@ pub(super) fn page(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<C
         .filter(|(key, _)| !WORDS.contains(&key.text.as_str()))
         .collect();
     for (key, _) in &unknown {
-        reader.unknown(&key.span, "the word", &key.text, &WORDS);
+        reader.unknown(&key.span, "key", &key.text, &WORDS);
     }
     if !unknown.is_empty() {
-        // What lacks may stand there under another name.
+        // The missing key may be the misspelled one.
         return None;
     }
     let Some(url) = node.get("url").or(node.get("at")) else {
-        reader.report(node, "where it is is not said", format!("url: {valid}"));
+        reader.report(node, "`url` is missing", format!("url: {valid}"));
         return None;
     };
     let text = reader.word(url, valid)?;
     let Some((ComponentAddress::Page { host, port, path }, _)) =
         place(ComponentKind::Prometheus, &text)
     else {
-        let message = format!("`{text}` is not where a page of figures is");
+        let message = format!("`{text}` is not a metrics URL");
         reader.report(
             url,
             message,
-            "an address such as http://127.0.0.1:9100/metrics; https:// is not asked yet",
+            "a URL such as http://127.0.0.1:9100/metrics; https:// is not supported yet",
         );
         return None;
     };
@@ -63,13 +62,13 @@ pub(super) fn page(reader: &DocumentReader<'_>, node: &DocumentNode) -> Option<C
     })
 }
 
-/// Selectors; without any, only what is known by its name is taken.
+/// Reads selectors; without any, only known series are scraped.
 fn chosen_series(reader: &DocumentReader<'_>, chosen: &DocumentNode) -> Option<Vec<Selector>> {
     let items = reader.one_or_more(chosen);
     if items.is_empty() || items.len() > SERIES_MAX {
         reader.report(
             chosen,
-            format!("{} series are named", items.len()),
+            format!("the list has {} series", items.len()),
             "1 to 64",
         );
         return None;
@@ -79,7 +78,11 @@ fn chosen_series(reader: &DocumentReader<'_>, chosen: &DocumentNode) -> Option<V
         let text = reader.word(item, SERIES)?;
         match Selector::parse(&text) {
             Some(selector) => series.push(selector),
-            None => reader.report(item, format!("`{text}` names no series"), SERIES),
+            None => reader.report(
+                item,
+                format!("`{text}` is not the name of a series"),
+                SERIES,
+            ),
         }
     }
     Some(series)

@@ -1,4 +1,4 @@
-//! What would be right where a part is named, for whoever wrote something else.
+//! Valid addresses by kind of component, for error messages.
 
 use plimsoll_model::component::ComponentKind;
 
@@ -25,23 +25,23 @@ const VALID: [(ComponentKind, &str); 24] = [
     ),
     (
         ComponentKind::PhpFpm,
-        "where a pool listens, and its status page, such as unix:/run/php/php-fpm.sock:/status or 127.0.0.1:9001/status",
+        "the address of a pool and its status page, such as unix:/run/php/php-fpm.sock:/status or 127.0.0.1:9001/status",
     ),
     (
         ComponentKind::NginxLog,
-        "its file, such as /var/log/nginx/error.log",
+        "a file, such as /var/log/nginx/error.log",
     ),
     (
         ComponentKind::NginxAccessLog,
-        "its file, such as /var/log/nginx/access.log",
+        "a file, such as /var/log/nginx/access.log",
     ),
     (
         ComponentKind::HaproxyLog,
-        "its file, such as /var/log/haproxy.log",
+        "a file, such as /var/log/haproxy.log",
     ),
     (
         ComponentKind::PhpFpmSlowlog,
-        "its file, as `slowlog` of the pool names it",
+        "a file, such as /var/log/php-fpm.slow.log (`slowlog` of the pool)",
     ),
     (
         ComponentKind::Node,
@@ -71,7 +71,7 @@ const VALID: [(ComponentKind, &str); 24] = [
     ),
     (
         ComponentKind::Gunicorn,
-        "where it listens on this machine, such as 127.0.0.1:8000 or unix:/run/gunicorn.sock",
+        "its listen address on this machine, such as 127.0.0.1:8000 or unix:/run/gunicorn.sock",
     ),
     (
         ComponentKind::Mongo,
@@ -79,8 +79,7 @@ const VALID: [(ComponentKind, &str); 24] = [
     ),
     (
         ComponentKind::Jvm,
-        "the file of its counters, such as /tmp/hsperfdata_shop/4711 (`ls /tmp/hsperfdata_*/`), or the address of Jolokia's \
-             agent, such as http://127.0.0.1:8778/jolokia",
+        "its hsperfdata file, such as /tmp/hsperfdata_shop/4711 (`ls /tmp/hsperfdata_*/`), or the address of its Jolokia agent, such as http://127.0.0.1:8778/jolokia",
     ),
     (
         ComponentKind::Uwsgi,
@@ -88,8 +87,7 @@ const VALID: [(ComponentKind, &str); 24] = [
     ),
     (
         ComponentKind::Go,
-        "a page of the program, such as http://127.0.0.1:8080/debug/vars (expvar) http://127.0.0.1:8080/metrics or \
-             http://127.0.0.1:8080/debug/pprof/goroutine?debug=1",
+        "a metrics or debug URL, such as http://127.0.0.1:8080/debug/vars (expvar), http://127.0.0.1:8080/metrics or http://127.0.0.1:8080/debug/pprof/goroutine?debug=1",
     ),
     (
         ComponentKind::Varnish,
@@ -97,25 +95,23 @@ const VALID: [(ComponentKind, &str); 24] = [
     ),
     (
         ComponentKind::Python,
-        "the number of its process, such as 4711, whose stacks `py-spy` reads; or a command that prints them, without a shell, such \
-             as `/opt/venv/bin/py-spy dump --json --pid 4711`",
+        "a process id, such as 4711, whose stacks `py-spy` reads; or a command that prints them, without a shell, such as `/opt/venv/bin/py-spy dump --json --pid 4711`",
     ),
     (
         ComponentKind::Otlp,
-        "an address of this machine at which spans are received, such as 127.0.0.1:4318",
+        "an address on this machine at which spans are received, such as 127.0.0.1:4318",
     ),
     (
         ComponentKind::Prometheus,
-        "a page, and which of its series are taken beside those that are known, such as { url: http://127.0.0.1:9100/metrics, \
-        series: [node_load1, 'http_requests_total{code=\"500\"}', 'go_gc_*'] }",
+        "a URL, and the series to scrape in addition to the known ones, such as { url: http://127.0.0.1:9100/metrics, series: [node_load1, 'http_requests_total{code=\"500\"}', 'go_gc_*'] }",
     ),
 ];
 
-/// What would be right for a kind of part.
+/// The valid addresses of a kind of component.
 pub(super) fn valid(kind: ComponentKind) -> &'static str {
     let mut kinds = VALID.iter();
     let found = kinds.find(|(of, _)| *of == kind);
-    found.map_or("where it tells of itself", |(_, valid)| valid)
+    found.map_or("its address", |(_, valid)| valid)
 }
 
 #[cfg(test)]
