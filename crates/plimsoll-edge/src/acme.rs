@@ -77,25 +77,25 @@ async fn see_to(
     let names = certificate.names.join(", ");
     let obtaining = order::obtain(acme, certificate, &control.challenges);
     let obtained = tokio::time::timeout(ORDER_TIMEOUT, obtaining).await;
-    let obtained = obtained.unwrap_or_else(|_| Err("it took too long".to_owned()));
+    let obtained = obtained.unwrap_or_else(|_| Err("the order timed out".to_owned()));
     control.challenges.forget(&certificate.names);
     let is_of_use = || due(certificate).is_some_and(|due| due > clock::wall());
     let obtained = obtained.and_then(|()| {
-        let useless = || "what the authority gave cannot be used".to_owned();
+        let useless = || "the issued certificate is not usable".to_owned();
         is_of_use().then_some(()).ok_or_else(useless)
     });
     match obtained {
         Ok(()) => {
             waiting.remove(&certificate.files.cert);
             control.reload_certificates();
-            (control.hooks.report)(&format!("a certificate for {names} was obtained"));
+            (control.hooks.report)(&format!("certificate obtained for {names}"));
         }
         Err(why) => {
             let path = certificate.files.cert.clone();
             let next = waiting.get(&path).map_or(AGAIN.0, |retry| retry.next);
             let until = clock::wall() + next;
             (control.hooks.report)(&format!(
-                "no certificate for {names} was obtained: {why}; the next try is in {} minutes",
+                "cannot obtain a certificate for {names}: {why}; next attempt in {} minutes",
                 next.as_secs() / 60
             ));
             let next = (next * 2).min(AGAIN.1);

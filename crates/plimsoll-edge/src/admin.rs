@@ -144,17 +144,17 @@ async fn answer(context: &AdminContext, request: Request<Incoming>) -> AdminResp
         (_, "/metrics" | "/healthz" | "/figures" | "/cache" | "/") => text(
             StatusCode::METHOD_NOT_ALLOWED,
             "text/plain; charset=utf-8",
-            "this is asked with GET\n",
+            "method not allowed; use GET\n",
         ),
         (_, "/reload" | "/servers" | "/purge" | "/publish" | "/why") => text(
             StatusCode::METHOD_NOT_ALLOWED,
             "text/plain; charset=utf-8",
-            "this is asked with POST and JSON\n",
+            "method not allowed; use POST with JSON\n",
         ),
         _ => text(
             StatusCode::NOT_FOUND,
             "text/plain; charset=utf-8",
-            "there are /, /metrics, /healthz, /figures, /cache and /servers; POST /reload, /servers, /purge, /publish and /why\n",
+            "not found; valid: GET /, /metrics, /healthz, /figures, /cache, /servers; POST /reload, /servers, /purge, /publish, /why\n",
         ),
     }
 }
@@ -174,7 +174,7 @@ fn order_response(done: Result<String, String>) -> AdminResponse {
 /// What became of something published.
 async fn publish(context: &AdminContext, body: &[u8]) -> AdminResponse {
     let Some(hub) = context.control.hub() else {
-        return order_response(Err("there is no hub; start with --hub /live".to_owned()));
+        return order_response(Err("the hub is off; start with --hub /live".to_owned()));
     };
     let (status, reply) = publish::order(&hub, body).await;
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -214,7 +214,7 @@ fn json_message(word: &str, text: &str) -> String {
 async fn order(request: Request<Incoming>) -> Result<Bytes, (StatusCode, &'static str)> {
     let body = json(request, ORDER_LEN_MAX).await?;
     if !body.is_empty() && serde_json::from_slice::<Value>(&body).is_err() {
-        return Err((StatusCode::BAD_REQUEST, "the order is not valid JSON\n"));
+        return Err((StatusCode::BAD_REQUEST, "the body is not valid JSON\n"));
     }
     Ok(body)
 }
@@ -230,7 +230,7 @@ async fn json(
     if !kind.eq_ignore_ascii_case("application/json") {
         return Err((
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "an order is sent as Content-Type: application/json\n",
+            "unsupported content type; send Content-Type: application/json\n",
         ));
     }
     let body = Limited::new(request.into_body(), len_max).collect();
@@ -238,13 +238,13 @@ async fn json(
     let Ok(body) = tokio::time::timeout(BODY_TIMEOUT, body).await else {
         return Err((
             StatusCode::REQUEST_TIMEOUT,
-            "the order did not come within 5 s\n",
+            "the body did not arrive within 5 s\n",
         ));
     };
     body.map(http_body_util::Collected::to_bytes).map_err(|_| {
         (
             StatusCode::PAYLOAD_TOO_LARGE,
-            "an order has at most 64 KiB, and what is published 4 MiB\n",
+            "the body is too large; valid: at most 64 KiB, for /publish at most 4 MiB\n",
         )
     })
 }
@@ -260,7 +260,7 @@ fn authorize(
     if !host.is_some_and(|host| is_own_host(host, context)) {
         return Err((
             StatusCode::MISDIRECTED_REQUEST,
-            "the Host is not this address; ask by its number or as localhost\n",
+            "the Host header does not name this address; use the IP address or localhost\n",
         ));
     }
     if let Some(origin) = headers.get(header::ORIGIN) {
@@ -268,7 +268,7 @@ fn authorize(
         if origin.strip_prefix("http://") != host {
             return Err((
                 StatusCode::FORBIDDEN,
-                "pages of other origins may not ask\n",
+                "cross-origin requests are not allowed\n",
             ));
         }
     }
@@ -296,7 +296,7 @@ fn authorize(
     }
     Err((
         StatusCode::UNAUTHORIZED,
-        "a token is needed: Authorization: Bearer TOKEN\n",
+        "the token is missing or wrong; send Authorization: Bearer TOKEN\n",
     ))
 }
 

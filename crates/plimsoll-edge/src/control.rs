@@ -119,7 +119,7 @@ impl Control {
         self.warn(&edge);
         let mut done = "the new configuration is in use".to_owned();
         if overrides > 0 {
-            done.push_str("; what the admin address was told of servers stays in force");
+            done.push_str("; server changes made at the admin address stay in force");
         }
         (self.hooks.report)(&done);
         Ok(done)
@@ -132,7 +132,10 @@ impl Control {
         }
         let hub = edge.hub.as_ref();
         if let Some(hub) = hub.filter(|hub| hub.tokens.is_none() && !reads_need_hook(hub)) {
-            let message = format!("the hub at {} lets everybody read every channel", hub.path);
+            let message = format!(
+                "the hub at {} allows everybody to read every channel",
+                hub.path
+            );
             (self.hooks.report)(&message);
         }
         for listener in &lock(&self.state).listeners {
@@ -360,7 +363,7 @@ impl Control {
         let message = match (done, edge.cache_disk, disk) {
             (Err(error), Some(config), _) => disk::disk_unavailable(&config.path, &explain(&error)),
             (Ok(_), Some(config), Some(_)) => format!(
-                "copies are kept on disk in {} from now on: nobody else uses it any more",
+                "disk cache on in {}: no other edge uses the directory any more",
                 config.path.display()
             ),
             // Why not was told already.
@@ -447,7 +450,7 @@ impl Control {
         let message = match self.use_servers(&mut state, registry) {
             Ok(()) => format!("the name {} has moved from {before} to {after}", name.0),
             Err(error) => format!(
-                "the name {} has moved to {after}, which cannot be followed: {}",
+                "the name {} has moved to {after}, but the change cannot be applied: {}",
                 name.0,
                 explain(&error)
             ),

@@ -52,8 +52,8 @@ pub fn resolve_server(
         .map_err(|error| error.to_string())?;
     let found: Result<Vec<SocketAddr>, String> = thread
         .join()
-        .unwrap_or_else(|_| Err("the look-up broke off".to_owned()));
-    found.map_err(|why| format!("the host `{}` cannot be found: {why}", server.host))
+        .unwrap_or_else(|_| Err("the lookup thread ended unexpectedly".to_owned()));
+    found.map_err(|why| format!("cannot resolve the host `{}`: {why}", server.host))
 }
 
 /// Looks all names up again and again, for ever.
@@ -96,7 +96,7 @@ async fn refresh_name(control: &Control, name: &HostPort) {
         match finder.find(&name.0).await {
             Ok(found) => {
                 if failing.take().is_some() {
-                    (control.hooks.report)(&format!("the name {} is found again", name.0));
+                    (control.hooks.report)(&format!("the name {} resolves again", name.0));
                 }
                 if resolved != found.addresses {
                     let family = control.family(name);
@@ -110,7 +110,7 @@ async fn refresh_name(control: &Control, name: &HostPort) {
             Err(why) => {
                 if failing.is_none() {
                     (control.hooks.report)(&format!(
-                        "the name {} cannot be found: {why}; its addresses of before stay in use",
+                        "cannot resolve the name {}: {why}; its previous addresses stay in use",
                         name.0
                     ));
                 }

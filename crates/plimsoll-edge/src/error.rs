@@ -27,7 +27,7 @@ pub enum TlsError {
         key: PathBuf,
     },
     /// A certificate or a key that is broken or of a kind that is not known.
-    #[error("the certificate {} and the key {} are not a pair that can be used", cert.display(), key.display())]
+    #[error("the certificate {} and the key {} cannot be used together", cert.display(), key.display())]
     NotAPair {
         /// The chain.
         cert: PathBuf,
@@ -45,7 +45,7 @@ pub enum TlsError {
         until: String,
     },
     /// A certificate whose time has not come.
-    #[error("the certificate {} is not valid before {from}; is the clock right?", cert.display())]
+    #[error("the certificate {} is not valid before {from}; check the system clock", cert.display())]
     NotYet {
         /// The chain.
         cert: PathBuf,
@@ -53,7 +53,7 @@ pub enum TlsError {
         from: String,
     },
     /// A file of those who vouch for servers.
-    #[error("the authorities in {name} cannot be used: {why}")]
+    #[error("cannot use the root certificates in {name}: {why}")]
     Authorities {
         /// The file.
         name: String,
@@ -61,13 +61,13 @@ pub enum TlsError {
         why: String,
     },
     /// Nobody vouches for servers.
-    #[error("the system has no root certificates to check servers by")]
+    #[error("the system has no root certificates to verify servers")]
     NoRoots,
     /// A server's name that no certificate can have.
-    #[error("`{0}` is no name that a certificate can have")]
+    #[error("`{0}` is not a valid server name for a certificate")]
     Name(String),
     /// No protocol version is left.
-    #[error("encryption cannot be set up")]
+    #[error("cannot set up TLS")]
     Setup(#[from] rustls::Error),
 }
 
@@ -88,8 +88,8 @@ pub(crate) enum SettingsError {
     Tls(#[from] TlsError),
     #[error(transparent)]
     Countries(#[from] maxminddb::MaxMindDbError),
-    #[error("the system gives no random bytes")]
+    #[error("the system provides no random bytes")]
     NoRandom,
-    #[error("the hub works with at most 64 event loops, and {0} are wanted")]
+    #[error("the hub supports at most 64 event loops, but {0} are configured")]
     HubLoops(usize),
 }

@@ -167,7 +167,7 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
 
     /// Tells a client that it says more than it may.
     pub fn refuse_flood(&mut self, speaker: &Speaker<'_>) {
-        let reply = protocol::failed("said more often than is allowed; wait a while");
+        let reply = protocol::failed("too many commands; wait and try again");
         self.send(speaker, &reply);
     }
 

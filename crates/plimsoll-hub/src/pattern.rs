@@ -9,13 +9,13 @@ pub const NAME_LEN_MAX: usize = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ChannelNameError {
     /// It is empty.
-    #[error("the name of a channel is empty")]
+    #[error("the channel name is empty")]
     Empty,
     /// It is longer than [`NAME_LEN_MAX`].
-    #[error("the name of a channel is longer than {NAME_LEN_MAX} bytes")]
+    #[error("the channel name is longer than {NAME_LEN_MAX} bytes")]
     TooLong,
     /// It holds a control character.
-    #[error("the name of a channel holds a control character")]
+    #[error("the channel name contains a control character")]
     Control,
 }
 

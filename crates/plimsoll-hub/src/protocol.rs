@@ -71,7 +71,7 @@ pub struct Publication<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CommandParseError {
     /// It is none of the forms above.
-    #[error("not a command: {0}; say {{\"subscribe\":[\"a-channel\"]}}")]
+    #[error("not a command: {0}; for example {{\"subscribe\":[\"a-channel\"]}}")]
     Form(String),
     /// More channels than [`CHANNELS_MAX`] at once.
     #[error("more than {CHANNELS_MAX} channels in one command")]
@@ -110,7 +110,7 @@ struct CommandFields<'a> {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "a channel is a name, or an object of channel, epoch and offset"
+    expecting = "expected a channel name, or an object with channel, epoch and offset"
 )]
 enum SubscribeItem {
     Name(String),
@@ -282,11 +282,11 @@ mod tests {
             ),
             (
                 r#"{"subscribe":[{"channel":"a"}]}"#,
-                "a channel is a name, or an object of channel, epoch and offset",
+                "expected a channel name, or an object with channel, epoch and offset",
             ),
             (
                 r#"{"subscribe":[{"channel":"a","epoch":-1,"offset":0}]}"#,
-                "a channel is a name",
+                "expected a channel name",
             ),
             (r#"{"subscripe":["a"]}"#, "unknown field `subscripe`"),
             (r#"{"id":{}}"#, "the id is not"),

@@ -77,7 +77,11 @@ async fn prove(order: &mut Order, challenges: &Challenges) -> Result<(), String>
         match authorization.status {
             AuthorizationStatus::Valid => continue,
             AuthorizationStatus::Pending => {}
-            other => return Err(format!("an authorization is {other:?}")),
+            other => {
+                return Err(format!(
+                    "unexpected authorization status {other:?}; expected Pending or Valid"
+                ));
+            }
         }
         let challenge = authorization.challenge(ChallengeType::TlsAlpn01);
         let Some(mut challenge) = challenge else {
@@ -112,7 +116,7 @@ async fn why_not(order: &mut Order) -> String {
         }
     }
     if all.is_empty() {
-        return "the authority did not accept the proof".to_owned();
+        return "the authority rejected the challenge without a reason".to_owned();
     }
     all.join("; ")
 }

@@ -51,7 +51,11 @@ pub(super) fn account(acme: &Acme) -> Result<Option<AccountCredentials>, String>
     let path = account_file(acme);
     let shown = path.display();
     match fs::metadata(&path) {
-        Ok(about) if about.len() > ACCOUNT_LEN_MAX => return Err(format!("{shown} is no account")),
+        Ok(about) if about.len() > ACCOUNT_LEN_MAX => {
+            return Err(format!(
+                "{shown} is not an ACME account file: larger than 64 KiB"
+            ));
+        }
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("cannot read {shown}: {error}")),
@@ -59,7 +63,7 @@ pub(super) fn account(acme: &Acme) -> Result<Option<AccountCredentials>, String>
     let content = fs::read(&path).map_err(|error| format!("cannot read {shown}: {error}"))?;
     let account = serde_json::from_slice(&content);
     account.map(Some).map_err(|error| {
-        format!("{shown} is no account: {error}; move it away, and a new one is made")
+        format!("{shown} is not an ACME account file: {error}; move it away to have a new account created")
     })
 }
 

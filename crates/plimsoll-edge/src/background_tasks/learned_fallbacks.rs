@@ -83,7 +83,7 @@ async fn fetch_fallback(
     match fetched {
         Ok(()) => {
             if state.has_failed {
-                report(&format!("the fallback {target} is fetched again"));
+                report(&format!("the fallback {target} can be fetched again"));
             }
             state.is_learned = true;
             state.has_failed = false;
@@ -91,9 +91,9 @@ async fn fetch_fallback(
         Err(why) if !state.has_failed => {
             state.has_failed = true;
             let meanwhile = if state.is_learned {
-                "the last good one stays in use"
+                "the last good version stays in use"
             } else {
-                "there is none yet"
+                "no version is available yet"
             };
             report(&format!(
                 "the fallback {target} cannot be fetched, {meanwhile}: {why}"
@@ -111,7 +111,7 @@ async fn fetch(
 ) -> Result<(), String> {
     let now = watch.clock.now();
     let server = pool.servers.iter().find(|server| server.is_in(now));
-    let server = server.ok_or("no server is well")?;
+    let server = server.ok_or("no server is healthy")?;
     let address = server.addresses.first().ok_or("no server has an address")?;
     let page = OriginRequest {
         address: *address,
@@ -141,6 +141,6 @@ async fn fetch(
     if learned_fallbacks.keep(candidate, watch.clock.now()) {
         Ok(())
     } else {
-        Err("it is empty, too long, or in a coding that nobody knows".to_owned())
+        Err("the body is empty, too long, or in an unknown content coding".to_owned())
     }
 }

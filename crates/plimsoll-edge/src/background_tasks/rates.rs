@@ -177,7 +177,7 @@ impl Messenger {
         let place = Arc::clone(&self.places).try_acquire_owned();
         let Some(place) = place.ok().filter(|_| self.sent <= PER_MINUTE) else {
             self.watch.exports.webhooks_failed.increment();
-            (self.report)("the webhook is not called: too many messages at once");
+            (self.report)("the webhook was not called: too many messages at once");
             return;
         };
         let (watch, report) = (Arc::clone(&self.watch), Arc::clone(&self.report));
@@ -186,7 +186,7 @@ impl Messenger {
                 Ok(()) => watch.exports.webhooks_sent.increment(),
                 Err(why) => {
                     watch.exports.webhooks_failed.increment();
-                    report(&format!("the webhook did not take an alarm: {why}"));
+                    report(&format!("the webhook did not accept an alert: {why}"));
                 }
             }
             drop(place);
@@ -199,7 +199,7 @@ async fn post_again(to: &Endpoint, json: String) -> Result<(), String> {
     for pause in PAUSES.iter().map(Some).chain([None]) {
         match outbound::post(to, json.clone(), TIMEOUT).await {
             Ok(status) if status.is_success() => return Ok(()),
-            Ok(status) => why = format!("it answered {status}"),
+            Ok(status) => why = format!("status {status}"),
             Err(error) => why = error,
         }
         if let Some(pause) = pause {

@@ -75,7 +75,7 @@ async fn export_all(
             Err(why) => {
                 watch.exports.spans_lost.add(count);
                 if !failing {
-                    report(&format!("the collector takes no spans: {why}"));
+                    report(&format!("the collector does not accept spans: {why}"));
                 }
                 failing = true;
             }
@@ -109,7 +109,7 @@ async fn send_again(
 /// Sends once; whether it makes sense to do so again stands with the fault.
 async fn send(tasks: &BackgroundTasks, batch: &[RequestSpan]) -> Result<(), (String, bool)> {
     let Some(traces) = tasks.traces() else {
-        return Err(("there is no collector any more".to_owned(), false));
+        return Err(("the collector is no longer configured".to_owned(), false));
     };
     let instance = std::process::id().to_string();
     let json = otlp::request(batch, &traces.service, &instance);
@@ -123,7 +123,7 @@ async fn send(tasks: &BackgroundTasks, batch: &[RequestSpan]) -> Result<(), (Str
                     | StatusCode::SERVICE_UNAVAILABLE
                     | StatusCode::GATEWAY_TIMEOUT
             );
-            Err((format!("it answered {status}"), may_repeat))
+            Err((format!("status {status}"), may_repeat))
         }
         Err(why) => Err((why, true)),
     }

@@ -39,8 +39,8 @@ pub(super) async fn keep_taking_over(control: &Control) {
             awaited = None;
             control.take_disk_over();
         } else if control.watch.clock.now() >= *until {
-            let why = "another edge uses it still; give each edge a folder of its own, or reload when that one has \
-                       ended";
+            let why = "another edge still uses the directory; give each edge a directory of its own, or reload when \
+                       the other edge has ended";
             (control.hooks.report)(&disk_unavailable(path, &why));
             awaited = None;
         }
@@ -55,8 +55,8 @@ fn begin(control: &Control, before: Option<Awaited>) -> Option<Awaited> {
     }
     let at_most = drain + GRACE;
     let reason = format!(
-        "another edge uses it; it is taken over when that one ends within {} s; give each edge a folder of its own if \
-         both are to stay",
+        "another edge uses the directory; this edge takes over if the other ends within {} s; give each edge a \
+         directory of its own if both are to stay",
         at_most.as_secs()
     );
     (control.hooks.report)(&disk_unavailable(&path, &reason));

@@ -125,7 +125,7 @@ pub(crate) fn follow(
 
 /// How it is told that copies are not kept on disk.
 pub(crate) fn disk_unavailable(path: &Path, why: &impl std::fmt::Display) -> String {
-    format!("copies are not kept on disk in {}: {why}", path.display())
+    format!("disk cache off in {}: {why}", path.display())
 }
 
 impl DiskCache {
@@ -380,7 +380,7 @@ impl DiskShared {
             let remedy = folder::remedy(error);
             let path = self.folder.path().display();
             (self.report.0)(&format!(
-                "copies on disk in {path}: cannot {what}: {error}; the edge goes on without; {remedy}"
+                "disk cache in {path}: cannot {what}: {error}; the edge continues without it; {remedy}"
             ));
         }
     }

@@ -40,7 +40,7 @@ impl PurgeUrl {
         let (host, target) = rest.split_at(at);
         let is_visible = text.bytes().all(|byte| (0x21..0x7f).contains(&byte));
         if host.is_empty() || host.contains('@') || !is_visible {
-            return Err(format!("`{text}` names no page; valid: {valid}"));
+            return Err(format!("`{text}` is not a valid URL; valid: {valid}"));
         }
         let slash = if target.starts_with('/') { "" } else { "/" };
         Ok(Self {
@@ -75,12 +75,13 @@ impl PurgeOrder {
     /// # Errors
     /// What is wrong, with the remedy.
     pub(crate) fn read(body: &[u8]) -> Result<Self, String> {
-        let valid = "one of \"url\", \"prefix\", \"tag\" and \"all\": true; besides \"hard\": true";
+        let valid =
+            "one of \"url\", \"prefix\", \"tag\" or \"all\": true; optional: \"hard\": true";
         let invalid = |what: &str| format!("{what}; valid: {valid}");
         let order: Value = serde_json::from_slice(body).unwrap_or_default();
         let order = order
             .as_object()
-            .ok_or_else(|| invalid("this is no order"))?;
+            .ok_or_else(|| invalid("the body is not a JSON object"))?;
         let mut what = None;
         let mut how = How::Soft;
         for (word, value) in order {
@@ -94,13 +95,17 @@ impl PurgeOrder {
                     how = if hard { How::Hard } else { How::Soft };
                     continue;
                 }
-                _ => return Err(invalid(&format!("`{word}` is not known, or says nothing"))),
+                _ => {
+                    return Err(invalid(&format!(
+                        "`{word}` is unknown or has no valid value"
+                    )));
+                }
             };
             if what.replace(named).is_some() {
-                return Err(invalid("it is said twice what is purged"));
+                return Err(invalid("more than one purge target"));
             }
         }
-        let what = what.ok_or_else(|| invalid("it is not said what is purged"))?;
+        let what = what.ok_or_else(|| invalid("the purge target is missing"))?;
         Ok(Self { what, how })
     }
 }
@@ -158,34 +163,34 @@ impl Cache {
                 for key in rules.iter().flat_map(|rule| url.keys(rule)) {
                     self.store.purge(&HashedKey::new(key, self.seed), order.how);
                 }
-                format!("copies of {}{}", url.host, url.target)
+                format!("stored responses for {}{}", url.host, url.target)
             }
             PurgeTarget::Prefix(url) => {
                 for key in url.keys(&KeyRule::default()) {
                     self.store.purge_prefix(key.to_key().as_bytes(), order.how);
                 }
-                format!("copies below {}{}", url.host, url.target)
+                format!("stored responses below {}{}", url.host, url.target)
             }
             PurgeTarget::Tag(tag) => {
                 let label = Label::tag(self.seed, tag.as_bytes());
                 self.store.purge_tag(label.0, order.how);
-                format!("copies with the tag `{tag}`")
+                format!("stored responses with the tag `{tag}`")
             }
             PurgeTarget::All => {
                 self.store.purge_everything(order.how);
-                "all copies".to_owned()
+                "all stored responses".to_owned()
             }
         };
         let warning = if is_written {
             ""
         } else {
-            "; this could not be written to the disk: empty the folder of the copies before the next start"
+            "; the purge could not be written to disk: empty the disk cache directory before the next start"
         };
         match order.how {
             How::Soft => {
-                format!("{purged} are stale; each is served while it is renewed{warning}")
+                format!("{purged} are stale; each is served while it is revalidated{warning}")
             }
-            How::Hard => format!("{purged} are gone{warning}"),
+            How::Hard => format!("{purged} are deleted{warning}"),
         }
     }
 
@@ -261,15 +266,15 @@ impl Cache {
             .filter_map(|(_, copy)| copy["state"].as_str())
             .collect();
         let verdict = if states.contains(&FRESH) {
-            "a copy answers"
+            "a stored response is served"
         } else if states.contains(&STALE) {
-            "its copy is stale: who asks next renews it"
+            "the stored response is stale: the next request revalidates it"
         } else if !states.is_empty() {
-            "its copy is asked about every time"
+            "the stored response is revalidated on every request"
         } else if refused.is_empty() {
-            "nobody has asked for it lately, its copy has left for want of room, or its route keeps nothing"
+            "not requested lately, evicted, or the route caches nothing"
         } else {
-            "the last answer was not kept"
+            "the last response was not stored"
         };
         let copies = found.into_iter().map(|(key, mut copy)| {
             copy["key"] = key.into();

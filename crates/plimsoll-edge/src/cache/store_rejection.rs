@@ -34,9 +34,9 @@ impl StoreRejection {
     pub(crate) fn text(self) -> String {
         match self {
             Self::Refused(refusal) => refusal.to_string(),
-            Self::TooLarge => "it is longer than an eighth of the cache".to_owned(),
-            Self::TooManyTags => "it has more than 1024 tags".to_owned(),
-            Self::VaryTooLarge => "the request says too much in the fields of its Vary".to_owned(),
+            Self::TooLarge => "the response is longer than an eighth of the cache".to_owned(),
+            Self::TooManyTags => "the response has more than 1024 tags".to_owned(),
+            Self::VaryTooLarge => "the request's values of the Vary fields are too long".to_owned(),
         }
     }
 

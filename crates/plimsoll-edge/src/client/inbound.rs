@@ -72,7 +72,7 @@ impl Inbound {
     /// When there are too many, or connections hold as much as they may.
     fn count(&mut self) -> io::Result<()> {
         if self.unread > HANDSHAKE_LEN_MAX {
-            return Err(io::Error::other("a handshake without end"));
+            return Err(io::Error::other("the TLS handshake is too long"));
         }
         if self.memory.is_full() {
             return Err(io::ErrorKind::OutOfMemory.into());

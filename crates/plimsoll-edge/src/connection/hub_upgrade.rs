@@ -89,7 +89,7 @@ impl DownstreamConnection {
         let mut line = Vec::new();
         self.begin_line(&mut line, head, client);
         if !matches!(head.method, "GET" | "HEAD") {
-            let why = ("a file is asked for with GET", "Allow: GET, HEAD\r\n");
+            let why = ("method not allowed; use GET", "Allow: GET, HEAD\r\n");
             return self.answer_explained(own, 405, Reason::Hub, why, &line);
         }
         let is_known = head.headers.iter().any(|header| {
@@ -108,7 +108,7 @@ impl DownstreamConnection {
         if own.has_body {
             return Err(refused(
                 400,
-                "the hub takes no body; publish at the admin address",
+                "a request to the hub must have no body; publish at the admin address",
             ));
         }
         self.may_come(head, hub)?;
@@ -135,12 +135,12 @@ impl DownstreamConnection {
         hub: &Arc<ActiveHub>,
     ) -> Result<(), UpgradeRefusal> {
         if self.is_fragment() {
-            return Err(refused(404, "the hub is no part of a page"));
+            return Err(refused(404, "the hub cannot be included as a fragment"));
         }
         if self.event_loop.is_draining() || self.event_loop.memory.is_full() {
             return Err(UpgradeRefusal {
                 extra: "Retry-After: 1\r\n",
-                ..refused(503, "there is no room; come back in a second")
+                ..refused(503, "the hub has no free capacity; retry in a second")
             });
         }
         if !hub.is_open() {
@@ -148,14 +148,14 @@ impl DownstreamConnection {
                 extra: "Retry-After: 1\r\n",
                 ..refused(
                     503,
-                    "the hub waits for what it shares with others; come back in a second",
+                    "the hub is waiting for its shared backend; retry in a second",
                 )
             });
         }
         if !hub.lets_in(head) {
             return Err(refused(
                 403,
-                "the Origin is not this host, and not among the hub's origins",
+                "the Origin is neither this host nor one of the hub's allowed origins",
             ));
         }
         Ok(())
@@ -170,7 +170,7 @@ impl DownstreamConnection {
         if head.method != "GET" {
             return Err(UpgradeRefusal {
                 extra: "Allow: GET\r\n",
-                ..refused(405, "the hub is asked with GET")
+                ..refused(405, "method not allowed; use GET")
             });
         }
         let query = head.target.split_once('?').map_or("", |(_, query)| query);
@@ -178,11 +178,14 @@ impl DownstreamConnection {
         if channels.is_empty() {
             return Err(refused(
                 400,
-                "open a WebSocket here, or say which channels: ?channel=game-1&channel=game-2",
+                "the channels are missing; open a WebSocket, or name them: ?channel=game-1&channel=game-2",
             ));
         }
         if channels.len() > sse::CHANNELS_MAX {
-            return Err(refused(400, "at most 100 channels in one request"));
+            return Err(refused(
+                400,
+                "too many channels; valid: at most 100 in one request",
+            ));
         }
         let since = value(head, "last-event-id").and_then(sse::last_event_id);
         let allowed = hub.foreign_origin(head).unwrap_or_default();
@@ -343,11 +346,11 @@ pub(super) fn may_read(
     } else if has_token {
         Err(refused(
             403,
-            "the token does not let its bearer read this channel",
+            "the token does not permit reading this channel",
         ))
     } else {
         Err(unauthorized(
-            "this channel is read with a token: ?token=…, or Authorization: Bearer …",
+            "reading this channel requires a token: ?token=…, or Authorization: Bearer …",
         ))
     }
 }
@@ -358,11 +361,11 @@ fn socket(head: &RequestHead<'_, '_>, hub: &Arc<ActiveHub>) -> Result<Arrival, U
         use plimsoll_wire::websocket::handshake::UpgradeError;
         let status = error.status();
         let why = match error {
-            UpgradeError::NoUpgrade => "the request does not ask for a WebSocket as it must",
-            UpgradeError::Version => "only version 13 of WebSocket is spoken",
-            UpgradeError::Key => "there is not exactly one Sec-WebSocket-Key of 16 bytes in base64",
-            UpgradeError::NotText => "a header of the handshake is not text",
-            UpgradeError::Origin => "the Origin is not the host that was asked for",
+            UpgradeError::NoUpgrade => "not a valid WebSocket upgrade request",
+            UpgradeError::Version => "unsupported WebSocket version; valid: 13",
+            UpgradeError::Key => "expected exactly one Sec-WebSocket-Key of 16 bytes in base64",
+            UpgradeError::NotText => "a header of the handshake is not valid text",
+            UpgradeError::Origin => "the Origin is not the requested host",
         };
         let extra = if status == 426 {
             "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"

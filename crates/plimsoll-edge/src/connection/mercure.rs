@@ -102,7 +102,7 @@ impl DownstreamConnection {
                 }));
             }
             Ok(Met::Browser) => {
-                let why = ("updates are read with GET and published with POST", &*extra);
+                let why = ("use GET to read updates and POST to publish", &*extra);
                 self.answer_explained(own, 200, Reason::Hub, why, &line);
             }
             Err(UpgradeRefusal { status, why, extra }) => {
@@ -120,13 +120,13 @@ impl DownstreamConnection {
     ) -> Result<Met, UpgradeRefusal> {
         self.may_come(head, hub)?;
         match head.method {
-            "GET" if own.has_body => Err(refused(400, "who reads sends no body")),
+            "GET" if own.has_body => Err(refused(400, "a GET request must have no body")),
             "GET" => self.reader(head, hub, extra).map(Met::Reader),
             "POST" => publisher(head, hub).map(Met::Publisher),
             "OPTIONS" if !own.has_body => Ok(Met::Browser),
             _ => Err(UpgradeRefusal {
                 extra: "Allow: GET, POST, OPTIONS\r\n",
-                ..refused(405, "updates are read with GET and published with POST")
+                ..refused(405, "use GET to read updates and POST to publish")
             }),
         }
     }
@@ -145,16 +145,19 @@ impl DownstreamConnection {
         if topics.is_empty() {
             return Err(refused(
                 400,
-                "say which topics: ?topic=https%3A%2F%2Fa.example%2Fbooks%2F1",
+                "the topics are missing; for example ?topic=https%3A%2F%2Fa.example%2Fbooks%2F1",
             ));
         }
         if topics.len() > sse::CHANNELS_MAX {
-            return Err(refused(400, "at most 100 topics in one request"));
+            return Err(refused(
+                400,
+                "too many topics; valid: at most 100 in one request",
+            ));
         }
         if topics.iter().any(|topic| check_name(topic).is_err()) {
             return Err(refused(
                 400,
-                "a topic has 1 to 200 bytes, none of them control characters",
+                "invalid topic; valid: 1 to 200 bytes without control characters",
             ));
         }
         let (mut grant, _) = grant(head, hub)?;
@@ -164,7 +167,7 @@ impl DownstreamConnection {
             if !hub.wants_template(topic) {
                 return Err(refused(
                     503,
-                    "as many templates are read as there may be; name topics",
+                    "the limit of topic templates is reached; subscribe to exact topics",
                 ));
             }
         }
@@ -212,8 +215,11 @@ impl DownstreamConnection {
                 self.stage = RequestStage::Over;
                 return Poll::Ready(());
             }
-            Err(Http1Error::BodyTooLong) => Err((413, "an update has at most 4 MiB".to_owned())),
-            Err(_) => Err((400, "the body is not framed as it must be".to_owned())),
+            Err(Http1Error::BodyTooLong) => Err((
+                413,
+                "the update is too large; valid: at most 4 MiB".to_owned(),
+            )),
+            Err(_) => Err((400, "invalid framing of the body".to_owned())),
         };
         let RequestStage::Posting(posting) = std::mem::replace(&mut self.stage, RequestStage::Over)
         else {
@@ -319,15 +325,18 @@ fn publisher(head: &RequestHead<'_, '_>, hub: &ActiveHub) -> Result<Box<Grant>, 
     let kind = kind.split(';').next().unwrap_or_default().trim();
     let (grant, by_cookie) = grant(head, hub)?;
     let grant = grant.ok_or_else(|| {
-        unauthorized("who publishes has a token that says mercure.publish: Authorization: Bearer …")
+        unauthorized("publishing requires a token with mercure.publish: Authorization: Bearer …")
     })?;
     if by_cookie && value(head, "origin").is_none() {
-        return Err(refused(403, "who publishes with a cookie names its Origin"));
+        return Err(refused(
+            403,
+            "publishing with a cookie requires an Origin header",
+        ));
     }
     if !kind.eq_ignore_ascii_case(form) {
         return Err(refused(
             400,
-            "an update is a form: Content-Type: application/x-www-form-urlencoded",
+            "unsupported content type; send Content-Type: application/x-www-form-urlencoded",
         ));
     }
     Ok(grant)

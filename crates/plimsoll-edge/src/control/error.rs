@@ -26,10 +26,10 @@ pub enum EdgeError {
         source: io::Error,
     },
     /// The admin address can be reached by others, and asks for no token.
-    #[error("the admin address {0} can be reached by others, and there is no token")]
+    #[error("the admin address {0} is reachable from other hosts, and no token is set")]
     AdminOpen(SocketAddr),
     /// A socket that was handed over cannot be used.
-    #[error("the socket `{name}` at {address} that was handed over cannot be used: {why}")]
+    #[error("cannot use the inherited socket `{name}` at {address}: {why}")]
     Handed {
         /// Its name.
         name: String,
@@ -47,13 +47,13 @@ pub enum EdgeError {
         source: io::Error,
     },
     /// A regular expression of a route.
-    #[error("a route's regular expression is not valid")]
+    #[error("invalid regular expression of a route")]
     Expression(#[from] regex::Error),
     /// A certificate or its key.
-    #[error("a certificate cannot be used")]
+    #[error("cannot use a certificate")]
     Tls(#[from] TlsError),
     /// What is kept between starts cannot be.
-    #[error("cannot keep certificates in {}", path.display())]
+    #[error("cannot store certificates in {}", path.display())]
     State {
         /// The folder.
         path: PathBuf,
@@ -61,7 +61,7 @@ pub enum EdgeError {
         source: io::Error,
     },
     /// The process cannot become the user.
-    #[error("cannot become the user `{name}`")]
+    #[error("cannot switch to the user `{name}`")]
     User {
         /// The user.
         name: String,
@@ -69,19 +69,19 @@ pub enum EdgeError {
         source: io::Error,
     },
     /// The number of event loops cannot change while they run.
-    #[error("another number of event loops needs a restart: {0} run")]
+    #[error("cannot change the number of event loops ({0}) while running; restart the edge")]
     Loops(usize),
     /// The system gave no thread or no event queue.
     #[error("cannot start an event loop")]
     Loop(#[source] io::Error),
     /// More event loops than the hub's channels know.
-    #[error("the hub works with at most 64 event loops, and {0} are wanted")]
+    #[error("the hub supports at most 64 event loops, but {0} are configured")]
     HubLoops(usize),
     /// A database of countries that is none.
-    #[error("a database of countries cannot be used: {0}")]
+    #[error("cannot use the country database: {0}")]
     Countries(String),
     /// The system gave no random bytes.
-    #[error("the system gives no random bytes")]
+    #[error("the system provides no random bytes")]
     NoRandom,
     /// A loop has ended.
     #[error("an event loop has ended")]

@@ -35,7 +35,9 @@ impl Hooks {
     pub fn none() -> Self {
         Self {
             report: Arc::new(|_| ()),
-            read_again: Arc::new(|| Err("there is no other configuration".to_owned())),
+            read_again: Arc::new(
+                || Err("this edge has no configuration file to reload".to_owned()),
+            ),
             phase: Arc::new(|_| ()),
         }
     }

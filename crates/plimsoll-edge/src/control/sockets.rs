@@ -58,7 +58,7 @@ impl InheritedSockets {
             Some((socket, at)) => Err(handed_error(
                 &socket.name,
                 &at.to_string(),
-                "no listener of the configuration has this address".to_owned(),
+                "no configured listener has this address".to_owned(),
             )),
         }
     }
@@ -108,7 +108,7 @@ pub(crate) fn of_admin(
         }
         Err(EdgeError::Listen { source, .. }) => {
             (hooks.report)(&format!(
-                "warning: no admin address: {address}: {source}; choose a free one with --admin"
+                "warning: admin address off: cannot listen on {address}: {source}; choose a free one with --admin"
             ));
             Ok(None)
         }

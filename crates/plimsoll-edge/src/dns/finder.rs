@@ -68,7 +68,7 @@ impl DnsResolver {
             .map_err(|error| error.to_string())?;
         let addresses = sorted(answer.iter());
         if addresses.is_empty() {
-            return Err("it has no address".to_owned());
+            return Err("no address found".to_owned());
         }
         let records = answer.as_lookup().answers().iter();
         let least = records.map(|record| record.ttl).min().unwrap_or(0);

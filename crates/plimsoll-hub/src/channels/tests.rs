@@ -178,14 +178,14 @@ fn limits_are_kept() {
         [
             "1 1 8",
             "2 1 8",
-            "published more often than the channel allows"
+            "publish rate limit of the channel exceeded"
         ]
     );
     assert_eq!(text(channels.publish(1000, "a", "1")), "3 1 8");
     assert_eq!(text(channels.publish(0, "b", "1")), "1 1 0");
     assert_eq!(
         text(channels.publish(0, "c", "1")),
-        "there are as many channels as there may be"
+        "the hub's limit of channels is reached"
     );
     assert_eq!(
         channels.subscribe(0, "c", None, LOOP).unwrap_err(),

@@ -68,6 +68,6 @@ impl Rights for OpenAccess {
     }
 
     fn present(&mut self, _token: &str) -> Result<(), &'static str> {
-        Err("this hub asks for no tokens")
+        Err("this hub does not use tokens")
     }
 }

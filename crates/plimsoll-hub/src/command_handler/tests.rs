@@ -184,7 +184,7 @@ fn who_asks_with_an_id_is_answered() {
     let mut fixture = HandlerFixture::new();
     let reply = r#"{"id":1,"subscribed":"a","epoch":7,"offset":0}"#;
     assert_eq!(fixture.send(r#"{"subscribe":["a"],"id":1}"#), [reply]);
-    let refused = r#"{"id":2,"channel":"a","error":"the channel is already subscribed to"}"#;
+    let refused = r#"{"id":2,"channel":"a","error":"already subscribed to the channel"}"#;
     assert_eq!(fixture.send(r#"{"subscribe":["a"],"id":2}"#), [refused]);
     let channel = fixture.shelf.channels.find("a").unwrap();
     assert_eq!(fixture.shelf.channels.subscribers(channel), 1);
@@ -223,7 +223,7 @@ fn clients_publish_where_they_may() {
     let replies = fixture.send_with(&mut rights, r#"{"subscribe":["chat-9"]}"#);
     assert_eq!(
         replies,
-        [r#"{"channel":"chat-9","error":"this channel may not be read"}"#]
+        [r#"{"channel":"chat-9","error":"reading this channel is not permitted"}"#]
     );
     assert_eq!(fixture.shelf.channels.find("chat-9"), None);
 }
@@ -232,14 +232,19 @@ fn clients_publish_where_they_may() {
 fn a_token_says_what_may_be_done_from_then_on() {
     let mut fixture = HandlerFixture::new();
     let mut rights = Prefix("-");
-    let refused =
-        |name: &str| format!(r#"{{"channel":"{name}","error":"this channel may not be read"}}"#);
+    let refused = |name: &str| {
+        format!(r#"{{"channel":"{name}","error":"reading this channel is not permitted"}}"#)
+    };
     let subscribe = r#"{"subscribe":["a-1"]}"#;
     assert_eq!(fixture.send_with(&mut rights, subscribe), [refused("a-1")]);
     let both = r#"{"token":"a","subscribe":["a-1","a-2","b-1"],"id":1}"#;
     let replies = fixture.send_with(&mut rights, both);
     assert_eq!(replies.len(), 3);
-    assert!(replies[2].contains("may not be read"), "{}", replies[2]);
+    assert!(
+        replies[2].contains("reading this channel is not permitted"),
+        "{}",
+        replies[2]
+    );
     // Neither a token that is none, nor the same once more, changes anything.
     let replies = fixture.send_with(&mut rights, r#"{"token":"x","subscribe":["a-3"],"id":2}"#);
     assert_eq!(replies, [r#"{"id":2,"error":"the token is not one"}"#]);
@@ -287,7 +292,7 @@ fn who_may_read_a_channel_may_know_who_is_there() {
         [
             r#"{"id":1,"presence":"kept","subscribers":0,"users":{},"all":true}"#,
             r#"{"id":1,"presence":"plain","subscribers":0}"#,
-            r#"{"id":1,"channel":"secret","error":"this channel may not be read"}"#,
+            r#"{"id":1,"channel":"secret","error":"reading this channel is not permitted"}"#,
         ]
     );
     assert!(fixture.shelf.channels.is_empty(), "asking makes no channel");
@@ -317,7 +322,7 @@ fn floods_are_bounded() {
     let replies = fixture.send(r#"{"subscribe":["a","b","c","d","e"]}"#);
     assert_eq!(replies.len(), 2);
     assert!(
-        replies[0].contains("as many subscriptions as there may be"),
+        replies[0].contains("the client's limit of subscriptions is reached"),
         "{}",
         replies[0]
     );
@@ -325,7 +330,7 @@ fn floods_are_bounded() {
     let answers: Vec<_> = (0..200).flat_map(|_| fixture.send("nonsense")).collect();
     let too_often = answers
         .iter()
-        .filter(|answer| answer.contains("more often"))
+        .filter(|answer| answer.contains("too many commands"))
         .count();
     assert_eq!((answers.len(), too_often), (200, 101));
     let mut outlet = Everything::default();
@@ -392,10 +397,7 @@ fn somebody_else_is_asked_what_is_not_clear() {
     );
     assert!(rights.deferred.is_empty(), "{:?}", rights.deferred);
     assert_eq!(replies.len(), 4);
-    assert!(
-        replies[2].contains("name of a channel is empty"),
-        "{replies:?}"
-    );
+    assert!(replies[2].contains("channel name is empty"), "{replies:?}");
     assert!(
         replies[3].contains("clients may not publish"),
         "{replies:?}"
@@ -410,7 +412,7 @@ fn somebody_else_is_asked_what_is_not_clear() {
         ["4 reads a", "4 says [2] in chat-1", "4 sends {\"b\":3}"]
     );
     let replies = fixture.send_with(&mut rights, r#"{"send":1,"id":5}"#);
-    let full = "too much waits for the application; wait for its answers";
+    let full = "too many requests are waiting for the application; wait for its answers";
     assert_eq!(replies, [format!(r#"{{"id":5,"error":"{full}"}}"#)]);
     fixture.send_with(&mut rights, r#"{"unsubscribe":["a"]}"#);
     assert_eq!(rights.withdrawn, ["a"]);

@@ -27,29 +27,29 @@ const FILE_LEN_MAX: u64 = 2 * BODY_LEN_MAX;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FolderError {
     #[error(
-        "it belongs to the user {owner}, and the edge runs as the user {own}; give it to that one with chown, or choose a \
-         folder that is not there yet",
+        "the directory belongs to user {owner}, but the edge runs as user {own}; change its owner with chown, or choose \
+         a directory that does not exist yet",
         own = rustix::process::geteuid().as_raw()
     )]
     OfAnother { owner: u32 },
     #[error(
-        "others may write in it (mode {mode:03o}), and there are files in it; empty it, or take the right away with \
-         chmod 700 if you know where they come from"
+        "other users may write to the directory (mode {mode:03o}), and it contains files; empty it, or run chmod 700 if \
+         you trust the files"
     )]
     Writable { mode: u32 },
     #[error(
-        "it is a link that the user {owner} made; name the folder itself, or one that is not there yet"
+        "the path is a symbolic link made by user {owner}; name the directory itself, or one that does not exist yet"
     )]
     Linked { owner: u32 },
-    #[error("`{0}` in it is not what an edge put there; remove it")]
+    #[error("`{0}` in the directory was not created by an edge; remove it")]
     Replaced(&'static str),
-    #[error("another edge uses it")]
+    #[error("another edge uses the directory")]
     InUse,
-    #[error("there are other files in it; choose a folder that is empty or not there yet")]
+    #[error("the directory contains other files; choose one that is empty or does not exist yet")]
     Foreign,
     #[error("{0}; {help}", help = remedy(.0))]
     System(#[from] io::Error),
-    #[error("the system gives no random bytes")]
+    #[error("the system provides no random bytes")]
     NoRandom,
 }
 
@@ -57,16 +57,16 @@ pub(super) enum FolderError {
 pub(super) fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "make room there, or give the disk tier a smaller size"
+            "free space there, or reduce the size of the disk tier"
         }
-        io::ErrorKind::ReadOnlyFilesystem => "mount it for writing, or choose another folder",
+        io::ErrorKind::ReadOnlyFilesystem => "mount it for writing, or choose another directory",
         io::ErrorKind::PermissionDenied => {
-            "let the user that the edge runs as write there, or choose another folder"
+            "give the edge's user write permission there, or choose another directory"
         }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            "choose a folder, not a file"
+            "choose a directory, not a file"
         }
-        _ => "see to the disk, or choose another folder",
+        _ => "check the disk, or choose another directory",
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) fn scan(inner: &Arc<DiskShared>) {
     });
     inner.add(&mut step);
     if let Err(error) = scanned {
-        inner.failed("look through the folder", &error);
+        inner.failed("scan the directory", &error);
     }
     inner.is_scanned.store(true, Ordering::Release);
     let index = lock(&inner.index);
@@ -66,7 +66,7 @@ pub(super) fn scan(inner: &Arc<DiskShared>) {
     drop(index);
     let seconds = (inner.clock.now() - began) as f64 / 1e9;
     (inner.report.0)(&format!(
-        "copies on disk in {}: {live}, {bytes} bytes, found in {seconds:.1} s",
+        "disk cache in {}: {live} stored responses, {bytes} bytes, found in {seconds:.1} s",
         inner.folder.path().display()
     ));
 }
@@ -81,7 +81,7 @@ pub(super) fn clear(inner: &Arc<DiskShared>) {
         !inner.jobs.is_closing()
     });
     if let Err(error) = cleared {
-        inner.failed("look through the folder", &error);
+        inner.failed("scan the directory", &error);
     }
     inner.is_scanned.store(true, Ordering::Release);
 }
@@ -239,7 +239,7 @@ impl DiskShared {
             Unread::Gone => {
                 lock(&self.index).remove(name);
             }
-            Unread::System(error) => self.failed("read a copy", &error),
+            Unread::System(error) => self.failed("read a stored response", &error),
         }
     }
 

@@ -100,7 +100,7 @@ impl DiskWriter {
                 Ok(false) => inner.counts.skip(),
                 Err(error) => {
                     inner.counts.skip();
-                    inner.failed("write a new head", &error);
+                    inner.failed("update the headers of a stored response", &error);
                 }
             },
             Write::Begin(number, described) => {
@@ -163,11 +163,11 @@ impl DiskWriter {
                 true
             }
             Err(error) => {
-                inner.failed("write down a purge", &error);
+                inner.failed("record a purge", &error);
                 self.is_broken = true;
                 // Better no copy at the next start than one that was purged.
                 if let Err(error) = inner.folder.remove_journal() {
-                    inner.failed("forget what was purged at the next start", &error);
+                    inner.failed("clear the purge journal", &error);
                 }
                 false
             }
@@ -180,7 +180,7 @@ fn is_written(inner: &DiskShared, name: FileId, done: io::Result<bool>) -> bool 
     match done {
         Ok(true) => return true,
         Ok(false) => {}
-        Err(error) => inner.failed("write a copy", &error),
+        Err(error) => inner.failed("write a stored response", &error),
     }
     inner.counts.skip();
     inner.doom(name);
