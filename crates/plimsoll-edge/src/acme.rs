@@ -1,8 +1,8 @@
-//! Certificates by ACME (RFC 8555). That a name is ours is proven in the TLS handshake (TLS-ALPN-01, RFC 8737), where
-//! the edge listens already: no route is touched, and no other port is needed than the clients'.
+//! Certificates by ACME (RFC 8555). Control of a name is proven in the TLS handshake (TLS-ALPN-01, RFC 8737) on the
+//! listeners that exist anyway: no route and no further port is involved.
 //!
-//! What is obtained is put into files, which are used as all certificates are: whoever watches them takes up what is
-//! new. So a start never waits for an authority; what is stored is used as long as it is valid.
+//! Obtained certificates are written to files and loaded by the certificate watch like all others. So startup never
+//! waits for a certificate authority, and a stored certificate is used as long as it is valid.
 
 mod order;
 mod state;
@@ -19,21 +19,21 @@ use crate::control::Control;
 use crate::tls::certificate::{load, validity};
 pub(crate) use state::prepare;
 
-/// Longest time for one order.
+/// Time limit of one order.
 const ORDER_TIMEOUT: Duration = Duration::from_mins(5);
-/// Time to the next try after one that failed: the first, and the longest. Authorities allow few failures an hour.
+/// Delay before the next attempt after a failure: first and longest. Authorities allow few failures an hour.
 const AGAIN: (Duration, Duration) = (Duration::from_mins(2), Duration::from_hours(6));
-/// How often it is looked at least who is due.
+/// Longest interval between checks for due certificates.
 const CHECK_INTERVAL: Duration = Duration::from_mins(10);
 
-/// When a certificate is tried again, and how long after that.
+/// When a failed certificate is retried, and the delay after that.
 #[derive(Clone, Copy, Debug)]
 struct RetryState {
     until: SystemTime,
     next: Duration,
 }
 
-/// Sees to all certificates for ever.
+/// Background task: keeps all certificates valid.
 pub(crate) async fn keep(control: Arc<Control>) {
     let mut waiting: HashMap<PathBuf, RetryState> = HashMap::new();
     loop {
@@ -59,7 +59,7 @@ pub(crate) async fn keep(control: Arc<Control>) {
     }
 }
 
-/// When a stored certificate is to be renewed: when two thirds of its time are over. `None` is at once.
+/// When a stored certificate is to be renewed: after two thirds of its validity. `None` means now.
 fn due(certificate: &AcmeCertificate) -> Option<SystemTime> {
     let loaded = load(&certificate.files).ok()?;
     let (from, until) = validity(&loaded.key)?;

@@ -1,4 +1,4 @@
-//! Orders about servers, as JSON.
+//! Commands about servers, as JSON.
 //!
 //! `{"pool": "app", "add": "http://10.0.0.5:3000", "weight": 2, "max_in_flight": 15, "zone": "west"}`,
 //! `{"pool": "app", "remove": "10.0.0.5:3000"}`, `{"pool": "app", "drain": "10.0.0.5:3000"}`,
@@ -12,14 +12,14 @@ use serde::Deserialize;
 use crate::dns;
 use crate::upstream_registry::ServerOrder;
 
-/// Valid words of an order, for whoever misses them.
+/// Valid actions, for error messages.
 const VALID: &str = "one of add, remove, drain, change (with weight) and reset";
 /// Largest weight.
 const WEIGHT_MAX: u32 = 1000;
-/// Largest limit of one server.
+/// Largest concurrency limit of one server.
 const IN_FLIGHT_MAX: u32 = 1_000_000;
 
-/// An order as it is written.
+/// A command as received.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ServerOrderBody {
@@ -34,7 +34,7 @@ struct ServerOrderBody {
     zone: Option<String>,
 }
 
-/// Reads an order: the pool that is meant, and what is to be done. A server that is added by name is looked up.
+/// Parses a command: the pool, and the change. A server added by name is resolved.
 pub(super) fn read(body: &[u8], resolvers: &[SocketAddr]) -> Result<(String, ServerOrder), String> {
     let written: ServerOrderBody = serde_json::from_slice(body)
         .map_err(|error| format!("invalid command: {error}; valid: {VALID}"))?;

@@ -1,5 +1,5 @@
-//! Fallbacks that are pages of the origin: fetched at the start, and again at an interval; and compressed, as are those
-//! that loops have learnt.
+//! Fallbacks that are pages of the origin: fetched at startup and at an interval, and compressed, as are the pages that
+//! event loops have captured.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::outbound::{self, OriginRequest};
 use crate::overview::OverviewSource;
 use crate::pool::UpstreamPool;
 
-/// How often it is looked whether one is due.
+/// How often due fallbacks are checked for.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long one that could not be fetched is not asked for.
+/// Delay before a failed fetch is repeated.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Time for a page.
+/// Time limit of a fetch.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is known of one page.
+/// State of one fallback page.
 #[derive(Clone, Copy, Debug, Default)]
 struct FallbackState {
     due: Nanoseconds,
@@ -32,9 +32,9 @@ struct FallbackState {
     is_learned: bool,
 }
 
-/// Fetches for ever.
+/// Background task: fetches due fallbacks.
 pub(super) async fn keep_fetching(watch: &OverviewSource, report: &NoticeSink) {
-    // By the address of what they go to: it lives as long as its route says the same.
+    // Keyed by the address of the shared fallback, which lives as long as its route is unchanged.
     let mut states: HashMap<usize, FallbackState> = HashMap::new();
     loop {
         let routes = lock(&watch.routes).clone();
