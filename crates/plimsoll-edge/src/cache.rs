@@ -158,7 +158,7 @@ impl Cache {
         self.store.purge_tag(tag, How::Hard);
     }
 
-    /// The disk writer of a response that is stored while it arrives; `None` when it is short.
+    /// Starts writing a response to disk while it arrives; `None` when it is short, or not worth a file.
     pub(crate) fn spool(
         &self,
         metadata: &Arc<ResponseMetadata>,

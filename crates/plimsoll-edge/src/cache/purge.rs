@@ -1,4 +1,4 @@
-//! Orders about copies, and questions about them, as the admin address takes them.
+//! The purge API of the admin address, and queries about cache decisions.
 
 use plimsoll_cache::disk::About;
 use plimsoll_cache::invalidate::Label;
@@ -10,7 +10,7 @@ use super::disk::DiskView;
 use super::store_rejection::line_of_head;
 use super::{Cache, CachedResponse, HashedKey};
 
-/// What is purged.
+/// The target of a purge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PurgeTarget {
     Url(PurgeUrl),
@@ -19,7 +19,7 @@ enum PurgeTarget {
     All,
 }
 
-/// A URL, apart.
+/// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PurgeUrl {
     host: String,
@@ -49,20 +49,20 @@ impl PurgeUrl {
         })
     }
 
-    /// Its key with each scheme: who ends TLS before the edge does not know what was asked for.
+    /// Its keys with each scheme: the client's scheme is unknown when TLS ends before the edge.
     fn keys<'a>(&'a self, rule: &'a KeyRule) -> [KeyRef<'a>; 2] {
         [false, true].map(|secure| KeyRef::new(secure, &self.host, &self.target, rule))
     }
 }
 
-/// Whether the purger waits until its order is on the disk.
+/// Whether the caller waits until the purge is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Durability {
     IsWaitedFor,
     Follows,
 }
 
-/// An order to purge.
+/// A purge command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PurgeOrder {
     what: PurgeTarget,
@@ -70,7 +70,7 @@ pub(crate) struct PurgeOrder {
 }
 
 impl PurgeOrder {
-    /// Reads `{"url": …}`, `{"prefix": …}`, `{"tag": …}` or `{"all": true}`, with `"hard": true` or without.
+    /// Parses `{"url": …}`, `{"prefix": …}`, `{"tag": …}` or `{"all": true}`, optionally with `"hard": true`.
     ///
     /// # Errors
     /// What is wrong, with the remedy.
@@ -111,40 +111,40 @@ impl PurgeOrder {
 }
 
 impl PurgeOrder {
-    /// An order for one page, from a request whose method is `PURGE`.
+    /// A purge of one URL, from a request with the method `PURGE`.
     ///
     /// # Errors
-    /// When it names no page.
+    /// When the URL is not valid.
     pub(crate) fn of_page(host: &str, target: &str, how: How) -> Result<Self, String> {
         let what = PurgeTarget::Url(PurgeUrl::parse(&format!("http://{host}{target}"))?);
         Ok(Self { what, how })
     }
 }
 
-/// What the cache holds.
+/// Contents and counters of the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CacheView {
-    /// Bytes that it may take, and takes.
+    /// Capacity and use, bytes.
     pub(crate) size: u64,
     pub(crate) bytes: u64,
     pub(crate) objects: u64,
-    /// Copies that left for want of room, ever.
+    /// Evictions so far.
     pub(crate) evicted: u64,
-    /// Fetches under way.
+    /// Fetches in progress.
     pub(crate) fetches: u64,
-    /// Orders to purge, ever.
+    /// Purges so far.
     pub(crate) purges: u64,
-    /// What is on disk.
+    /// The disk tier.
     pub(crate) disk: Option<DiskView>,
 }
 
 impl Cache {
-    /// Purges. When this returns, no loop answers with what was purged, or only while it is renewed.
+    /// Purges. When this returns, no event loop serves what was purged, except while it is revalidated.
     pub(crate) fn purge(&self, order: &PurgeOrder, now: Moment) -> String {
         self.purge_as(order, now, Durability::IsWaitedFor)
     }
 
-    /// The same for loops, which wait for no disk: whether it holds after a restart is not known yet.
+    /// Purges without waiting for the disk, for event loops: whether the purge survives a restart is not known yet.
     pub(crate) fn purge_at_once(&self, order: &PurgeOrder, now: Moment) {
         self.purge_as(order, now, Durability::Follows);
     }
@@ -156,7 +156,7 @@ impl Cache {
             self.purged_at.store(now.ms(), Relaxed);
         }
         let rules = self.rules();
-        // The disk goes first: what it brings back after that, it has held against the purge.
+        // Disk first: the disk tier checks later lookups against the purge.
         let is_written = self.purge_disk(order, &rules, now, durability);
         let purged = match &order.what {
             PurgeTarget::Url(url) => {
@@ -194,7 +194,7 @@ impl Cache {
         }
     }
 
-    /// Purges copies on disk. Whether that holds after a restart.
+    /// Purges the disk tier; whether the purge survives a restart.
     fn purge_disk(
         &self,
         order: &PurgeOrder,
@@ -229,10 +229,10 @@ impl Cache {
         }
     }
 
-    /// What is known of a URL: its key, its copies, and why there is none.
+    /// The cache's state of a URL: its keys, its stored responses, and the reason if there are none.
     ///
     /// # Errors
-    /// When it is none.
+    /// When the URL is not valid.
     pub(crate) fn why(&self, url: &str, now: Moment) -> Result<Value, String> {
         let url = PurgeUrl::parse(url)?;
         let mut found = Vec::new();
@@ -289,7 +289,7 @@ impl Cache {
         }))
     }
 
-    /// How much it holds.
+    /// Contents and counters.
     pub(crate) fn figures(&self) -> CacheView {
         let figures = self.store.metrics();
         CacheView {
@@ -303,7 +303,7 @@ impl Cache {
         }
     }
 
-    /// What it holds.
+    /// Contents, as JSON.
     pub(crate) fn view(&self, now: Moment) -> Value {
         let figures = self.store.metrics();
         let most = self.store.hottest_objects(10).into_iter().map(|entry| {
@@ -326,11 +326,11 @@ impl Cache {
     }
 }
 
-/// What a copy is.
+/// States of a stored response.
 const FRESH: &str = "fresh";
 const STALE: &str = "stale";
 
-/// One copy.
+/// A stored response, as JSON.
 fn view(page: &CachedResponse, now: Moment) -> Value {
     let stored = &page.metadata.stored;
     let terms = stored.terms();
