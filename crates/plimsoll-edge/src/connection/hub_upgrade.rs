@@ -1,4 +1,4 @@
-//! Requests at the hub's path: clients that come to stay.
+//! Requests at the hub's path: WebSocket upgrades and event streams.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use crate::hub::token::{ClientAccess, Grant};
 use crate::reason::Reason;
 use crate::synthetic_response::File;
 
-/// Why somebody is not let in.
+/// Why a client is rejected.
 pub(super) struct UpgradeRefusal {
     pub(super) status: u16,
     pub(super) why: &'static str,
-    /// Whole header lines.
+    /// Complete header lines.
     pub(super) extra: &'static str,
 }
 
-/// A refusal without more to say.
+/// A rejection without further headers.
 pub(super) fn refused(status: u16, why: &'static str) -> UpgradeRefusal {
     UpgradeRefusal {
         status,
@@ -39,7 +39,7 @@ pub(super) fn refused(status: u16, why: &'static str) -> UpgradeRefusal {
 }
 
 impl DownstreamConnection {
-    /// Answers what is asked of the hub; whether it is that.
+    /// Handles a request for the hub; whether it was one.
     #[inline]
     pub(super) fn goes_to_hub(
         &mut self,
@@ -60,7 +60,7 @@ impl DownstreamConnection {
         true
     }
 
-    /// Lets a client into the hub, or says why not.
+    /// Admits a client to the hub, or answers why not.
     fn visit(
         &mut self,
         head: &RequestHead<'_, '_>,
@@ -78,7 +78,7 @@ impl DownstreamConnection {
         }
     }
 
-    /// Gives a browser the hub's client.
+    /// Serves a file of the hub's browser client.
     fn give_file(
         &mut self,
         head: &RequestHead<'_, '_>,
@@ -128,7 +128,7 @@ impl DownstreamConnection {
         Ok((status, arrival))
     }
 
-    /// Whether there is room for a client at all, and whether a page may send it.
+    /// Whether the hub has capacity for a client, and its origin is allowed.
     pub(super) fn may_come(
         &self,
         head: &RequestHead<'_, '_>,
@@ -207,7 +207,7 @@ impl DownstreamConnection {
         })
     }
 
-    /// The head of the answer to a reader of events; `extra` are whole header lines.
+    /// The response head for a reader of events; `extra` are complete header lines.
     pub(super) fn events_head(&self, extra: &str) -> Vec<u8> {
         let date = self.event_loop.date.borrow();
         [sse::HEAD, extra, "Date: ", date.as_str(), "\r\n\r\n"]
@@ -234,7 +234,7 @@ impl DownstreamConnection {
         self.end_trace(&outcome);
     }
 
-    /// The client is in.
+    /// Hands an admitted client over to the hub.
     pub(super) fn poll_arriving(&mut self, cx: &Context<'_>) -> Poll<()> {
         let RequestStage::Arriving(arrival) =
             std::mem::replace(&mut self.stage, RequestStage::Over)
@@ -242,7 +242,7 @@ impl DownstreamConnection {
             return Poll::Ready(());
         };
         let client = std::mem::replace(&mut self.client, ClientStream::Gone);
-        // A client that stays holds nothing that only requests need.
+        // A subscriber keeps nothing that only requests need.
         let early = std::mem::take(&mut self.held);
         self.context = None;
         let local_hub = self.event_loop.local_hub(&arrival.hub);
@@ -259,7 +259,7 @@ impl DownstreamConnection {
         Poll::Ready(())
     }
 
-    /// It has left, or has been said farewell.
+    /// The subscriber has disconnected, or was disconnected.
     pub(super) fn end_visit(&mut self) {
         if let RequestStage::Subscribed(subscriber) =
             std::mem::replace(&mut self.stage, RequestStage::Over)
@@ -270,8 +270,8 @@ impl DownstreamConnection {
     }
 }
 
-/// What whoever asks may do, by the token of the request: `Authorization: Bearer …`, or `token=…` in the query, for
-/// browsers can say nothing else when they open a stream.
+/// The permissions of a request, by its token: `Authorization: Bearer …`, or `token=…` in the query, because browsers
+/// cannot set headers when they open a stream.
 fn grant(
     head: &RequestHead<'_, '_>,
     hub: &ActiveHub,
@@ -281,7 +281,7 @@ fn grant(
     admit(hub, token)
 }
 
-/// What a token lets its bearer do, if there is one.
+/// The permissions of a token, if there is one.
 pub(super) fn admit(
     hub: &ActiveHub,
     token: Option<&str>,
@@ -302,7 +302,7 @@ pub(super) fn bearer<'b>(head: &RequestHead<'_, 'b>) -> Option<&'b str> {
     value(head, "authorization")?.trim().strip_prefix("Bearer ")
 }
 
-/// The first value of a header, if it is text.
+/// The first value of a header, if it is UTF-8.
 pub(super) fn value<'b>(head: &RequestHead<'_, 'b>, name: &str) -> Option<&'b str> {
     let mut headers = head.headers.iter();
     let header = headers.find(|header| header.name.eq_ignore_ascii_case(name))?;
@@ -316,7 +316,7 @@ pub(super) fn unauthorized(why: &'static str) -> UpgradeRefusal {
     }
 }
 
-/// A reader of events has no other way to learn that it may not read: browsers ask again for a stream that ends.
+/// A reader of events must be rejected with a status: browsers reconnect when a stream ends.
 pub(super) fn may_read(
     hub: &ActiveHub,
     grant: &mut Option<Box<Grant>>,
@@ -327,7 +327,7 @@ pub(super) fn may_read(
         .as_ref()
         .is_some_and(|hooks| hooks.decides_reading())
     {
-        // It is asked before the answer.
+        // The application is consulted before the response.
         return Ok(());
     }
     let has_token = grant.is_some();
@@ -355,7 +355,7 @@ pub(super) fn may_read(
     }
 }
 
-/// A WebSocket.
+/// A WebSocket upgrade.
 fn socket(head: &RequestHead<'_, '_>, hub: &Arc<ActiveHub>) -> Result<Arrival, UpgradeRefusal> {
     let handshake = read_request(head).map_err(|error| {
         use plimsoll_wire::websocket::handshake::UpgradeError;
