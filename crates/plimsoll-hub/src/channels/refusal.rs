@@ -1,22 +1,22 @@
-//! What is not done.
+//! Why the hub rejects a command.
 
 use thiserror::Error;
 
 use crate::pattern::ChannelNameError;
 
-/// Why something was not done.
+/// Why the hub rejected a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HubRefusal {
-    /// No channel may have this name.
+    /// The name is not permitted.
     #[error(transparent)]
     Name(#[from] ChannelNameError),
-    /// There are as many channels as may be.
+    /// The limit of channels is reached.
     #[error("the hub's limit of channels is reached")]
     TooManyChannels,
-    /// The channel has as many subscribers as it may have.
+    /// The channel's limit of subscribers is reached.
     #[error("the channel's limit of subscribers is reached")]
     TooManySubscribers,
-    /// The client has as many subscriptions as it may have.
+    /// The client's limit of subscriptions is reached.
     #[error("the client's limit of subscriptions is reached")]
     TooManySubscriptions,
     /// The client already has this subscription.
@@ -28,7 +28,7 @@ pub enum HubRefusal {
     /// Data is not JSON.
     #[error("the data is not JSON")]
     NotJson,
-    /// More often than the channel allows.
+    /// The publish rate limit is exceeded.
     #[error("publish rate limit of the channel exceeded")]
     TooOften,
     /// The client may not read the channel.
@@ -37,27 +37,27 @@ pub enum HubRefusal {
     /// Clients may not publish here.
     #[error("clients may not publish to this channel")]
     NotAllowed,
-    /// The application says no, and not why.
+    /// The application denied it without a reason.
     #[error("the application denied the request")]
     Denied,
-    /// The application cannot be asked.
+    /// The application is unavailable.
     #[error("the application does not answer; try again later")]
     Unanswered,
-    /// The client does not wait for answers.
+    /// The client has too many pending requests.
     #[error("too many requests are waiting for the application; wait for its answers")]
     TooManyPending,
-    /// No application takes messages.
+    /// No message hook is configured.
     #[error("this hub has no message hook")]
     NoMessageHook,
-    /// What hubs share is away.
+    /// The shared backend is unavailable.
     #[error("the hubs' shared backend is unavailable, nothing was published; try again later")]
     SharedLogUnavailable,
-    /// What hubs share went away while it took the message.
+    /// The shared backend became unavailable while it took the message.
     #[error(
         "the hubs' shared backend became unavailable meanwhile: the message may or may not have been published"
     )]
     Unsure,
-    /// What was published before has not reached the clients' loops.
+    /// Earlier messages have not reached the event loops yet.
     #[error("messages are published faster than they are delivered; try again later")]
     Behind,
 }

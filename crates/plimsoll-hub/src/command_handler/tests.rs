@@ -9,7 +9,7 @@ use crate::message::HubMessage;
 use crate::pattern::Pattern;
 use crate::rules::{ChannelRule, Rules};
 
-/// Takes everything.
+/// Accepts everything.
 #[derive(Default)]
 struct Everything(Vec<u8>);
 
@@ -20,7 +20,7 @@ impl Outlet for Everything {
     }
 }
 
-/// Rights to what begins so.
+/// Rights to channels with this prefix.
 struct Prefix(&'static str);
 
 impl Rights for Prefix {
@@ -42,7 +42,7 @@ impl Rights for Prefix {
     }
 }
 
-/// One shard that is all of them, and what goes out of it.
+/// One shard with all channels, and what it sends.
 struct Shelf {
     channels: Channels,
     sent: Vec<Arc<HubMessage>>,
@@ -117,7 +117,7 @@ impl HandlerFixture {
         }
     }
 
-    /// Says something, delivers what comes of it, and returns what the client reads.
+    /// Sends a command, delivers the results, and returns what the client reads.
     fn send(&mut self, text: &str) -> Vec<String> {
         self.send_with(&mut OpenAccess, text)
     }
@@ -245,7 +245,7 @@ fn a_token_says_what_may_be_done_from_then_on() {
         "{}",
         replies[2]
     );
-    // Neither a token that is none, nor the same once more, changes anything.
+    // Neither an invalid token nor the same one again changes anything.
     let replies = fixture.send_with(&mut rights, r#"{"token":"x","subscribe":["a-3"],"id":2}"#);
     assert_eq!(replies, [r#"{"id":2,"error":"the token is not one"}"#]);
     let replies = fixture.send_with(&mut rights, r#"{"token":"a","id":3}"#);
@@ -259,7 +259,7 @@ fn a_token_says_what_may_be_done_from_then_on() {
     assert_eq!(replies, [r#"{"error":"this hub asks for no tokens"}"#]);
 }
 
-/// Everybody is the same one.
+/// All clients have the same user.
 struct NamedRights(Option<&'static str>);
 
 impl Rights for NamedRights {
@@ -296,7 +296,7 @@ fn who_may_read_a_channel_may_know_who_is_there() {
         ]
     );
     assert!(fixture.shelf.channels.is_empty(), "asking makes no channel");
-    // The name comes with the command that subscribes, once though it asks twice.
+    // The command that subscribes also sets the user, who is counted once despite two subscriptions to `kept`.
     let both = r#"{"token":"x","subscribe":["kept","plain","kept"]}"#;
     assert_eq!(fixture.send_with(&mut rights, both).len(), 1);
     let replies = fixture.send_with(&mut rights, r#"{"presence":["kept","plain"]}"#);
@@ -343,7 +343,7 @@ fn floods_are_bounded() {
     assert!(fixture.shelf.channels.is_empty() && fixture.audience.is_empty());
 }
 
-/// Somebody else decides, and is asked so much at most.
+/// Defers to the application, up to a limit.
 #[derive(Default)]
 struct Deferring {
     deferred: Vec<String>,
@@ -390,7 +390,7 @@ impl Rights for Deferring {
 fn somebody_else_is_asked_what_is_not_clear() {
     let mut fixture = HandlerFixture::new();
     let mut rights = Deferring::default();
-    // What may be anyway, and what may not be in any case, nobody is asked.
+    // Without a deferral: what is permitted anyway, and what is never permitted.
     let replies = fixture.send_with(
         &mut rights,
         r#"{"subscribe":["open","open",""],"publish":{"channel":"game-1","data":1},"id":1}"#,
@@ -416,7 +416,7 @@ fn somebody_else_is_asked_what_is_not_clear() {
     assert_eq!(replies, [format!(r#"{{"id":5,"error":"{full}"}}"#)]);
     fixture.send_with(&mut rights, r#"{"unsubscribe":["a"]}"#);
     assert_eq!(rights.withdrawn, ["a"]);
-    // The answer is yes.
+    // The application agreed.
     rights.settled = true;
     let mut outlet = Everything::default();
     let mut handler = CommandHandler {
@@ -433,7 +433,7 @@ fn somebody_else_is_asked_what_is_not_clear() {
     let replies = read(outlet.0);
     assert!(replies[0].contains(r#""subscribed":"a""#), "{replies:?}");
     assert_eq!(replies[1], r#"{"id":4,"done":true}"#);
-    // Without anybody to ask, there is nobody to send anything to.
+    // Without an application, nothing can be sent to it.
     let replies = fixture.send(r#"{"send":1}"#);
     assert_eq!(
         replies,
@@ -462,7 +462,7 @@ fn who_wants_it_is_told_what_has_changed() {
         fixture.is_published("patched", &odds(1, "")),
         whole(1, &odds(1, ""))
     );
-    // Nobody is sent what it does not want.
+    // Clients that did not request patches receive none.
     assert_eq!(
         fixture.is_published("patched", &odds(2, "")),
         whole(2, &odds(2, ""))
@@ -473,14 +473,14 @@ fn who_wants_it_is_told_what_has_changed() {
         fixture.is_published("patched", &odds(3, "")),
         patch(3, changed)
     );
-    // What a patch cannot say is sent whole, and is what the next one is made of.
+    // What a patch cannot express is sent in full, and is the base of the next one.
     let null = odds(3, r#","x":null"#);
     assert_eq!(fixture.is_published("patched", &null), whole(4, &null));
     assert_eq!(
         fixture.is_published("patched", &odds(3, "")),
         patch(5, r#"{"x":null}"#)
     );
-    // Who returns gets all of it whole, and the next message too.
+    // A returning client gets everything in full, and the next message too.
     fixture.send(r#"{"unsubscribe":["patched"]}"#);
     assert!(fixture.is_published("patched", &odds(4, "")).is_empty());
     let recover = r#"{"subscribe":[{"channel":"patched","epoch":7,"offset":5}]}"#;
