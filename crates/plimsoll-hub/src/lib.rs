@@ -6,11 +6,11 @@
 //! # The path of a message
 //!
 //! ```text
-//!  publisher ─► Channels::publish ─► Arc<Message> ─► inbox of each loop ─► Audience::deliver ─► sockets
-//!                 │  (a shard of the names)                                  │  (a loop's clients)
-//!                 ├ rules of the channel: rate, length                       ├ skips what a client already has
-//!                 ├ conflation: held until its interval is over              ├ writes the same bytes to all
-//!                 └ history: epoch, offset                                   └ a bounded queue for slow readers
+//!  publisher ─► Channels::publish ─► Arc<HubMessage> ─► inbox of each loop ─► Audience::deliver ─► sockets
+//!                 │  (a shard of the names)                                     │  (a loop's clients)
+//!                 ├ rules of the channel: rate, length                          ├ skips what a client already has
+//!                 ├ conflation: held until its interval is over                 ├ writes the same bytes to all
+//!                 └ history: epoch, offset                                      └ a bounded queue for slow readers
 //! ```
 //!
 //! - [`channels::Channels`] is a shard of the channels. It assigns offsets to messages, keeps a history, and knows which

@@ -26,7 +26,7 @@ pub struct ChannelRule {
     pub conflation: Option<Conflation>,
     /// Longest data of a message, bytes.
     pub data_len_max: usize,
-    /// How often may be published.
+    /// Publish rate limit.
     pub publish_rate: Option<Rate>,
     /// Most subscribers.
     pub subscribers_max: u32,
