@@ -154,7 +154,8 @@ async fn answer(context: &AdminContext, request: Request<Incoming>) -> AdminResp
         _ => text(
             StatusCode::NOT_FOUND,
             "text/plain; charset=utf-8",
-            "not found; valid: GET /, /metrics, /healthz, /figures, /cache, /servers; POST /reload, /servers, /purge, /publish, /why\n",
+            "not found; valid: GET /, /metrics, /healthz, /figures, /cache, /servers; \
+             POST /reload, /servers, /purge, /publish, /why\n",
         ),
     }
 }

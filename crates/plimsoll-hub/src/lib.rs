@@ -13,8 +13,8 @@
 //!                 └ history: epoch, offset                                      └ a bounded queue for slow readers
 //! ```
 //!
-//! - [`channels::Channels`] is a shard of the channels. It assigns offsets to messages, keeps a history, and knows which
-//!   loops have subscribers. A channel is an *epoch*: a number that is never reused. Within an epoch messages are
+//! - [`channels::Channels`] is a shard of the channels. It assigns offsets to messages, keeps a history, and knows
+//!   which loops have subscribers. A channel is an *epoch*: a number that is never reused. Within an epoch messages are
 //!   numbered from 1 without gaps, so a client that knows an epoch and an offset knows what it missed.
 //! - [`audience::Audience`] holds the clients of one loop and their subscriptions. Between the two is only a queue; a
 //!   message that a client already received in its replay is recognized by its offset.

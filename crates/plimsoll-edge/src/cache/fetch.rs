@@ -70,7 +70,7 @@ impl Fetch {
 pub(crate) enum FetchRole {
     /// All requests for the same key.
     Lead(Leader<CachedResponse, ResponseMetadata>),
-    /// A single request, because there are too many variants of its key; the response may still be stored.
+    /// A single request, with its variant: no other request waits for it. The response may still be stored.
     Solo(u64),
     /// A single request that is not cacheable; its response may still invalidate stored responses.
     Watch,

@@ -27,14 +27,14 @@ const FILE_LEN_MAX: u64 = 2 * BODY_LEN_MAX;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FolderError {
     #[error(
-        "the directory belongs to user {owner}, but the edge runs as user {own}; change its owner with chown, or choose \
-         a directory that does not exist yet",
+        "the directory belongs to user {owner}, but the edge runs as user {own}; change its owner with chown, or \
+         choose a directory that does not exist yet",
         own = rustix::process::geteuid().as_raw()
     )]
     OfAnother { owner: u32 },
     #[error(
-        "other users may write to the directory (mode {mode:03o}), and it contains files; empty it, or run chmod 700 if \
-         you trust the files"
+        "other users may write to the directory (mode {mode:03o}), and it contains files; empty it, or run chmod 700 \
+         if you trust the files"
     )]
     Writable { mode: u32 },
     #[error(
