@@ -1,4 +1,4 @@
-//! One line of the access log: what was asked, written when the request begins; what came of it, when it ends. Pure.
+//! One line of the access log. The request is written when it begins, its outcome when it ends. Pure.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,27 +9,27 @@ use plimsoll_wire::request_head::RequestHead;
 use crate::clock::Nanoseconds;
 use crate::moments::Moments;
 
-/// Longest part of a header that is logged, bytes.
+/// Longest prefix of a header value that is logged, bytes.
 const VALUE_LEN_MAX: usize = 512;
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestOutcome<'a> {
-    /// 499 when the client left before there was one.
+    /// 499 when the client disconnected before a response.
     pub(crate) status: u16,
-    /// Bytes to the client, heads included.
+    /// Bytes sent to the client, heads included.
     pub(crate) bytes: u64,
-    /// Why the server did not answer; `None` when it did.
+    /// Reason of a synthetic response; `None` when an upstream server answered.
     pub(crate) reason: Option<&'static str>,
-    /// Who answered.
+    /// The upstream server that answered.
     pub(crate) server: Option<&'a str>,
     pub(crate) moments: Moments,
     pub(crate) ended: Nanoseconds,
-    /// The time of day now.
+    /// Wall-clock time now.
     pub(crate) wall: SystemTime,
 }
 
-/// Writes what is known when a request begins.
+/// Writes the fields that are known when a request begins.
 pub(crate) fn begin(
     line: &mut Vec<u8>,
     format: LogFormat,
@@ -43,7 +43,7 @@ pub(crate) fn begin(
             &header.value[..header.value.len().min(VALUE_LEN_MAX)]
         })
     };
-    // A log is read by more people than a request: what names itself a secret does not get there.
+    // Logs are read by more people than requests are: secrets are redacted.
     let target = redact::target(&head.target[..head.target.len().min(4 * VALUE_LEN_MAX)]);
     match format {
         LogFormat::Json => {
@@ -59,7 +59,7 @@ pub(crate) fn begin(
             escape(line, value("user-agent"));
         }
         LogFormat::Combined => {
-            // Filled with the time when it is known: the fields stand in the order they have always had.
+            // The time is filled in at the end; the fields keep their conventional order.
             put(line, client);
             put(line, " - - [");
             line.push(0);
@@ -85,7 +85,7 @@ pub(crate) fn begin(
     }
 }
 
-/// Writes the beginning of a line of what was no request.
+/// Writes the beginning of a line for input that was not a valid request.
 pub(crate) fn begin_unread(line: &mut Vec<u8>, format: LogFormat, client: &str) {
     match format {
         LogFormat::Json => {
@@ -107,7 +107,7 @@ pub(crate) fn begin_unread(line: &mut Vec<u8>, format: LogFormat, client: &str) 
     }
 }
 
-/// Writes the whole line, `begun` by [`begin`].
+/// Writes the complete line from `begun`, the output of [`begin`].
 pub(crate) fn end(
     out: &mut Vec<u8>,
     format: LogFormat,
@@ -146,7 +146,7 @@ pub(crate) fn end(
             put(out, " ");
             number(out, outcome.bytes);
             out.extend_from_slice(segments.next().unwrap_or_default());
-            // Behind what has always stood there, where readers of such lines look no further.
+            // Appended after the conventional fields, where log parsers stop reading.
             put(out, "\" reason=");
             put(out, outcome.reason.unwrap_or("origin"));
             put(out, " total_ms=");
@@ -157,7 +157,7 @@ pub(crate) fn end(
     }
 }
 
-/// How long each part took, as far as the request came.
+/// Duration of each phase that the request reached.
 fn phases(out: &mut Vec<u8>, outcome: &RequestOutcome<'_>, around: [&str; 2]) {
     let moments = &outcome.moments;
     let steps = [
@@ -196,7 +196,7 @@ fn number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Milliseconds with three places.
+/// Milliseconds with three decimals.
 fn milliseconds(out: &mut Vec<u8>, time: Nanoseconds) {
     let us = time / 1000;
     number(out, us / 1000);
@@ -207,11 +207,11 @@ fn milliseconds(out: &mut Vec<u8>, time: Nanoseconds) {
     }
 }
 
-/// A text that ends neither its quotes nor its line, whatever a client sent; what is not ASCII is escaped.
+/// Escapes quotes, line ends and non-ASCII bytes, so that a client cannot break out of its field.
 fn escape(out: &mut Vec<u8>, text: &[u8]) {
     let is_plain = |byte: &u8| matches!(byte, 0x20..0x7f) && !matches!(byte, b'"' | b'\\');
     if text.iter().all(is_plain) {
-        // As nearly always.
+        // The common case: nothing to escape.
         return out.extend_from_slice(text);
     }
     for &byte in text {
@@ -236,7 +236,7 @@ fn escape_or_dash(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// Days since 1970 as year, month and day (the civil calendar, proleptic).
+/// Year, month and day from days since 1970 (proleptic civil calendar).
 fn civil(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
     let era = shifted / 146_097;
@@ -280,7 +280,7 @@ fn write_rfc3339(out: &mut Vec<u8>, time: SystemTime) {
     }
 }
 
-/// Writes the last digits of a number, so many, without the formatter's detour: every line has seven.
+/// Writes the last `width` digits of a number. Avoids the formatter: every line has seven such numbers.
 fn padded(out: &mut Vec<u8>, number: u64, width: usize) {
     let start = out.len();
     out.resize(start + width, b'0');

@@ -1,8 +1,8 @@
-//! Certificates by ACME (RFC 8555). That a name is ours is proven in the TLS handshake (TLS-ALPN-01, RFC 8737), where
-//! the edge listens already: no route is touched, and no other port is needed than the clients'.
+//! Certificates by ACME (RFC 8555). Control of a name is proven in the TLS handshake (TLS-ALPN-01, RFC 8737) on the
+//! listeners that exist anyway: no route and no further port is involved.
 //!
-//! What is obtained is put into files, which are used as all certificates are: whoever watches them takes up what is
-//! new. So a start never waits for an authority; what is stored is used as long as it is valid.
+//! Obtained certificates are written to files and loaded by the certificate watch like all others. So startup never
+//! waits for a certificate authority, and a stored certificate is used as long as it is valid.
 
 mod order;
 mod state;
@@ -19,21 +19,21 @@ use crate::control::Control;
 use crate::tls::certificate::{load, validity};
 pub(crate) use state::prepare;
 
-/// Longest time for one order.
+/// Time limit of one order.
 const ORDER_TIMEOUT: Duration = Duration::from_mins(5);
-/// Time to the next try after one that failed: the first, and the longest. Authorities allow few failures an hour.
+/// Delay before the next attempt after a failure: first and longest. Authorities allow few failures an hour.
 const AGAIN: (Duration, Duration) = (Duration::from_mins(2), Duration::from_hours(6));
-/// How often it is looked at least who is due.
+/// Longest interval between checks for due certificates.
 const CHECK_INTERVAL: Duration = Duration::from_mins(10);
 
-/// When a certificate is tried again, and how long after that.
+/// When a failed certificate is retried, and the delay after that.
 #[derive(Clone, Copy, Debug)]
 struct RetryState {
     until: SystemTime,
     next: Duration,
 }
 
-/// Sees to all certificates for ever.
+/// Background task: keeps all certificates valid.
 pub(crate) async fn keep(control: Arc<Control>) {
     let mut waiting: HashMap<PathBuf, RetryState> = HashMap::new();
     loop {
@@ -59,7 +59,7 @@ pub(crate) async fn keep(control: Arc<Control>) {
     }
 }
 
-/// When a stored certificate is to be renewed: when two thirds of its time are over. `None` is at once.
+/// When a stored certificate is to be renewed: after two thirds of its validity. `None` means now.
 fn due(certificate: &AcmeCertificate) -> Option<SystemTime> {
     let loaded = load(&certificate.files).ok()?;
     let (from, until) = validity(&loaded.key)?;
@@ -77,25 +77,25 @@ async fn see_to(
     let names = certificate.names.join(", ");
     let obtaining = order::obtain(acme, certificate, &control.challenges);
     let obtained = tokio::time::timeout(ORDER_TIMEOUT, obtaining).await;
-    let obtained = obtained.unwrap_or_else(|_| Err("it took too long".to_owned()));
+    let obtained = obtained.unwrap_or_else(|_| Err("the order timed out".to_owned()));
     control.challenges.forget(&certificate.names);
     let is_of_use = || due(certificate).is_some_and(|due| due > clock::wall());
     let obtained = obtained.and_then(|()| {
-        let useless = || "what the authority gave cannot be used".to_owned();
+        let useless = || "the issued certificate is not usable".to_owned();
         is_of_use().then_some(()).ok_or_else(useless)
     });
     match obtained {
         Ok(()) => {
             waiting.remove(&certificate.files.cert);
             control.reload_certificates();
-            (control.hooks.report)(&format!("a certificate for {names} was obtained"));
+            (control.hooks.report)(&format!("certificate obtained for {names}"));
         }
         Err(why) => {
             let path = certificate.files.cert.clone();
             let next = waiting.get(&path).map_or(AGAIN.0, |retry| retry.next);
             let until = clock::wall() + next;
             (control.hooks.report)(&format!(
-                "no certificate for {names} was obtained: {why}; the next try is in {} minutes",
+                "cannot obtain a certificate for {names}: {why}; next attempt in {} minutes",
                 next.as_secs() / 60
             ));
             let next = (next * 2).min(AGAIN.1);

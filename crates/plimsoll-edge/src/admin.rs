@@ -1,8 +1,8 @@
-//! Where the edge itself is asked: metrics, health, a page of live figures, and orders.
+//! The admin address: metrics, health, a live dashboard, and commands.
 //!
-//! A browser on the same machine can be made to ask any address by any site it visits. So what is asked must name this
-//! address as its host, must not come from a page of another origin, and an order must be JSON, which no form can
-//! send unasked. Where others reach the address, a token is needed besides.
+//! Any web site can make a local browser send requests to any address. So a request must name this address in `Host`
+//! and must not come from a page of another origin, and a command must be JSON, which no HTML form can send. If the
+//! address is reachable from other hosts, a token is required as well.
 
 mod dashboard;
 mod servers;
@@ -29,16 +29,16 @@ use crate::metrics::{self, ExpositionFormat};
 use crate::overview::OverviewSource;
 use crate::secret::is_same;
 
-/// Longest order, bytes.
+/// Size limit of a command, bytes.
 const ORDER_LEN_MAX: usize = 64 * 1024;
-/// Connections at once.
+/// Limit of concurrent connections.
 const CONNECTIONS_MAX: usize = 64;
-/// Time for the head of a request.
+/// Time limit for a request head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time for the body of one.
+/// Time limit for a request body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the admin address answers from.
+/// State that the admin handlers share.
 pub(crate) struct AdminContext {
     pub(crate) watch: Arc<OverviewSource>,
     pub(crate) token: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) struct AdminContext {
     pub(crate) address: SocketAddr,
 }
 
-/// Serves until `end` is told or dropped.
+/// Serves until `end` is signalled or dropped.
 pub(crate) fn serve(
     runtime: &Runtime,
     listener: TcpListener,
@@ -85,7 +85,7 @@ async fn accept(listener: TcpListener, context: Arc<AdminContext>) {
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIMEOUT)
                 .serve_connection(TokioIo::new(stream), service);
-            // A connection that breaks off is the asker's affair.
+            // A broken connection concerns only its client.
             let _ = served.await;
             drop(place);
         });
@@ -144,22 +144,23 @@ async fn answer(context: &AdminContext, request: Request<Incoming>) -> AdminResp
         (_, "/metrics" | "/healthz" | "/figures" | "/cache" | "/") => text(
             StatusCode::METHOD_NOT_ALLOWED,
             "text/plain; charset=utf-8",
-            "this is asked with GET\n",
+            "method not allowed; use GET\n",
         ),
         (_, "/reload" | "/servers" | "/purge" | "/publish" | "/why") => text(
             StatusCode::METHOD_NOT_ALLOWED,
             "text/plain; charset=utf-8",
-            "this is asked with POST and JSON\n",
+            "method not allowed; use POST with JSON\n",
         ),
         _ => text(
             StatusCode::NOT_FOUND,
             "text/plain; charset=utf-8",
-            "there are /, /metrics, /healthz, /figures, /cache and /servers; POST /reload, /servers, /purge, /publish and /why\n",
+            "not found; valid: GET /, /metrics, /healthz, /figures, /cache, /servers; \
+             POST /reload, /servers, /purge, /publish, /why\n",
         ),
     }
 }
 
-/// What an order came to.
+/// The response to a command.
 fn order_response(done: Result<String, String>) -> AdminResponse {
     let (status, body) = match done {
         Ok(done) => (StatusCode::OK, json_message("done", &done)),
@@ -171,24 +172,24 @@ fn order_response(done: Result<String, String>) -> AdminResponse {
     text(status, "application/json", body)
 }
 
-/// What became of something published.
+/// Publishes a message to the hub.
 async fn publish(context: &AdminContext, body: &[u8]) -> AdminResponse {
     let Some(hub) = context.control.hub() else {
-        return order_response(Err("there is no hub; start with --hub /live".to_owned()));
+        return order_response(Err("the hub is off; start with --hub /live".to_owned()));
     };
     let (status, reply) = publish::order(&hub, body).await;
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     text(status, "application/json", reply.to_string())
 }
 
-/// Keys hold URLs, and these may hold secrets: whoever may ask why something is kept need not know them.
+/// Cache keys contain URLs, which may contain secrets. Whoever may query cache decisions need not see them.
 fn redacted(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(redact::text(&text).into_owned()),
         Value::Array(items) => items.into_iter().map(redacted).collect(),
         Value::Object(members) => {
             let members = members.into_iter().map(|(key, value)| match &*key {
-                // The line that decided, of a cookie its name alone.
+                // The header line that decided; of a cookie only its name.
                 "header" => (key, value),
                 _ => (key, redacted(value)),
             });
@@ -198,7 +199,7 @@ fn redacted(value: Value) -> Value {
     }
 }
 
-/// What was asked for, or why it is not to be had.
+/// A JSON value, or the error.
 fn shown(value: Result<Value, String>) -> AdminResponse {
     match value {
         Ok(value) => text(StatusCode::OK, "application/json", value.to_string()),
@@ -210,16 +211,16 @@ fn json_message(word: &str, text: &str) -> String {
     serde_json::json!({ word: text }).to_string()
 }
 
-/// Takes the body of an order, which must be JSON.
+/// Reads the body of a command, which must be JSON.
 async fn order(request: Request<Incoming>) -> Result<Bytes, (StatusCode, &'static str)> {
     let body = json(request, ORDER_LEN_MAX).await?;
     if !body.is_empty() && serde_json::from_slice::<Value>(&body).is_err() {
-        return Err((StatusCode::BAD_REQUEST, "the order is not valid JSON\n"));
+        return Err((StatusCode::BAD_REQUEST, "the body is not valid JSON\n"));
     }
     Ok(body)
 }
 
-/// Takes a body that is said to be JSON.
+/// Reads a body whose content type is JSON.
 async fn json(
     request: Request<Incoming>,
     len_max: usize,
@@ -230,21 +231,21 @@ async fn json(
     if !kind.eq_ignore_ascii_case("application/json") {
         return Err((
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "an order is sent as Content-Type: application/json\n",
+            "unsupported content type; send Content-Type: application/json\n",
         ));
     }
     let body = Limited::new(request.into_body(), len_max).collect();
-    // There are few connections: who holds one by a body that does not end keeps everybody out.
+    // Connections are few: a body that never ends would block all other clients.
     let Ok(body) = tokio::time::timeout(BODY_TIMEOUT, body).await else {
         return Err((
             StatusCode::REQUEST_TIMEOUT,
-            "the order did not come within 5 s\n",
+            "the body did not arrive within 5 s\n",
         ));
     };
     body.map(http_body_util::Collected::to_bytes).map_err(|_| {
         (
             StatusCode::PAYLOAD_TOO_LARGE,
-            "an order has at most 64 KiB, and what is published 4 MiB\n",
+            "the body is too large; valid: at most 64 KiB, for /publish at most 4 MiB\n",
         )
     })
 }
@@ -260,7 +261,7 @@ fn authorize(
     if !host.is_some_and(|host| is_own_host(host, context)) {
         return Err((
             StatusCode::MISDIRECTED_REQUEST,
-            "the Host is not this address; ask by its number or as localhost\n",
+            "the Host header does not name this address; use the IP address or localhost\n",
         ));
     }
     if let Some(origin) = headers.get(header::ORIGIN) {
@@ -268,11 +269,11 @@ fn authorize(
         if origin.strip_prefix("http://") != host {
             return Err((
                 StatusCode::FORBIDDEN,
-                "pages of other origins may not ask\n",
+                "cross-origin requests are not allowed\n",
             ));
         }
     }
-    // Who may do everything may publish; who may publish may do nothing else.
+    // The admin token permits everything; the publish token permits only publishing.
     let hub = context.control.hub().filter(|_| path == "/publish");
     let publishing = hub
         .as_ref()
@@ -296,11 +297,11 @@ fn authorize(
     }
     Err((
         StatusCode::UNAUTHORIZED,
-        "a token is needed: Authorization: Bearer TOKEN\n",
+        "the token is missing or wrong; send Authorization: Bearer TOKEN\n",
     ))
 }
 
-/// A host that another site's name cannot be made to be: a number, or `localhost`.
+/// Whether a host cannot be rebound to by another site's DNS name: an IP address, or `localhost`.
 fn is_own_host(host: &str, context: &AdminContext) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !host.ends_with(']') => (name, port.parse::<u16>().ok()),
@@ -324,7 +325,7 @@ fn negotiate_format(headers: &HeaderMap) -> ExpositionFormat {
 
 fn page() -> AdminResponse {
     let mut answer = text(StatusCode::OK, "text/html; charset=utf-8", dashboard::HTML);
-    // Everything the page needs is in it.
+    // The page is self-contained.
     answer.headers_mut().insert(
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(

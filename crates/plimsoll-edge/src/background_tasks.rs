@@ -1,6 +1,6 @@
-//! What the edge does besides requests, on a thread of its own: asks servers whether they are well, fetches fallbacks,
-//! watches rates, takes over a folder of copies, lets time pass for the hub, listens to Redis and others for it and
-//! shares one with other edges, and hands spans to the collector.
+//! Background tasks of the edge, on a thread of their own: health checks, fetching fallbacks, rate alerts, taking over
+//! the directory of the disk cache, timers of the hub, its message sources (Redis and others) and its shared backend,
+//! and export of spans.
 
 mod learned_fallbacks;
 mod rates;
@@ -19,10 +19,10 @@ use crate::health_check;
 use crate::hub::{self, InUse};
 use crate::trace::RequestSpan;
 
-/// Batches of spans that may wait for the collector.
+/// Limit of batches that wait for the collector.
 pub(crate) const BATCHES_MAX: usize = 128;
 
-/// Runs errands until `end` is told or dropped; spans that are there or on their way by then are still told.
+/// Runs the background tasks until `end` is signalled or dropped; spans queued by then are still exported.
 pub(crate) fn run(
     runtime: &Runtime,
     control: &Arc<Control>,
@@ -58,7 +58,8 @@ pub(crate) fn run(
         }
         ending.send_replace(true);
     };
-    // Not among the others: what ends with them is dropped where it stands, and spans on their way would be lost.
+    // Separate from the other tasks: those are dropped at any await point when they end, which would lose spans in
+    // flight.
     let exporting = spans::keep_exporting(watch, tasks, report, &mut spans, is_ending);
     runtime.block_on(async { tokio::join!(others, exporting) });
 }

@@ -1,8 +1,8 @@
-//! Copies of answers, shared by all loops: what they are kept under, and what is known of them.
+//! Stored responses, shared by all event loops: cache keys, and the reasons of store rejections.
 //!
-//! The rules are those of `plimsoll_cache`; here they meet requests, routes and the clock. A copy belongs to a
-//! [`Space`]: routes that could answer the same URL differently never share one. Decision 0142 says how the cache
-//! stands in the road of a request.
+//! The caching rules are those of `plimsoll_cache`; this module applies them to requests, routes and the clock. A
+//! stored response belongs to a [`Space`]: routes that could answer the same URL differently never share one. Decision
+//! 0142 describes where the cache sits in the path of a request.
 
 pub(crate) mod address;
 pub(crate) mod as_forwarded;
@@ -38,34 +38,34 @@ pub(crate) use policy::RouteCache;
 pub(crate) use purge::{CacheView, PurgeOrder};
 pub(crate) use response_metadata::ResponseMetadata;
 
-/// How many reasons for which answers were not kept are remembered.
+/// Number of store rejections that are remembered.
 const REFUSALS: u64 = 4096;
 
-/// All copies of an edge.
+/// The cache of an edge.
 #[derive(Debug)]
 pub(crate) struct Cache {
     pub(crate) store: Arc<Store<CachedResponse, ResponseMetadata>>,
     pub(crate) seed: Seed,
-    /// Where copies are too, and outlive the process.
+    /// The disk tier, which outlives the process.
     pub(crate) disk: Option<Arc<DiskCache>>,
-    /// Another edge uses the folder of its disk.
+    /// Another edge still uses the directory of the disk tier.
     pub(crate) awaits_disk: AtomicBool,
-    /// Bytes it may take.
+    /// Capacity, bytes.
     pub(crate) size: u64,
-    /// When something was last purged softly, milliseconds since 1970; 0 for never.
+    /// Time of the last soft purge, milliseconds since 1970; 0 for never.
     purged_at: AtomicU64,
-    /// Orders to purge so far.
+    /// Purges so far.
     purges: AtomicU64,
-    /// How fast what was purged is renewed.
+    /// Limits how fast purged responses are revalidated.
     pub(crate) pacing: Pacing,
-    /// How the routes make keys.
+    /// The cache key rules of the routes.
     rules: Mutex<Vec<KeyRule>>,
-    /// Why answers were not kept, the last for each place; which place is a key's is said by its hash.
+    /// Store rejections, the last one of each slot; the hash of the key selects the slot.
     refusals: Box<[Mutex<Option<RejectedResponse>>]>,
 }
 
 impl Cache {
-    /// An empty one of so many bytes, with what there is on disk; `None` when the system gives no random numbers.
+    /// An empty cache of this capacity, with its disk tier; `None` when the system provides no random numbers.
     pub(crate) fn new(size: u64, disk: Option<Arc<DiskCache>>) -> Option<Self> {
         let seed = match &disk {
             Some(disk) => disk.seed(),
@@ -87,7 +87,7 @@ impl Cache {
         })
     }
 
-    /// Routes make keys so from now on.
+    /// Replaces the cache key rules of the routes.
     pub(crate) fn follow(&self, routes: &[RouteConfig]) {
         let mut rules = lock(&self.rules);
         rules.clear();
@@ -103,13 +103,13 @@ impl Cache {
         lock(&self.rules).clone()
     }
 
-    /// An answer was not kept.
+    /// Records a store rejection.
     pub(crate) fn note_refusal(&self, refused: RejectedResponse) {
         let place = self.place(refused.hash);
         *lock(place) = Some(refused);
     }
 
-    /// Why the last answer was not kept.
+    /// The last store rejection of a key.
     fn refusal(&self, hash: u64) -> Option<RejectedResponse> {
         lock(self.place(hash))
             .clone()
@@ -120,12 +120,12 @@ impl Cache {
         &self.refusals[usize::try_from(hash % REFUSALS).unwrap_or_default()]
     }
 
-    /// When copies that are marked as purged were purged, at the latest.
+    /// The time of the last soft purge: responses marked as purged were purged no later.
     pub(crate) fn purged_at(&self) -> Moment {
         Moment::from_ms(self.purged_at.load(Ordering::Relaxed))
     }
 
-    /// The longest body that is kept on such terms.
+    /// The longest body that is stored on such terms.
     pub(crate) fn body_len_max(&self, terms: &Terms) -> u64 {
         let disk = self.disk.as_ref();
         let disk = disk.filter(|_| DiskCache::is_worth(terms, terms.received_at));
@@ -133,16 +133,16 @@ impl Cache {
         on_disk.max(self.store.limits().object_bytes as u64)
     }
 
-    /// To be asked before a request is sent whose answer may be kept.
+    /// Must be called before a request is sent whose response may be stored.
     pub(crate) fn begun(&self) -> Begun {
         Begun {
-            // First, since a purge tells the disk first.
+            // Disk first, because a purge reaches the disk first too.
             store: self.store.purge_epoch(),
             disk: self.disk.as_ref().map_or(0, |disk| disk.purges()),
         }
     }
 
-    /// All copies of a key are wrong from now on.
+    /// Hard-purges all stored responses of a key.
     pub(crate) fn drop_key(&self, key: &impl Lookup) {
         if let Some(disk) = &self.disk {
             disk.drop_key(key.hash(), clock::moment());
@@ -150,7 +150,7 @@ impl Cache {
         self.store.purge(key, How::Hard);
     }
 
-    /// All copies with a tag are wrong from now on.
+    /// Hard-purges all stored responses with a tag.
     pub(crate) fn drop_tag(&self, tag: u64) {
         if let Some(disk) = &self.disk {
             disk.drop_tag(tag, clock::moment());
@@ -158,7 +158,7 @@ impl Cache {
         self.store.purge_tag(tag, How::Hard);
     }
 
-    /// The way to the disk of an answer that is kept while it comes, when it may be long.
+    /// Starts writing a response to disk while it arrives; `None` when it is short, or not worth a file.
     pub(crate) fn spool(
         &self,
         metadata: &Arc<ResponseMetadata>,
@@ -174,7 +174,7 @@ impl Cache {
         is_wanted.then(|| Spool::new(disk, metadata, key.into(), tags.into(), begun.disk))
     }
 
-    /// A copy came into memory, or is too large for it: it goes to the disk.
+    /// A response was stored in memory, or is too large for it: it is written to disk.
     pub(crate) fn note_put(
         &self,
         put: &Put<CachedResponse>,
@@ -195,7 +195,7 @@ impl Cache {
     }
 }
 
-/// What a request asks the store for.
+/// A lookup key of the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HashedKey<'a> {
     key: KeyRef<'a>,
@@ -210,7 +210,7 @@ impl<'a> HashedKey<'a> {
         }
     }
 
-    /// One whose hash is known.
+    /// A key whose hash is already computed.
     pub(crate) fn hashed(key: KeyRef<'a>, hash: u64) -> Self {
         Self { key, hash }
     }
@@ -230,6 +230,6 @@ impl Lookup for HashedKey<'_> {
     }
 }
 
-/// Routes that answer alike: where requests go, and what is done to them and to their answers.
+/// Routes that answer alike: same upstream, same changes to requests and responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Space(pub(crate) u64);

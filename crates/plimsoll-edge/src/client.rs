@@ -1,4 +1,4 @@
-//! The client's end of a connection: bytes in, bytes out, encrypted or not.
+//! The client side of a connection: plain or TLS, HTTP/1 or an HTTP/2 stream.
 
 mod inbound;
 
@@ -21,16 +21,16 @@ pub(crate) enum ClientStream {
     Plain(TcpStream),
     Tls(Box<TlsStream<Inbound>>),
     Stream(Box<Http2Stream>),
-    /// It was handed to whoever speaks its protocol.
+    /// Moved out, to the code that speaks the upgraded protocol.
     Gone,
-    /// A request of the edge's own, for a page that is put together.
+    /// A subrequest of the edge, for an ESI fragment.
     Inner(Box<WriteEnd>),
-    /// There is none: what is fetched is for the cache. It takes all and says nothing.
+    /// No client: a background fetch for the cache. Accepts every write and never sends.
     Nobody,
 }
 
 impl ClientStream {
-    /// Reads what is there; 0 is the end.
+    /// Reads available bytes; 0 is the end of the stream.
     #[inline]
     pub(crate) fn poll_read(
         &mut self,
@@ -51,7 +51,7 @@ impl ClientStream {
         }
     }
 
-    /// Writes what fits of both parts, one after the other.
+    /// Writes as much as fits of both slices, in order.
     #[inline]
     pub(crate) fn poll_write(
         &mut self,
@@ -72,19 +72,19 @@ impl ClientStream {
         }
     }
 
-    /// Lets the kernel hold at most so many bytes that were not sent yet, beside what is on its way. A stream of HTTP/2
-    /// shares its connection, and is bounded by its window.
+    /// Limits the bytes that the kernel buffers beyond those in flight. A stream of HTTP/2 shares its connection, and
+    /// is bounded by its flow-control window.
     pub(crate) fn bound_unsent(&self, bytes: u32) {
         let stream = match self {
             Self::Plain(stream) => stream,
             Self::Tls(stream) => stream.get_ref().0.socket(),
             Self::Stream(_) | Self::Gone | Self::Inner(_) | Self::Nobody => return,
         };
-        // Where the kernel does not know it, it holds what it always did.
+        // A kernel without this option keeps its default.
         let _ = SockRef::from(stream).set_tcp_notsent_lowat(bytes);
     }
 
-    /// Memory that it takes for bytes on their way.
+    /// Memory for bytes in flight.
     #[inline]
     pub(crate) fn memory(&self) -> usize {
         match self {
@@ -94,7 +94,7 @@ impl ClientStream {
         }
     }
 
-    /// Lets go of what an encrypted stream still holds of what was written.
+    /// Releases memory that a TLS stream still holds for written bytes.
     #[inline]
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
@@ -105,18 +105,18 @@ impl ClientStream {
         }
     }
 
-    /// Says that nothing more will be written.
+    /// Closes the write side.
     pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Self::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(cx),
-            // Its end was said with the last byte of its answer.
+            // These signalled their end with the last byte of the response.
             Self::Stream(_) | Self::Inner(_) | Self::Gone | Self::Nobody => Poll::Ready(Ok(())),
         }
     }
 }
 
-/// Reads what is there; 0 is the end.
+/// Reads available bytes; 0 is the end of the stream.
 #[inline]
 pub(crate) fn poll_read(
     stream: &mut (impl AsyncRead + Unpin),
@@ -128,7 +128,7 @@ pub(crate) fn poll_read(
     Poll::Ready(Ok(filled.filled().len()))
 }
 
-/// Writes what fits of both parts, one after the other.
+/// Writes as much as fits of both slices, in order.
 #[inline]
 pub(crate) fn poll_write(
     stream: &mut (impl AsyncWrite + Unpin),

@@ -1,4 +1,4 @@
-//! The only place of this crate that reads time.
+//! The only module of this crate that reads the time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,17 +6,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 use plimsoll_cache::Moment;
 
-/// Nanoseconds since the edge was started; every moment inside it is one of these.
+/// Nanoseconds since the edge was started; all internal timestamps use it.
 pub(crate) type Nanoseconds = u64;
 
-/// Time since the edge was started, for all loops the same.
+/// Time since the edge was started, the same for all event loops.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EdgeClock {
     epoch: Instant,
 }
 
 impl EdgeClock {
-    /// Starts it.
+    /// Starts the clock.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub(crate) fn start() -> Self {
         Self {
@@ -53,19 +53,19 @@ impl AgeAhead {
     }
 }
 
-/// The time of day.
+/// Wall-clock time.
 #[expect(clippy::disallowed_methods, reason = "this is the clock")]
 pub(crate) fn wall() -> SystemTime {
     SystemTime::now()
 }
 
-/// The time of day in seconds since 1970.
+/// Wall-clock time in seconds since 1970.
 pub(crate) fn unix_s() -> f64 {
     let since = wall().duration_since(SystemTime::UNIX_EPOCH);
     since.unwrap_or_default().as_secs_f64()
 }
 
-/// The time of day, as copies count it.
+/// Wall-clock time in the unit of the cache.
 pub(crate) fn moment() -> Moment {
     let since = wall()
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -73,7 +73,7 @@ pub(crate) fn moment() -> Moment {
     Moment::from_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX / 2))
 }
 
-/// A duration in nanoseconds; one of centuries is cut.
+/// A duration in nanoseconds, saturating.
 #[inline]
 pub(crate) fn nanoseconds(duration: Duration) -> Nanoseconds {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)

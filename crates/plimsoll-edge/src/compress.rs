@@ -1,7 +1,7 @@
-//! Compression of answers: which coding a client takes, which answers are worth it, and the coders.
+//! Compression of responses: negotiation with the client, the choice of responses, and the coders.
 //!
-//! What decides is pure. A coder's work is bounded by the pieces it is fed; how much of a loop's time all of them may
-//! take together is bounded by [`Budget`], and how many there are at once by [`CODERS_MAX`].
+//! The decisions are pure. The work of a coder is bounded by the pieces it is fed; the share of an event loop's time
+//! that all of them may take is bounded by [`CompressionBudget`], and their number by [`CODERS_MAX`].
 
 use std::cell::Cell;
 use std::io::{self, Read as _};
@@ -11,19 +11,19 @@ use plimsoll_wire::head::{BodyLength, Head, Header};
 
 use crate::clock::Nanoseconds;
 
-/// Coders of one loop at once; each holds a megabyte or two.
+/// Most coders of one event loop; each holds a megabyte or two.
 const CODERS_MAX: u32 = 128;
-/// How long a loop's time is counted.
+/// Window over which the time of coders is measured.
 const BUDGET_NS: Nanoseconds = 1_000_000_000;
-/// Exponent of two of the window of coders: what a client must remember.
+/// Base-2 logarithm of the coders' window, which a client must buffer.
 const WINDOW_LOG: u32 = 18;
-/// Exponent of two of the largest window that a sender may ask for in HTTP (RFC 9659): a frame of a few bytes would
-/// otherwise have 128 MiB set aside for it.
+/// Base-2 logarithm of the largest window that HTTP permits (RFC 9659): without it, a frame of a few bytes could force
+/// an allocation of 128 MiB.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
-/// The level of what is compressed once and sent often.
+/// Compression level for content that is compressed once and sent often.
 const LEVEL_MAX: u32 = 9;
 
-/// A coding's name in headers.
+/// The name of a coding in headers.
 pub(crate) fn name(coding: CompressCoding) -> &'static str {
     match coding {
         CompressCoding::Zstd => "zstd",
@@ -32,7 +32,7 @@ pub(crate) fn name(coding: CompressCoding) -> &'static str {
     }
 }
 
-/// The coding of `ours` that a client likes best; `None` when it takes none, or likes the plain answer better.
+/// The coding among `ours` that the client prefers; `None` when it accepts none, or prefers the identity coding.
 pub(crate) fn accepted(headers: &[Header<'_>], ours: &[CompressCoding]) -> Option<CompressCoding> {
     let mut likes = [None; 3];
     let (mut identity, mut star) = (None, None);
@@ -61,7 +61,7 @@ pub(crate) fn accepted(headers: &[Header<'_>], ours: &[CompressCoding]) -> Optio
         .map(|(coding, _)| coding)
 }
 
-/// An item of a list with its weight in thousandths; `None` when the weight is not one.
+/// A list item with its weight in thousandths; `None` when the weight is invalid.
 pub(crate) fn weighed(item: &[u8]) -> Option<(&[u8], u16)> {
     let mut params = item.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
     let name = params.next().unwrap_or_default();
@@ -76,7 +76,7 @@ pub(crate) fn weighed(item: &[u8]) -> Option<(&[u8], u16)> {
     Some((name, 1000))
 }
 
-/// `0.25`, with at most three digits behind the point (RFC 9110, 12.4.2).
+/// A weight such as `0.25`, with at most three decimals (RFC 9110, 12.4.2).
 fn thousandths(weight: &[u8]) -> Option<u16> {
     let (whole, rest) = weight.split_first()?;
     let digits = match rest {
@@ -91,20 +91,20 @@ fn thousandths(weight: &[u8]) -> Option<u16> {
     (sum <= 1000).then_some(sum)
 }
 
-/// What becomes of an answer on a route that compresses.
+/// How a route with compression treats a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Coded {
-    /// Nothing.
+    /// Not affected.
     #[default]
     Plain,
-    /// It stays as it is for this client, but other clients get another.
+    /// Sent uncompressed to this client, but compressed to others.
     Varies,
-    /// It is told of one that was compressed, perhaps (304).
+    /// A 304 that may refer to a response that was compressed: its `ETag` is weak.
     Weakened,
     As(CompressCoding),
 }
 
-/// Whether an answer is one that is compressed for those who take it.
+/// Whether a response is compressed for clients that accept it.
 pub(crate) fn is_worth_it(head: &Head, headers: &[Header<'_>], compress: &Compress) -> bool {
     let has_body = !matches!(head.status, 0..200 | 204..=206 | 304);
     let is_short = matches!(head.length, BodyLength::Sized(len) if len < compress.len_min);
@@ -135,18 +135,18 @@ pub(crate) fn is_worth_it(head: &Head, headers: &[Header<'_>], compress: &Compre
     is_of_type
 }
 
-/// Whether a list holds a token, in any case.
+/// Whether a list contains a token, ignoring case.
 pub(crate) fn holds_token(value: &[u8], token: &[u8]) -> bool {
     let mut tokens = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
     tokens.any(|item| item.eq_ignore_ascii_case(token))
 }
 
-/// Whether a media type is among these.
+/// Whether a media type matches the list.
 pub(crate) fn matches_media_type(value: &[u8], types: &[String]) -> bool {
     let essence = value.split(|&byte| byte == b';').next().unwrap_or_default();
     let essence = essence.trim_ascii();
     types.iter().any(|pattern| match pattern.strip_suffix('*') {
-        // A stream of events must be asked for by its name: it lives on being prompt.
+        // An event stream must be named explicitly: buffering in a coder delays it.
         Some(kind) => {
             essence.len() > kind.len()
                 && essence[..kind.len()].eq_ignore_ascii_case(kind.as_bytes())
@@ -156,7 +156,7 @@ pub(crate) fn matches_media_type(value: &[u8], types: &[String]) -> bool {
     })
 }
 
-/// How much of a loop's time coders have taken of late, and how many there are.
+/// Recent time of coders in one event loop, and their number.
 #[derive(Debug, Default)]
 pub(crate) struct CompressionBudget {
     since: Cell<Nanoseconds>,
@@ -165,7 +165,7 @@ pub(crate) struct CompressionBudget {
 }
 
 impl CompressionBudget {
-    /// Whether there is time and room for one more.
+    /// Whether the budget allows one more coder.
     pub(crate) fn allows(&self, now: Nanoseconds, share: f64) -> bool {
         if now.saturating_sub(self.since.get()) >= BUDGET_NS {
             self.since.set(now);
@@ -187,10 +187,10 @@ impl CompressionBudget {
     }
 }
 
-/// What compresses one body.
+/// Compresses one body.
 pub(crate) struct Coder {
     kind: CoderKind,
-    /// Something was fed that may not have come out yet.
+    /// Input may still be buffered in the coder.
     is_behind: bool,
 }
 
@@ -207,10 +207,10 @@ impl std::fmt::Debug for Coder {
 }
 
 impl Coder {
-    /// `len` is that of the body, if it is known.
+    /// `len` is the length of the body, if known.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// When memory cannot be allocated.
     pub(crate) fn new(coding: CompressCoding, level: u32, len: Option<u64>) -> io::Result<Self> {
         let kind = match coding {
             CompressCoding::Gzip => {
@@ -243,24 +243,24 @@ impl Coder {
         }
     }
 
-    /// Takes a piece of the body.
+    /// Feeds a piece of the body.
     pub(crate) fn feed(&mut self, piece: &[u8]) -> io::Result<()> {
         self.is_behind = true;
         self.writer().write_all(piece)
     }
 
-    /// Whether a client would wait for something that has come.
+    /// Whether the client would wait for bytes still buffered in the coder.
     pub(crate) fn is_behind(&self) -> bool {
         self.is_behind
     }
 
-    /// Lets out all that was fed.
+    /// Flushes all buffered input.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.is_behind = false;
         self.writer().flush()
     }
 
-    /// What has come out; it is for the caller to empty.
+    /// The output so far; the caller drains it.
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         match &mut self.kind {
             CoderKind::Gzip(writer) => writer.get_mut(),
@@ -269,7 +269,7 @@ impl Coder {
         }
     }
 
-    /// The rest.
+    /// Ends the stream and returns the remaining output.
     pub(crate) fn finish(self) -> io::Result<Vec<u8>> {
         match self.kind {
             CoderKind::Gzip(writer) => writer.finish(),
@@ -279,17 +279,17 @@ impl Coder {
     }
 }
 
-/// Compresses the whole of something that will be sent often, as far as that goes.
+/// Compresses content that will be sent often, at the highest level.
 ///
 /// # Errors
-/// When there is no memory for it.
+/// When memory cannot be allocated.
 pub(crate) fn pack(coding: CompressCoding, content: &[u8]) -> io::Result<Vec<u8>> {
     let mut coder = Coder::new(coding, LEVEL_MAX, Some(content.len() as u64))?;
     coder.feed(content)?;
     coder.finish()
 }
 
-/// What was compressed, as long as it is no longer than `len_max`; `None` when it is, or is not what it is said to be.
+/// Decompresses content of at most `len_max` bytes; `None` when it is longer, or not valid in this coding.
 pub(crate) fn decompress(coding: &[u8], bytes: &[u8], len_max: u64) -> Option<Vec<u8>> {
     let mut plain = Vec::new();
     let bound = len_max + 1;

@@ -1,7 +1,7 @@
-//! One client's connection: request after request, each on its way through admission, pool and exchange.
+//! A client connection: one request after another, each through admission, pool and exchange.
 //!
-//! A connection that waits for its next request holds no buffer. Everything a request needs is made when its head is
-//! complete and given back when its answer is with the client.
+//! A connection that waits for its next request holds no buffer. Everything a request needs is created when its head is
+//! complete, and released when its response is delivered.
 
 mod admission;
 mod cache_outcome;
@@ -45,67 +45,68 @@ use mercure::Posting;
 use request_context::RequestContext;
 use serving::Serving;
 
-/// Most bytes that are read and thrown away after a last answer, so that it reaches a client that still sends.
+/// Lingering close: most bytes that are read and discarded after the last response, so that it reaches a client that
+/// still sends.
 const LINGER_LEN_MAX: usize = 256 * 1024;
-/// Longest time for that, ticks.
+/// Longest time of a lingering close, ticks.
 const LINGER_TICKS: u64 = 200;
-/// Most bytes of a body that are taken while its request waits in line.
+/// Most bytes of a body that are buffered while its request waits in a queue.
 const HELD_LEN_MAX: usize = 64 * 1024;
 
-/// A client's connection, a future that ends with it.
+/// A client connection, as a future that completes with it.
 #[derive(Debug)]
 pub(crate) struct DownstreamConnection {
     client: ClientStream,
     event_loop: Rc<EventLoop>,
     deadline: usize,
     peer: Box<Peer>,
-    /// Bytes that came and were not used yet.
+    /// Bytes received but not processed yet.
     held: Vec<u8>,
     stage: RequestStage,
-    /// The first head has longer than those that follow: it has the time of a head, they have that of an idle client.
+    /// Requests so far: the first head has the head timeout, later ones the idle timeout.
     requests: u32,
     is_polled: bool,
-    /// What only some requests carry.
+    /// State that only some requests need.
     context: Option<Box<RequestContext>>,
-    /// Bytes that the loop was told it holds.
+    /// Memory that the event loop has accounted for this connection, bytes.
     holds: usize,
-    /// A connection of its own; a stream of HTTP/2 is counted with its connection.
+    /// Counted as a connection. A stream of HTTP/2 is not; its connection is.
     is_counted: bool,
 }
 
-/// How far the current request is.
+/// The stage of the current request.
 #[derive(Debug)]
 enum RequestStage {
-    /// Its head is awaited, or not complete.
+    /// Waiting for a complete head.
     Head,
-    /// It waits in line.
+    /// Waiting in a queue.
     Waiting(Box<QueuedRequest>),
     Exchanging(Box<Exchange>),
-    /// An answer of the edge's own goes out.
+    /// A synthetic response is sent.
     Answering(Outgoing, After),
-    /// A copy goes out.
+    /// A stored response is sent.
     Serving(Serving),
-    /// It reads along with a fetch.
+    /// Reads along with a fetch.
     Collapsed(Box<CollapsedReader>),
-    /// It is put together from what the edge asks itself.
+    /// An ESI page is assembled from subrequests.
     Assembling(Box<EsiAssembly>),
     Tunnel(Box<Tunnel>),
-    /// The application is asked whether it may come to the hub.
+    /// Waits for the application to authorize a hub client.
     Authorizing(Box<HubAdmission>),
-    /// It comes to the hub.
+    /// Is entering the hub.
     Arriving(Box<Arrival>),
-    /// An update for the hub comes.
+    /// An update for the hub is being received.
     Posting(Box<Posting>),
-    /// It is a client of the hub, which has its socket.
+    /// A hub subscriber, which owns the socket.
     Subscribed(Box<SubscriberConnection>),
-    /// It speaks HTTP/2 without encryption; each stream is a connection of its own.
+    /// HTTP/2 without TLS; each stream is a connection of its own.
     H2c(H2cConnection),
-    /// All was said; what the client still sends is thrown away.
+    /// The last response is sent; further input is discarded.
     Lingering(usize),
     Over,
 }
 
-/// A request in line.
+/// A queued request.
 #[derive(Debug)]
 struct QueuedRequest {
     exchange: Box<Exchange>,
@@ -113,7 +114,7 @@ struct QueuedRequest {
     ticket: Arc<Ticket>,
 }
 
-/// What follows an answer of the edge's own.
+/// What follows a synthetic response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
     NextRequest,
@@ -129,12 +130,12 @@ impl DownstreamConnection {
         new
     }
 
-    /// Begins with the request of a stream, on a task of its own.
+    /// Starts the request of an HTTP/2 stream on a task of its own.
     pub(crate) fn begin_stream(client: ClientStream, peer: Peer, event_loop: &Rc<EventLoop>) {
         tokio::task::spawn_local(Self::of_stream(client, peer, event_loop));
     }
 
-    /// One request of a connection that is counted elsewhere.
+    /// A single request whose connection is counted elsewhere.
     pub(crate) fn of_stream(client: ClientStream, peer: Peer, event_loop: &Rc<EventLoop>) -> Self {
         let deadline = event_loop.enter();
         event_loop.set_deadline(deadline, event_loop.settings().ticks.head);
@@ -153,11 +154,11 @@ impl DownstreamConnection {
         }
     }
 
-    /// Takes it from stage to stage until one waits, or all is over.
+    /// Advances through the stages until one is pending, or the connection ends.
     fn poll_stages(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !matches!(self.stage, RequestStage::Over) {
             let is_idle = matches!(self.stage, RequestStage::Head) && self.held.is_empty();
-            // A stream, or a request within the edge, is one that has come: it is answered.
+            // A stream or subrequest has its request already: it is answered even while draining.
             if is_idle && self.is_counted && self.event_loop.is_draining() {
                 break;
             }
@@ -166,7 +167,7 @@ impl DownstreamConnection {
         Poll::Ready(())
     }
 
-    /// Memory that it takes for bytes on their way.
+    /// Memory for bytes in flight.
     fn memory(&self) -> usize {
         let stage = match &self.stage {
             RequestStage::Waiting(waiting) => waiting.exchange.memory(),
@@ -224,7 +225,7 @@ impl DownstreamConnection {
 
     fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.held.is_empty() {
-            // Sent ahead behind the last request, or the beginning of a head.
+            // A pipelined request, or the beginning of a head.
             let held = std::mem::take(&mut self.held);
             if self.begin_if_complete(&held, 0) {
                 return Poll::Ready(());
@@ -267,7 +268,7 @@ impl DownstreamConnection {
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.client_left(cx) {
             self.count_gone();
-            // Dropped with its ticket: whoever left keeps nobody waiting.
+            // Its ticket is dropped with it: a client that disconnected does not block the queue.
             self.leave_queue();
             return Poll::Ready(());
         }
@@ -288,7 +289,7 @@ impl DownstreamConnection {
         Poll::Ready(())
     }
 
-    /// The exchange has its permit: on to the server.
+    /// The exchange has its permit: sends it upstream.
     fn start(&mut self, mut exchange: Box<Exchange>) {
         exchange.link_up(&self.side_without_exchange());
         self.stage = RequestStage::Exchanging(exchange);
@@ -315,7 +316,7 @@ impl DownstreamConnection {
         };
         let end = ready!(exchange.poll(cx, &mut side));
         if end == ExchangeEnd::ClientGone && exchange.leads() {
-            // Others wait for it: it goes on without the one who asked first.
+            // Other clients wait for it: the fetch continues without the client that triggered it.
             exchange.detach();
             self.count_gone();
             self.client = ClientStream::Nobody;
@@ -325,7 +326,7 @@ impl DownstreamConnection {
         Poll::Ready(())
     }
 
-    /// What follows an exchange.
+    /// Continues after an exchange.
     fn end_exchange(&mut self, end: ExchangeEnd) {
         let RequestStage::Exchanging(mut exchange) =
             std::mem::replace(&mut self.stage, RequestStage::Over)
@@ -368,7 +369,7 @@ impl DownstreamConnection {
             .as_ref()
             .map_or_else(Default::default, |permit| permit.pool.config.timeouts)
             .tunnel;
-        // A tunnel stays for hours; it takes no place from requests.
+        // A tunnel may last for hours; it must not hold a permit.
         let Some((server, permit)) = exchange.take_link() else {
             return;
         };
@@ -389,7 +390,7 @@ impl DownstreamConnection {
         self.stage = RequestStage::Head;
     }
 
-    /// A request within the edge is one: its answer was given to its end.
+    /// A subrequest is complete: its response is in the pipe.
     fn end_inner(&mut self) -> bool {
         let ClientStream::Inner(inner) = &self.client else {
             return false;
@@ -441,7 +442,7 @@ impl DownstreamConnection {
         }
     }
 
-    /// A close with unread bytes would reset the connection, and the answer with it.
+    /// Closing with unread bytes would reset the connection, and lose the response.
     fn poll_lingering(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let _ = ready!(self.client.poll_shutdown(cx));
         let event_loop = Rc::clone(&self.event_loop);
@@ -489,13 +490,13 @@ impl DownstreamConnection {
             }
             RequestStage::Collapsed(_) => self.collapsed_expired(),
             RequestStage::Assembling(_) => self.assembling_expired(),
-            // Their time is kept with them.
+            // Their streams have deadlines of their own.
             RequestStage::H2c(_) => {}
             _ => self.stage = RequestStage::Over,
         }
     }
 
-    /// Whether a client in line has hung up. What it sends meanwhile is kept, within bounds.
+    /// Whether a queued client has disconnected. What it sends meanwhile is buffered, within limits.
     fn client_left(&mut self, cx: &mut Context<'_>) -> bool {
         let event_loop = Rc::clone(&self.event_loop);
         let mut shared = event_loop.shared.borrow_mut();
@@ -540,7 +541,7 @@ impl Future for DownstreamConnection {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let connection = self.get_mut();
         if !connection.is_polled {
-            // A task's waker stays the same: it is filed once.
+            // The waker of a task does not change: it is registered once.
             connection.is_polled = true;
             let mut wheel = connection.event_loop.wheel.borrow_mut();
             wheel.set_waker(connection.deadline, cx.waker().clone());

@@ -1,6 +1,6 @@
-//! What changes an edge that runs: a new configuration, servers that come, go or move.
+//! Changes to a running edge: a new configuration, and servers that are added, removed or re-resolved.
 //!
-//! Everything that can fail is done before anything changes, and one change follows the other.
+//! Everything that can fail is done before anything is changed, and changes are serialized.
 
 mod background_tasks;
 mod error;
@@ -36,10 +36,10 @@ use orders::{Added, Sender};
 pub use sockets::Handed;
 use sockets::bind;
 
-/// How often files are looked at.
+/// How often certificate files are checked.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What a change needs.
+/// State that changes need.
 pub(crate) struct Control {
     loops: usize,
     pub(crate) orders: Vec<Sender>,
@@ -47,26 +47,26 @@ pub(crate) struct Control {
     pub(crate) background_tasks: BackgroundTasks,
     pub(crate) hooks: Hooks,
     state: Mutex<Followed>,
-    /// There may be other names to look up.
+    /// The set of server names may have changed.
     pub(crate) renamed: Notify,
-    /// There may be other certificates to obtain.
+    /// The set of ACME certificates may have changed.
     pub(crate) acme_changed: Notify,
-    /// There may be another folder of copies.
+    /// The directory of the disk cache may have changed.
     pub(crate) disk_changed: Notify,
-    /// There may be a hub.
+    /// The hub may have been added or removed.
     pub(crate) hub_changed: Notify,
-    /// It may listen elsewhere.
+    /// The Redis source may have changed.
     pub(crate) redis_changed: Notify,
-    /// It may listen to other sources.
+    /// Other message sources may have changed.
     pub(crate) sources_changed: Notify,
-    /// It may share another order.
+    /// The shared backend may have changed.
     pub(crate) shared_changed: Notify,
     pub(crate) challenges: Arc<Challenges>,
 }
 
-/// What was last followed.
+/// The configuration in effect.
 pub(crate) struct Followed {
-    /// Listeners as configured, and where they were bound.
+    /// Listeners as configured, and their bound addresses.
     pub(crate) listening: Vec<(ListenerConfig, SocketAddr)>,
     pub(crate) listeners: Vec<Arc<ListenerSettings>>,
     pub(crate) registry: UpstreamRegistry,
@@ -105,7 +105,7 @@ impl Control {
         state.listening.iter().map(|(_, bound)| *bound).collect()
     }
 
-    /// Reads the configuration again and follows it.
+    /// Reloads the configuration and applies it.
     pub(crate) fn reload(&self) -> Result<String, String> {
         (self.hooks.phase)(EdgePhase::Reloading);
         let done = self.read_and_follow();
@@ -119,20 +119,23 @@ impl Control {
         self.warn(&edge);
         let mut done = "the new configuration is in use".to_owned();
         if overrides > 0 {
-            done.push_str("; what the admin address was told of servers stays in force");
+            done.push_str("; server changes made at the admin address stay in force");
         }
         (self.hooks.report)(&done);
         Ok(done)
     }
 
-    /// Says loudly what is allowed, and dangerous or most likely not meant.
+    /// Warns about settings that are valid, but dangerous or probably unintended.
     pub(crate) fn warn(&self, edge: &EdgeConfig) {
         for pool in edge.pools.iter().filter(|pool| pool.tls.insecure) {
             (self.hooks.report)(&tls::insecure(&pool.name));
         }
         let hub = edge.hub.as_ref();
         if let Some(hub) = hub.filter(|hub| hub.tokens.is_none() && !reads_need_hook(hub)) {
-            let message = format!("the hub at {} lets everybody read every channel", hub.path);
+            let message = format!(
+                "the hub at {} allows everybody to read every channel",
+                hub.path
+            );
             (self.hooks.report)(&message);
         }
         for listener in &lock(&self.state).listeners {
@@ -144,7 +147,7 @@ impl Control {
         }
     }
 
-    /// Looks at the files of certificates for ever: what is put in their place is used.
+    /// Background task: reloads certificate files when they change.
     pub(crate) async fn watch_certificates(&self) {
         loop {
             self.reload_certificates();
@@ -152,7 +155,7 @@ impl Control {
         }
     }
 
-    /// Takes up certificates whose files have changed.
+    /// Reloads certificates whose files have changed.
     pub(crate) fn reload_certificates(&self) {
         let listeners = lock(&self.state).listeners.clone();
         let certificates = listeners
@@ -163,7 +166,7 @@ impl Control {
         }
     }
 
-    /// Certificates that are obtained.
+    /// The ACME configuration, if any.
     pub(crate) fn acme(&self) -> Option<Acme> {
         lock(&self.state).edge.acme.clone()
     }
@@ -243,7 +246,7 @@ impl Control {
         Ok(overrides)
     }
 
-    /// Gives all loops their settings, and sockets that they did not have.
+    /// Sends all event loops their settings, and the sockets that are new to them.
     fn order_to_follow(
         &self,
         edge: &EdgeConfig,
@@ -260,7 +263,7 @@ impl Control {
         Ok(())
     }
 
-    /// Lets all loops use the servers of a changed roster.
+    /// Sends all event loops the servers of a changed upstream registry.
     fn use_servers(
         &self,
         state: &mut Followed,
@@ -280,7 +283,7 @@ impl Control {
         Ok(())
     }
 
-    /// Carries out an order about the servers of a pool.
+    /// Applies a command about the servers of a pool.
     pub(crate) fn order(
         &self,
         pool: &str,
@@ -296,7 +299,7 @@ impl Control {
         Ok(done)
     }
 
-    /// Purges copies.
+    /// Purges stored responses.
     pub(crate) fn purge(&self, body: &[u8]) -> Result<String, String> {
         let order = PurgeOrder::read(body)?;
         let cache = self.cache()?;
@@ -310,14 +313,14 @@ impl Control {
         lock(&self.watch.hub).clone()
     }
 
-    /// What the cache knows of a URL, as JSON.
+    /// The cache's decisions about a URL, as JSON.
     pub(crate) fn why(&self, body: &[u8]) -> Result<Value, String> {
         let asked: Value = serde_json::from_slice(body).unwrap_or_default();
         let url = asked["url"].as_str().unwrap_or_default();
         self.cache()?.why(url, clock::moment())
     }
 
-    /// What the cache holds and does, as JSON.
+    /// Contents and counters of the cache, as JSON.
     pub(crate) fn held(&self) -> Result<Value, String> {
         let mut held = self.cache()?.view(clock::moment());
         let overview = self.watch.collect();
@@ -340,7 +343,7 @@ impl Control {
         Ok(held)
     }
 
-    /// The folder of copies that another edge uses, and how long that one may take to end if it is as this one.
+    /// The directory that another edge uses, and how long that edge may take to end if it has the same drain time.
     pub(crate) fn awaited_disk(&self) -> Option<(PathBuf, Duration)> {
         let state = lock(&self.state);
         let cache = lock(&self.watch.cache);
@@ -349,8 +352,8 @@ impl Control {
         Some((edge.cache_disk.as_ref()?.path.clone(), edge.drain))
     }
 
-    /// Nobody uses the awaited folder any more: follows the same configuration once more, with it. What was read last is
-    /// what counts: a file that was changed since is nobody's wish yet.
+    /// The directory is free: applies the current configuration once more, with it. Uses the configuration read last; a
+    /// file edited since then waits for a reload.
     pub(crate) fn take_disk_over(&self) {
         let mut state = lock(&self.state);
         let edge = state.edge.clone();
@@ -360,16 +363,16 @@ impl Control {
         let message = match (done, edge.cache_disk, disk) {
             (Err(error), Some(config), _) => disk::disk_unavailable(&config.path, &explain(&error)),
             (Ok(_), Some(config), Some(_)) => format!(
-                "copies are kept on disk in {} from now on: nobody else uses it any more",
+                "disk cache on in {}: no other edge uses the directory any more",
                 config.path.display()
             ),
-            // Why not was told already.
+            // The reason was already reported.
             _ => return,
         };
         (self.hooks.report)(&message);
     }
 
-    /// Copies on disk.
+    /// The disk tier of the cache.
     pub(crate) fn disk(&self) -> Option<Arc<DiskCache>> {
         lock(&self.watch.cache).as_ref()?.disk.clone()
     }
@@ -405,17 +408,17 @@ impl Control {
         json!({ "format_version": "1.0", "pools": pools.collect::<Vec<_>>() })
     }
 
-    /// The names that servers have.
+    /// The DNS names of servers.
     pub(crate) fn names(&self) -> Vec<HostPort> {
         lock(&self.state).registry.names().into_iter().collect()
     }
 
-    /// Who is asked for them.
+    /// The configured name servers.
     pub(crate) fn resolvers(&self) -> Vec<SocketAddr> {
         lock(&self.state).edge.resolvers.clone()
     }
 
-    /// Whether a name's servers are reached by IPv6.
+    /// Whether the servers of a name are reached by IPv6.
     pub(crate) fn family(&self, name: &HostPort) -> Option<bool> {
         let state = lock(&self.state);
         state
@@ -425,7 +428,7 @@ impl Control {
             .map(SocketAddr::is_ipv6)
     }
 
-    /// A name was found somewhere.
+    /// Applies newly resolved addresses of a name.
     pub(crate) fn moved(&self, name: &HostPort, addresses: &[SocketAddr]) {
         let show = |addresses: &[SocketAddr]| {
             let all: Vec<String> = addresses
@@ -447,7 +450,7 @@ impl Control {
         let message = match self.use_servers(&mut state, registry) {
             Ok(()) => format!("the name {} has moved from {before} to {after}", name.0),
             Err(error) => format!(
-                "the name {} has moved to {after}, which cannot be followed: {}",
+                "the name {} has moved to {after}, but the change cannot be applied: {}",
                 name.0,
                 explain(&error)
             ),
@@ -463,7 +466,7 @@ fn take_over(pools: &[Arc<UpstreamPool>]) {
     }
 }
 
-/// A fault and its causes in one line.
+/// An error and its causes in one line.
 fn explain(error: &EdgeError) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);

@@ -1,7 +1,7 @@
-//! Time-outs of many connections at the price of one store each.
+//! A timer wheel: timeouts of many connections at the cost of one store each.
 //!
-//! A connection moves its deadline with almost every byte and nearly never reaches it. So moving one only writes a
-//! number; an entry stays filed where it was until that moment comes, and is then filed anew. Time is counted in ticks.
+//! A connection moves its deadline with almost every byte and rarely reaches it. So moving a deadline only writes a
+//! number; the entry stays in its slot until that tick, and is then filed again. Time is counted in ticks.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use slab::Slab;
 /// Length of a tick.
 pub(crate) const TICK_MS: u64 = 10;
 
-/// Slots of the wheel; what is due later is looked at once in this many ticks.
+/// Slots of the wheel; an entry that is due later is revisited once in this many ticks.
 const SLOTS: u64 = 1024;
 
-/// A deadline that never comes.
+/// No deadline.
 const NEVER: u64 = u64::MAX;
 
 /// Deadlines by connection; `W` wakes one.
@@ -27,9 +27,9 @@ pub(crate) struct Wheel<W> {
 #[derive(Debug)]
 struct TimerEntry<W> {
     due: u64,
-    /// The tick at which it is looked at next.
+    /// The tick at which the entry is visited next.
     filed: u64,
-    /// Tells an entry from an earlier one with the same key.
+    /// Distinguishes an entry from an earlier one with the same key.
     generation: u32,
     expired: bool,
     waker: Option<W>,
@@ -50,7 +50,7 @@ impl<W> Wheel<W> {
         }
     }
 
-    /// Room for one connection, without a deadline yet.
+    /// Adds a connection, without a deadline yet.
     pub(crate) fn enter(&mut self, generation: u32) -> usize {
         self.entries.insert(TimerEntry {
             due: NEVER,
@@ -61,28 +61,28 @@ impl<W> Wheel<W> {
         })
     }
 
-    /// The connection is gone.
+    /// Removes a connection.
     pub(crate) fn leave(&mut self, key: usize) {
         self.entries.remove(key);
     }
 
-    /// The tick it has come to.
+    /// The current tick.
     #[inline]
     pub(crate) fn now(&self) -> u64 {
         self.now
     }
 
-    /// How many there are.
+    /// The number of connections.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Who is to be woken.
+    /// Sets the waker of a connection.
     pub(crate) fn set_waker(&mut self, key: usize, waker: W) {
         self.entries[key].waker = Some(waker);
     }
 
-    /// Moves a deadline to so many ticks from now; an expiry that was not taken is forgotten.
+    /// Sets a deadline this many ticks from now; clears an unread expiry.
     #[inline]
     pub(crate) fn set(&mut self, key: usize, ticks: u64) {
         // The current tick has partly passed.
@@ -95,13 +95,13 @@ impl<W> Wheel<W> {
         }
     }
 
-    /// Whether the deadline has passed; told once.
+    /// Whether the deadline has passed; reported once.
     #[inline]
     pub(crate) fn take_expired(&mut self, key: usize) -> bool {
         std::mem::take(&mut self.entries[key].expired)
     }
 
-    /// Wakes everybody, deadlines or not.
+    /// Wakes all connections, with or without a deadline.
     pub(crate) fn wake_all(&self, wake: impl Fn(&W)) {
         let wakers = self
             .entries
@@ -110,16 +110,16 @@ impl<W> Wheel<W> {
         wakers.for_each(wake);
     }
 
-    /// For how many ticks nobody can be over time, at most so many (and at most those of a turn), at least one.
+    /// Number of ticks in which no deadline can pass: at least one, at most `most` and at most one turn of the wheel.
     pub(crate) fn idle_for(&self, most: u64) -> u64 {
         let mut ticks = 1..most.min(SLOTS - 1);
         let next = ticks.find(|ticks| !self.slots[slot(self.now + ticks)].is_empty());
         next.unwrap_or(most.clamp(1, SLOTS - 1))
     }
 
-    /// Lets time pass up to tick `now`; `wake` is given whoever is over time.
+    /// Advances to tick `now`; `wake` is called for expired connections.
     pub(crate) fn advance(&mut self, now: u64, mut wake: impl FnMut(&W)) {
-        // After a long stall each slot is looked at once.
+        // After a long stall each slot is visited once.
         self.now = self.now.max(now.saturating_sub(SLOTS));
         while self.now < now {
             self.now += 1;
@@ -128,7 +128,7 @@ impl<W> Wheel<W> {
             for item in filed.drain(..) {
                 self.check_due(item, &mut wake);
             }
-            // Its memory is used again, unless something was filed there meanwhile.
+            // The slot's memory is reused, unless an entry was filed there meanwhile.
             if self.slots[slot].is_empty() {
                 self.slots[slot] = filed;
             }
@@ -139,7 +139,7 @@ impl<W> Wheel<W> {
         let Some(entry) = self.entries.get_mut(item.key) else {
             return;
         };
-        // Filed anew elsewhere since, or somebody else by now.
+        // Filed in another slot since, or replaced by another connection.
         if entry.generation != item.generation || entry.filed > self.now {
             return;
         }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the plainest model: a list of deadlines looked through at every tick.
+        /// Compared with the simplest model: a list of deadlines scanned at every tick.
         #[test]
         fn nobody_is_woken_early_late_or_twice(
             moves in proptest::collection::vec((0_usize..8, 0_u64..3000, 0_u64..700), 1..60)

@@ -1,9 +1,9 @@
-//! Where servers that are given by name are: looked up when a configuration is read, and again whenever the answer's
-//! time to live has passed.
+//! Resolution of server names: when a configuration is read, and again whenever the time to live of an answer has
+//! passed.
 //!
-//! `/etc/hosts` and `/etc/resolv.conf` are honoured, and read again when they change. What neither knows is asked of the
-//! system (multicast DNS, directories), unless the configuration names its own name servers. A look-up that fails
-//! changes nothing: the addresses of before are better than none.
+//! `/etc/hosts` and `/etc/resolv.conf` are honoured, and read again when they change. If neither has an answer, the
+//! system resolver is used (multicast DNS, directories), unless the configuration names its own name servers. A failed
+//! lookup changes nothing: the previous addresses are better than none.
 
 mod finder;
 
@@ -19,23 +19,23 @@ use crate::control::Control;
 use crate::upstream_registry::{ADDRESSES_MAX, HostPort};
 use finder::DnsResolver;
 
-/// Bounds of the time between two look-ups of a name.
+/// Shortest and longest time between two lookups of a name.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_hours(1));
-/// Longest time between two look-ups that fail.
+/// Longest time between two failed lookups.
 const RETRY_MAX: Duration = Duration::from_secs(30);
-/// Longest time that a name's two families are tried.
+/// Time limit for probing the two address families of a name.
 const TRY: Duration = Duration::from_secs(2);
 
-/// The addresses of a server that is given by name; `resolvers` are asked if there are any, else those of the system.
+/// The addresses of a server that is given by name, from `resolvers` if any, otherwise from those of the system.
 ///
 /// # Errors
-/// Why there are none, in words.
+/// The reason, as text.
 pub fn resolve_server(
     server: &ServerConfig,
     resolvers: &[SocketAddr],
 ) -> Result<Vec<SocketAddr>, String> {
     let (host, port, resolvers) = (server.host.clone(), server.port, resolvers.to_vec());
-    // A thread of its own: whoever asks may be within an event loop.
+    // On a thread of its own: the caller may run inside an event loop.
     let thread = std::thread::Builder::new()
         .name("edge-lookup".to_owned())
         .spawn(move || {
@@ -52,11 +52,11 @@ pub fn resolve_server(
         .map_err(|error| error.to_string())?;
     let found: Result<Vec<SocketAddr>, String> = thread
         .join()
-        .unwrap_or_else(|_| Err("the look-up broke off".to_owned()));
-    found.map_err(|why| format!("the host `{}` cannot be found: {why}", server.host))
+        .unwrap_or_else(|_| Err("the lookup thread ended unexpectedly".to_owned()));
+    found.map_err(|why| format!("cannot resolve the host `{}`: {why}", server.host))
 }
 
-/// Looks all names up again and again, for ever.
+/// Background task: resolves all names, again and again.
 pub(crate) async fn keep(control: Arc<Control>) {
     let mut kept: JoinSet<HostPort> = JoinSet::new();
     let mut busy = std::collections::BTreeSet::new();
@@ -79,13 +79,13 @@ pub(crate) async fn keep(control: Arc<Control>) {
     }
 }
 
-/// Looks one name up as long as a server has it.
+/// Resolves one name as long as a server has it.
 async fn refresh_name(control: &Control, name: &HostPort) {
     let mut finder = DnsResolver::new(control.resolvers());
     let mut resolved: Vec<IpAddr> = Vec::new();
     let mut addresses: Vec<SocketAddr> = Vec::new();
     let mut failing: Option<Duration> = None;
-    // Whoever read the configuration has just looked it up, and did not say for how long that holds.
+    // The name was just resolved when the configuration was read; its time to live is unknown.
     let mut wait = AGAIN.0;
     loop {
         tokio::time::sleep(wait).await;
@@ -96,21 +96,21 @@ async fn refresh_name(control: &Control, name: &HostPort) {
         match finder.find(&name.0).await {
             Ok(found) => {
                 if failing.take().is_some() {
-                    (control.hooks.report)(&format!("the name {} is found again", name.0));
+                    (control.hooks.report)(&format!("the name {} resolves again", name.0));
                 }
                 if resolved != found.addresses {
                     let family = control.family(name);
                     addresses = pick_family(&found.addresses, name.1, family).await;
                     resolved = found.addresses;
                 }
-                // A reload may have looked it up meanwhile, and found another part of the answer.
+                // A reload may have resolved it meanwhile, to other addresses of the same answer.
                 control.moved(name, &addresses);
                 wait = found.lasting.clamp(AGAIN.0, AGAIN.1);
             }
             Err(why) => {
                 if failing.is_none() {
                     (control.hooks.report)(&format!(
-                        "the name {} cannot be found: {why}; its addresses of before stay in use",
+                        "cannot resolve the name {}: {why}; its previous addresses stay in use",
                         name.0
                     ));
                 }
@@ -121,8 +121,8 @@ async fn refresh_name(control: &Control, name: &HostPort) {
     }
 }
 
-/// The addresses of one family. A name such as localhost has one of each for the same server, which must not count
-/// twice: the family that answers is taken, else that of `before`, else the first.
+/// The addresses of one family. A name such as localhost has one of each family for the same server, which must not
+/// count twice: chooses the family that accepts connections, otherwise that of `before`, otherwise the first.
 async fn pick_family(found: &[IpAddr], port: u16, before: Option<bool>) -> Vec<SocketAddr> {
     let addresses = found.iter().map(|&address| SocketAddr::new(address, port));
     let addresses: Vec<SocketAddr> = addresses.take(ADDRESSES_MAX).collect();

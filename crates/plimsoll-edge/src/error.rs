@@ -7,12 +7,12 @@ use rustls::pki_types::pem;
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file that is missing or no PEM.
+    /// A file that is missing or not PEM.
     #[error("cannot read {}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: pem::Error,
     },
     /// A file without a certificate.
@@ -26,53 +26,53 @@ pub enum TlsError {
         /// The key.
         key: PathBuf,
     },
-    /// A certificate or a key that is broken or of a kind that is not known.
-    #[error("the certificate {} and the key {} are not a pair that can be used", cert.display(), key.display())]
+    /// A certificate or a key that is broken or of an unsupported kind.
+    #[error("the certificate {} and the key {} cannot be used together", cert.display(), key.display())]
     NotAPair {
         /// The chain.
         cert: PathBuf,
         /// The key.
         key: PathBuf,
-        /// Why not.
+        /// The reason.
         source: rustls::Error,
     },
-    /// A certificate whose time is over.
+    /// A certificate that has expired.
     #[error("the certificate {} has expired on {until}", cert.display())]
     Expired {
         /// The chain.
         cert: PathBuf,
-        /// Its last moment.
+        /// The end of its validity.
         until: String,
     },
-    /// A certificate whose time has not come.
-    #[error("the certificate {} is not valid before {from}; is the clock right?", cert.display())]
+    /// A certificate that is not valid yet.
+    #[error("the certificate {} is not valid before {from}; check the system clock", cert.display())]
     NotYet {
         /// The chain.
         cert: PathBuf,
-        /// Its first moment.
+        /// The start of its validity.
         from: String,
     },
-    /// A file of those who vouch for servers.
-    #[error("the authorities in {name} cannot be used: {why}")]
+    /// A file of root certificates.
+    #[error("cannot use the root certificates in {name}: {why}")]
     Authorities {
         /// The file.
         name: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// Nobody vouches for servers.
-    #[error("the system has no root certificates to check servers by")]
+    /// No root certificates.
+    #[error("the system has no root certificates to verify servers")]
     NoRoots,
-    /// A server's name that no certificate can have.
-    #[error("`{0}` is no name that a certificate can have")]
+    /// A server name that no certificate can have.
+    #[error("`{0}` is not a valid server name for a certificate")]
     Name(String),
-    /// No protocol version is left.
-    #[error("encryption cannot be set up")]
+    /// No protocol version is enabled.
+    #[error("cannot set up TLS")]
     Setup(#[from] rustls::Error),
 }
 
 impl TlsError {
-    /// With its cause, in one line.
+    /// The error with its cause, in one line.
     pub fn in_words(&self) -> String {
         match std::error::Error::source(self) {
             Some(cause) => format!("{self}: {cause}"),
@@ -88,8 +88,8 @@ pub(crate) enum SettingsError {
     Tls(#[from] TlsError),
     #[error(transparent)]
     Countries(#[from] maxminddb::MaxMindDbError),
-    #[error("the system gives no random bytes")]
+    #[error("the system provides no random bytes")]
     NoRandom,
-    #[error("the hub works with at most 64 event loops, and {0} are wanted")]
+    #[error("the hub supports at most 64 event loops, but {0} are configured")]
     HubLoops(usize),
 }

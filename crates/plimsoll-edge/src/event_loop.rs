@@ -1,6 +1,6 @@
-//! What all connections of one loop share: a buffer to read into, deadlines, idle connections to servers, figures.
+//! State shared by all connections of one event loop: a read buffer, deadlines, idle upstream connections, metrics.
 //!
-//! Nothing here is ever seen by another thread but the figures, which others only read.
+//! Other threads see only the metrics, which they only read.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -28,22 +28,22 @@ use crate::settings::Settings;
 use crate::trace::Spans;
 use crate::upstream::Upstream;
 
-/// Finished answers whose memory is kept.
+/// Most buffers of finished responses that are kept for reuse.
 const SPARE_MAX: usize = 64;
-/// A request that may not be sent twice takes only a connection that was used within this time: servers close idle
-/// ones, and a close that crosses such a request on its way would lose it.
+/// A request that must not be sent twice only uses a connection that was used within this time: servers close idle
+/// connections, and a close that crosses such a request would lose it.
 const FRESH_NS: u64 = 1_000_000_000;
 
-/// A connection to a server that nobody uses.
+/// An idle connection to an upstream server.
 #[derive(Debug)]
 struct IdleConnection {
     stream: Upstream,
-    /// To within a tick.
+    /// Accurate to a tick.
     since: Nanoseconds,
     keep_ns: Nanoseconds,
 }
 
-/// Idle connections to one server. Places are used again when servers are gone; whose they are stands here.
+/// Idle connections to one server. Slots are reused when servers are removed; the owner is recorded here.
 #[derive(Debug, Default)]
 struct IdleOf {
     server: usize,
@@ -57,20 +57,20 @@ pub(crate) struct EventLoop {
     pub(crate) settings: RefCell<Rc<Settings>>,
     pub(crate) date: RefCell<String>,
     pub(crate) log: RefCell<crate::log::LogLines>,
-    /// What compression may take.
+    /// Time budget of compression.
     pub(crate) budget: CompressionBudget,
-    /// Spans that are to be told.
+    /// Spans to be exported.
     pub(crate) spans: RefCell<Spans>,
     idle: RefCell<Vec<IdleOf>>,
-    /// Memory of answers of the edge's own.
+    /// Buffers for synthetic responses.
     spare_bytes: RefCell<Vec<Vec<u8>>>,
     random: Cell<u64>,
-    /// Milliseconds since 1970 when the clock was started.
+    /// Milliseconds since 1970 at the start of the clock.
     epoch_ms: Cell<u64>,
     age_ahead: AgeAhead,
-    /// What a request says in the fields that a copy varies by is written here.
+    /// Scratch buffer for the request's values of the `Vary` fields.
     pub(crate) scratch: RefCell<Vec<u8>>,
-    /// The hub, once somebody came to it.
+    /// The hub of this loop, created with its first client.
     local_hub: RefCell<Option<Rc<LocalHub>>>,
 }
 
@@ -114,26 +114,26 @@ impl EventLoop {
         Rc::clone(&self.settings.borrow())
     }
 
-    /// A number nobody foresees; good enough to spread load.
+    /// A random number; good enough to spread load.
     pub(crate) fn random(&self) -> u64 {
         let next = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
         self.random.set(next);
         mix(next)
     }
 
-    /// The time of day as copies count it; the wall clock is looked at once a second.
+    /// Wall-clock time in the unit of the cache; the system clock is read once a second.
     #[inline]
     pub(crate) fn moment(&self) -> Moment {
         let since_ms = self.clock.now() / 1_000_000 + self.age_ahead.ms();
         Moment::from_ms(self.epoch_ms.get() + since_ms)
     }
 
-    /// Empty bytes for an answer of the edge's own.
+    /// An empty buffer for a synthetic response.
     pub(crate) fn spare_bytes(&self) -> Vec<u8> {
         self.spare_bytes.borrow_mut().pop().unwrap_or_default()
     }
 
-    /// Takes them back.
+    /// Returns a buffer.
     pub(crate) fn return_bytes(&self, mut bytes: Vec<u8>) {
         let mut spare = self.spare_bytes.borrow_mut();
         if spare.len() < SPARE_MAX {
@@ -142,7 +142,7 @@ impl EventLoop {
         }
     }
 
-    /// A connection to a server that waits to be used. One that the server has closed or spoken on is dropped.
+    /// An idle connection to a server. One that the server has closed or sent data on is dropped.
     pub(crate) fn take_idle(&self, server: &UpstreamServer, may_repeat: bool) -> Option<Upstream> {
         let mut idle = self.idle.borrow_mut();
         let idle = idle.get_mut(server.slot)?;
@@ -154,7 +154,7 @@ impl EventLoop {
             let too_old =
                 !may_repeat && self.clock.now().saturating_sub(connection.since) > FRESH_NS;
             if too_old {
-                // Those below are older still.
+                // Connections below are older still.
                 idle.push(connection);
                 return None;
             }
@@ -179,7 +179,7 @@ impl EventLoop {
         }
         let idle = &mut idle[server.slot];
         if idle.server != server.id {
-            // Of a server that is gone.
+            // The slot belonged to a server that was removed.
             idle.connections.clear();
             idle.server = server.id;
         }
@@ -193,7 +193,7 @@ impl EventLoop {
         }
     }
 
-    /// The hub in this loop.
+    /// The hub of this loop.
     pub(crate) fn local_hub(&self, hub: &ActiveHub) -> Rc<LocalHub> {
         let mut local_hub = self.local_hub.borrow_mut();
         let before = local_hub.take().filter(|previous| previous.is_of(hub));
@@ -220,20 +220,20 @@ impl EventLoop {
         }
     }
 
-    /// Follows a new configuration; requests that have begun keep theirs.
+    /// Applies a new configuration; requests in progress keep theirs.
     pub(crate) fn follow(&self, settings: Settings) {
         self.follow_hub(settings.hub.as_deref());
         self.memory.follow(settings.memory_max);
         *self.settings.borrow_mut() = Rc::new(settings);
     }
 
-    /// Follows new servers; routes and limits stay as they are.
+    /// Applies new servers; routes and limits stay as they are.
     pub(crate) fn follow_pools(&self, pools: Vec<Arc<UpstreamPool>>) {
         let settings = self.settings().with_pools(pools);
         self.follow(settings);
     }
 
-    /// Lets time pass: wakes who is over time, closes what was idle for too long, turns the date, hands on the log.
+    /// Timer task: wakes expired connections, closes idle ones, updates the date, hands on the access log.
     pub(crate) async fn keep_time(self: Rc<Self>) {
         let (mut second, mut roused) = (0, self.ticks());
         loop {
@@ -279,15 +279,15 @@ impl EventLoop {
     }
 }
 
-/// The wall clock's time when the other clock was started, milliseconds since 1970, as both say now.
+/// The wall-clock time at the start of the monotonic clock, milliseconds since 1970.
 fn epoch_ms(clock: EdgeClock) -> u64 {
     clock::moment().ms().saturating_sub(clock.now() / 1_000_000)
 }
 
-/// Whether a connection is open and nothing was said on it. Costs no system call while nothing has happened.
+/// Whether a connection is open and no bytes have arrived. Costs no system call when nothing has happened.
 fn is_quiet(stream: &mut Upstream) -> bool {
     if let Upstream::Plain(stream) = stream {
-        // Nobody is to be woken, so nobody is filed.
+        // Nothing is to be woken, so no waker is registered.
         let read = stream.try_read(&mut [0]);
         return read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
     }

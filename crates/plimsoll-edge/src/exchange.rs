@@ -1,8 +1,8 @@
-//! One request and its answer, between a client and a server.
+//! One request and its response, between a client and an upstream server.
 //!
-//! Bytes move both ways at once: a server may answer before it has read the whole request. Each direction holds back
-//! when its receiver is slow, so that an exchange never holds more than a buffer of each. What the bytes mean is
-//! settled by [`answer`] and the wire crate; here they are moved.
+//! Bytes move both ways at once: a server may respond before it has read the whole request. Each direction applies
+//! backpressure when its receiver is slow, so an exchange never holds more than one buffer of each. [`answer`] and the
+//! wire crate interpret the bytes; this module moves them.
 
 mod answer;
 mod coding;
@@ -38,11 +38,11 @@ use answer::UpstreamResponse;
 pub(crate) use link::UpstreamLink;
 use waits::ExchangeWait;
 
-/// Slowest client that is borne with, bytes a second, once it has been waited for as long as its time-out.
+/// Slowest accepted client, bytes a second, once it has been waited for as long as its timeout.
 ///
-/// A byte now and then would otherwise hold a place with a server for as long as somebody likes.
+/// Otherwise a client that takes a byte now and then could hold an upstream permit indefinitely.
 pub(crate) const SLOWEST: u64 = 512;
-/// What is remembered of a request while its answer is fetched.
+/// Facts of a request that are needed when its response arrives.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -50,34 +50,34 @@ pub(crate) const SLOWEST: u64 = 512;
 )]
 pub(crate) struct Facts {
     pub(crate) is_head: bool,
-    /// It may be sent twice without doing twice what was meant once.
+    /// The request may be repeated without changing the result.
     pub(crate) is_idempotent: bool,
     pub(crate) is_1_1: bool,
     pub(crate) keep_alive: bool,
     pub(crate) upgrade: bool,
-    /// The route's fallback may stand in for its answer.
+    /// The route's fallback may replace the response.
     pub(crate) takes_page: bool,
     pub(crate) is_get: bool,
-    /// How the client takes its answer, on a route that compresses.
+    /// The coding that the client accepts, on a route that compresses.
     pub(crate) coding: Option<CompressCoding>,
     pub(crate) route: usize,
 }
 
-/// Finished exchanges whose memory is kept.
+/// Most finished exchanges that are kept for reuse.
 const SPARE_MAX: usize = 64;
 
 thread_local! {
-    /// Those of the loop, which has this thread for itself.
+    /// Those of the event loop, which has this thread for itself.
     #[expect(clippy::vec_box, reason = "the boxes themselves are used again")]
     static SPARE: RefCell<Vec<Box<Exchange>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// An exchange that holds nothing, with the memory of a finished one.
+/// An empty exchange, with the memory of a finished one.
 pub(crate) fn new_exchange() -> Box<Exchange> {
     SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
 }
 
-/// Keeps the memory of a finished exchange.
+/// Keeps a finished exchange for reuse.
 pub(crate) fn recycle(mut exchange: Box<Exchange>) {
     exchange.clear();
     SPARE.with_borrow_mut(|spare| {
@@ -90,56 +90,56 @@ pub(crate) fn recycle(mut exchange: Box<Exchange>) {
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExchangeEnd {
-    /// The client has its answer; whether its connection can be used again.
+    /// The client has the response; whether its connection can be reused.
     Done { keep: bool },
-    /// Both sides speak another protocol from here on.
+    /// Both sides switched to another protocol.
     Switched,
-    /// The client has got nothing yet, and will not get it from the server.
+    /// The client has received nothing, and will not receive anything from this server.
     Failed(UpstreamFailure),
-    /// The client has got a part, and will not get the rest.
+    /// The client has received a part, and will not receive the rest.
     Broken,
-    /// The client has left.
+    /// The client disconnected.
     ClientGone,
-    /// The client's body is not acceptable; the status that says so.
+    /// The client's body is not acceptable; the status for the client.
     Refused(u16),
-    /// The client is answered otherwise; [`Exchange::kept`] says how.
+    /// The client is answered in another way; see [`Exchange::cache_outcome`].
     Diverted,
 }
 
-/// Why a server gave no answer.
+/// Why a server gave no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UpstreamFailure {
-    /// No connection could be made.
+    /// The connection failed.
     NoConnection,
-    /// It closed the connection.
+    /// The server closed the connection.
     Reset,
-    /// It took too long.
+    /// Timeout.
     Timeout,
-    /// What it said is not HTTP.
+    /// The response is not valid HTTP.
     BadAnswer,
 }
 
 /// The client's side of an exchange.
 pub(crate) struct Side<'a> {
     pub(crate) client: &'a mut ClientStream,
-    /// Bytes that came and were not used yet.
+    /// Bytes received but not processed yet.
     pub(crate) held: &'a mut Vec<u8>,
     pub(crate) event_loop: &'a Rc<EventLoop>,
     pub(crate) deadline: usize,
 }
 
-/// What a round of an exchange came to.
+/// Result of one round of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ExchangeProgress {
-    /// Everything waits.
+    /// No progress.
     Still,
-    /// Something was written, and what is read next waits: another round would find nothing.
+    /// Something was written, and the next read is pending: another round would find nothing.
     Sent,
-    /// Something was read: there may be more, and there may be something to write now.
+    /// Something was read: there may be more, and something to write.
     Moved,
 }
 
-/// One request on its way.
+/// A request in progress.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -151,47 +151,47 @@ pub(crate) struct Exchange {
     pub(crate) settings: Option<Rc<Settings>>,
     pub(crate) pool_request: Option<PoolRequest>,
     pub(crate) permit: Option<Permit>,
-    /// Who was asked last.
+    /// The server that was contacted last.
     pub(crate) server: Option<Arc<UpstreamServer>>,
     pub(crate) link: UpstreamLink,
-    /// The request as the server gets it: its head, then pieces of its body.
+    /// The request as forwarded: its head, then pieces of its body.
     pub(crate) to_server: Outgoing,
     pub(crate) body: BodyReader,
-    /// Whether the body goes on in chunks.
+    /// Whether the body is forwarded in chunks.
     pub(crate) body_is_chunked: bool,
     pub(crate) body_done: bool,
     /// Whether `to_server` still holds the whole request.
     pub(crate) is_whole: bool,
-    /// The beginning of its line in the access log.
+    /// The beginning of its access-log entry.
     pub(crate) line: Vec<u8>,
-    /// Somebody will be told which server it was.
+    /// The name of the server will be reported.
     pub(crate) is_reported: bool,
-    /// Its place in line, of which it is the turn; and whether the client came by TLS.
+    /// Its place in the waiting room, if its turn has come; and whether the client used TLS.
     pub(crate) queue_number: Option<(u64, bool)>,
-    /// A cookie that lets the client past the line.
+    /// A cookie that admits the client past the waiting room.
     pub(crate) pass: Option<String>,
-    /// What the cache wants of it.
+    /// The role of the cache, if any.
     pub(crate) fetch: Option<Box<Fetch>>,
-    /// What is said of the cache.
+    /// The `Cache-Status` of the response.
     pub(crate) cache_status: Option<CacheStatus>,
-    /// How the client is answered when the answer does not go on as it comes.
+    /// How the client is answered when the response is not streamed directly.
     pub(crate) cache_outcome: Option<CacheOutcome>,
-    /// What was asked for, when it is.
+    /// The request, with `cache_outcome`.
     pub(crate) keyed_request: Option<KeyedRequest>,
     pub(crate) bytes_out: u64,
     answer: UpstreamResponse,
     to_client: Outgoing,
-    /// The server takes no more of the request.
+    /// The server accepts no more of the request.
     deaf: bool,
     attempts: u8,
     waits: ExchangeWait,
-    /// Since when the client is waited for, and for how long it was before.
+    /// Since when the client is waited for, and the total before that.
     waits_since: Nanoseconds,
     waited: Nanoseconds,
 }
 
 impl Exchange {
-    /// Forgets everything but its memory.
+    /// Resets everything but its memory.
     pub(crate) fn clear(&mut self) {
         self.settings = None;
         self.permit = None;
@@ -216,18 +216,18 @@ impl Exchange {
         self.waited = 0;
     }
 
-    /// Memory it takes for bytes on their way.
+    /// Memory for bytes in flight.
     #[inline]
     pub(crate) fn memory(&self) -> usize {
         self.to_server.memory() + self.to_client.memory() + self.answer.memory()
     }
 
-    /// The status the client got, if it got one.
+    /// The status sent to the client, if any.
     pub(crate) fn status(&self) -> Option<u16> {
         self.answer.status()
     }
 
-    /// Moves what can be moved.
+    /// Makes progress in both directions.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Poll<ExchangeEnd> {
         let mut moved = false;
         loop {
@@ -236,7 +236,7 @@ impl Exchange {
             match step {
                 Ok(_) if self.cache_outcome.is_some() => return Poll::Ready(ExchangeEnd::Diverted),
                 Ok(ExchangeProgress::Moved | ExchangeProgress::Sent) if self.answer.is_coding() => {
-                    // What compresses takes its time: others have their turn between two pieces.
+                    // Compression is CPU-bound: other tasks run between two pieces.
                     self.keep_deadline(side, true);
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
@@ -252,7 +252,7 @@ impl Exchange {
                         return Poll::Ready(self.done());
                     }
                     if let Poll::Ready(Err(_)) = self.link.poll_flush(cx) {
-                        // It may have answered before it closed; what it said is still to be read.
+                        // The server may have responded before it closed; its response is still to be read.
                         self.deaf = true;
                     }
                     self.keep_deadline(side, moved);
@@ -263,13 +263,13 @@ impl Exchange {
         }
     }
 
-    /// Whether all of the answer has come and was written to the client.
+    /// Whether the whole response has arrived and was written to the client.
     #[inline]
     fn has_delivered(&self) -> bool {
         self.answer.is_complete() && self.to_client.is_empty()
     }
 
-    /// One round of everything.
+    /// One round in all directions.
     fn step(
         &mut self,
         cx: &mut Context<'_>,
@@ -291,7 +291,7 @@ impl Exchange {
         })
     }
 
-    /// The request goes to the server.
+    /// Sends the request to the server.
     fn send(&mut self, cx: &mut Context<'_>) -> bool {
         let mut moved = false;
         let Some(stream) = self.link.stream() else {
@@ -303,7 +303,7 @@ impl Exchange {
                     self.to_server.advance(count);
                     moved = true;
                 }
-                // It may have answered before it closed; what it said is still to be read.
+                // The server may have responded before it closed; its response is still to be read.
                 Poll::Ready(_) => {
                     self.deaf = true;
                     moved = true;
@@ -314,7 +314,7 @@ impl Exchange {
         moved
     }
 
-    /// The client's body is taken as far as the server has taken what came before.
+    /// Reads the client's body, as far as the server has taken what came before.
     fn take_body(
         &mut self,
         cx: &mut Context<'_>,
@@ -345,7 +345,7 @@ impl Exchange {
         }
     }
 
-    /// Takes a piece of the client's body; how much of it was body.
+    /// Takes a piece of the client's body; returns how many bytes belonged to it.
     fn feed(&mut self, bytes: &[u8]) -> Result<usize, ExchangeEnd> {
         let out = &mut self.to_server.bytes;
         let taken = if self.body_is_chunked {
@@ -380,7 +380,7 @@ impl Exchange {
         }
     }
 
-    /// What the client did not take at once goes on.
+    /// Writes pending output to the client.
     fn deliver(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, ExchangeEnd> {
         let mut moved = false;
         while !self.to_client.is_empty() {
@@ -398,7 +398,7 @@ impl Exchange {
         Ok(moved)
     }
 
-    /// The answer comes, and goes to the client at once as far as it takes it.
+    /// Reads the response, and writes it directly to the client as far as possible.
     fn receive(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, ExchangeEnd> {
         if !self.to_client.is_empty() || self.answer.is_complete() {
             return Ok(false);
@@ -426,13 +426,13 @@ impl Exchange {
             }
             Poll::Pending => {
                 drop(shared);
-                // Nothing more for now: the client gets all there is so far.
+                // Nothing more for now: flush, so that the client gets everything available.
                 self.flush_coder(side)
             }
         }
     }
 
-    /// Writes what is to go out and then `direct`; what does not fit is kept.
+    /// Writes pending output and then `direct`; what does not fit is buffered.
     fn pass(
         &mut self,
         cx: &mut Context<'_>,
@@ -473,24 +473,24 @@ impl Exchange {
         }
     }
 
-    /// What is still to be given to the client of what came before the answer.
+    /// Takes output for the client that is still pending from before the response.
     pub(crate) fn take_early(&mut self) -> Outgoing {
         std::mem::take(&mut self.to_client)
     }
 
-    /// Whether there is nothing more to come from the server.
+    /// Whether nothing more will come from the server.
     pub(crate) fn has_all(&self) -> bool {
         self.answer.is_complete()
     }
 
-    /// It goes on without its client: deadlines begin anew.
+    /// Continues without its client: deadlines restart.
     pub(crate) fn detach(&mut self) {
         self.to_client.clear();
         self.line.clear();
         self.waits = ExchangeWait::Nothing;
     }
 
-    /// Both ends, for a tunnel.
+    /// Takes the upstream connection, for a tunnel.
     pub(crate) fn take_link(&mut self) -> Option<(Upstream, Option<Permit>)> {
         Some((self.link.take()?, self.permit.take()))
     }

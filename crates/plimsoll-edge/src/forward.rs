@@ -1,6 +1,6 @@
-//! Heads as they go on: what ends at the edge is left out, what the edge knows is added. Pure.
+//! Heads as they are forwarded: hop-by-hop headers are removed, the edge's own are added. Pure.
 //!
-//! Lines that go on are copied as they came, several at once; a head is walked once.
+//! Forwarded lines are copied unchanged, adjacent ones together; a head is walked once.
 
 use plimsoll_wire::head::{BodyLength, Head, Header};
 use plimsoll_wire::request_head::RequestHead;
@@ -12,36 +12,36 @@ use plimsoll_config::edge::HeaderEdit;
 use crate::compress::{Coded, holds_token, name};
 use crate::trace::RequestTrace;
 
-/// What is said to a server of the client that asks.
+/// What a server is told about the request's origin, and how the request is changed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UpstreamRequest<'a> {
-    /// The address the connection came from.
+    /// The address of the connection.
     pub(crate) peer: &'a str,
     /// Whether the connection is encrypted.
     pub(crate) secure: bool,
-    /// Whether what the peer says of its own clients is believed.
+    /// Whether the peer's `X-Forwarded-*` headers are trusted.
     pub(crate) trusted: bool,
-    /// The target that the server is asked for, when it is not the client's.
+    /// The target to request, when it is not the client's.
     pub(crate) target: Option<&'a str>,
-    /// The host for a client that named none.
+    /// The host for a client that sent none.
     pub(crate) default_host: &'a str,
-    /// Headers set or dropped by the route.
+    /// Headers set or removed by the route.
     pub(crate) edits: &'a [HeaderEdit],
-    /// Steering headers that the route lets through from clients that are not trusted.
+    /// Steering headers that the route accepts from untrusted clients.
     pub(crate) steering: &'a [String],
-    /// The edge's place in a trace, if there is one.
+    /// The edge's span of a trace, if there is one.
     pub(crate) trace: Option<&'a RequestTrace>,
-    /// What the cache says instead of the client, if it wants the answer.
+    /// What the cache requests instead of the client, if it may store the response.
     pub(crate) cached: Option<Cached<'a>>,
 }
 
-/// What a request says that is to bring a copy: all of it is wanted, in a coding that others share, and perhaps only if
+/// Changes to a request whose response may be stored: the full body, in a coding that others share, and perhaps only if
 /// it has changed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cached<'a> {
-    /// The codings that are accepted, where they can be said so.
+    /// `Accept-Encoding`, where it can be replaced.
     pub(crate) codings: Option<&'a str>,
-    /// Whole header lines: conditions.
+    /// Conditions, as complete header lines.
     pub(crate) conditions: &'a [u8],
 }
 
@@ -61,17 +61,17 @@ impl Cached<'_> {
     }
 }
 
-/// What of a request is not said to servers because of who sent it, or because its sender says so.
+/// Which request headers are removed because of the sender, or named by `Connection`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dropping<'a> {
-    /// Whether what the peer says of its own clients is believed.
+    /// Whether the peer's `X-Forwarded-*` headers are trusted.
     pub(crate) trusted: bool,
-    /// Steering headers that are let through all the same.
+    /// Steering headers that are accepted anyway.
     pub(crate) steering: &'a [String],
 }
 
 impl Dropping<'_> {
-    /// Whether a header is dropped: `Connection` names it, or only a trusted proxy may say it.
+    /// Whether a header is removed: `Connection` names it, or only a trusted proxy may send it.
     #[inline]
     pub(crate) fn drops(&self, header: &Header<'_>, head: &RequestHead<'_, '_>) -> bool {
         let name = header.name;
@@ -88,7 +88,7 @@ impl Dropping<'_> {
     }
 }
 
-/// Writes the head of a request as the server gets it. `bytes` are those that `head` was parsed from.
+/// Writes the head of a request as forwarded. `head` was parsed from `bytes`.
 pub(crate) fn request(
     out: &mut Vec<u8>,
     bytes: &[u8],
@@ -138,7 +138,7 @@ pub(crate) fn request(
     put(out, &["\r\n"]);
 }
 
-/// Whether the edge says it instead. A state without its parent means nothing.
+/// Whether the edge replaces the header. `tracestate` is meaningless without its `traceparent`.
 fn is_replaced(name: &str, trace: &RequestTrace) -> bool {
     match name.len() {
         10 => !trace.goes_on && name.eq_ignore_ascii_case("tracestate"),
@@ -147,7 +147,7 @@ fn is_replaced(name: &str, trace: &RequestTrace) -> bool {
     }
 }
 
-/// `X-Forwarded-*` and `Forwarded`, over what a trusted peer has already said.
+/// `X-Forwarded-*` and `Forwarded`, continuing those of a trusted peer.
 fn forwarded(
     out: &mut Vec<u8>,
     head: &RequestHead<'_, '_>,
@@ -160,7 +160,7 @@ fn forwarded(
             .map(|header| header.value.trim_ascii())
             .collect::<Vec<_>>()
     };
-    // A trusted peer knows how its own client came; both headers say the same.
+    // A trusted peer knows the scheme of its client; both headers state it.
     let protocols = trusted_values("X-Forwarded-Proto");
     let proto = match protocols[..] {
         [b"https"] => "https",
@@ -187,7 +187,7 @@ fn forwarded(
         put(out, &["X-Forwarded-Host: ", host, "\r\n"]);
     }
     list(out, "Forwarded");
-    // An IPv6 address has colons, which only a quoted text may have (RFC 7239, 6).
+    // An IPv6 address contains colons, which are only allowed in a quoted string (RFC 7239, 6).
     if upstream_request.peer.contains(':') {
         put(out, &["for=\"[", upstream_request.peer, "]\""]);
     } else {
@@ -196,51 +196,51 @@ fn forwarded(
     put(out, &[";host=\"", host, "\";proto=", proto, "\r\n"]);
 }
 
-/// What an answer becomes on its way.
+/// How a response is changed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answering<'a> {
-    /// How the body goes on.
+    /// Framing of the body.
     pub(crate) framing: Framing,
-    /// What is said of the connection.
+    /// The `Connection` header.
     pub(crate) connection: ConnectionHeader,
-    /// The time of day, for an answer without one.
+    /// `Date`, for a response without one.
     pub(crate) date: &'a str,
-    /// Headers set or dropped by the route.
+    /// Headers set or removed by the route.
     pub(crate) edits: &'a [HeaderEdit],
-    /// Cookies of the edge's own: what keeps a client with its server, and what lets it past the line.
+    /// Cookies of the edge: stickiness, and admission past the waiting room.
     pub(crate) cookies: [Option<&'a str>; 2],
-    /// What becomes of the body.
+    /// Compression of the body.
     pub(crate) coded: Coded,
-    /// A header that ends here.
+    /// A header that is not forwarded.
     pub(crate) dropped: Option<&'a str>,
-    /// What is said of the cache.
+    /// The `Cache-Status` of the edge.
     pub(crate) cache_status: Option<CacheStatus>,
 }
 
-/// How the body of an answer goes on.
+/// Framing of a response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// With the length that the head says, or without a body, or up to the end of the connection.
+    /// With the length in the head, or without a body, or up to the end of the connection.
     AsIs,
-    /// There is none, and no length may be said (1xx, 204).
+    /// No body, and no length is permitted (1xx, 204).
     Nothing,
-    /// In chunks of the edge's own.
+    /// Chunked by the edge.
     Chunked,
 }
 
-/// What is said of the client's connection.
+/// The `Connection` header for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionHeader {
-    /// It stays, as is usual in HTTP/1.1.
+    /// Keep-alive, the default of HTTP/1.1.
     Omitted,
-    /// It stays, said for HTTP/1.0.
+    /// Keep-alive, explicit for HTTP/1.0.
     KeepAlive,
     Close,
-    /// It becomes a tunnel.
+    /// Becomes a tunnel.
     Upgrade,
 }
 
-/// Writes the head of an answer as the client gets it.
+/// Writes the head of a response as sent to the client.
 pub(crate) fn answer(
     out: &mut Vec<u8>,
     bytes: &[u8],
@@ -309,7 +309,7 @@ pub(crate) fn answer(
     put(out, &["\r\n"]);
 }
 
-/// Whether a header is not true of the body any more, or is said anew.
+/// Whether compression invalidates or replaces a header.
 fn is_recoded(name: &str, coded: Coded) -> bool {
     match coded {
         Coded::Plain | Coded::Varies => false,
@@ -328,7 +328,7 @@ fn is_recoded(name: &str, coded: Coded) -> bool {
     }
 }
 
-/// What is said of an answer that is compressed for some.
+/// Headers of a response that is compressed for some clients.
 fn recoded(out: &mut Vec<u8>, headers: &[Header<'_>], coded: Coded) {
     if let Coded::As(coding) = coded {
         put(out, &["Content-Encoding: ", name(coding), "\r\n"]);
@@ -339,7 +339,7 @@ fn recoded(out: &mut Vec<u8>, headers: &[Header<'_>], coded: Coded) {
             .filter(move |header| header.name.eq_ignore_ascii_case(wanted))
     };
     if coded != Coded::Varies {
-        // The same page in other bytes: a strong tag would be a lie.
+        // Same content in other bytes: a strong `ETag` would be wrong.
         for header in named("etag") {
             let value = header.value.trim_ascii();
             let weak = if value.starts_with(b"W/") { "" } else { "W/" };
@@ -364,7 +364,7 @@ fn has_listed_length(headers: &[Header<'_>]) -> bool {
     })
 }
 
-/// Copies the lines that `keeps` lets through; neighbours go in one piece.
+/// Copies the lines that `keeps` accepts; adjacent lines in one piece.
 fn copy_lines(
     out: &mut Vec<u8>,
     bytes: &[u8],
@@ -387,34 +387,34 @@ fn copy_lines(
     }
 }
 
-/// Whether a header of a request never goes on: it belongs to the connection, or the edge writes its own.
+/// Whether a request header is never forwarded: it is hop-by-hop, or the edge writes its own.
 ///
-/// Names are compared with `_` for `-` too: servers that hand headers on as variables cannot tell them apart.
+/// `_` equals `-` in names: servers that pass headers on as environment variables cannot distinguish them.
 fn ends_here(name: &str) -> bool {
     match name.len() {
         2 => same(name, "te"),
-        // What `Proxy` says ends up in a variable that programs take for their own proxy.
+        // `Proxy` becomes `HTTP_PROXY` in CGI environments, which programs use as their own proxy (httpoxy).
         5 => same(name, "proxy"),
         7 => same(name, "upgrade") || same(name, "trailer"),
         9 => same(name, "forwarded"),
-        // The last is the edge's own word, whoever says it.
+        // The last is reserved for the edge, whoever sends it.
         10 => same(name, "connection") || same(name, "keep-alive") || same(name, "x-plimsoll"),
         14 => !name.contains('-') && same(name, "content-length") || same(name, "http2-settings"),
         15 => same(name, "x-forwarded-for"),
         16 => same(name, "proxy-connection"),
         17 => same(name, "transfer-encoding"),
-        // It is for a proxy, which is the edge; and it is in no key of the cache.
+        // It is meant for this proxy, and it is not part of the cache key.
         19 => same(name, "proxy-authorization"),
         _ => false,
     }
 }
 
-/// Whether a header of an answer does not go on.
+/// Whether a response header is not forwarded.
 fn stays_at_the_edge(name: &str) -> bool {
     match name.len() {
         2 => same(name, "te"),
         7 => same(name, "upgrade") || same(name, "trailer"),
-        // Only the edge says what the edge did.
+        // The last is reserved for the edge.
         10 => same(name, "connection") || same(name, "keep-alive") || same(name, "x-plimsoll"),
         16 => same(name, "proxy-connection"),
         17 => same(name, "transfer-encoding"),
@@ -426,7 +426,7 @@ fn same(name: &str, ours: &str) -> bool {
     merge(name, ours)
 }
 
-/// Whether a `Connection` value names headers that end with the connection.
+/// Whether a `Connection` value names other headers.
 fn names_others(value: &[u8]) -> bool {
     tokens(value).any(|token| {
         !token.is_empty()
@@ -436,8 +436,8 @@ fn names_others(value: &[u8]) -> bool {
     })
 }
 
-/// Whether `Connection` names this header. What frames and routes a message is never named so; nor is what a trusted
-/// proxy says, or its client could have that forgotten.
+/// Whether `Connection` names this header. Headers for framing and routing cannot be named, nor those of a trusted
+/// proxy: otherwise its client could remove them.
 fn is_named_by_connection(name: &str, headers: &[Header<'_>]) -> bool {
     let kept = [
         "host",

@@ -1,8 +1,8 @@
-//! Pages that are put together from fragments: what is read of a page, and how requests within the edge are carried.
+//! Edge Side Includes: parsed pages, and the transport of subrequests.
 //!
-//! A page and each of its fragments are requests of their own through the same edge: a connection whose client is the
-//! assembly ([`pipe`]) instead of a socket, as a stream of HTTP/2 is one. What is read of a page is kept with its copy
-//! ([`Mosaic`]), so that a hit takes nothing apart. Decision 0164 tells the road of such a request.
+//! A page and each of its fragments are subrequests through the same edge: connections whose client is the assembly
+//! ([`pipe`]) instead of a socket, similar to a stream of HTTP/2. The parsed form of a page ([`Mosaic`]) is stored with
+//! its response, so a hit needs no parsing. Decision 0164 describes the path of such a request.
 
 pub(crate) mod head;
 pub(crate) mod incoming;
@@ -18,22 +18,22 @@ use plimsoll_wire::head::Header;
 
 use crate::compress::decompress;
 
-/// The name by which answers speak to this edge.
+/// Device token of this edge in `Surrogate-Control`.
 pub(crate) const DEVICE: &str = "plimsoll";
-/// What a server is told that the edge can do.
+/// The `Surrogate-Capability` sent to servers.
 pub(crate) const CAPABILITY: &str = "plimsoll=\"ESI/1.0\"";
 
-/// A body that may hold tags, and how it is read.
+/// How a body that may contain ESI tags is parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Draft {
-    /// The coding it comes in; empty for none.
+    /// Its content coding; empty for none.
     coding: Box<[u8]>,
-    /// The longest that is looked through, bytes.
+    /// The longest body that is parsed, bytes.
     pub(crate) len_max: u64,
 }
 
 impl Draft {
-    /// Of an answer; `None` when it goes on as it is.
+    /// `None` when the response is passed through.
     pub(crate) fn of(config: &Fragments, status: u16, headers: &[Header<'_>]) -> Option<Self> {
         if matches!(status, 0..200 | 204 | 205 | 304) {
             return None;
@@ -46,8 +46,8 @@ impl Draft {
         })
     }
 
-    /// Takes a body apart. `None` when it goes on as it is: it is too long, cannot be read, or holds no tag and is
-    /// compressed already.
+    /// Parses a body. `None` when it is passed through: it is too long, cannot be decoded, or is compressed and
+    /// contains no tag.
     pub(crate) fn mosaic(&self, body: &Bytes) -> Option<Mosaic> {
         if body.len() as u64 > self.len_max {
             return None;
@@ -64,16 +64,16 @@ impl Draft {
     }
 }
 
-/// A page taken apart.
+/// A parsed page.
 #[derive(Clone, Debug)]
 pub(crate) struct Mosaic {
-    /// What its pieces lie in.
+    /// The buffer that its pieces refer to.
     pub(crate) text: Bytes,
     pub(crate) pieces: EsiTemplate,
 }
 
 impl Mosaic {
-    /// Memory that it takes besides the body that it was read from.
+    /// Memory besides the body that it was parsed from.
     pub(crate) fn heap_bytes(&self, body: &Bytes) -> usize {
         let is_own = self.text.as_ptr() != body.as_ptr();
         let text = if is_own { self.text.len() } else { 0 };
@@ -90,7 +90,7 @@ fn is_html(headers: &[Header<'_>]) -> bool {
     })
 }
 
-/// The coding that is said of a body; empty for none.
+/// The content coding; empty for none.
 pub(crate) fn coding(headers: &[Header<'_>]) -> Vec<u8> {
     let all = lines(headers, "content-encoding").collect::<Vec<_>>();
     let coding = all.join(&b", "[..]).to_ascii_lowercase();
@@ -100,24 +100,24 @@ pub(crate) fn coding(headers: &[Header<'_>]) -> Vec<u8> {
     coding
 }
 
-/// What became of a fragment.
+/// Outcome of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Served {
-    /// A fresh copy.
+    /// A fresh stored response.
     Hit,
-    /// A stale copy.
+    /// A stale stored response.
     Stale,
-    /// It came with the fetch of another.
+    /// Read along with the fetch of another request.
     Collapsed,
-    /// A server answered.
+    /// Answered by a server.
     Fetched,
-    /// The page's other address for it.
+    /// The alternative URL was used.
     Alt,
-    /// It failed, and the page says that it is right without.
+    /// It failed, and the page permits its omission (`onerror="continue"`).
     LeftOut,
     /// It failed: there is a gap.
     Failed,
-    /// It was not asked for: a loop, too deep, too many, or nothing of this edge's.
+    /// Not requested: a loop, too deep, too many, or not a host of this edge.
     Refused,
 }
 
@@ -135,7 +135,7 @@ impl Served {
         Self::Refused,
     ];
 
-    /// As it is written in headers and metrics.
+    /// The name in headers and metrics.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Hit => "hit",
@@ -149,7 +149,7 @@ impl Served {
         }
     }
 
-    /// What the log would say of the request.
+    /// The outcome, from the log reason of the subrequest.
     pub(crate) fn of_reason(reason: Option<&str>) -> Self {
         match reason {
             Some("hit") => Self::Hit,

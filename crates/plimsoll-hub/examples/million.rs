@@ -1,7 +1,7 @@
-//! What a million channels and subscriptions take: `cargo run --release -p plimsoll-hub --example million`.
+//! Memory and time of a million channels and subscriptions: `cargo run --release -p plimsoll-hub --example million`.
 //!
-//! 10,000 clients subscribe to 100 channels each, once to channels of their own and once all to the same hundred; then
-//! messages are published to channels chosen by a fixed pattern and delivered to sockets that take everything.
+//! 10,000 clients subscribe to 100 channels each, once to distinct channels and once all to the same hundred. Then
+//! messages are published to channels in a fixed pattern, and delivered to sockets that accept everything.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ impl Outlet for Everything {
     }
 }
 
-/// Memory of this process that is in use, bytes.
+/// Resident memory of this process, bytes.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status
@@ -75,7 +75,7 @@ fn measure(what: &str, channel_count: usize, history: usize) {
     let mut delivered = 0;
     let mut published = 0;
     while published < PUBLISHED && delivered < 10 * PUBLISHED {
-        // 7,919 is prime: every channel has its turn.
+        // 7,919 is prime: every channel is used.
         let name = format!("game-{}", published * 7919 % channel_count);
         let sent = channels
             .publish(1, &name, "{\"odds\":[1.85,2.05],\"open\":true}")
@@ -100,7 +100,7 @@ fn measure(what: &str, channel_count: usize, history: usize) {
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    // A case for each process: an allocator does not give everything back.
+    // One case per process: an allocator does not return everything.
     match arguments.next().as_deref() {
         Some("shared") => measure("shared", EACH, 100),
         _ => measure("own", CLIENTS * EACH, 100),

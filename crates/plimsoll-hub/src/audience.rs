@@ -1,4 +1,4 @@
-//! The clients of one loop, and what each of them subscribed to.
+//! The subscribers of one event loop, and their subscriptions.
 
 mod delivery;
 mod farewell;
@@ -25,7 +25,7 @@ use next::NextOffset;
 use slot::{ClientSlot, SlotItem};
 pub use visit::ClientVisit;
 
-/// Bytes of a compressed message that count as a command.
+/// Compressed bytes that cost one command.
 const INFLATED_LEN: usize = 1024;
 
 /// A client of this loop.
@@ -33,79 +33,79 @@ const INFLATED_LEN: usize = 1024;
 pub struct ClientId(u32);
 
 impl ClientId {
-    /// The place it has as long as it lives; another may have it afterwards.
+    /// Its index, unique as long as it is connected; reused afterwards.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Where a client's bytes go.
+/// Where the bytes of a client are written.
 pub trait Outlet {
-    /// Writes what is taken at once and says how much that was: 0 if the client must be waited for, or is gone.
+    /// Writes as much as possible and returns how much: 0 if the client is not ready, or gone.
     fn write(&mut self, client: ClientId, bytes: &[u8]) -> usize;
 }
 
-/// What has happened since the loop began.
+/// Counters since the loop began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AudienceCounters {
-    /// Messages written to clients, or waiting for them.
+    /// Messages written to clients, or queued for them.
     pub delivered: u64,
-    /// Messages that clients did not get, for they were slow.
+    /// Messages dropped because clients were slow.
     pub dropped: u64,
-    /// Clients disconnected, for they were slow.
+    /// Clients disconnected because they were slow.
     pub disconnected: u64,
-    /// Subscriptions of clients that returned and got all that they had missed.
+    /// Resubscriptions that recovered all missed messages.
     pub recovered: u64,
-    /// Those that could not.
+    /// Resubscriptions that could not recover.
     pub unrecovered: u64,
 }
 
-/// A subscription that ended: what [`Channels::leave`](crate::channels::Channels::leave) is told.
+/// A subscription that ended: the arguments of [`Channels::leave`](crate::channels::Channels::leave).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndedSubscription {
     /// The channel.
     pub channel: ChannelRef,
-    /// Whether it was the last of this loop.
+    /// Whether it was the last one of this loop.
     pub is_last: bool,
 }
 
-/// The clients of a loop.
+/// The subscribers of a loop.
 #[derive(Debug)]
 pub struct Audience {
     limits: AudienceLimits,
     clients: Slab<AudienceClient>,
     channels: Slab<Members>,
     by_epoch: HashTable<u32>,
-    /// Clients to be closed.
+    /// Clients to be disconnected.
     condemned: Vec<ClientId>,
     deflater: Option<Deflater>,
     counts: AudienceCounters,
-    /// Bytes of histories that wait for clients.
+    /// Bytes of replayed history that are queued for clients.
     missed_bytes: Pinned,
-    /// Clients that have ever come.
+    /// Clients so far.
     visits: u64,
 }
 
 #[derive(Debug)]
 struct AudienceClient {
     subscriptions: Vec<MemberIndex>,
-    /// What waits to be written, if anything does.
+    /// Queued output, if any.
     slot: Option<Box<ClientSlot>>,
     commands: RateAllowance,
-    /// Which of all that ever came.
+    /// Sequence number among all clients so far.
     visit: u64,
     format: ClientFormat,
     is_condemned: bool,
-    /// It can do with what has changed.
+    /// It accepts patches.
     takes_patches: bool,
 }
 
-/// Where a client's subscription stands.
+/// Location of a client's subscription.
 #[derive(Clone, Copy, Debug)]
 struct MemberIndex {
     /// Index of the channel.
     channel: u32,
-    /// Index among its members.
+    /// Index among the channel's members.
     member: u32,
 }
 
@@ -125,7 +125,7 @@ struct Member {
 }
 
 impl Audience {
-    /// Nobody yet.
+    /// Without clients.
     pub fn new(limits: AudienceLimits) -> Self {
         Self {
             limits,
@@ -140,12 +140,12 @@ impl Audience {
         }
     }
 
-    /// Follows other limits; what waits already stays.
+    /// Applies new limits; queued output stays.
     pub fn follow(&mut self, limits: AudienceLimits) {
         self.limits = limits;
     }
 
-    /// A client has come.
+    /// Adds a client.
     pub fn enter(&mut self, now_ms: u64, format: ClientFormat) -> ClientId {
         self.visits += 1;
         let client = AudienceClient {
@@ -161,58 +161,58 @@ impl Audience {
         ClientId(u32::try_from(index).expect("a process has fewer sockets than 2^32"))
     }
 
-    /// Clients that there are.
+    /// The number of clients.
     pub fn len(&self) -> usize {
         self.clients.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no clients.
     pub fn is_empty(&self) -> bool {
         self.clients.is_empty()
     }
 
-    /// What has happened.
+    /// The counters.
     pub fn counts(&self) -> AudienceCounters {
         self.counts
     }
 
-    /// Whether a client may say something now.
+    /// Whether the rate limit allows a client another command; counts it.
     pub fn may_command(&mut self, now_ms: u64, client: ClientId) -> bool {
         let rate = self.limits.commands;
         let client = self.clients.get_mut(client.index());
         client.is_some_and(|client| client.commands.take(rate, now_ms))
     }
 
-    /// Whether a client may have a message inflated now.
+    /// Whether the rate limit allows inflating a message of a client.
     pub fn may_inflate(&mut self, now_ms: u64, client: ClientId) -> bool {
         let rate = self.limits.commands;
         let client = self.clients.get_mut(client.index());
         client.is_some_and(|client| client.commands.is_there(rate, now_ms))
     }
 
-    /// A message was inflated that had so many bytes on the wire. It counts as one more command for each whole KiB of
-    /// them: what it costs depends on them, however little comes of it.
+    /// Charges an inflated message by its compressed length: one more command for each whole KiB. The cost depends on
+    /// this length, however small the result is.
     pub fn charge_inflated(&mut self, client: ClientId, len: usize) {
         if let Some(client) = self.clients.get_mut(client.index()) {
             client.commands.charge((len / INFLATED_LEN) as f32);
         }
     }
 
-    /// Clients that are to be closed since this was asked last, for they were slow.
+    /// Takes the clients to be disconnected because they were slow.
     pub fn take_condemned(&mut self) -> Vec<ClientId> {
         std::mem::take(&mut self.condemned)
     }
 
-    /// Whether something waits for a client to read.
+    /// Whether output is queued for a client.
     pub fn is_waiting(&self, client: ClientId) -> bool {
         let client = self.clients.get(client.index());
         client.is_some_and(|client| client.slot.is_some())
     }
 
-    /// Whether a client may subscribe to one channel more.
+    /// Whether a client may have another subscription.
     ///
     /// # Errors
-    /// When it has as many as it may.
+    /// When it has reached its limit.
     pub fn may_subscribe(&self, client: ClientId) -> Result<(), HubRefusal> {
         let client = self.clients.get(client.index());
         match client {
@@ -221,13 +221,13 @@ impl Audience {
         }
     }
 
-    /// Whether a client subscribed to anything.
+    /// Whether a client has any subscription.
     pub fn has_any(&self, client: ClientId) -> bool {
         let client = self.clients.get(client.index());
         client.is_some_and(|client| !client.subscriptions.is_empty())
     }
 
-    /// What a client subscribed to.
+    /// The subscriptions of a client.
     pub fn channels_of(&self, client: ClientId) -> Vec<ChannelRef> {
         let client = self.clients.get(client.index());
         let places = client.map_or(&[][..], |client| &client.subscriptions);
@@ -235,7 +235,7 @@ impl Audience {
         channels.map(|at| self.channels[at].channel).collect()
     }
 
-    /// Whether a client subscribed to a channel.
+    /// Whether a client is subscribed to a channel.
     pub fn is_subscribed(&self, client: ClientId, channel: ChannelRef) -> bool {
         let (Some(index), Some(client)) = (self.find(channel), self.clients.get(client.index()))
         else {
@@ -247,11 +247,11 @@ impl Audience {
             .any(|place| place.channel == index)
     }
 
-    /// A client is given a subscription and what it missed. Messages that are still on their way here and that it has
-    /// been given so are skipped.
+    /// Adds a subscription, and sends what the client missed. Later deliveries of messages that it received this way
+    /// are skipped.
     ///
     /// # Errors
-    /// When it has it already, or has too many: then the channel must be told that it left.
+    /// When the client is already subscribed, or has reached its limit: then the channel must be left again.
     pub fn subscribe(
         &mut self,
         client: ClientId,
@@ -318,7 +318,7 @@ impl Audience {
         found.copied()
     }
 
-    /// A client wants no more of a channel, nor what still waits for it; `None` if it had no subscription.
+    /// Ends a subscription, and drops what is queued for it; `None` if there was none.
     pub fn unsubscribe(
         &mut self,
         client: ClientId,
@@ -340,7 +340,7 @@ impl Audience {
         Some(self.remove(client, at))
     }
 
-    /// A client is gone. What it leaves must be told to the channels.
+    /// Removes a client. The returned subscriptions must be reported to the channels.
     pub fn leave(&mut self, client: ClientId) -> Vec<EndedSubscription> {
         let Some(place) = self.clients.get(client.index()) else {
             return Vec::new();
@@ -354,7 +354,7 @@ impl Audience {
         left
     }
 
-    /// Removes a client's subscription. The last of each list takes the free place, and is told so.
+    /// Removes a subscription. The last of each list moves to the free index.
     fn remove(&mut self, client: ClientId, at: usize) -> EndedSubscription {
         let subscriptions = &mut self.clients[client.index()].subscriptions;
         let place = subscriptions.swap_remove(at);
@@ -387,7 +387,7 @@ impl Audience {
         left
     }
 
-    /// Hands a message to everybody here who subscribed to its channel, and says to how many.
+    /// Delivers a message to all subscribers of its channel in this loop; returns their number.
     pub fn deliver(&mut self, message: &Arc<HubMessage>, outlet: &mut impl Outlet) -> usize {
         let Some(index) = self.find(message.channel()) else {
             return 0;
@@ -412,7 +412,7 @@ impl Audience {
         given
     }
 
-    /// Writes a client what is for it alone: answers, pongs, heads. If it does not fit its slot, the client is closed.
+    /// Sends bytes to one client only: replies, pongs, heads. If its queue is full, the client is disconnected.
     pub fn send(&mut self, id: ClientId, bytes: Bytes, outlet: &mut impl Outlet) {
         let Some(client) = self.clients.get_mut(id.index()) else {
             return;
@@ -434,7 +434,7 @@ impl Audience {
         }
     }
 
-    /// Writes what waited, for the client reads again; whether all of it is gone.
+    /// Writes queued output once the client is writable again; whether the queue is empty.
     pub fn flush(&mut self, id: ClientId, outlet: &mut impl Outlet) -> bool {
         let Some(client) = self.clients.get_mut(id.index()) else {
             return true;
@@ -453,17 +453,17 @@ impl Audience {
 
 #[cfg(test)]
 impl Audience {
-    /// Whether nothing is kept of any channel.
+    /// Whether no channel has members.
     pub(crate) fn has_no_channel(&self) -> bool {
         self.channels.is_empty() && self.by_epoch.is_empty()
     }
 
-    /// Bytes of histories that wait for clients.
+    /// Bytes of replayed history that are queued for clients.
     pub(crate) fn missed_bytes(&self) -> usize {
         self.missed_bytes.bytes()
     }
 
-    /// Most messages, and most bytes, that wait for a client.
+    /// The longest queue of a client, in messages and bytes.
     pub(crate) fn longest_wait(&self) -> (usize, usize) {
         let waiting = self
             .clients
@@ -476,7 +476,7 @@ impl Audience {
     }
 }
 
-/// Epochs are ours and follow each other: spreading them needs no secret.
+/// Epochs are assigned by the hub, in sequence: hashing them needs no secret.
 fn hash(channel: ChannelRef) -> u64 {
     let spread = channel.epoch.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     spread ^ spread >> 32

@@ -1,4 +1,4 @@
-//! A part of all channels: names, numbers, histories, what is held back, and who listens.
+//! A shard of the channels: names, offsets, histories, conflated data, and subscriptions.
 
 mod channel;
 mod gathered;
@@ -29,10 +29,10 @@ pub use refusal::HubRefusal;
 use shared::SharedOrder;
 pub use subscription::{Subscriber, Subscription};
 
-/// Most loops: each has a bit in a channel.
+/// Most event loops: each has a bit in a channel.
 pub const LOOPS_MAX: u8 = 64;
 
-/// What is the same for all channels.
+/// Limits for all channels.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelLimits {
     /// Most channels.
@@ -41,16 +41,18 @@ pub struct ChannelLimits {
     pub history_bytes_max: usize,
 }
 
-/// What became of something published.
+/// Result of publishing.
 #[derive(Debug)]
 pub enum Published {
-    /// A message goes out now, to these loops, a bit for each. Under conflation it may be what was held before.
+    /// A message is to be delivered now, to these loops, a bit for each. Under conflation it may be one that was held
+    /// before.
     Sent(Arc<HubMessage>, u64),
-    /// It is held until the interval is over.
+    /// Held until the interval ends.
     Held,
-    /// Nobody listens and nothing is remembered.
+    /// No subscribers, and no history.
     Unheard,
-    /// Somebody else is to make one of what was held: [`Channels::release`] is told what. Only time does this.
+    /// The application is to aggregate what was held; pass its result to [`Channels::release`]. Only [`Channels::tick`]
+    /// returns this.
     Gathered(Box<Gathered>),
 }
 
@@ -60,23 +62,23 @@ pub struct Channels {
     rules: Rules,
     limits: ChannelLimits,
     seed: (u64, u64),
-    /// The next epoch, and how far the one after is from it.
+    /// The next epoch, and the step to the one after.
     epochs: (u64, u64),
     slots: Slab<Channel>,
     by_name: HashTable<u32>,
     history_bytes: usize,
-    /// When something is due: a message that is held, or the end of a channel that nobody uses.
+    /// Timers: held messages, and channels that may end.
     due: BinaryHeap<Reverse<(u64, u32, u64)>>,
-    /// The order of the messages of all hubs, where there are several.
+    /// The log that hubs share, if any.
     order: Option<SharedOrder>,
-    /// The first slot whose subscribers have not been told that messages were missed.
+    /// The first slot whose subscribers have not been notified of missed messages.
     next_notice_slot: usize,
 }
 
 impl Channels {
-    /// The shard `index` of `count`. Epochs begin above `first_epoch`, which must be higher than all of former runs;
-    /// the milliseconds since 1970 times 1,000 are, and stay exact in JavaScript. `seed` keeps strangers from choosing
-    /// names that collide.
+    /// The shard `index` of `count`. Epochs begin above `first_epoch`, which must exceed those of all earlier runs: the
+    /// milliseconds since 1970 times 1,000 do, and are exact in JavaScript. `seed` prevents clients from choosing names
+    /// that collide.
     pub fn new(
         rules: Rules,
         limits: ChannelLimits,
@@ -99,23 +101,22 @@ impl Channels {
         }
     }
 
-    /// Channels that there are.
+    /// The number of channels.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no channels.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Bytes of all histories; at most [`Limits::history_bytes_max`].
+    /// Bytes of all histories; at most [`ChannelLimits::history_bytes_max`].
     pub fn history_bytes(&self) -> usize {
         self.history_bytes
     }
 
-    /// Follows other rules. Channels, their numbers and what is held stay; what may no longer be remembered is
-    /// forgotten.
+    /// Applies new rules. Channels, their offsets and held messages stay; history beyond the new limits is dropped.
     pub fn follow(&mut self, rules: Rules, limits: ChannelLimits) {
         self.rules = rules;
         self.limits = limits;
@@ -128,12 +129,12 @@ impl Channels {
         }
     }
 
-    /// The rule that holds for a name.
+    /// The rule for a name.
     pub fn rule(&self, name: &str) -> &ChannelRule {
         self.rules.of(name)
     }
 
-    /// The channel of a name, if it lives.
+    /// The live channel of a name, if any.
     pub fn find(&self, name: &str) -> Option<ChannelRef> {
         let channels = &self.slots;
         let found = self.by_name.find(hash(self.seed, name), |&slot| {
@@ -142,17 +143,17 @@ impl Channels {
         found.map(|&slot| self.reference(slot))
     }
 
-    /// Which of `count` shards a channel lives in, whose epochs began at `first_epoch`.
+    /// Which of `count` shards contains a channel, given the `first_epoch` of the shards.
     pub fn shard_of(channel: ChannelRef, first_epoch: u64, count: u32) -> u64 {
         channel.epoch.wrapping_sub(first_epoch) % u64::from(count.max(1))
     }
 
-    /// The name of a channel that lives.
+    /// The name of a live channel.
     pub fn name(&self, channel: ChannelRef) -> Option<&str> {
         self.get(channel).map(|channel| &*channel.name)
     }
 
-    /// How many subscribe to a channel.
+    /// The number of subscribers of a channel.
     pub fn subscribers(&self, channel: ChannelRef) -> u32 {
         self.get(channel).map_or(0, |channel| channel.subscribers)
     }
@@ -172,7 +173,7 @@ impl Channels {
     /// Publishes JSON to a channel.
     ///
     /// # Errors
-    /// When the name, the data or the rate is not one that may be; then nothing has changed.
+    /// When the name, the data or the rate is not permitted; then nothing has changed.
     pub fn publish(
         &mut self,
         now_ms: u64,
@@ -190,7 +191,7 @@ impl Channels {
     /// Whether a channel may have this name, and a message of it this data.
     ///
     /// # Errors
-    /// When one of them may not be.
+    /// When one of them is not permitted.
     pub fn check(&self, name: &str, data: &str) -> Result<(), HubRefusal> {
         check_name(name)?;
         let len_max = self.rules.of(name).data_len_max;
@@ -200,7 +201,7 @@ impl Channels {
         check_json(data)
     }
 
-    /// Where a channel's messages go; `None` if nobody listens and nothing is remembered.
+    /// The slot of a channel, created if necessary; `None` without subscribers and history.
     fn place(&mut self, name: &str) -> Result<Option<u32>, HubRefusal> {
         let is_remembered = self.rules.of(name).history.messages_max > 0;
         match self.find(name) {
@@ -219,7 +220,7 @@ impl Channels {
         Err(HubRefusal::TooOften)
     }
 
-    /// Lets data go out, or holds it. `at` is its place in the order, where there is one.
+    /// Sends data, or holds it. `at` is its offset in the shared log, if any.
     ///
     /// # Errors
     /// When no more can be held.
@@ -251,7 +252,7 @@ impl Channels {
         )
     }
 
-    /// Numbers data, remembers it, and hands it to the loops.
+    /// Assigns an offset to data, adds it to the history, and returns it for delivery.
     fn send(&mut self, now_ms: u64, slot: u32, data: &str, at: u64) -> Published {
         let reference = self.reference(slot);
         let channel = &mut self.slots[slot as usize];
@@ -288,17 +289,17 @@ impl Channels {
         Published::Sent(message, loops)
     }
 
-    /// When something is due next, ms.
+    /// Time of the next timer, ms.
     pub fn next_due(&self) -> Option<u64> {
         self.due.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// Does one thing that is due, and returns what goes out of it; `None` when nothing more is due.
+    /// Handles one due timer, and returns the result; `None` when no more is due.
     pub fn tick(&mut self, now_ms: u64) -> Option<Published> {
         self.tick_at(now_ms, None)
     }
 
-    /// The same; what goes out stands at another place of the order than where it was taken.
+    /// Like [`Channels::tick`], with another offset in the shared log.
     pub fn tick_at(&mut self, now_ms: u64, place: Option<u64>) -> Option<Published> {
         loop {
             let &Reverse((at, slot, epoch)) = self.due.peek()?;
@@ -332,10 +333,10 @@ impl Channels {
         }
     }
 
-    /// Subscribes to a channel, from where the subscriber was there last if it says so.
+    /// Subscribes to a channel, optionally from the subscriber's last position.
     ///
     /// # Errors
-    /// When the name may not be, or there are too many.
+    /// When the name is not permitted, or a limit is reached.
     pub fn subscribe(
         &mut self,
         now_ms: u64,
@@ -372,7 +373,7 @@ impl Channels {
         })
     }
 
-    /// Ends a subscription; `is_last` if no other of its loop is left.
+    /// Ends a subscription; `is_last` if it was the last one of its loop.
     pub fn leave(
         &mut self,
         now_ms: u64,
@@ -385,7 +386,7 @@ impl Channels {
         }
         let place = &mut self.slots[channel.slot as usize];
         place.leave(is_last, subscriber);
-        // One that is looked at again anyway is: who comes and goes again and again adds nothing to what is due.
+        // At most one timer per channel, however often subscribers come and go.
         if place.subscribers == 0 && !place.is_end_expected {
             self.end_if_unused(now_ms, channel.slot);
         }
@@ -409,7 +410,7 @@ impl Channels {
         Ok(ChannelRef { slot, epoch })
     }
 
-    /// Looks at a channel without subscribers again when its history will be too old.
+    /// Sets a timer for a channel without subscribers, for when its history expires.
     fn expect_end(&mut self, slot: u32) {
         let channel = &mut self.slots[slot as usize];
         if channel.subscribers > 0 || channel.is_end_expected {
@@ -422,7 +423,7 @@ impl Channels {
         self.due.push(Reverse((at, slot, channel.epoch)));
     }
 
-    /// Ends a channel that nobody subscribes to, and that nobody could recover anything from.
+    /// Ends a channel without subscribers and recoverable history.
     fn end_if_unused(&mut self, now_ms: u64, slot: u32) {
         let channel = &mut self.slots[slot as usize];
         channel.is_end_expected = false;

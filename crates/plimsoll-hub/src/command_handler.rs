@@ -1,4 +1,4 @@
-//! What a client says, done: the commands of the protocol carried out on shards and audience, within its rights.
+//! Executes the commands of a client on shards and audience, within its rights.
 
 mod rights;
 
@@ -12,36 +12,36 @@ use crate::protocol::{self, Command, Publication, SubscriptionRequest};
 use crate::sse;
 pub use rights::{ClientRequest, OpenAccess, Rights};
 
-/// Most users that a client is told for one command, of all channels that it asks about.
+/// Most users in the replies to one presence command.
 const USERS_MAX: usize = 1000;
 
-/// All shards, wherever they are and whoever else uses them.
+/// Access to all shards, wherever they are.
 pub trait Shards {
-    /// Publishes what a client offers: with [`Offer::publish`] in the shard that holds its channel, and hands what goes
-    /// out to the loops before anybody else uses the shard, for a later message that came to a loop first would be taken
-    /// for all there is; or, where hubs share an order, examines it and asks for its place there.
+    /// Publishes an offer of a client. Without a shared log: with [`Offer::publish`] in the shard of its channel; the
+    /// result must be passed to the loops before the shard is used again, because a loop that gets a later message
+    /// first takes it for complete. With a shared log: checks it, and requests its offset there.
     ///
     /// # Errors
     /// When it is not published.
     fn publish(&mut self, offer: &Offer<'_>) -> Result<OfferOutcome, HubRefusal>;
 
-    /// Uses the shard that holds channels of this name.
+    /// Uses the shard for channels of this name.
     fn by_name<T>(&mut self, name: &str, act: impl FnOnce(&mut Channels) -> T) -> T;
 
-    /// Uses the shard that a channel lives in.
+    /// Uses the shard of a channel.
     fn by_channel<T>(&mut self, channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T;
 }
 
-/// What a client publishes.
+/// A message that a client wants to publish.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer<'a> {
-    /// Who.
+    /// The client.
     pub visit: ClientVisit,
-    /// Where.
+    /// The channel.
     pub channel: &'a str,
     /// JSON.
     pub data: &'a str,
-    /// What the answer is to carry, as JSON.
+    /// The id of the reply, as JSON.
     pub id: Option<&'a str>,
     /// ms.
     pub now_ms: u64,
@@ -56,46 +56,46 @@ impl Offer<'_> {
         }
     }
 
-    /// Whether somebody may be asked whether it is published.
+    /// Whether the application may be consulted about it.
     fn is_offered(&self, channels: &Channels) -> Result<(), HubRefusal> {
         self.check(channels)?;
         channels.check(self.channel, self.data)
     }
 
-    /// Publishes it, where clients may.
+    /// Publishes it, if clients may publish to the channel.
     ///
     /// # Errors
-    /// When it may not be.
+    /// When it is not permitted.
     pub fn publish(&self, channels: &mut Channels) -> Result<Published, HubRefusal> {
         self.check(channels)?;
         channels.publish(self.now_ms, self.channel, self.data)
     }
 
-    /// Whether it may be given to the order that hubs share.
+    /// Checks it before it is added to the shared log.
     ///
     /// # Errors
-    /// When it may not.
+    /// When it is not permitted.
     pub fn examine(&self, channels: &mut Channels) -> Result<(), HubRefusal> {
         self.check(channels)?;
         channels.examine(self.now_ms, self.channel, self.data)
     }
 }
 
-/// What became of an offer.
+/// Result of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfferOutcome {
-    /// It is published.
+    /// Published.
     Done,
-    /// Others are asked; [`Desk::answer`] tells the client.
+    /// Pending; [`CommandHandler::answer`] sends the reply.
     Deferred,
 }
 
-/// Who speaks, and when.
+/// The client of a command, and the time.
 #[derive(Clone, Copy, Debug)]
 pub struct Speaker<'a> {
     /// The client.
     pub client: ClientId,
-    /// How it reads.
+    /// Its format.
     pub format: ClientFormat,
     /// Its loop and its user.
     pub subscriber: Subscriber<'a>,
@@ -103,19 +103,19 @@ pub struct Speaker<'a> {
     pub now_ms: u64,
 }
 
-/// A loop's desk for one client's words.
+/// Executes commands of one client in its event loop.
 #[derive(Debug)]
 pub struct CommandHandler<'a, S, O> {
     /// All channels.
     pub shards: &'a mut S,
-    /// The loop's clients.
+    /// The loop's subscribers.
     pub audience: &'a mut Audience,
     /// Where bytes go.
     pub outlet: &'a mut O,
 }
 
 impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
-    /// Does what a client says, and answers it; whether it was not said too often.
+    /// Executes a command and sends the replies; false if the rate limit is exceeded.
     pub fn take(&mut self, speaker: &Speaker<'_>, rights: &mut impl Rights, text: &str) -> bool {
         if !self.audience.may_command(speaker.now_ms, speaker.client) {
             self.refuse_flood(speaker);
@@ -165,13 +165,13 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
         true
     }
 
-    /// Tells a client that it says more than it may.
+    /// Replies that the rate limit of commands is exceeded.
     pub fn refuse_flood(&mut self, speaker: &Speaker<'_>) {
-        let reply = protocol::failed("said more often than is allowed; wait a while");
+        let reply = protocol::failed("too many commands; wait and try again");
         self.send(speaker, &reply);
     }
 
-    /// Says who is in channels, to who may read them.
+    /// Sends the presence of channels that the client may read.
     fn send_presence(
         &mut self,
         speaker: &Speaker<'_>,
@@ -194,7 +194,7 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
         }
     }
 
-    /// A client may do something else than before: it loses what it may not read any more, and is told.
+    /// Ends subscriptions that changed rights do not permit any more, and notifies the client.
     fn revise(&mut self, speaker: &Speaker<'_>, rights: &impl Rights) {
         for channel in self.audience.channels_of(speaker.client) {
             let name = self.shards.by_channel(channel, |channels| {
@@ -211,7 +211,7 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
         }
     }
 
-    /// Subscribes a client, has somebody asked whether it may, or tells it why not.
+    /// Subscribes a client, defers the decision to the application, or replies why not.
     fn want(
         &mut self,
         speaker: &Speaker<'_>,
@@ -235,7 +235,7 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
         }
     }
 
-    /// Whether it makes sense to ask anybody about a subscription.
+    /// Whether a deferred decision about a subscription could succeed.
     fn may_defer(&mut self, speaker: &Speaker<'_>, name: &str) -> Result<(), HubRefusal> {
         check_name(name)?;
         self.audience.may_subscribe(speaker.client)?;
@@ -250,7 +250,7 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
         channel.is_some_and(|channel| self.audience.is_subscribed(client, channel))
     }
 
-    /// Subscribes a client, or tells it why not.
+    /// Subscribes a client, or replies why not.
     pub fn fulfil(
         &mut self,
         speaker: &Speaker<'_>,
@@ -264,10 +264,10 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
         }
     }
 
-    /// Subscribes a client, tells it what there is to be told, and gives it what it missed.
+    /// Subscribes a client, replies, and sends what it missed.
     ///
     /// # Errors
-    /// When it may not, or there are too many.
+    /// When it is not permitted, or a limit is reached.
     pub fn subscribe(
         &mut self,
         speaker: &Speaker<'_>,
@@ -281,7 +281,7 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
         }
         self.audience.may_subscribe(speaker.client)?;
         let now_ms = speaker.now_ms;
-        // The same command may have said who it is.
+        // The same command may have presented a token with the user.
         let subscriber = Subscriber {
             user: rights.user(),
             ..speaker.subscriber
@@ -300,7 +300,7 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
             .audience
             .is_subscribed(speaker.client, subscription.channel)
         {
-            // Another subscription of the loop stands: this client's.
+            // Another subscription of this loop exists: that of this client.
             self.leave(
                 speaker,
                 EndedSubscription {
@@ -310,7 +310,7 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
             );
             return Err(HubRefusal::Subscribed);
         }
-        // What is told stands before what was missed.
+        // The reply is sent before the replay.
         if let Some(reply) = protocol::subscribed(id, name, &subscription) {
             self.send(speaker, &reply);
         }
@@ -326,7 +326,7 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
         }
     }
 
-    /// Publishes what a client offers, has somebody asked whether it goes out, or tells it why not.
+    /// Publishes an offer, defers the decision to the application, or replies why not.
     fn offer(
         &mut self,
         speaker: &Speaker<'_>,
@@ -365,7 +365,7 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
         }
     }
 
-    /// Publishes JSON to a channel for a client where it may, and tells it what becomes of it.
+    /// Publishes JSON for a client where permitted, and replies.
     pub fn publish(
         &mut self,
         speaker: &Speaker<'_>,
@@ -387,7 +387,7 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
         }
     }
 
-    /// Tells a client what became of what it offered, if it is still here.
+    /// Sends the result of an offer to its client, if it is still connected.
     pub fn answer(
         &mut self,
         visit: ClientVisit,
@@ -407,8 +407,8 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
         }
     }
 
-    /// Subscribes a reader of Server-Sent Events, which has no other way to be told, to what its request names. It was
-    /// there last at `since`, which one channel at most can recover from.
+    /// Subscribes a reader of Server-Sent Events, which cannot send commands, to the channels of its request. From its
+    /// last position `since`, at most one channel can recover.
     pub fn attend(
         &mut self,
         speaker: &Speaker<'_>,
@@ -426,14 +426,15 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
         }
     }
 
-    /// A client is about to go: it gets no messages any more, but for one that is begun, and may be said farewell.
+    /// Prepares the end of a client: it receives no more messages, except a partially written one; a final message may
+    /// be sent.
     pub fn retire(&mut self, speaker: &Speaker<'_>) {
         for left in self.audience.retire(speaker.client) {
             self.leave(speaker, left);
         }
     }
 
-    /// A client is gone.
+    /// Removes a client.
     pub fn dismiss(&mut self, speaker: &Speaker<'_>) {
         for left in self.audience.leave(speaker.client) {
             self.leave(speaker, left);
@@ -447,7 +448,7 @@ impl<S: Shards, O: Outlet> CommandHandler<'_, S, O> {
         });
     }
 
-    /// Tells a client something that only it is told.
+    /// Sends a text to one client only.
     pub fn send(&mut self, speaker: &Speaker<'_>, text: &str) {
         self.send_to(speaker.client, speaker.format, text);
     }

@@ -1,4 +1,4 @@
-//! At most one message in an interval: what comes too soon is held, and becomes one with what comes after it.
+//! Conflation: at most one message in an interval; data that comes earlier is held and combined.
 
 use serde_json::Value;
 
@@ -7,47 +7,47 @@ use serde_json::Value;
 pub struct Conflation {
     /// Time between two messages, ms; at least 1.
     pub interval_ms: u64,
-    /// What becomes of those between.
+    /// How data in between is combined.
     pub mode: Mode,
 }
 
-/// What becomes of data that comes too soon.
+/// How data that comes too early is combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The newest takes the place of the one before.
+    /// The newest replaces the previous one.
     Newest,
-    /// Objects are merged, key by key and into their depth; the newer value wins. `null` is a value, as it is for
-    /// readers that take messages for merge patches (RFC 7396). What is no object takes the place of the one before.
+    /// Objects are merged recursively, key by key; the newer value wins. `null` is an ordinary value, as for clients
+    /// that treat messages as merge patches (RFC 7396). Anything but an object replaces the previous value.
     Merge,
-    /// All of them wait, and somebody else makes one of them.
+    /// All data is held, and the application aggregates it.
     Aggregate {
-        /// How long that one has before the newest goes out, ms.
+        /// Time limit of the application before the newest is sent, ms.
         patience_ms: u64,
     },
 }
 
-/// Data that waits.
+/// Held data.
 #[derive(Debug)]
 pub(crate) enum Pending {
     /// As it was published.
     Text(Box<str>),
-    /// Merged of several, and the sum of their lengths.
+    /// Merged, and the sum of the lengths.
     Merged(Value, usize),
-    /// Several in a row, and the sum of their lengths.
+    /// A list, and the sum of the lengths.
     Gathered(Vec<Box<str>>, usize),
 }
 
-/// Most that are gathered of one channel, and most bytes of them.
+/// Most items held for aggregation in one channel, and most bytes of them.
 const GATHERED_MAX: usize = 10_000;
 const GATHERED_LEN_MAX: usize = 1 << 20;
 
 impl Pending {
-    /// The first that waits.
+    /// The first held data.
     pub(crate) fn new(data: &str) -> Self {
         Self::Text(data.into())
     }
 
-    /// Puts newer data behind what there is; whether there was room.
+    /// Appends newer data; whether there was room.
     pub(crate) fn gather(&mut self, data: &str) -> bool {
         if let Self::Gathered(all, len) = self {
             let has_room = all.len() < GATHERED_MAX && *len + data.len() <= GATHERED_LEN_MAX;
@@ -63,7 +63,7 @@ impl Pending {
         true
     }
 
-    /// All in a row, as a JSON array, and the newest.
+    /// All as a JSON array, and the newest.
     pub(crate) fn into_all(self) -> (String, String) {
         let Self::Gathered(all, _) = self else {
             let newest = self.into_text();
@@ -73,7 +73,7 @@ impl Pending {
         (format!("[{}]", all.join(",")), newest.unwrap_or_default())
     }
 
-    /// Takes in newer data. Gives back what must go out by itself because both would be longer than `len_max`.
+    /// Combines with newer data. Returns what must be sent separately, because both together would exceed `len_max`.
     pub(crate) fn take_in(&mut self, mode: Mode, data: &str, len_max: usize) -> Option<Self> {
         if mode == Mode::Newest {
             *self = Self::new(data);
@@ -93,7 +93,7 @@ impl Pending {
         merge(&mut older, newer);
         let mut len = older_len + data.len();
         if len > len_max {
-            // The sum is only a bound: keys that repeat are written once.
+            // The sum is an upper bound: repeated keys are written once.
             len = older.to_string().len();
         }
         if len > len_max {
@@ -108,12 +108,12 @@ impl Pending {
         match self {
             Self::Text(text) => Some((serde_json::from_str(text).ok()?, text.len())),
             Self::Merged(value, len) => Some((value.take(), *len)),
-            // The rule was another before.
+            // The rule has changed since.
             Self::Gathered(..) => None,
         }
     }
 
-    /// As it is sent.
+    /// The text to be sent.
     pub(crate) fn into_text(self) -> String {
         match self {
             Self::Text(text) => text.into(),
@@ -123,7 +123,7 @@ impl Pending {
     }
 }
 
-/// The deepest that objects are merged; below, the newer one wins.
+/// Depth limit of merging; below it, the newer value wins.
 const DEPTH_MAX: u8 = 32;
 
 fn merge(older: &mut Value, newer: Value) {
@@ -200,14 +200,14 @@ mod tests {
         let long = "1".repeat(100_000);
         let count = (0..20).filter(|_| pending.gather(&long)).count();
         assert_eq!(count, 10);
-        // The rule is another now.
+        // The rule has changed since.
         assert_eq!(pending.into_text(), long);
     }
 
     #[test]
     fn what_does_not_fit_together_goes_out_apart() {
         let mut pending = Pending::new(r#"{"a":"aaaaaaaaaa"}"#);
-        // The same key again and again stays short.
+        // Repeated keys do not add up.
         for _ in 0..10 {
             assert!(
                 pending

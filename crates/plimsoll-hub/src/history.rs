@@ -1,4 +1,4 @@
-//! The last messages of a channel, for those who return.
+//! The last messages of a channel, for recovery.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use crate::rules::HistoryLimits;
 /// Messages of a channel in order, up to its newest.
 #[derive(Debug)]
 pub(crate) struct History {
-    /// Everything after this offset is here.
+    /// Everything after this offset is kept.
     forgotten: u64,
     messages: VecDeque<(u64, Arc<HubMessage>)>,
     bytes: usize,
 }
 
 impl History {
-    /// Remembers what comes after an offset.
+    /// An empty history that begins after an offset.
     pub(crate) fn after_offset(forgotten: u64) -> Self {
         Self {
             forgotten,
@@ -34,14 +34,14 @@ impl History {
         self.messages.is_empty()
     }
 
-    /// When the newest is too old to be given to anybody, ms.
+    /// When the newest message expires, ms.
     pub(crate) fn expires_at(&self, limits: &HistoryLimits) -> u64 {
         let newest = self.messages.back();
         newest.map_or(0, |(at, _)| at.saturating_add(limits.age_ms_max))
     }
 
-    /// Remembers a channel's newest message. `room` is what the histories of all channels have left; who needs more
-    /// gives up its own, and a message that does not even fit then leaves nothing to be recovered from.
+    /// Appends a channel's newest message. `room` is what the histories of all channels have left. A channel that needs
+    /// more drops its own messages; if the message still does not fit, nothing can be recovered.
     pub(crate) fn push(
         &mut self,
         now_ms: u64,
@@ -65,7 +65,7 @@ impl History {
         self.messages.push_back((now_ms, Arc::clone(message)));
     }
 
-    /// Forgets what is too old.
+    /// Drops expired messages.
     pub(crate) fn prune(&mut self, now_ms: u64, limits: &HistoryLimits) {
         while let Some((at, _)) = self.messages.front()
             && at.saturating_add(limits.age_ms_max) <= now_ms
@@ -84,7 +84,7 @@ impl History {
         }
     }
 
-    /// Everything after `offset`, if that is known.
+    /// Everything after `offset`, if complete.
     pub(crate) fn after(&self, offset: u64) -> Option<Vec<Arc<HubMessage>>> {
         let skipped = || {
             self.messages

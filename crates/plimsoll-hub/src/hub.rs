@@ -1,4 +1,5 @@
-//! Channels, inboxes and audiences together, as the edge will have them, with clients that come, go, return and stall.
+//! Simulation test: channels, inboxes and audiences together, as in the edge, with clients that connect, leave, return
+//! and stall.
 
 mod simulation;
 
@@ -47,7 +48,7 @@ fn rules() -> Rules {
 
 #[derive(Clone, Copy, Debug)]
 enum SimulationStep {
-    /// A client comes, or comes back, and subscribes to a channel; from where it was, if it says so.
+    /// A client connects or returns, and subscribes to a channel, optionally from its last position.
     Subscribe {
         client: usize,
         name: usize,
@@ -70,7 +71,7 @@ enum SimulationStep {
     Wait {
         ms: u64,
     },
-    /// How much a client's socket takes before it is full.
+    /// Sets how much a client's socket accepts.
     Capacity {
         client: usize,
         capacity: usize,
@@ -135,7 +136,7 @@ proptest! {
                 prop_assert!(messages <= waiting_max.max(1) && bytes <= 2000);
             }
         }
-        // A frame that is begun cannot be taken back, so one channel more may wait than messages may.
+        // A partially written frame cannot be dropped, so one more channel may be queued than messages are allowed.
         world.settle(slow == Slow::NewestWins && waiting_max > NAMES.len());
         world.empty();
     }
@@ -158,7 +159,7 @@ fn a_test_that_counts_nothing_would_pass() {
     }
     assert_eq!(simulation.people[0].received, 20);
     assert_eq!(simulation.people[1].received, 20);
-    // Its socket takes a hundred bytes: one message and a part of the next.
+    // Its socket accepts a hundred bytes: one message and a part of the next.
     assert_eq!(simulation.people[2].received, 1);
     simulation.settle(true);
     assert!(

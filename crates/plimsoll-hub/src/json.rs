@@ -1,6 +1,6 @@
-//! JSON as it is written.
+//! JSON output.
 
-/// A string as JSON has it.
+/// A JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a string can always be written")
 }

@@ -1,27 +1,26 @@
-//! Fan-out without I/O: what is published to a channel reaches everybody who subscribed to it.
+//! Fan-out without I/O: delivers what is published to a channel to all its subscribers.
 //!
-//! Nothing here reads a clock or a socket, rolls dice or starts a thread: moments, seeds and a place to write to are
-//! handed in, and what happened comes back as data. Everything has a limit.
+//! Nothing here reads a clock or a socket, draws random numbers or starts a thread: timestamps, seeds and outputs are
+//! passed in, and results are returned as data. Everything has a limit.
 //!
-//! # The road of a message
+//! # The path of a message
 //!
 //! ```text
-//!  publisher ─► Channels::publish ─► Arc<Message> ─► inbox of each loop ─► Audience::deliver ─► sockets
-//!                 │  (a shard of the names)                                  │  (a loop's clients)
-//!                 ├ rules of the channel: rate, length                       ├ skips what a client already has
-//!                 ├ conflation: held until its interval is over              ├ writes the same bytes to everybody
-//!                 └ history: epoch, offset                                   └ a bounded slot for who reads slowly
+//!  publisher ─► Channels::publish ─► Arc<HubMessage> ─► inbox of each loop ─► Audience::deliver ─► sockets
+//!                 │  (a shard of the names)                                     │  (a loop's clients)
+//!                 ├ rules of the channel: rate, length                          ├ skips what a client already has
+//!                 ├ conflation: held until its interval is over                 ├ writes the same bytes to all
+//!                 └ history: epoch, offset                                      └ a bounded queue for slow readers
 //! ```
 //!
-//! - [`channels::Channels`] holds a part of all channels. It numbers messages, remembers them for a while, and knows
-//!   which loops have subscribers. A channel is an *epoch*: a number never used twice. Within an epoch messages are
-//!   numbered from 1 without gaps, so who knows an epoch and an offset knows what it missed.
-//! - [`audience::Audience`] holds the clients of one loop and what they subscribed to. Between the two stands only a
-//!   queue; a message that a client was already given when it subscribed is recognized by its offset.
-//! - [`message::Message`] is encoded once, for every way of reading it.
-//! - [`protocol`] is what clients say and are told, [`sse`] how it looks as Server-Sent Events, [`topics`] what Mercure
-//!   calls channels; [`desk::Desk`] does what they
-//!   say.
+//! - [`channels::Channels`] is a shard of the channels. It assigns offsets to messages, keeps a history, and knows
+//!   which loops have subscribers. A channel is an *epoch*: a number that is never reused. Within an epoch messages are
+//!   numbered from 1 without gaps, so a client that knows an epoch and an offset knows what it missed.
+//! - [`audience::Audience`] holds the clients of one loop and their subscriptions. Between the two is only a queue; a
+//!   message that a client already received in its replay is recognized by its offset.
+//! - [`message::HubMessage`] is encoded once per format.
+//! - [`protocol`] defines the commands and replies, [`sse`] their form as Server-Sent Events, [`topics`] the topic
+//!   selectors of Mercure; [`command_handler::CommandHandler`] executes the commands.
 
 pub mod audience;
 pub mod channels;

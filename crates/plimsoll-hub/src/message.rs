@@ -1,4 +1,4 @@
-//! A message as it is sent, encoded once for everybody.
+//! A message as it is sent, encoded once per format for all subscribers.
 
 use std::sync::OnceLock;
 
@@ -14,47 +14,47 @@ use crate::patch::patch;
 use crate::position::{ChannelRef, Position};
 use crate::sse;
 
-/// Shortest message worth compressing, bytes.
+/// Shortest message that is compressed, bytes.
 const DEFLATED_LEN_MIN: usize = 128;
 
-/// How a client reads.
+/// The format of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientFormat {
     /// WebSocket.
     WebSocket,
-    /// WebSocket with compressed messages, each begun anew (`server_no_context_takeover`).
+    /// WebSocket with compressed messages, each independent (`server_no_context_takeover`).
     Deflated,
     /// Server-Sent Events.
     Sse,
-    /// Server-Sent Events as Mercure has them.
+    /// Server-Sent Events of Mercure.
     Mercure,
 }
 
 impl ClientFormat {
-    /// Whether its clients only read.
+    /// Whether its clients only receive.
     pub fn is_events(self) -> bool {
         matches!(self, Self::Sse | Self::Mercure)
     }
 }
 
-/// What was published, numbered.
+/// A published message with its offset.
 #[derive(Debug)]
 pub struct HubMessage {
     channel: ChannelRef,
     position: Position,
     is_notice: bool,
-    /// The frame of WebSocket, whose end is the text.
+    /// The WebSocket frame, which ends with the text.
     frame: Bytes,
     text_at: usize,
     sse: OnceLock<Bytes>,
     deflated: OnceLock<Bytes>,
-    /// A frame that says what has changed, for who has the message of this offset.
+    /// A frame with a patch, for clients that have the message of this offset.
     patch: Option<(u64, Bytes)>,
-    /// Rare, so that it takes little room where there is none.
+    /// Boxed because it is rare.
     mercure: OnceLock<Box<Bytes>>,
 }
 
-/// The message before another, where what has changed is sent.
+/// The previous message, if patches are sent.
 #[derive(Debug)]
 pub(crate) struct Before {
     /// Its offset.
@@ -64,8 +64,8 @@ pub(crate) struct Before {
 }
 
 impl HubMessage {
-    /// The message of a channel at this position. `data` is JSON and stays as it is. Where offsets leave numbers out, it
-    /// says which one it comes `after`.
+    /// The message of a channel at this position. `data` is JSON, and is sent unchanged. If offsets have gaps, the
+    /// message states its predecessor in `after`.
     pub(crate) fn new(
         channel: ChannelRef,
         name: &str,
@@ -94,7 +94,7 @@ impl HubMessage {
         message
     }
 
-    /// What everybody is told who subscribed to a channel of which messages were missed: they begin anew at `position`.
+    /// The notice for the subscribers of a channel that messages were missed: they restart at `position`.
     pub(crate) fn notice(channel: ChannelRef, name: &str, position: Position) -> Self {
         let text = lost(name, position);
         Self::of(channel, position, true, &text)
@@ -115,34 +115,34 @@ impl HubMessage {
         }
     }
 
-    /// What has changed, for a client that wants this offset next and has what was before it.
+    /// The patch for a client that expects this offset next and has the previous message.
     #[inline]
     pub(crate) fn patch_for(&self, next: u64) -> Option<&Bytes> {
         let (before, frame) = self.patch.as_ref()?;
         (before + 1 == next).then_some(frame)
     }
 
-    /// Whose it is.
+    /// Its channel.
     pub fn channel(&self) -> ChannelRef {
         self.channel
     }
 
-    /// Its number in the epoch, from 1.
+    /// Its offset in the epoch, from 1.
     pub fn offset(&self) -> u64 {
         self.position.offset
     }
 
-    /// Where it stands, as clients are told.
+    /// Its position, as clients receive it.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// Whether it says that messages before it were missed, and is none itself.
+    /// Whether it is a notice of missed messages.
     pub fn is_notice(&self) -> bool {
         self.is_notice
     }
 
-    /// What a client reads.
+    /// The text that a client reads.
     pub fn text(&self) -> &[u8] {
         &self.frame[self.text_at..]
     }
@@ -153,8 +153,7 @@ impl HubMessage {
         size_of::<Self>() + self.frame.len() + patch
     }
 
-    /// The bytes for a client that reads this way; made when they are first asked for. `deflater` begins each message
-    /// anew.
+    /// The bytes in a format, encoded on first use. `deflater` starts each message independently.
     #[inline]
     pub fn bytes(&self, format: ClientFormat, deflater: &mut Option<Deflater>) -> &Bytes {
         match format {
@@ -168,7 +167,7 @@ impl HubMessage {
         }
     }
 
-    /// What a reader of Mercure is sent: a string as the text that it stands for, any other JSON as it is.
+    /// The data for Mercure: a string as its plain text, other JSON unchanged.
     fn update(&self) -> String {
         let text = String::from_utf8_lossy(self.text());
         let (false, Ok(published)) = (
@@ -184,7 +183,7 @@ impl HubMessage {
         }
     }
 
-    /// The frame compressed, if that makes it shorter.
+    /// The frame, compressed if that is shorter.
     fn deflate(&self, deflater: &mut Option<Deflater>) -> Bytes {
         if self.text().len() < DEFLATED_LEN_MIN {
             return self.frame.clone();
@@ -206,20 +205,20 @@ impl HubMessage {
     }
 }
 
-/// What of a message its publisher said.
+/// The published part of a message.
 #[derive(Deserialize)]
 struct PublishedFields<'a> {
     #[serde(borrow)]
     data: &'a RawValue,
 }
 
-/// What everybody who subscribed to a channel is told when messages of it were missed.
+/// The notice that messages of a channel were missed.
 fn lost(channel: &str, position: Position) -> String {
     let (channel, Position { epoch, offset }) = (quoted(channel), position);
     format!(r#"{{"subscribed":{channel},"epoch":{epoch},"offset":{offset},"recovered":false}}"#)
 }
 
-/// A server's frame with this text.
+/// A server frame with this text.
 pub(crate) fn text_frame(text: &str) -> Bytes {
     let mut frame = Vec::new();
     write(

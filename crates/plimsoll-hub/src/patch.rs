@@ -1,5 +1,5 @@
-//! What has changed from one JSON object to the next, as a merge patch (RFC 7396). Values stay as they were written: none is
-//! read as a number and written again.
+//! The difference of two JSON objects as a merge patch (RFC 7396). Values are copied as text: numbers are never parsed
+//! and written again.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use serde_json::value::RawValue;
 
 use crate::json::quoted;
 
-/// The deepest that objects are compared.
+/// Depth limit of the comparison.
 const DEPTH_MAX: u8 = 32;
 
-/// The patch that makes the newer of the older. `None` when there is none: a patch speaks of objects, and cannot say that
-/// a member becomes `null`; or when it is not shorter than the newer.
+/// The patch from the older to the newer object. `None` if there is none, because a value is not an object or a member
+/// becomes `null`; or if it is not shorter than the newer object.
 pub(crate) fn patch(older: &str, newer: &str) -> Option<String> {
     let mut patch = String::new();
     write(older, newer, 0, &mut patch)?;
@@ -36,7 +36,7 @@ fn write(older: &str, newer: &str, depth: u8, out: &mut String) -> Option<()> {
         }
         begin(out, &mut between, key);
         if value.starts_with('{') {
-            // A new object is made of an empty one.
+            // A new object is compared with an empty one.
             let before = before.filter(|before| before.starts_with('{'));
             write(before.unwrap_or("{}"), value, depth + 1, out)?;
         } else if value == "null" {
@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// As the standard says (RFC 7396, 2).
+    /// Applies a patch as the standard defines (RFC 7396, 2).
     fn apply(target: Value, patch: &Value) -> Value {
         let Value::Object(patch) = patch else {
             return patch.clone();
@@ -109,7 +109,7 @@ mod tests {
                 r#""o":[null,{"a":null}]"#,
                 Some(r#"{"o":[null,{"a":null}]}"#),
             ),
-            // Digits stay, however many.
+            // Digits are preserved, however many.
             (
                 r#""a":1"#,
                 r#""a":18446744073709551617"#,

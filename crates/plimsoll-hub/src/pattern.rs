@@ -1,28 +1,28 @@
-//! Names of channels, and patterns that choose rules for them.
+//! Channel names, and the patterns that select their rules.
 
 use thiserror::Error;
 
-/// Longest name of a channel, bytes.
+/// Longest channel name, bytes.
 pub const NAME_LEN_MAX: usize = 200;
 
-/// Why a name is not one of a channel.
+/// Why a channel name is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ChannelNameError {
     /// It is empty.
-    #[error("the name of a channel is empty")]
+    #[error("the channel name is empty")]
     Empty,
     /// It is longer than [`NAME_LEN_MAX`].
-    #[error("the name of a channel is longer than {NAME_LEN_MAX} bytes")]
+    #[error("the channel name is longer than {NAME_LEN_MAX} bytes")]
     TooLong,
     /// It holds a control character.
-    #[error("the name of a channel holds a control character")]
+    #[error("the channel name contains a control character")]
     Control,
 }
 
-/// Whether a channel may have this name.
+/// Checks a channel name.
 ///
 /// # Errors
-/// When it is empty, too long, or could not stand in a line.
+/// When it is empty, too long, or contains control characters.
 pub fn check_name(name: &str) -> Result<(), ChannelNameError> {
     if name.is_empty() {
         Err(ChannelNameError::Empty)
@@ -35,17 +35,17 @@ pub fn check_name(name: &str) -> Result<(), ChannelNameError> {
     }
 }
 
-/// A name, or one with stars in it that stand for anything.
+/// A name, or a pattern whose stars match anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(Box<str>);
 
 impl Pattern {
-    /// `game-*` means every name that starts with `game-`; `*` means all.
+    /// `game-*` matches all names with the prefix `game-`; `*` matches all.
     pub fn new(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// Whether it means this name.
+    /// Whether it matches this name.
     pub fn matches(&self, name: &str) -> bool {
         let mut segments = self.0.split('*');
         let first = segments.next().unwrap_or_default();
@@ -55,7 +55,7 @@ impl Pattern {
         let Some(last) = segments.next_back() else {
             return rest.is_empty();
         };
-        // Each part between two stars is taken where it first stands: what is left is then longest.
+        // Each segment between two stars is matched at its first occurrence, which leaves the most for the rest.
         for segment in segments {
             let Some(at) = rest.find(segment) else {
                 return false;

@@ -1,6 +1,6 @@
-//! Which channel, and how far in it.
+//! Channels and positions.
 
-/// A channel, for as long as it lives: an epoch is never used twice.
+/// A channel during its lifetime: an epoch is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ChannelRef {
     pub(crate) slot: u32,
@@ -8,16 +8,16 @@ pub struct ChannelRef {
 }
 
 impl ChannelRef {
-    /// The number of its life.
+    /// Its epoch.
     pub fn epoch(self) -> u64 {
         self.epoch
     }
 }
 
-/// How far somebody is in a channel: everything up to an offset is known.
+/// A position in a channel: everything up to an offset is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The life of the channel.
+    /// The epoch of the channel.
     pub epoch: u64,
     /// The last message known; 0 before the first.
     pub offset: u64,

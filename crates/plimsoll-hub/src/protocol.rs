@@ -1,12 +1,13 @@
-//! The hub's own small protocol: JSON both ways.
+//! The hub's WebSocket protocol: JSON in both directions.
 //!
-//! A client says `{"subscribe":["game-1"]}`, or from where it knows everything,
-//! `{"subscribe":[{"channel":"game-1","epoch":7,"offset":5}]}`; `{"unsubscribe":["game-1"]}`; and where it may,
-//! `{"publish":{"channel":"game-1","data":…}}`; where tokens are asked for, `{"token":"…"}`, alone or with any of these,
-//! says what it may do from then on; `{"presence":["game-1"]}` asks who is there; `{"send":…}` is for the application
-//! behind the hub, whose answer comes back as `{"id":…,"answer":…}`; after `{"patches":true}` messages may have a `patch` in
-//! place of their `data`. Messages come as `{"channel":"game-1","offset":6,"epoch":7,"data":…}`.
-//! Who adds an `id`, a number or a string, gets an answer with it; without one only bad news come.
+//! A client sends `{"subscribe":["game-1"]}`, or from its last position
+//! `{"subscribe":[{"channel":"game-1","epoch":7,"offset":5}]}`; `{"unsubscribe":["game-1"]}`; where permitted,
+//! `{"publish":{"channel":"game-1","data":…}}`; where tokens are required, `{"token":"…"}`, alone or combined with
+//! these, which replaces its rights; `{"presence":["game-1"]}` requests the subscribers; `{"send":…}` is passed to the
+//! application, whose answer is returned as `{"id":…,"answer":…}`; after `{"patches":true}` messages may have a `patch`
+//! instead of their `data`. Messages are `{"channel":"game-1","offset":6,"epoch":7,"data":…}`.
+//!
+//! A command with an `id`, a number or a string, is answered with it; without one only errors are sent.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,58 +21,58 @@ use crate::position::Position;
 /// Most channels in one command.
 pub const CHANNELS_MAX: usize = 1000;
 
-/// Longest text of what is wrong with a command, characters.
+/// Longest error text about a command, characters.
 const ERROR_LEN_MAX: usize = 200;
 
-/// Longest id, bytes as it is written.
+/// Longest id, bytes as written.
 const ID_LEN_MAX: usize = 64;
 
-/// What a client says; borrowed from what it sent.
+/// A command of a client; borrows from its text.
 #[derive(Debug, Default)]
 pub struct Command<'a> {
-    /// Channels it wants.
+    /// Channels to subscribe to.
     pub subscribe: Vec<SubscriptionRequest>,
-    /// Channels it wants no longer.
+    /// Channels to unsubscribe from.
     pub unsubscribe: Vec<String>,
-    /// What it publishes: a channel and JSON.
+    /// A channel, and the JSON to publish.
     pub publish: Option<Publication<'a>>,
-    /// What it sends to the application: JSON.
+    /// JSON for the application.
     pub send: Option<&'a RawValue>,
-    /// Channels of which it wants to know who is there.
+    /// Channels whose presence is requested.
     pub presence: Vec<String>,
-    /// Whether it can do with what has changed since the message before.
+    /// Whether the client accepts patches.
     pub patches: Option<bool>,
-    /// What says what it may do from now on.
+    /// A token with new rights.
     pub token: Option<String>,
-    /// What the answer is to carry, as JSON.
+    /// The id of the reply, as JSON.
     pub id: Option<&'a str>,
 }
 
-/// A channel, and from where on.
+/// A subscription request, optionally with a last position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubscriptionRequest {
     /// Its name.
     pub channel: String,
-    /// Up to where the client knows everything.
+    /// Up to here the client has everything.
     pub since: Option<Position>,
 }
 
-/// Something to be published.
+/// A message to be published.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Publication<'a> {
-    /// Where.
+    /// The channel.
     pub channel: String,
-    /// JSON, as it was written.
+    /// JSON, as written.
     #[serde(borrow)]
     pub data: &'a RawValue,
 }
 
-/// Why what a client says is not understood.
+/// Why a command is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CommandParseError {
-    /// It is none of the forms above.
-    #[error("not a command: {0}; say {{\"subscribe\":[\"a-channel\"]}}")]
+    /// Not a valid command.
+    #[error("not a command: {0}; for example {{\"subscribe\":[\"a-channel\"]}}")]
     Form(String),
     /// More channels than [`CHANNELS_MAX`] at once.
     #[error("more than {CHANNELS_MAX} channels in one command")]
@@ -82,7 +83,7 @@ pub enum CommandParseError {
 }
 
 impl CommandParseError {
-    /// What a parser says may repeat all that the client sent; the beginning tells enough.
+    /// The parser's message may repeat all of the input; its beginning is sufficient.
     fn form(error: &serde_json::Error) -> Self {
         Self::Form(error.to_string().chars().take(ERROR_LEN_MAX).collect())
     }
@@ -110,7 +111,7 @@ struct CommandFields<'a> {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "a channel is a name, or an object of channel, epoch and offset"
+    expecting = "expected a channel name, or an object with channel, epoch and offset"
 )]
 enum SubscribeItem {
     Name(String),
@@ -122,10 +123,10 @@ enum SubscribeItem {
 }
 
 impl<'a> Command<'a> {
-    /// Reads what a client sent.
+    /// Parses a command.
     ///
     /// # Errors
-    /// When it is no command.
+    /// When it is invalid.
     pub fn read(text: &'a str) -> Result<Self, CommandParseError> {
         let fields: CommandFields<'a> =
             serde_json::from_str(text).map_err(|error| CommandParseError::form(&error))?;
@@ -164,8 +165,8 @@ impl<'a> Command<'a> {
     }
 }
 
-/// Whether an id is a number or a string that can be read as well as skipped: answers carry it, and `1e999` or half a
-/// pair of surrogates, which the grammar lets through, would make them unreadable.
+/// Whether an id is a number or a string that parses as a value: replies contain it, and `1e999` or half a surrogate
+/// pair, which the grammar permits, would make them unreadable.
 fn is_plain(id: &str) -> bool {
     matches!(
         serde_json::from_str(id),
@@ -173,14 +174,13 @@ fn is_plain(id: &str) -> bool {
     )
 }
 
-/// What a client is told of a subscription, if anything: where it stands when it asked with an id, and in any case when
-/// it wanted to recover and could not.
+/// The reply to a subscription, if any: the position if there was an id, and in any case if a recovery failed.
 pub fn subscribed(id: Option<&str>, channel: &str, subscription: &Subscription) -> Option<String> {
     if id.is_none() && subscription.is_recovered != Some(false) {
         return None;
     }
     let Position { epoch, offset } = subscription.position;
-    // With a loss the client begins after `offset`; else messages up to it follow.
+    // After a failed recovery the client restarts after `offset`; otherwise messages up to it follow.
     let recovered = match subscription.is_recovered {
         Some(recovered) => format!(r#","recovered":{recovered}"#),
         None => String::new(),
@@ -191,29 +191,29 @@ pub fn subscribed(id: Option<&str>, channel: &str, subscription: &Subscription) 
     ))
 }
 
-/// What a client is told when something was done that it gave an id to.
+/// The reply to a successful command with an id.
 pub fn done(id: &str) -> String {
     format!(r#"{{"id":{id},"done":true}}"#)
 }
 
-/// What a client is told when something of a channel was not done.
+/// The reply when a command about a channel was rejected.
 pub fn refused(id: Option<&str>, channel: &str, refusal: HubRefusal) -> String {
     let (id, channel, error) = (member(id), quoted(channel), quoted(&refusal.to_string()));
     format!(r#"{{{id}"channel":{channel},"error":{error}}}"#)
 }
 
-/// What a client is told when the application does not let something of a channel be done, in its own words.
+/// The reply when the application denied a command about a channel, with its reason.
 pub fn denied(id: Option<&str>, channel: &str, why: &str) -> String {
     let (id, channel, error) = (member(id), quoted(channel), quoted(why));
     format!(r#"{{{id}"channel":{channel},"error":{error}}}"#)
 }
 
-/// What the application answered to something that a client sent: JSON.
+/// The application's answer to a client's message: JSON.
 pub fn answer(id: &str, answer: &str) -> String {
     format!(r#"{{"id":{id},"answer":{answer}}}"#)
 }
 
-/// What a client is told of who subscribes to a channel: how many, and where that is kept, who and how often each.
+/// The reply to a presence command: the number of subscribers, and their users where presence is on.
 pub fn present(id: Option<&str>, channel: &str, presence: &Presence) -> String {
     let (id, channel, subscribers) = (member(id), quoted(channel), presence.subscribers);
     let users = presence.users.as_ref().map(|users| {
@@ -226,12 +226,12 @@ pub fn present(id: Option<&str>, channel: &str, presence: &Presence) -> String {
     format!(r#"{{{id}"presence":{channel},"subscribers":{subscribers}{users}}}"#)
 }
 
-/// What a client is told when its token lets it do nothing, or what it sent was not taken.
+/// The reply when a token was rejected, or a message for the application was not accepted.
 pub fn unwelcome(id: Option<&str>, why: &str) -> String {
     format!(r#"{{{}"error":{}}}"#, member(id), quoted(why))
 }
 
-/// What a client is told when it was not understood, or says too much.
+/// The reply to an invalid command, or above the rate limit.
 pub fn failed(error: &str) -> String {
     format!(r#"{{"error":{}}}"#, quoted(error))
 }
@@ -282,11 +282,11 @@ mod tests {
             ),
             (
                 r#"{"subscribe":[{"channel":"a"}]}"#,
-                "a channel is a name, or an object of channel, epoch and offset",
+                "expected a channel name, or an object with channel, epoch and offset",
             ),
             (
                 r#"{"subscribe":[{"channel":"a","epoch":-1,"offset":0}]}"#,
-                "a channel is a name",
+                "expected a channel name",
             ),
             (r#"{"subscripe":["a"]}"#, "unknown field `subscripe`"),
             (r#"{"id":{}}"#, "the id is not"),

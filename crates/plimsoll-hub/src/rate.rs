@@ -1,24 +1,24 @@
-//! How often something may happen.
+//! Rate limits, as token buckets.
 
-/// So many in a second, and so many at once.
+/// A rate and a burst.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// In a second, on average.
+    /// Average per second.
     pub per_second: f32,
-    /// At once, after a pause.
+    /// Burst after a pause.
     pub burst: f32,
 }
 
-/// What is left of a [`Rate`].
+/// The remaining tokens of a [`Rate`].
 #[derive(Clone, Copy, Debug)]
 pub struct RateAllowance {
     tokens: f32,
-    /// The low bits of the moment it was last touched, ms.
+    /// The low bits of the time of the last update, ms.
     at: u32,
 }
 
 impl RateAllowance {
-    /// A full one.
+    /// A full bucket.
     pub fn full(rate: Rate, now_ms: u64) -> Self {
         Self {
             tokens: rate.burst,
@@ -26,7 +26,7 @@ impl RateAllowance {
         }
     }
 
-    /// Takes one out; whether there was one.
+    /// Takes a token; whether there was one.
     pub fn take(&mut self, rate: Rate, now_ms: u64) -> bool {
         let is_there = self.is_there(rate, now_ms);
         if is_there {
@@ -35,16 +35,16 @@ impl RateAllowance {
         is_there
     }
 
-    /// Takes out so many as something cost that is done. What is not there is owed.
+    /// Takes the cost of a completed action; the bucket may become negative.
     pub fn charge(&mut self, cost: f32) {
         self.tokens -= cost;
     }
 
-    /// Whether there is one.
+    /// Whether there is a token.
     pub fn is_there(&mut self, rate: Rate, now_ms: u64) -> bool {
         let now = low(now_ms);
-        // After 49 days without a touch the low bits have come round: then it is fuller than it seems, which harms
-        // nobody.
+        // The low bits wrap after 49 days without an update: the bucket is then fuller than computed, which is
+        // harmless.
         let passed = now.wrapping_sub(self.at) as f32 / 1000.0;
         self.at = now;
         self.tokens = (self.tokens + passed * rate.per_second).min(rate.burst);

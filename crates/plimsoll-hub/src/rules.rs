@@ -1,47 +1,47 @@
-//! What holds for a channel, by its name.
+//! Rules of channels, by name.
 
 use crate::conflation::Conflation;
 use crate::pattern::Pattern;
 use crate::rate::Rate;
 
-/// How much of a channel is remembered.
+/// Limits of a channel's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryLimits {
-    /// Most messages; 0 remembers nothing.
+    /// Most messages; 0 keeps no history.
     pub messages_max: usize,
-    /// Most bytes of messages as they are sent.
+    /// Most bytes of messages as sent.
     pub bytes_max: usize,
-    /// How long, ms.
+    /// Longest age, ms.
     pub age_ms_max: u64,
 }
 
-/// What holds for the channels of a pattern.
+/// The rule for the channels of a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelRule {
-    /// For which channels.
+    /// The channels.
     pub pattern: Pattern,
-    /// What who returns can be given.
+    /// What returning clients can recover.
     pub history: HistoryLimits,
     /// At most one message in an interval.
     pub conflation: Option<Conflation>,
     /// Longest data of a message, bytes.
     pub data_len_max: usize,
-    /// How often may be published.
+    /// Publish rate limit.
     pub publish_rate: Option<Rate>,
     /// Most subscribers.
     pub subscribers_max: u32,
     /// Whether clients may publish.
     pub clients_publish: bool,
-    /// Newest messages that a new subscriber is given.
+    /// Newest messages that a new subscriber receives.
     pub replayed: usize,
-    /// Whether it is kept who is there.
+    /// Whether presence is tracked.
     pub has_presence: bool,
-    /// Whether clients that want it are sent what has changed since the message before.
+    /// Whether clients that accept patches receive them.
     pub has_patches: bool,
 }
 
 impl Default for ChannelRule {
-    /// For all channels: a hundred messages or a minute of history, nothing conflated.
+    /// For all channels: a hundred messages or a minute of history, no conflation.
     fn default() -> Self {
         Self {
             pattern: Pattern::new("*"),
@@ -62,7 +62,7 @@ impl Default for ChannelRule {
     }
 }
 
-/// All rules: the first whose pattern means a name holds for it, else the default.
+/// All rules: the first whose pattern matches a name applies, otherwise the default.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     rules: Vec<ChannelRule>,
@@ -73,14 +73,14 @@ pub struct Rules {
 pub const RULES_MAX: usize = 1000;
 
 impl Rules {
-    /// In this order, and for all other names the last. Rules beyond [`RULES_MAX`] are left out: who reads a
-    /// configuration refuses them.
+    /// Rules in this order, and the default for all other names. Rules beyond [`RULES_MAX`] are ignored; the
+    /// configuration rejects them.
     pub fn new(mut rules: Vec<ChannelRule>, default: ChannelRule) -> Self {
         rules.truncate(RULES_MAX);
         Self { rules, default }
     }
 
-    /// Which rule holds for a name.
+    /// The index of the rule for a name.
     pub(crate) fn index(&self, name: &str) -> u16 {
         let found = self
             .rules
@@ -89,12 +89,12 @@ impl Rules {
         u16::try_from(found.unwrap_or(self.rules.len())).unwrap_or(u16::MAX)
     }
 
-    /// The rule of an index.
+    /// The rule at an index.
     pub(crate) fn get(&self, index: u16) -> &ChannelRule {
         self.rules.get(usize::from(index)).unwrap_or(&self.default)
     }
 
-    /// The rule of a name.
+    /// The rule for a name.
     pub fn of(&self, name: &str) -> &ChannelRule {
         self.get(self.index(name))
     }

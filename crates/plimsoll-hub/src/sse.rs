@@ -1,23 +1,23 @@
 //! The hub's messages as Server-Sent Events (WHATWG HTML, 9.2).
 
-/// The beginning of the answer's head. Proxies are asked not to hold it back. It ends with the connection: a length of
-/// each piece would be other bytes than those that everybody gets.
+/// The beginning of the response head. Proxies are requested not to buffer. The body ends with the connection: chunk
+/// lengths would differ from the bytes that all subscribers share.
 pub const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n\
                         X-Accel-Buffering: no\r\nConnection: close\r\n";
 
-/// A comment, which keeps proxies from closing what seems idle.
+/// A comment, which keeps proxies from closing an idle connection.
 pub const HEARTBEAT: &str = ":\n\n";
 
-/// Most channels of one request.
+/// Most channels in one request.
 pub const CHANNELS_MAX: usize = 100;
 
-/// An event with this text. The id, an epoch and an offset, comes back in `Last-Event-ID` when a browser returns.
+/// An event with this text. The id, an epoch and an offset, is returned in `Last-Event-ID` when a browser reconnects.
 pub fn event(id: Option<(u64, u64)>, text: &str) -> String {
     let mut event = match id {
         Some((epoch, offset)) => format!("id: {epoch}:{offset}\n"),
         None => String::new(),
     };
-    // JSON has line ends only where it may have any blank, so cutting there changes nothing of what is read.
+    // JSON contains line ends only where whitespace is allowed, so splitting there does not change its meaning.
     for line in text.split(['\n', '\r']) {
         event.extend(["data: ", line, "\n"]);
     }
@@ -25,15 +25,15 @@ pub fn event(id: Option<(u64, u64)>, text: &str) -> String {
     event
 }
 
-/// An event as readers of Mercure are sent it: what was published and nothing else. The id is a fragment, as Mercure
-/// wants what a hub gives itself.
+/// An event for Mercure: only the published data. The id is a fragment, as Mercure requires of ids that the hub
+/// assigns.
 pub fn update((epoch, offset): (u64, u64), data: &str) -> String {
     let mut event = format!("id: #{epoch}:{offset}\n");
     put_data(&mut event, data);
     event
 }
 
-/// What readers of Mercure are told of their subscription. It has a type, so that nobody takes it for an update.
+/// An event about a Mercure subscription. Its type distinguishes it from an update.
 pub fn aside(text: &str) -> String {
     let mut event = "event: plimsoll\n".to_owned();
     put_data(&mut event, text);
@@ -41,7 +41,7 @@ pub fn aside(text: &str) -> String {
 }
 
 fn put_data(event: &mut String, data: &str) {
-    // A line may end in three ways (9.2.6).
+    // Three line endings are valid (9.2.6).
     let data = data.replace("\r\n", "\n");
     for line in data.split(['\n', '\r']) {
         event.extend(["data: ", line, "\n"]);
@@ -49,19 +49,19 @@ fn put_data(event: &mut String, data: &str) {
     event.push('\n');
 }
 
-/// The epoch and the offset of a `Last-Event-ID`, with or without the sign of a fragment.
+/// The epoch and the offset of a `Last-Event-ID`, with or without `#`.
 pub fn last_event_id(value: &str) -> Option<(u64, u64)> {
     let value = value.trim();
     let (epoch, offset) = value.strip_prefix('#').unwrap_or(value).split_once(':')?;
     Some((epoch.parse().ok()?, offset.parse().ok()?))
 }
 
-/// The channels that a query asks for (`channel=a&channel=b`), at most one more than [`CHANNELS_MAX`].
+/// The channels in a query (`channel=a&channel=b`), at most one more than [`CHANNELS_MAX`].
 pub fn channels(query: &str) -> Vec<String> {
     values(query, "channel").take(CHANNELS_MAX + 1).collect()
 }
 
-/// All values of a name in a query, or in a form that is written like one.
+/// All values of a name in a query or form.
 pub fn values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = String> + 'a {
     let values = query
         .split('&')
@@ -69,20 +69,19 @@ pub fn values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = String>
     values.map(decoded)
 }
 
-/// The token of a query (`token=…`), and where its value stands.
+/// The value of `token=…` in a query: a slice, so that its location is known.
 pub fn token(query: &str) -> Option<&str> {
     let mut pairs = query.split('&');
     pairs.find_map(|pair| pair.strip_prefix("token="))
 }
 
-/// The token of a query as Mercure has it (`authorization=…`), and where its value stands.
+/// The value of `authorization=…` in a query, as in Mercure: a slice, so that its location is known.
 pub fn authorization(query: &str) -> Option<&str> {
     let mut pairs = query.split('&');
     pairs.find_map(|pair| pair.strip_prefix("authorization="))
 }
 
-/// A value of a query as it was before it was written so (`application/x-www-form-urlencoded`). What is no escape
-/// stays.
+/// Decodes a query value (`application/x-www-form-urlencoded`). Invalid escapes are kept.
 fn decoded(value: &str) -> String {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();

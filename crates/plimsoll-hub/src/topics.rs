@@ -1,29 +1,29 @@
-//! Selectors of topics as Mercure's tokens have them: a name, a URI template (RFC 6570), or a star for all.
+//! Topic selectors of Mercure's tokens: a name, a URI template (RFC 6570), or `*` for all.
 //!
-//! Of templates `{name}` and `{+name}` are understood; any other expression makes a selector that means only itself.
+//! In templates, `{name}` and `{+name}` are supported; a selector with any other expression matches only itself.
 
 use std::borrow::Cow;
 
-/// What stands between braces of a template, besides letters and digits.
+/// Characters of variable names in templates, besides letters and digits.
 const NAME_EXTRA: &[u8] = b"_.,";
-/// What a value may hold besides letters and digits.
+/// Characters of values, besides letters and digits.
 const PLAIN: &[u8] = b"-._~,%";
-/// What `{+name}` lets stand besides.
+/// Further characters that `{+name}` permits.
 const RESERVED: &[u8] = b":/?#[]@!$&'()*+;=";
 
-/// A selector of topics.
+/// A topic selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     text: Box<str>,
-    /// Of a template.
+    /// Segments of a template.
     segments: Box<[SelectorSegment]>,
 }
 
-/// A part of a template.
+/// A segment of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum SelectorSegment {
     Text(Box<str>),
-    /// A value.
+    /// A variable.
     Value {
         has_reserved: bool,
     },
@@ -38,12 +38,12 @@ impl Selector {
         }
     }
 
-    /// Whether it may mean more than the topic of the same name.
+    /// Whether it may match more than the topic of the same name.
     pub fn is_wide(&self) -> bool {
         *self.text == *"*" || !self.segments.is_empty()
     }
 
-    /// Whether it means a topic. Takes as long as the topic times the parts at most.
+    /// Whether it matches a topic. Takes at most time proportional to topic length times segments.
     pub fn matches(&self, topic: &str) -> bool {
         if *self.text == *topic || *self.text == *"*" {
             return true;
@@ -52,7 +52,7 @@ impl Selector {
             return false;
         }
         let bytes = topic.as_bytes();
-        // Where what was looked at so far may end.
+        // Positions where the segments so far may end.
         let mut ends = vec![false; bytes.len() + 1];
         ends[0] = true;
         for segment in &self.segments {
@@ -81,8 +81,8 @@ impl Selector {
     }
 }
 
-/// A name to hold against patterns: what a template leaves open is a character that only a star stands for. So who may
-/// read what a template means may read all of it.
+/// A name to be matched with patterns: variables of a template are replaced by a character that only a star matches. So
+/// a permission for a template covers everything that it matches.
 pub fn bounded(name: &str) -> Cow<'_, str> {
     let Some(segments) = name.contains('{').then(|| parse_template(name)).flatten() else {
         return Cow::Borrowed(name);
@@ -100,7 +100,7 @@ fn is_value(byte: u8, has_reserved: bool) -> bool {
         || has_reserved && RESERVED.contains(&byte)
 }
 
-/// The parts of a template; `None` if it is none that is understood.
+/// The segments of a template; `None` if it is not supported.
 fn parse_template(text: &str) -> Option<Vec<SelectorSegment>> {
     let mut segments = Vec::new();
     let mut rest = text;
@@ -155,7 +155,7 @@ mod tests {
             ("/u/{u}/b/{b}", &["/u/1/b/2", "/u//b/"]),
             ("{+all}", &["https://a.example/x?y#z", ""]),
             ("{a}-{b}", &["1-2-3", "-"]),
-            // What is not understood means itself.
+            // An unsupported expression matches itself.
             ("/x{?q}", &["/x{?q}"]),
             ("/x{", &["/x{"]),
         ] {

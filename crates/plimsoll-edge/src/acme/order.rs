@@ -11,10 +11,10 @@ use plimsoll_config::edge::{Acme, AcmeCertificate};
 use super::state;
 use crate::tls::challenges::Challenges;
 
-/// How long an answer of the authority is waited for, asked again and again.
+/// Time limit for polling the authority.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Obtains a certificate and puts it into its files.
+/// Obtains a certificate and writes its files.
 pub(super) async fn obtain(
     acme: &Acme,
     certificate: &AcmeCertificate,
@@ -35,12 +35,12 @@ pub(super) async fn obtain(
     let key = order.finalize().await.map_err(|error| in_words(&error))?;
     let chain = order.poll_certificate(&policy).await;
     let chain = chain.map_err(|error| in_words(&error))?;
-    // The key first: whoever looks between the two sees a pair that does not fit, and keeps what it has.
+    // Key first: a reader in between finds a pair that does not match, and keeps its current one.
     state::put(&certificate.files.key, key.as_bytes())?;
     state::put(&certificate.files.cert, chain.as_bytes())
 }
 
-/// The account of before, or a new one, which is kept.
+/// The stored account, or a new one, which is then stored.
 async fn account(acme: &Acme) -> Result<Account, String> {
     if let Some(credentials) = state::account(acme)? {
         let account = builder(acme)?.from_credentials(credentials).await;
@@ -69,7 +69,7 @@ fn builder(acme: &Acme) -> Result<AccountBuilder, String> {
     builder.map_err(|error| in_words(&error))
 }
 
-/// Answers what the authority asks of each name.
+/// Completes the challenges of all names.
 async fn prove(order: &mut Order, challenges: &Challenges) -> Result<(), String> {
     let mut authorizations = order.authorizations();
     while let Some(authorization) = authorizations.next().await {
@@ -77,7 +77,11 @@ async fn prove(order: &mut Order, challenges: &Challenges) -> Result<(), String>
         match authorization.status {
             AuthorizationStatus::Valid => continue,
             AuthorizationStatus::Pending => {}
-            other => return Err(format!("an authorization is {other:?}")),
+            other => {
+                return Err(format!(
+                    "unexpected authorization status {other:?}; expected Pending or Valid"
+                ));
+            }
         }
         let challenge = authorization.challenge(ChallengeType::TlsAlpn01);
         let Some(mut challenge) = challenge else {
@@ -94,7 +98,7 @@ async fn prove(order: &mut Order, challenges: &Challenges) -> Result<(), String>
     Ok(())
 }
 
-/// What the authority says about names that it did not take.
+/// The authority's reasons for rejected names.
 async fn why_not(order: &mut Order) -> String {
     let mut all = Vec::new();
     if let Some(problem) = &order.state().error {
@@ -112,12 +116,12 @@ async fn why_not(order: &mut Order) -> String {
         }
     }
     if all.is_empty() {
-        return "the authority did not accept the proof".to_owned();
+        return "the authority rejected the challenge without a reason".to_owned();
     }
     all.join("; ")
 }
 
-/// A fault with its causes in one line.
+/// An error with its causes in one line.
 fn in_words(error: &Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);

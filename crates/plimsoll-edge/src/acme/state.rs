@@ -1,4 +1,4 @@
-//! What is kept between starts: the account, and certificates with their keys.
+//! ACME state that survives restarts: the account, and certificates with their keys.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use instant_acme::AccountCredentials;
 use plimsoll_config::edge::Acme;
 
-/// Longest account file, bytes.
+/// Size limit of an account file, bytes.
 const ACCOUNT_LEN_MAX: u64 = 64 * 1024;
 
-/// Makes the folders of the state, which only their owner may read; `owner` is who the process becomes.
+/// Creates the state directories, readable only by their owner; `owner` is the user that the process will switch to.
 pub(crate) fn prepare(acme: &Acme, owner: Option<(u32, u32)>) -> io::Result<()> {
     for folder in [acme.state.clone(), certificates(acme)] {
         DirBuilder::new()
@@ -29,7 +29,7 @@ fn certificates(acme: &Acme) -> PathBuf {
     acme.state.join("certificates")
 }
 
-/// The account's file: one for each directory.
+/// The account file, one for each ACME directory URL.
 fn account_file(acme: &Acme) -> PathBuf {
     let name: String = acme
         .directory
@@ -46,12 +46,16 @@ fn account_file(acme: &Acme) -> PathBuf {
     acme.state.join(format!("account-{name}.json"))
 }
 
-/// The account that was made before, if there is one.
+/// The stored account, if any.
 pub(super) fn account(acme: &Acme) -> Result<Option<AccountCredentials>, String> {
     let path = account_file(acme);
     let shown = path.display();
     match fs::metadata(&path) {
-        Ok(about) if about.len() > ACCOUNT_LEN_MAX => return Err(format!("{shown} is no account")),
+        Ok(about) if about.len() > ACCOUNT_LEN_MAX => {
+            return Err(format!(
+                "{shown} is not an ACME account file: larger than 64 KiB"
+            ));
+        }
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("cannot read {shown}: {error}")),
@@ -59,21 +63,21 @@ pub(super) fn account(acme: &Acme) -> Result<Option<AccountCredentials>, String>
     let content = fs::read(&path).map_err(|error| format!("cannot read {shown}: {error}"))?;
     let account = serde_json::from_slice(&content);
     account.map(Some).map_err(|error| {
-        format!("{shown} is no account: {error}; move it away, and a new one is made")
+        format!("{shown} is not an ACME account file: {error}; move it away to have a new account created")
     })
 }
 
-/// Keeps an account.
+/// Stores an account.
 pub(super) fn keep_account(acme: &Acme, account: &AccountCredentials) -> Result<(), String> {
     let content = serde_json::to_vec(account).map_err(|error| error.to_string())?;
     put(&account_file(acme), &content)
 }
 
-/// Puts a file in its place whole; only its owner may read it.
+/// Writes a file atomically; only its owner may read it.
 pub(super) fn put(path: &Path, content: &[u8]) -> Result<(), String> {
     let beside = path.with_extension("new");
     let write = || {
-        // One of before may have another mode, or be a link.
+        // A leftover file may have another mode, or be a symbolic link.
         match fs::remove_file(&beside) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}

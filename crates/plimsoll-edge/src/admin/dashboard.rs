@@ -1,4 +1,4 @@
-//! The page of live figures, and the figures it asks for.
+//! The live dashboard, and the metrics that it polls.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,10 @@ use crate::loop_metrics::TimesSum;
 use crate::overview::Overview;
 use crate::reason::Reason;
 
-/// The page: it asks for `/figures` once a second and shows what changed.
+/// The page: polls `/figures` once a second and shows what changed.
 pub(super) const HTML: &str = include_str!("page.html");
 
-/// All figures as one JSON object. Counts are since the start; who asks twice knows rates.
+/// All metrics as one JSON object. Counters start at the edge's start; two samples give rates.
 pub(super) fn render_metrics(overview: &Overview) -> String {
     let own: serde_json::Map<String, Value> = Reason::ALL
         .into_iter()
@@ -64,7 +64,7 @@ pub(super) fn render_metrics(overview: &Overview) -> String {
     .to_string()
 }
 
-/// Half, 95 and 99 of a hundred, ms.
+/// The 50th, 95th and 99th percentiles, ms.
 fn quantiles(times: &TimesSum) -> Value {
     json!({
         "p50": times.quantile_ms(0.5),
@@ -73,7 +73,7 @@ fn quantiles(times: &TimesSum) -> Value {
     })
 }
 
-/// The hub, as JSON.
+/// The metrics of the hub, as JSON.
 fn hub(hub: &HubView) -> Value {
     let shared = hub.shared.map(|shared| {
         json!({

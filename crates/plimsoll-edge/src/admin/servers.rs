@@ -1,4 +1,4 @@
-//! Orders about servers, as JSON.
+//! Commands about servers, as JSON.
 //!
 //! `{"pool": "app", "add": "http://10.0.0.5:3000", "weight": 2, "max_in_flight": 15, "zone": "west"}`,
 //! `{"pool": "app", "remove": "10.0.0.5:3000"}`, `{"pool": "app", "drain": "10.0.0.5:3000"}`,
@@ -12,14 +12,14 @@ use serde::Deserialize;
 use crate::dns;
 use crate::upstream_registry::ServerOrder;
 
-/// Valid words of an order, for whoever misses them.
+/// Valid actions, for error messages.
 const VALID: &str = "one of add, remove, drain, change (with weight) and reset";
 /// Largest weight.
 const WEIGHT_MAX: u32 = 1000;
-/// Largest limit of one server.
+/// Largest concurrency limit of one server.
 const IN_FLIGHT_MAX: u32 = 1_000_000;
 
-/// An order as it is written.
+/// A command as received.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ServerOrderBody {
@@ -34,18 +34,18 @@ struct ServerOrderBody {
     zone: Option<String>,
 }
 
-/// Reads an order: the pool that is meant, and what is to be done. A server that is added by name is looked up.
+/// Parses a command: the pool, and the change. A server added by name is resolved.
 pub(super) fn read(body: &[u8], resolvers: &[SocketAddr]) -> Result<(String, ServerOrder), String> {
     let written: ServerOrderBody = serde_json::from_slice(body)
-        .map_err(|error| format!("the order is not understood: {error}; valid: {VALID}"))?;
+        .map_err(|error| format!("invalid command: {error}; valid: {VALID}"))?;
     in_range("weight", written.weight, 0..=WEIGHT_MAX)?;
     in_range("max_in_flight", written.max_in_flight, 1..=IN_FLIGHT_MAX)?;
     let (is_adding, is_changing) = (written.add.is_some(), written.change.is_some());
     if written.weight.is_some() && !is_adding && !is_changing {
-        return Err("`weight` stands with `add` or `change`".to_owned());
+        return Err("`weight` is only valid with `add` or `change`".to_owned());
     }
     if (written.max_in_flight.is_some() || written.zone.is_some()) && !is_adding {
-        return Err("`max_in_flight` and `zone` stand with `add`".to_owned());
+        return Err("`max_in_flight` and `zone` are only valid with `add`".to_owned());
     }
     let reset = written
         .reset
@@ -71,13 +71,11 @@ pub(super) fn read(body: &[u8], resolvers: &[SocketAddr]) -> Result<(String, Ser
         }
         (None, Some(Some(order)), None) => order,
         (None, Some(None), None) => {
-            return Err("`change` needs `weight`, `reset` is true".to_owned());
+            return Err("`change` requires `weight`; `reset` must be true".to_owned());
         }
-        (None, None, _) => return Err(format!("the order says nothing to do; valid: {VALID}")),
+        (None, None, _) => return Err(format!("the command has no action; valid: {VALID}")),
         _ => {
-            return Err(format!(
-                "the order says several things at once; valid: {VALID}"
-            ));
+            return Err(format!("the command has several actions; valid: {VALID}"));
         }
     };
     Ok((written.pool, order))
@@ -153,7 +151,7 @@ mod tests {
 
     #[test]
     fn orders_that_make_no_sense_are_refused() {
-        check("[]", Err("not understood"));
+        check("[]", Err("invalid command"));
         check(r#"{"pool":"a"}"#, Err("nothing to do; valid: one of add"));
         check(r#"{"remove":"x:1"}"#, Err("missing field `pool`"));
         check(
@@ -162,24 +160,24 @@ mod tests {
         );
         check(
             r#"{"pool":"a","remove":"x:1","drain":"x:1"}"#,
-            Err("several things"),
+            Err("several actions"),
         );
         check(
             r#"{"pool":"a","add":"192.0.2.1","drain":"x:1"}"#,
-            Err("several things"),
+            Err("several actions"),
         );
-        check(r#"{"pool":"a","change":"x:1"}"#, Err("needs `weight`"));
+        check(r#"{"pool":"a","change":"x:1"}"#, Err("requires `weight`"));
         check(
             r#"{"pool":"a","change":"x:1","weight":1001}"#,
             Err("0 to 1000"),
         );
         check(
             r#"{"pool":"a","remove":"x:1","weight":1}"#,
-            Err("stands with"),
+            Err("only valid with"),
         );
         check(
             r#"{"pool":"a","drain":"x:1","zone":"b"}"#,
-            Err("stand with `add`"),
+            Err("only valid with `add`"),
         );
         check(
             r#"{"pool":"a","add":"http://192.0.2.1","max_in_flight":0}"#,
@@ -191,8 +189,8 @@ mod tests {
         );
         check(
             r#"{"pool":"a","add":"http://nobody.invalid"}"#,
-            Err("`nobody.invalid` cannot be found"),
+            Err("cannot resolve the host `nobody.invalid`"),
         );
-        check(r#"{"pool":"a","reset":false}"#, Err("`reset` is true"));
+        check(r#"{"pool":"a","reset":false}"#, Err("`reset` must be true"));
     }
 }

@@ -1,5 +1,5 @@
-//! Fallbacks that are pages of the origin: fetched at the start, and again at an interval; and compressed, as are those
-//! that loops have learnt.
+//! Fallbacks that are pages of the origin: fetched at startup and at an interval, and compressed, as are the pages that
+//! event loops have captured.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::outbound::{self, OriginRequest};
 use crate::overview::OverviewSource;
 use crate::pool::UpstreamPool;
 
-/// How often it is looked whether one is due.
+/// How often due fallbacks are checked for.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long one that could not be fetched is not asked for.
+/// Delay before a failed fetch is repeated.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Time for a page.
+/// Time limit of a fetch.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is known of one page.
+/// State of one fallback page.
 #[derive(Clone, Copy, Debug, Default)]
 struct FallbackState {
     due: Nanoseconds,
@@ -32,9 +32,9 @@ struct FallbackState {
     is_learned: bool,
 }
 
-/// Fetches for ever.
+/// Background task: fetches due fallbacks.
 pub(super) async fn keep_fetching(watch: &OverviewSource, report: &NoticeSink) {
-    // By the address of what they go to: it lives as long as its route says the same.
+    // Keyed by the address of the shared fallback, which lives as long as its route is unchanged.
     let mut states: HashMap<usize, FallbackState> = HashMap::new();
     loop {
         let routes = lock(&watch.routes).clone();
@@ -83,7 +83,7 @@ async fn fetch_fallback(
     match fetched {
         Ok(()) => {
             if state.has_failed {
-                report(&format!("the fallback {target} is fetched again"));
+                report(&format!("the fallback {target} can be fetched again"));
             }
             state.is_learned = true;
             state.has_failed = false;
@@ -91,9 +91,9 @@ async fn fetch_fallback(
         Err(why) if !state.has_failed => {
             state.has_failed = true;
             let meanwhile = if state.is_learned {
-                "the last good one stays in use"
+                "the last good version stays in use"
             } else {
-                "there is none yet"
+                "no version is available yet"
             };
             report(&format!(
                 "the fallback {target} cannot be fetched, {meanwhile}: {why}"
@@ -111,7 +111,7 @@ async fn fetch(
 ) -> Result<(), String> {
     let now = watch.clock.now();
     let server = pool.servers.iter().find(|server| server.is_in(now));
-    let server = server.ok_or("no server is well")?;
+    let server = server.ok_or("no server is healthy")?;
     let address = server.addresses.first().ok_or("no server has an address")?;
     let page = OriginRequest {
         address: *address,
@@ -141,6 +141,6 @@ async fn fetch(
     if learned_fallbacks.keep(candidate, watch.clock.now()) {
         Ok(())
     } else {
-        Err("it is empty, too long, or in a coding that nobody knows".to_owned())
+        Err("the body is empty, too long, or in an unknown content coding".to_owned())
     }
 }

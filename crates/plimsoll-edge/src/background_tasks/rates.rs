@@ -1,4 +1,4 @@
-//! Watches the rates of requests, and tells when one leaves its usual range.
+//! Rate alerts: monitors request rates and reports when one leaves its usual range.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::outbound;
 use crate::overview::{OverviewSource, RateAlertView};
 use crate::rate_alert::{AlertChange, Detector, Sensitivity, Usual};
 
-/// How often it is looked whether a count is complete, at most.
+/// Longest interval between checks whether a window is complete.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Time for a webhook.
+/// Time limit of a webhook call.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Pauses before it is tried again.
+/// Delays before retries.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
-/// Messages to the webhook in a minute.
+/// Webhook calls per minute.
 const PER_MINUTE: u32 = 20;
-/// Messages on their way at once.
+/// Concurrent webhook calls.
 const AT_ONCE: usize = 4;
 
-/// What is counted, by kind and name.
+/// Kind and name of what is counted.
 type AlertKey = (&'static str, String);
 
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ struct AlertState {
     raised: u64,
 }
 
-/// Watches for ever.
+/// Background task: monitors all rates.
 pub(super) async fn keep_watching(
     watch: &Arc<OverviewSource>,
     tasks: &BackgroundTasks,
@@ -60,7 +60,7 @@ pub(super) async fn keep_watching(
             tokio::time::sleep(Duration::from_nanos(at - now).min(POLL_INTERVAL)).await;
             continue;
         }
-        // From moment to moment, so that late looks do not add up.
+        // Scheduled from the previous due time, so that delays do not accumulate.
         due = Some(due.unwrap_or(now).max(now.saturating_sub(every)) + every);
         count(watch, &alert, &mut watched, &mut messenger);
     }
@@ -82,7 +82,7 @@ fn count(
     watched.retain(|key, _| totals.iter().any(|(known, _)| known == key));
     for (key, total) in &totals {
         let state = watched.entry(key.clone()).or_default();
-        // What came before anybody watched is nobody's rate.
+        // The first sample has no window: what came before monitoring is not a rate.
         let Some(before) = state.before.replace(*total) else {
             continue;
         };
@@ -105,7 +105,7 @@ fn count(
     *lock(&watch.rate_alerts) = views.collect();
 }
 
-/// Requests so far, of routes and of pools.
+/// Total requests so far, by route and by pool.
 fn totals(watch: &OverviewSource) -> Vec<(AlertKey, u64)> {
     let routes = lock(&watch.routes).clone();
     let pools = lock(&watch.pools).clone();
@@ -125,7 +125,7 @@ fn totals(watch: &OverviewSource) -> Vec<(AlertKey, u64)> {
     totals
 }
 
-/// Takes messages out, within bounds.
+/// Sends webhook calls within limits.
 struct Messenger {
     watch: Arc<OverviewSource>,
     report: NoticeSink,
@@ -177,7 +177,7 @@ impl Messenger {
         let place = Arc::clone(&self.places).try_acquire_owned();
         let Some(place) = place.ok().filter(|_| self.sent <= PER_MINUTE) else {
             self.watch.exports.webhooks_failed.increment();
-            (self.report)("the webhook is not called: too many messages at once");
+            (self.report)("the webhook was not called: too many messages at once");
             return;
         };
         let (watch, report) = (Arc::clone(&self.watch), Arc::clone(&self.report));
@@ -186,7 +186,7 @@ impl Messenger {
                 Ok(()) => watch.exports.webhooks_sent.increment(),
                 Err(why) => {
                     watch.exports.webhooks_failed.increment();
-                    report(&format!("the webhook did not take an alarm: {why}"));
+                    report(&format!("the webhook did not accept an alert: {why}"));
                 }
             }
             drop(place);
@@ -199,7 +199,7 @@ async fn post_again(to: &Endpoint, json: String) -> Result<(), String> {
     for pause in PAUSES.iter().map(Some).chain([None]) {
         match outbound::post(to, json.clone(), TIMEOUT).await {
             Ok(status) if status.is_success() => return Ok(()),
-            Ok(status) => why = format!("it answered {status}"),
+            Ok(status) => why = format!("status {status}"),
             Err(error) => why = error,
         }
         if let Some(pause) = pause {

@@ -1,4 +1,4 @@
-//! Spans on their way to the collector: gathered, sent, tried again for a while, and counted.
+//! Exports spans to the collector: batching, sending, retries, and counters.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use crate::outbound;
 use crate::overview::OverviewSource;
 use crate::trace::{RequestSpan, otlp};
 
-/// Requests that are told of at once.
+/// Most requests in one batch.
 const SPANS_MAX: usize = 512;
-/// Longest time that they are gathered.
+/// Longest time to fill a batch.
 const GATHER: Duration = Duration::from_secs(1);
-/// Time for the collector.
+/// Time limit of an export.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Time for all that is left at the end.
+/// Time limit for all remaining spans at shutdown.
 const LAST_TIMEOUT: Duration = Duration::from_secs(2);
-/// Pauses before it is tried again; the end cuts them short.
+/// Delays before retries; shutdown cuts them short.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
 
-/// Tells until no loop is left that could say more, or for a while longer when everything else ends.
+/// Exports until no event loop is left that could produce spans; once everything else has ended, for a limited time.
 pub(super) async fn keep_exporting(
     watch: &OverviewSource,
     tasks: &BackgroundTasks,
@@ -37,13 +37,13 @@ pub(super) async fn keep_exporting(
         () = &mut exporting => return,
         () = ended(&mut is_ending) => {}
     }
-    // What is being sent is sent to its end: cut off, it would be lost or told twice.
+    // A send in flight is completed: cut off, its spans would be lost or exported twice.
     let _ = timeout(LAST_TIMEOUT, exporting).await;
 }
 
-/// Waits until everything else has ended.
+/// Waits for shutdown.
 async fn ended(is_ending: &mut watch::Receiver<bool>) {
-    // Whoever could say so is gone: that is the end as well.
+    // A dropped sender also means shutdown.
     let _ = is_ending.wait_for(|is_ending| *is_ending).await;
 }
 
@@ -56,7 +56,7 @@ async fn export_all(
 ) {
     let mut failing = false;
     while let Some(mut batch) = spans.recv().await {
-        // More of them in one go, but nobody waits for long; at the end there is nothing more to wait for.
+        // Batch more spans, but with a short delay; at shutdown there is nothing to wait for.
         let gathering = async {
             while batch.len() < SPANS_MAX
                 && let Some(more) = spans.recv().await
@@ -75,7 +75,7 @@ async fn export_all(
             Err(why) => {
                 watch.exports.spans_lost.add(count);
                 if !failing {
-                    report(&format!("the collector takes no spans: {why}"));
+                    report(&format!("the collector does not accept spans: {why}"));
                 }
                 failing = true;
             }
@@ -83,7 +83,7 @@ async fn export_all(
     }
 }
 
-/// Sends, and tries again after a pause; once everything else has ended, once.
+/// Sends with retries; during shutdown only once.
 async fn send_again(
     tasks: &BackgroundTasks,
     batch: &[RequestSpan],
@@ -106,10 +106,10 @@ async fn send_again(
     why
 }
 
-/// Sends once; whether it makes sense to do so again stands with the fault.
+/// Sends once; the error carries whether a retry makes sense.
 async fn send(tasks: &BackgroundTasks, batch: &[RequestSpan]) -> Result<(), (String, bool)> {
     let Some(traces) = tasks.traces() else {
-        return Err(("there is no collector any more".to_owned(), false));
+        return Err(("the collector is no longer configured".to_owned(), false));
     };
     let instance = std::process::id().to_string();
     let json = otlp::request(batch, &traces.service, &instance);
@@ -123,7 +123,7 @@ async fn send(tasks: &BackgroundTasks, batch: &[RequestSpan]) -> Result<(), (Str
                     | StatusCode::SERVICE_UNAVAILABLE
                     | StatusCode::GATEWAY_TIMEOUT
             );
-            Err((format!("it answered {status}"), may_repeat))
+            Err((format!("status {status}"), may_repeat))
         }
         Err(why) => Err((why, true)),
     }

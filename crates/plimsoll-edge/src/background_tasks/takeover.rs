@@ -1,4 +1,4 @@
-//! The folder of copies when another edge uses it: at a restart the one that ends and the one that begins overlap.
+//! Takes over the directory of the disk cache from another edge: at a restart the old and the new process overlap.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use crate::cache::disk::{disk_unavailable, is_in_use};
 use crate::clock::{Nanoseconds, nanoseconds};
 use crate::control::Control;
 
-/// How often it is looked whether the folder is free.
+/// How often the directory is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// An edge that drains takes this much longer than it may, to write what waits to be written.
+/// Added to the drain time of the other edge, so that it can write what is queued.
 const GRACE: Duration = Duration::from_mins(1);
 
-/// A folder that is awaited.
+/// A directory that another edge still uses.
 struct Awaited {
     path: PathBuf,
     until: Nanoseconds,
 }
 
-/// Waits for folders that others use, and takes them over when they let go.
+/// Background task: waits for a directory in use, and takes it over once it is free.
 pub(super) async fn keep_taking_over(control: &Control) {
     let mut awaited: Option<Awaited> = None;
     loop {
@@ -39,15 +39,15 @@ pub(super) async fn keep_taking_over(control: &Control) {
             awaited = None;
             control.take_disk_over();
         } else if control.watch.clock.now() >= *until {
-            let why = "another edge uses it still; give each edge a folder of its own, or reload when that one has \
-                       ended";
+            let why = "another edge still uses the directory; give each edge a directory of its own, or reload when \
+                       the other edge has ended";
             (control.hooks.report)(&disk_unavailable(path, &why));
             awaited = None;
         }
     }
 }
 
-/// Begins to wait, or goes on when a reload has not changed what is awaited.
+/// Starts waiting, or continues when a reload has not changed the directory.
 fn begin(control: &Control, before: Option<Awaited>) -> Option<Awaited> {
     let (path, drain) = control.awaited_disk()?;
     if let Some(before) = before.filter(|before| before.path == path) {
@@ -55,8 +55,8 @@ fn begin(control: &Control, before: Option<Awaited>) -> Option<Awaited> {
     }
     let at_most = drain + GRACE;
     let reason = format!(
-        "another edge uses it; it is taken over when that one ends within {} s; give each edge a folder of its own if \
-         both are to stay",
+        "another edge uses the directory; this edge takes over if the other ends within {} s; give each edge a \
+         directory of its own if both are to stay",
         at_most.as_secs()
     );
     (control.hooks.report)(&disk_unavailable(&path, &reason));

@@ -1,4 +1,4 @@
-//! Which scheme and host a request is for, when all that its server will be told of them agrees.
+//! Scheme and host of a request, provided that everything forwarded to its upstream agrees on them.
 
 use plimsoll_cache::{KeyRef, KeyRule, Query};
 use plimsoll_wire::head::Header;
@@ -10,22 +10,22 @@ use crate::peer::Peer;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Address<'a> {
     pub(crate) secure: bool,
-    /// With its port, as it was written.
+    /// With its port, as received.
     pub(crate) host: &'a str,
-    /// Without the scheme's own port.
+    /// Without the default port of the scheme.
     bare_host: &'a str,
     trusted: bool,
 }
 
-/// The key's rule does not matter for scheme and host.
+/// Scheme and host do not depend on the key rule.
 static ANY: KeyRule = KeyRule {
     query: Query::All,
     sorted: false,
 };
 
 impl<'a> Address<'a> {
-    /// Of a request; `None` when its target is no path, or when a trusted peer says of scheme, host or port what the
-    /// head does not, or says it twice: a server may go by either.
+    /// The address of a request. `None` when its target is not a path, or when headers of a trusted peer contradict or
+    /// repeat scheme, host or port: an upstream may use either.
     pub(crate) fn of(head: &RequestHead<'_, '_>, host: &'a str, peer: &Peer) -> Option<Self> {
         if !(head.target.is_empty() || head.target.starts_with('/')) {
             return None;
@@ -45,7 +45,7 @@ impl<'a> Address<'a> {
         (!peer.trusted || address.agrees(head.headers)).then_some(address)
     }
 
-    /// The same address, with its host written in another way.
+    /// The same address with another spelling of its host.
     pub(crate) fn written<'b>(&self, host: &'b str) -> Address<'b> {
         Address {
             secure: self.secure,
@@ -55,7 +55,7 @@ impl<'a> Address<'a> {
         }
     }
 
-    /// Whether a header of a trusted peer says only what is said anyway, in other words than others would.
+    /// Whether a header of a trusted peer only repeats this address in another spelling.
     pub(crate) fn is_redundant(&self, header: &Header<'_>) -> bool {
         self.trusted
             && match header.name.len() {
@@ -68,7 +68,7 @@ impl<'a> Address<'a> {
             }
     }
 
-    /// Whether all that a trusted peer says of the address is this one.
+    /// Whether all headers of a trusted peer agree with this address.
     fn agrees(&self, headers: &[Header<'_>]) -> bool {
         let (mut hosts, mut ports) = (0, 0);
         headers.iter().all(|header| {
@@ -102,14 +102,14 @@ impl<'a> Address<'a> {
         })
     }
 
-    /// The scheme's own port, for a host that is written without one.
+    /// Whether a value is the default port of the scheme, for a host without a port.
     fn is_own_port(&self, value: &[u8]) -> bool {
         let own: &[u8] = if self.secure { b"443" } else { b"80" };
         let is_ipv6 = self.bare_host.ends_with(']');
         value == own && (is_ipv6 || !self.bare_host.contains(':'))
     }
 
-    /// Whether every element of a `Forwarded` (RFC 7239, 4) names this host and scheme, or none, and otherwise only
+    /// Whether every element of a `Forwarded` header (RFC 7239, 4) names this host and scheme or none, and besides only
     /// addresses of clients and proxies.
     fn is_in_list(&self, value: &[u8]) -> bool {
         let pairs = value.split(|&byte| byte == b',' || byte == b';');
@@ -122,7 +122,7 @@ impl<'a> Address<'a> {
                 return false;
             };
             match name.to_ascii_lowercase().as_slice() {
-                // Addresses may hold neither commas nor semicolons.
+                // Addresses contain neither commas nor semicolons.
                 b"for" | b"by" => true,
                 b"host" => self.is_host(value),
                 b"proto" => value.eq_ignore_ascii_case(self.scheme().as_bytes()),
@@ -132,7 +132,8 @@ impl<'a> Address<'a> {
     }
 }
 
-/// The scheme that a trusted peer names, or that of its connection; `None` when it names two, or neither of those known.
+/// The scheme in the headers of a trusted peer, otherwise that of its connection; `None` when it is ambiguous or
+/// unknown.
 fn scheme(headers: &[Header<'_>], is_encrypted: bool) -> Option<bool> {
     let mut protos = headers.iter().filter(|header| {
         header.name.len() == 17 && header.name.eq_ignore_ascii_case("x-forwarded-proto")
@@ -146,7 +147,7 @@ fn scheme(headers: &[Header<'_>], is_encrypted: bool) -> Option<bool> {
     protos.next().is_none().then_some(secure)
 }
 
-/// A value without its quotes; `None` when they are not closed or something is escaped in them.
+/// A value without its quotes; `None` when they are unbalanced or contain escapes.
 fn unquoted(value: &[u8]) -> Option<&[u8]> {
     let inner = match value {
         [b'"', inner @ .., b'"'] => inner,

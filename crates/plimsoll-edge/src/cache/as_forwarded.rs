@@ -1,8 +1,8 @@
-//! The request that a copy is fetched for, as its server will get it.
+//! The request as it is forwarded upstream, which is what the cache works on.
 //!
-//! A key is made from what a client sent, an answer from what the edge forwards. Wherever the two differ, one client
-//! chooses what another gets. So the cache sees a request only after everything is gone from it that no server will be
-//! told: key, `Vary` and the fetch are made from the same bytes. Most requests are those bytes already.
+//! A key is made from what a client sent, a response from what the edge forwards. Wherever the two differ, one client
+//! can control what another receives (cache poisoning). So everything that is not forwarded is removed before the cache
+//! uses the request: key, `Vary` and fetch are made from the same bytes. Most requests need no change.
 
 use plimsoll_cache::{CachePolicy, KeyRef};
 use plimsoll_wire::head::Header;
@@ -11,10 +11,10 @@ use plimsoll_wire::request_head::RequestHead;
 use super::address::Address;
 use crate::forward::Dropping;
 
-/// Cuts a request down to what its server will be told; `None` when that is what it says already.
+/// Reduces a request to what is forwarded; `None` when nothing is to be removed.
 ///
-/// `is_bare` requests (`GET` and `HEAD` without a body) lose what their key leaves out, too: parameters of the query and
-/// cookies. The same request again is left as it is.
+/// `is_bare` requests (`GET` and `HEAD` without a body) also lose what their key leaves out: query parameters and
+/// cookies. Idempotent.
 pub(crate) fn as_forwarded(
     head: &RequestHead<'_, '_>,
     address: &Address<'_>,
@@ -25,7 +25,7 @@ pub(crate) fn as_forwarded(
     let key = KeyRef::new(address.secure, address.host, head.target, &policy.key);
     let target = if is_bare { key.target() } else { None };
     let host = key.host();
-    // A target in absolute form may spell the host in another way than this line, which goes on.
+    // A target in absolute form may spell the host differently from this `Host` line, which is forwarded.
     let written = head
         .headers
         .iter()
@@ -85,7 +85,7 @@ fn has_capitals(host: &str) -> bool {
     host.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
-/// Whether a line of `Cookie` has one that does not count.
+/// Whether a `Cookie` line contains an ignored cookie.
 fn has_cookie(header: &Header<'_>, ignored: &[String]) -> bool {
     !ignored.is_empty()
         && header.name.eq_ignore_ascii_case("cookie")
@@ -102,7 +102,7 @@ fn is_ignored(pair: &[u8], ignored: &[String]) -> bool {
     ignored.iter().any(|ignored| ignored.as_bytes() == name)
 }
 
-/// The cookies that count.
+/// The cookies that are not ignored.
 fn cookies(value: &[u8], ignored: &[String]) -> Vec<u8> {
     let kept = pairs(value).filter(|pair| !pair.is_empty() && !is_ignored(pair, ignored));
     kept.collect::<Vec<_>>().join(&b"; "[..])

@@ -1,4 +1,4 @@
-//! A copy in memory: its head with a short body in one allocation, a long body beside them, or one on disk.
+//! A cached response in memory: its head with a short body in one allocation; a long body in another, or on disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,41 +12,41 @@ use crate::clock::Nanoseconds;
 use crate::fragments::Mosaic;
 use crate::outgoing::GATHERED_MAX;
 
-/// Renewals of one copy are tried at most this often, ms.
+/// Shortest interval between revalidations of one response, ms.
 const RETRY_MS: u32 = 1_000;
-/// For how long an origin is left alone with a page for which it has failed, ms.
+/// How long an origin is not contacted for a response after it has failed, ms.
 const REST_MS: u32 = 1_000;
-/// For how long a copy stands in at once after its origin has failed, ms: whoever asks waits for nothing, and the
-/// origin is tried beside. After that it may have got well with nobody asking.
+/// How long a stale response is served immediately after its origin has failed, ms: clients do not wait, and the origin
+/// is tried in the background. After that the origin may have recovered unnoticed.
 const ILL_MS: u32 = 30_000;
 
-/// What a file that is held open takes, with what the kernel keeps for it, bytes.
+/// Memory of an open file including kernel structures, bytes.
 const OPEN_FILE: usize = 1024;
 
-/// A copy.
+/// A cached response.
 #[derive(Debug)]
 pub(crate) struct CachedResponse {
     pub(crate) metadata: ResponseMetadata,
     place: BodyPlace,
-    /// When it was last tried to renew it, and when its origin last failed.
+    /// Time of the last revalidation attempt, and of the last failure of the origin.
     tried: AtomicMoment,
     failed: AtomicMoment,
 }
 
-/// Where its body is.
+/// Location of the body.
 #[derive(Clone, Debug)]
 enum BodyPlace {
-    /// Behind its head: it is written with it anyway.
+    /// After the head in the same allocation, which is written together anyway.
     Beside,
     Apart(Box<Apart>),
     Disk(Arc<OnDisk>),
 }
 
-/// A body of its own.
+/// A body in an allocation of its own.
 #[derive(Clone, Debug)]
 struct Apart {
     bytes: Bytes,
-    /// It taken apart, where fragments may be put in.
+    /// Its parsed form, if it may contain ESI includes.
     mosaic: Option<Arc<Mosaic>>,
 }
 
@@ -67,7 +67,7 @@ impl CachedResponse {
         Self::at(metadata, place)
     }
 
-    /// The same copy with a new head.
+    /// The same response with a new head.
     pub(crate) fn with_head(&self, metadata: &ResponseMetadata) -> Self {
         let metadata = match self.place {
             BodyPlace::Beside => metadata.with_tail(self.metadata.stored.tail()),
@@ -93,7 +93,7 @@ impl CachedResponse {
         }
     }
 
-    /// Its body taken apart, where fragments may be put in.
+    /// The parsed body, if it may contain ESI includes.
     pub(crate) fn mosaic(&self) -> Option<&Arc<Mosaic>> {
         match &self.place {
             BodyPlace::Apart(apart) => apart.mosaic.as_ref(),
@@ -101,12 +101,12 @@ impl CachedResponse {
         }
     }
 
-    /// Length of its body.
+    /// Length of the body.
     pub(crate) fn len(&self) -> u64 {
         self.body().len()
     }
 
-    /// Whether it is time to try to renew it, and `lets` says that it may be; whoever is told so tries.
+    /// Whether a revalidation is due and `lets` permits it; the caller must then attempt it.
     pub(crate) fn is_to_be_tried(&self, now: Nanoseconds, lets: impl FnOnce() -> bool) -> bool {
         let before = self.tried.get();
         if AtomicMoment::is_within(before, now, RETRY_MS) || !lets() {
@@ -115,17 +115,17 @@ impl CachedResponse {
         self.tried.exchange(before, now)
     }
 
-    /// Its origin has failed.
+    /// Records a failure of the origin.
     pub(crate) fn note_failure(&self, now: Nanoseconds) {
         self.failed.set(now);
     }
 
-    /// Whether its origin has failed lately.
+    /// Whether the origin has failed recently.
     pub(crate) fn has_failed(&self, now: Nanoseconds) -> bool {
         AtomicMoment::is_within(self.failed.get(), now, ILL_MS)
     }
 
-    /// Whether its origin is left alone for a moment.
+    /// Whether the origin is not to be contacted at present.
     pub(crate) fn rests(&self, now: Nanoseconds) -> bool {
         AtomicMoment::is_within(self.failed.get(), now, REST_MS)
     }
@@ -146,8 +146,8 @@ impl Weigh for CachedResponse {
     }
 }
 
-/// A moment of the loops' clock, or never, in four bytes. After 49 days without a change an old moment may pass for a
-/// new one for as long as moments count, which are seconds.
+/// A timestamp of the event loops' clock, or never, in four bytes. It wraps after 49 days; an old timestamp may then
+/// count as recent, for as long as timestamps matter, which is seconds.
 #[derive(Debug, Default)]
 struct AtomicMoment(AtomicU32);
 
@@ -160,7 +160,7 @@ impl AtomicMoment {
         self.0.store(Self::of(now).max(1), Ordering::Relaxed);
     }
 
-    /// Sets it if it still is what it was.
+    /// Sets the timestamp if it is still `before` (compare and exchange).
     fn exchange(&self, before: u32, now: Nanoseconds) -> bool {
         let now = Self::of(now).max(1);
         self.0
@@ -168,7 +168,7 @@ impl AtomicMoment {
             .is_ok()
     }
 
-    /// Whether a stamp was set less than `span` ms before now.
+    /// Whether a timestamp is less than `span` ms before now.
     fn is_within(moment: u32, now: Nanoseconds, span: u32) -> bool {
         moment != 0 && Self::of(now).wrapping_sub(moment) < span
     }
@@ -205,7 +205,7 @@ mod tests {
         assert!(moment.exchange(moment.get(), round) && !moment.exchange(1, round));
     }
 
-    /// What the benchmark of the cache measures, at its root: a copy of 1 kB is two allocations and its key.
+    /// The basis of the memory figure in the cache benchmark: a response of 1 kB takes two allocations and its key.
     #[test]
     fn a_copy_is_small() {
         assert!(

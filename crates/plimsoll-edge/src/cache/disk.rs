@@ -1,10 +1,10 @@
-//! Copies on disk: they outlive the process, and those too large for memory are served from there.
+//! The disk tier: stored responses survive a restart, and those too large for memory are served from disk.
 //!
-//! A copy is written when it is stored, by a thread of its own: what leaves memory later is there already, and a process
-//! that is killed loses nothing that was. What memory does not have is read back before a server is asked; whoever waits
-//! for it follows a fill, as for a server. Loops only leave orders, in lines that have an end. What does not fit, cannot
-//! be written or is damaged is told and counted, and the edge goes on as if it had not been there. Decision 0160 says
-//! why it is so; the files are read and written by [`plimsoll_cache::disk`].
+//! A response is written when it is stored, by a writer thread: an eviction from memory writes nothing, and a killed
+//! process loses nothing already written. A miss in memory reads the disk before the origin is contacted; its clients
+//! follow a fill, as for a fetch. Event loops only enqueue jobs, in bounded queues. What does not fit, cannot be
+//! written or is damaged is counted and reported, and the edge continues as if it were absent. Decision 0160 gives the
+//! reasons; the file format is in [`plimsoll_cache::disk`].
 
 mod body;
 mod counts;
@@ -43,29 +43,29 @@ pub(crate) use counts::DiskView;
 pub(crate) use folder::{is_in_use, prepare, random_seed};
 pub(crate) use spool::Spool;
 
-/// Copies that are stale sooner are not worth a file.
+/// Responses that become stale sooner are not worth a file.
 const LIFETIME_MIN_MS: u64 = 10_000;
-/// A copy takes at most this part of the disk.
+/// A response takes at most this fraction of the disk.
 const BODY_DIVISOR: u64 = 8;
-/// The index takes at most this part of the memory for copies, beside it.
+/// The index takes at most this fraction of the cache memory, in addition to it.
 const INDEX_DIVISOR: u64 = 8;
-/// Threads that read.
+/// Reader threads.
 const READERS: usize = 2;
 
-/// What the threads share.
+/// State shared by the threads.
 #[derive(Debug)]
 pub(super) struct DiskShared {
     folder: Folder,
     seed: Seed,
     size: AtomicU64,
     index: Mutex<Index>,
-    /// Whether all that was there at the start is known.
+    /// Whether the scan at startup is complete.
     is_scanned: AtomicBool,
     journal: Mutex<Journal>,
     jobs: Jobs,
-    /// Where copies in memory are.
+    /// The memory tier.
     store: Mutex<Weak<Store<CachedResponse, ResponseMetadata>>>,
-    /// Large copies whose files are open.
+    /// Large responses with open files.
     open: Mutex<Vec<Weak<OnDisk>>>,
     counts: DiskCounters,
     numbers: AtomicU64,
@@ -74,7 +74,7 @@ pub(super) struct DiskShared {
     report: NoticeReporter,
 }
 
-/// Tells the user.
+/// Reports to the user.
 pub(super) struct NoticeReporter(NoticeSink);
 
 impl std::fmt::Debug for NoticeReporter {
@@ -83,25 +83,25 @@ impl std::fmt::Debug for NoticeReporter {
     }
 }
 
-/// Copies on disk. Its threads end with it; what waits to be written is written still.
+/// The disk tier. Dropping it ends its threads, after queued writes.
 #[derive(Debug)]
 pub(crate) struct DiskCache {
     inner: Arc<DiskShared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// What became of the disk that a configuration names.
+/// Status of the configured disk tier.
 #[derive(Debug)]
 pub(crate) enum DiskStatus {
     Disk(Arc<DiskCache>),
-    /// Another edge uses its folder, and may end.
+    /// Another edge uses its directory, and may end.
     InUse,
-    /// There is none, or none that can be used.
+    /// Not configured, or not usable.
     None,
 }
 
-/// Takes the disk into use that a configuration names, or goes on with the one before. One that cannot be used is told
-/// of; one that another edge uses is awaited by [`crate::errands`], which tells of it.
+/// Opens the configured disk tier, or keeps the current one. A failure is reported; if another edge uses the directory,
+/// [`crate::background_tasks`] waits for it and reports that.
 pub(crate) fn follow(
     config: Option<&CacheDisk>,
     before: Option<&Arc<DiskCache>>,
@@ -123,9 +123,9 @@ pub(crate) fn follow(
     }
 }
 
-/// How it is told that copies are not kept on disk.
+/// The notice that the disk tier is off.
 pub(crate) fn disk_unavailable(path: &Path, why: &impl std::fmt::Display) -> String {
-    format!("copies are not kept on disk in {}: {why}", path.display())
+    format!("disk cache off in {}: {why}", path.display())
 }
 
 impl DiskCache {
@@ -168,22 +168,22 @@ impl DiskCache {
             inner,
             threads: Mutex::new(threads),
         };
-        // Those that run end with it when one is missing.
+        // If one thread is missing, dropping the tier ends the others.
         spawned?;
         Ok(disk)
     }
 
-    /// Where hashes start.
+    /// Seed of the hashes.
     pub(crate) fn seed(&self) -> Seed {
         self.inner.seed
     }
 
-    /// When copies were last purged softly.
+    /// Time of the last soft purge.
     pub(crate) fn purged_at(&self) -> Moment {
         lock(&self.inner.journal).softly_at()
     }
 
-    /// Copies in memory stand here from now on, beside this much of the disk.
+    /// Attaches the memory tier, with this capacity of the disk tier.
     pub(crate) fn attach(
         &self,
         store: &Arc<Store<CachedResponse, ResponseMetadata>>,
@@ -199,22 +199,22 @@ impl DiskCache {
         inner.jobs.nudge();
     }
 
-    /// The longest body that is kept.
+    /// The longest body that is stored.
     pub(crate) fn body_len_max(&self) -> u64 {
         self.inner.body_len_max()
     }
 
-    /// The number of the last purge: what a copy must know of it when it is asked for.
+    /// The number of the last purge, to be recorded when a request is sent.
     pub(crate) fn purges(&self) -> u64 {
         lock(&self.inner.journal).last()
     }
 
-    /// Whether more copies of a key are here than there are in memory.
+    /// Whether the disk has more responses for a key than memory.
     pub(crate) fn has_more(&self, hash: u64, in_memory: usize) -> bool {
         lock(&self.inner.index).count(hash) > in_memory
     }
 
-    /// Reads all copies of a key into memory; then the leader ends. Whether there was room for the order.
+    /// Reads all responses of a key into memory; then the leader ends. Whether the queue had room.
     pub(crate) fn recall(
         &self,
         hash: u64,
@@ -223,17 +223,18 @@ impl DiskCache {
         self.inner.jobs.recall(Recall { hash, leader })
     }
 
-    /// Whether a copy on these terms is worth a file.
+    /// Whether a response on these terms is worth a file.
     pub(crate) fn is_worth(terms: &Terms, now: Moment) -> bool {
         let until = terms.fresh_until.max(terms.plain_until);
         !terms.no_cache && until.since(now) >= LIFETIME_MIN_MS
     }
 
-    /// A copy was stored in memory: it goes to the disk too, or what the disk has in its place goes.
+    /// A response was stored in memory: writes it to disk too, or removes its predecessor there.
     pub(crate) fn keep(&self, object: &Arc<Object<CachedResponse>>, purges: u64, now: Moment) {
         let metadata = &object.value().metadata;
         let inner = &self.inner;
-        // Its body is there already. When there is no room for its head, it asks the server once more after a restart.
+        // Its body is on disk already. If the queue has no room for the new head, it is revalidated once more after a
+        // restart.
         if matches!(object.value().body(), BodyRef::Disk(_)) {
             if !inner.push(Write::Head(Arc::clone(object), purges)) {
                 inner.counts.skip();
@@ -249,7 +250,7 @@ impl DiskCache {
         inner.forget(inner.name(object.key(), metadata));
     }
 
-    /// All copies of a key are wrong from now on. For loops: it does not wait for the disk.
+    /// Hard-purges all responses of a key. For event loops: does not wait for the disk.
     pub(crate) fn drop_key(&self, hash: u64, now: Moment) {
         let inner = &self.inner;
         let is_here = lock(&inner.index).count(hash) > 0;
@@ -260,12 +261,12 @@ impl DiskCache {
         }
     }
 
-    /// All copies with a tag are wrong from now on. For loops: it does not wait for the disk.
+    /// Hard-purges all responses with a tag. For event loops: does not wait for the disk.
     pub(crate) fn drop_tag(&self, tag: u64, now: Moment) {
         self.inner.purge(About::Tag(tag), How::Hard, now);
     }
 
-    /// Purges. For loops: it does not wait for the disk.
+    /// Purges. For event loops: does not wait for the disk.
     pub(crate) fn purge_at_once(&self, what: &[About<'_>], how: How, now: Moment) {
         let inner = &self.inner;
         for about in what {
@@ -276,7 +277,7 @@ impl DiskCache {
         }
     }
 
-    /// Purges, and waits until that is on the disk. Whether it is: if not, it holds for this process alone.
+    /// Purges, and waits until the record is on disk. Whether it is: if not, the purge is lost at a restart.
     pub(crate) fn purge(&self, what: &[About<'_>], how: How, now: Moment) -> bool {
         self.purge_at_once(what, how, now);
         let inner = &self.inner;
@@ -285,7 +286,7 @@ impl DiskCache {
         written.recv() == Ok(true)
     }
 
-    /// What it holds and did.
+    /// Contents and counters.
     pub(crate) fn view(&self) -> DiskView {
         let inner = &self.inner;
         let index = lock(&inner.index);
@@ -295,11 +296,11 @@ impl DiskCache {
         inner.counts.view(size, bytes, objects, evicted)
     }
 
-    /// Writes what waits to be written, and lets others use the folder.
+    /// Completes queued writes and unlocks the directory.
     pub(crate) fn close(&self) {
         self.inner.jobs.close();
         for thread in std::mem::take(&mut *lock(&self.threads)) {
-            // One that died has told so on stderr.
+            // A panicked thread has reported on stderr.
             let _ = thread.join();
         }
         self.inner.folder.unlock();
@@ -324,7 +325,7 @@ impl DiskShared {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What the sums of a file begin with.
+    /// Salt of a file's checksums.
     fn next_salt(&self) -> u64 {
         mix(self.salt_seed.wrapping_add(self.number()))
     }
@@ -337,14 +338,14 @@ impl DiskShared {
         self.jobs.push(write)
     }
 
-    /// For what must not be lost. When even that finds no room, the disk stands still and will not be believed.
+    /// For jobs that must not be lost. If even these find no room, the disk tier is stuck and no longer trusted.
     fn must_push(&self, write: Write) {
         if !self.jobs.must_push(write) {
             self.purge(About::Everything, How::Hard, clock::moment());
         }
     }
 
-    /// A file is not what is newest any more.
+    /// A file does not hold the newest response any more.
     fn forget(&self, name: FileId) {
         let is_here = lock(&self.index).remove(name);
         if is_here || !self.jobs.is_idle() || !self.is_scanned.load(Ordering::Acquire) {
@@ -361,31 +362,31 @@ impl DiskShared {
         self.jobs.nudge();
     }
 
-    /// A file that is no use: nobody finds it, and it goes.
+    /// Removes an unusable file from the index, and deletes it.
     fn doom(&self, name: FileId) {
         lock(&self.index).doom(name);
         self.jobs.nudge();
     }
 
     fn purge(&self, about: About<'_>, how: How, now: Moment) {
-        // In the order of their numbers, which is that of the lock.
+        // In the order of the purge numbers, which is that of the lock.
         let mut journal = lock(&self.journal);
         let records = journal.record(about, how, now);
         self.jobs.record(&records, None);
     }
 
-    /// The system failed at something; it is told when it is new.
+    /// Records an I/O error; reports it if the last operation succeeded.
     fn failed(&self, what: &str, error: &io::Error) {
         if self.counts.fail(self.clock.now()) {
             let remedy = folder::remedy(error);
             let path = self.folder.path().display();
             (self.report.0)(&format!(
-                "copies on disk in {path}: cannot {what}: {error}; the edge goes on without; {remedy}"
+                "disk cache in {path}: cannot {what}: {error}; the edge continues without it; {remedy}"
             ));
         }
     }
 
-    /// The copies in memory are told that this one's file is not there any more.
+    /// Tells the memory tier that the file of a response is gone.
     fn release(&self, name: FileId) {
         let store = lock(&self.store).upgrade();
         if let Some(store) = store {
@@ -394,7 +395,7 @@ impl DiskShared {
     }
 }
 
-/// All copies of a hash.
+/// Selects all responses of a hash.
 struct OfHash(u64);
 
 impl plimsoll_cache::store::Lookup for OfHash {

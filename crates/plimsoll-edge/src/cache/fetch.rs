@@ -1,4 +1,4 @@
-//! A request on its way to a server whose answer the cache has a part in.
+//! A request in flight whose response concerns the cache.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,34 +19,34 @@ pub(crate) struct Begun {
     pub(crate) disk: u64,
 }
 
-/// What the cache wants of an exchange.
+/// How the cache takes part in an exchange.
 #[derive(Debug)]
 pub(crate) struct Fetch {
     pub(crate) cache: Arc<Cache>,
     pub(crate) keyed_request: KeyedRequest,
     pub(crate) role: FetchRole,
-    /// The copy that is renewed, or that answers when the servers fail.
+    /// The stored response that is revalidated, or served if the upstream fails.
     pub(crate) copy: Option<Hit<CachedResponse>>,
-    /// Whether the servers are asked if that copy has changed.
+    /// Whether the request is conditional.
     pub(crate) is_conditional: bool,
     pub(crate) requested_at: Moment,
-    /// Purges up to then do not meet the answer.
+    /// Purges up to these do not affect the response.
     pub(crate) begun: Begun,
-    /// What is said of the answer.
+    /// `Cache-Status` of the response.
     pub(crate) status: CacheStatus,
-    /// The answer alone says whether it is kept.
+    /// For a request whose response alone decides whether it is stored.
     pub(crate) simple: Option<Simple>,
-    /// That nobody waits for such an answer is remembered for long enough already.
+    /// Whether uncollapsed fetching (hit-for-miss) is already remembered for long enough.
     pub(crate) is_known_to_pass: bool,
 }
 
 impl Fetch {
-    /// Whether its answer may become a copy: all of it is wanted then.
+    /// Whether its response may be stored: the whole body is read then.
     pub(crate) fn fills(&self) -> bool {
         matches!(self.role, FetchRole::Lead(_) | FetchRole::Solo(_))
     }
 
-    /// Header lines that ask the server whether the copy has changed.
+    /// Header lines of a conditional request.
     pub(crate) fn conditions(&self) -> Vec<u8> {
         let mut lines = Vec::new();
         if let Some(copy) = self.copy.as_ref().filter(|_| self.is_conditional) {
@@ -56,7 +56,7 @@ impl Fetch {
         lines
     }
 
-    /// There is no answer: whoever waits for it is told so. Gives what may stand in for it.
+    /// The fetch failed: wakes those that wait for it. Returns what may be served instead.
     pub(crate) fn fail(self) -> (Option<Hit<CachedResponse>>, KeyedRequest) {
         if let FetchRole::Lead(leader) = self.role {
             leader.fail();
@@ -65,51 +65,51 @@ impl Fetch {
     }
 }
 
-/// Whom an exchange fetches for.
+/// Who an exchange fetches for.
 #[derive(Debug)]
 pub(crate) enum FetchRole {
-    /// Everybody who asks for the same.
+    /// All requests for the same key.
     Lead(Leader<CachedResponse, ResponseMetadata>),
-    /// The one who asked, of so many kinds of requests for the same; the answer may be kept all the same.
+    /// A single request, with its variant: no other request waits for it. The response may still be stored.
     Solo(u64),
-    /// The one who asked, for something that is no copy's: what its answer means for copies is looked at.
+    /// A single request that is not cacheable; its response may still invalidate stored responses.
     Watch,
 }
 
-/// What becomes of an exchange whose answer does not go on to the client as it comes.
+/// Outcome of an exchange whose response is not streamed directly to the client.
 #[derive(Debug)]
 pub(crate) enum CacheOutcome {
-    /// It is kept, and read along.
+    /// The response is being stored, and the client reads along.
     Collapsed(Follower<ResponseMetadata>, Rc<Pace>, CacheStatus),
-    /// A copy answers.
+    /// A stored response is served.
     Page(Arc<Object<CachedResponse>>, CacheStatus),
-    /// A copy that is not kept any longer answers, once.
+    /// A response that is not stored any more is served once.
     Once(Arc<CachedResponse>, CacheStatus),
-    /// The server is ill, by its own word; there is a copy for that.
+    /// The upstream reported an error; a stored response can replace it.
     Ill(u16),
-    /// What it said is about something else: it is asked again without a condition.
+    /// The response is for something else: the request is repeated without a condition.
     Again,
-    /// It is not kept, and nobody asked for it.
+    /// The response is not stored, and no client waits for it.
     Nothing,
 }
 
-/// An answer that is kept while it comes.
+/// A response that is stored while it arrives.
 #[derive(Debug)]
 pub(crate) struct Filling {
     pub(crate) leader: Leader<CachedResponse, ResponseMetadata>,
     pub(crate) metadata: Arc<ResponseMetadata>,
     pub(crate) labels: Box<[u64]>,
     pub(crate) begun: Begun,
-    /// Its way to the disk, when it may be long.
+    /// Writes it to disk, if it may be long.
     pub(crate) spool: Option<Spool>,
     pub(crate) cache: Arc<Cache>,
-    /// Hash and kind of requests that shall not wait for each other, for nobody else may be given it.
+    /// Hash and variant of requests that must not collapse, because the response is for one client only.
     pub(crate) passes: Option<(u64, u64)>,
     /// Bytes of its body so far.
     pub(crate) len: u64,
-    /// Whether it can still be kept whole.
+    /// Whether it still fits into memory.
     pub(crate) fits: bool,
     pub(crate) status: CacheStatus,
-    /// How far the one who asked is.
+    /// Progress of the client that triggered the fetch.
     pub(crate) pace: Rc<Pace>,
 }

@@ -1,4 +1,4 @@
-//! What was asked for, kept beyond its head: a fetch ends long after the bytes of its request are gone.
+//! A request copied for the cache: a fetch outlives the buffer of its request.
 
 use plimsoll_cache::store::RawKey;
 use plimsoll_cache::{CachePolicy, CacheRequest, KeyRef};
@@ -8,22 +8,22 @@ use plimsoll_wire::request_head::{RequestHead, header_buffer, parse};
 use super::address::Address;
 use super::{Cache, HashedKey, RouteCache, Space};
 
-/// A request that the cache has a part in.
+/// A request that the cache handles.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyedRequest {
-    /// Its head, as its server will get it but for what the edge adds.
+    /// Its head as forwarded, without what the edge adds.
     pub(crate) bytes: Vec<u8>,
-    /// Whether that is not what the client sent.
+    /// Whether it differs from what the client sent.
     pub(crate) is_cut: bool,
-    /// Whether the client came by TLS.
+    /// Whether the client used TLS.
     secure: bool,
-    /// The host, for a client that named none.
+    /// The host, for a client that sent none.
     default_host: String,
     pub(crate) hash: u64,
     pub(crate) space: Space,
 }
 
-/// Its parts, borrowed.
+/// A borrowed view of the request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParsedRequest<'h, 'b> {
     pub(crate) head: &'h RequestHead<'h, 'b>,
@@ -50,14 +50,14 @@ impl KeyedRequest {
         }
     }
 
-    /// Hands out its parts again.
+    /// Parses the head again and passes it on.
     pub(crate) fn with<T>(
         &self,
         policy: &CachePolicy,
         use_it: impl FnOnce(&ParsedRequest<'_, '_>) -> T,
     ) -> Option<T> {
         let mut room = header_buffer();
-        // It was read once: it can be read again.
+        // It was parsed once already, so it is valid.
         let head = parse(&self.bytes, &mut room).ok()?;
         let semantics = cache_semantics(&head, policy);
         let host = head.host.unwrap_or(&self.default_host);
@@ -70,7 +70,7 @@ impl KeyedRequest {
         }))
     }
 
-    /// Its hash, for those who ask by nothing else.
+    /// A lookup key with the hash only.
     pub(crate) fn named(&self) -> RawKey<'static> {
         RawKey {
             hash: self.hash,
@@ -78,12 +78,12 @@ impl KeyedRequest {
         }
     }
 
-    /// Whether it is a GET.
+    /// Whether it is a GET request.
     pub(crate) fn is_get(&self) -> bool {
         self.bytes.starts_with(b"GET ")
     }
 
-    /// The same as a GET.
+    /// The same as a GET request.
     pub(crate) fn as_get(&self) -> Self {
         let mut get = self.clone();
         if let Some(rest) = self.bytes.strip_prefix(b"HEAD ") {
@@ -93,7 +93,7 @@ impl KeyedRequest {
     }
 }
 
-/// Whether a request is all in its head, and asks for what is there.
+/// Whether a request has no body, and reads.
 pub(crate) fn is_bare(head: &RequestHead<'_, '_>) -> bool {
     matches!(head.method, "GET" | "HEAD") && !has_body(head)
 }
@@ -102,7 +102,7 @@ fn has_body(head: &RequestHead<'_, '_>) -> bool {
     !matches!(head.length, BodyLength::Unspecified | BodyLength::Sized(0))
 }
 
-/// A request as the cache sees it.
+/// The request in the terms of the cache.
 pub(crate) fn cache_semantics<'h, 'b>(
     head: &RequestHead<'h, 'b>,
     policy: &CachePolicy,
@@ -110,7 +110,7 @@ pub(crate) fn cache_semantics<'h, 'b>(
     CacheRequest::read(head.method, has_body(head), head.headers, policy)
 }
 
-/// The key of a request on this route, hashed.
+/// The hashed cache key of a request on this route.
 pub(crate) fn hash_key<'h>(
     target: &'h str,
     address: &Address<'h>,

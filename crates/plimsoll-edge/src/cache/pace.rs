@@ -1,14 +1,14 @@
-//! How far an answer that is kept runs ahead of who asked for it, and whether anybody wants the rest.
+//! Flow control of a response that is stored while it arrives: how far it may run ahead of its client.
 
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Waker};
 
 use super::fetch::Filling;
 
-/// How far an answer that is too large to be kept runs ahead of the client that asked for it, bytes.
+/// How far a response that is too large to be stored may run ahead of the client that triggered it, bytes.
 const AHEAD_MAX: u64 = 256 * 1024;
 
-/// How far the one who asked has read along.
+/// Progress of the client that triggered the fetch.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     read: Cell<u64>,
@@ -17,13 +17,13 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The client has been given so many bytes.
+    /// The client has received this many bytes.
     pub(crate) fn has_read(&self, len: u64) {
         self.read.set(len);
         self.wake();
     }
 
-    /// The client has left, or reads no further.
+    /// The client disconnected, or stopped reading.
     pub(crate) fn leave(&self) {
         self.has_left.set(true);
         self.wake();
@@ -37,8 +37,8 @@ impl Pace {
 }
 
 impl Filling {
-    /// Whether it keeps to the pace of the one who asked, and how far it runs ahead. It does before it outgrows what
-    /// memory keeps of it: who is further behind than that breaks off.
+    /// Whether the fetch is paced by its client, and how far it may run ahead. Pacing begins before the response
+    /// outgrows its memory: a reader that falls further behind is cut off.
     fn pacing(&self) -> (bool, u64) {
         let kept_max = self.cache.store.limits().object_bytes as u64;
         let may_outgrow = self.metadata.len().is_none_or(|len| len > kept_max);
@@ -56,12 +56,13 @@ impl Filling {
         }
     }
 
-    /// Whether nobody wants it any more: it is not kept, and whoever read along has left.
+    /// Whether the fetch is pointless: the response is not stored, and no reader is left.
     pub(crate) fn is_vain(&self) -> bool {
         !self.fits && self.spool.is_none() && !self.leader.is_followed()
     }
 
-    /// Whether it is too large to be kept and far enough ahead of who asked for it; wakes whoever asks once it is not.
+    /// Whether the response is too large to be stored and far enough ahead of its client; otherwise the task is woken
+    /// later.
     pub(crate) fn is_far_ahead(&self, cx: &Context<'_>) -> bool {
         let pace = &self.pace;
         let (is_paced, ahead_max) = self.pacing();

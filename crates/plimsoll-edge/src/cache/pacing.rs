@@ -1,8 +1,8 @@
-//! How fast the copies that a purge met are renewed: a purge of everything must not fall on the servers. Pure.
+//! Limits how fast purged responses are revalidated: a purge of everything must not overload the upstream. Pure.
 //!
-//! What is usual is a moving average of what goes to the servers. Renewals after a purge come on top of it, at half of
-//! that, so that a server never gets twice what it is used to; a few are always allowed at once, so that an editor who
-//! purges a page sees the new one.
+//! The baseline is a moving average of upstream requests. Revalidations after a purge are added at half of that rate,
+//! so an upstream never gets twice its usual load. A few are always allowed immediately, so that an editor who purges a
+//! page sees the new one.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,32 +10,32 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::clock::Nanoseconds;
 use crate::lock::lock;
 
-/// Over so many seconds it is reckoned what is usual.
+/// Time constant of the baseline, seconds.
 const MEMORY_S: f64 = 10.0;
-/// Renewals after a purge come on top of what is usual, so many times that.
+/// Revalidations after a purge, relative to the baseline.
 const SHARE: f64 = 0.5;
-/// So many a second are allowed in any case.
+/// Minimum rate, per second.
 const LEAST: f64 = 32.0;
-/// What was not used of so many seconds may be made up for.
+/// Burst: unused allowance is kept for this long, seconds.
 const SAVED_S: f64 = 0.25;
-/// The average is not looked at more often, nanoseconds.
+/// Shortest interval between updates of the average, nanoseconds.
 const STEP_NS: Nanoseconds = 500_000_000;
 
-/// What goes to the servers, and what of purges may.
+/// Upstream requests, and the allowance of revalidations.
 #[derive(Debug, Default)]
 pub(crate) struct Pacing {
-    /// Requests that went to servers.
+    /// Upstream requests so far.
     sent: AtomicU64,
     state: Mutex<PacerState>,
 }
 
 #[derive(Debug, Default)]
 struct PacerState {
-    /// When the average was last reckoned, and what had been sent by then.
+    /// Time of the last update of the average, and the count at that time.
     at: Nanoseconds,
     sent: u64,
     usual_per_s: f64,
-    /// When a renewal was last asked for, and how many are allowed at once since.
+    /// Time of the last request for a revalidation, and the allowance since then.
     requested_at: Option<Nanoseconds>,
     allowance: f64,
 }
@@ -47,13 +47,13 @@ impl PacerState {
 }
 
 impl Pacing {
-    /// A request goes to a server.
+    /// Counts an upstream request.
     #[inline]
     pub(crate) fn note(&self) {
         self.sent.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A second has passed, or a part of one.
+    /// Updates the average; to be called about once a second.
     pub(crate) fn tick(&self, now: Nanoseconds) {
         let mut state = lock(&self.state);
         let elapsed_ns = now.saturating_sub(state.at);
@@ -68,7 +68,7 @@ impl Pacing {
         state.sent = sent;
     }
 
-    /// Whether one more copy that was purged may be renewed now; whoever is told so renews it.
+    /// Whether one more purged response may be revalidated now; the caller must then do so.
     pub(crate) fn lets(&self, now: Nanoseconds) -> bool {
         let mut state = lock(&self.state);
         let per_s = state.per_s();
@@ -95,7 +95,8 @@ mod tests {
 
     const SECOND: Nanoseconds = 1_000_000_000;
 
-    /// Sends so many a second for so many seconds; what is asked for besides, each millisecond, and got each second.
+    /// Sends requests at a rate; requests a revalidation each millisecond, and returns how many were granted each
+    /// second.
     fn run(pacing: &Pacing, from_s: u64, seconds: u64, per_s: u64, is_renewing: bool) -> Vec<u64> {
         let asked = if is_renewing { 10 } else { 0 };
         (from_s..from_s + seconds)
@@ -125,7 +126,7 @@ mod tests {
         run(&pacing, 0, 30, 1_000, false);
         let after = run(&pacing, 30, 10, 1_000, true);
         assert!(after.iter().all(|&count| count < 1_000), "{after:?}");
-        // Ten thousand pages are through before their grace is over.
+        // Ten thousand pages are revalidated before their grace period ends.
         let in_a_minute: u64 = run(&pacing, 40, 50, 1_000, true).iter().sum();
         assert!(in_a_minute + after.iter().sum::<u64>() > 10_000);
     }

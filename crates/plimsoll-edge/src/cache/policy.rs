@@ -1,4 +1,4 @@
-//! What a route says of copies, compiled.
+//! The cache policy of a route, compiled.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use plimsoll_config::edge::{
 use super::Space;
 use crate::hash::mix;
 
-/// A route's part in the cache.
+/// The cache policy of a route.
 #[derive(Clone, Debug)]
 pub(crate) struct RouteCache {
     pub(crate) policy: CachePolicy,
     pub(crate) space: Space,
-    /// Whether what a server says of a copy can be merged into it: not where the route changes what caches go by.
+    /// Whether a 304 can be merged into a stored response: not if the route changes headers that caches use.
     pub(crate) may_merge: bool,
 }
 
-/// Headers of an answer that caches go by.
+/// Response headers that control caches.
 const RULES: [&str; 9] = [
     "age",
     "cache-control",
@@ -34,7 +34,7 @@ const RULES: [&str; 9] = [
 ];
 
 impl RouteCache {
-    /// Of a route; `None` when it keeps nothing.
+    /// The policy of a route; `None` when it caches nothing.
     pub(crate) fn new(route: &RouteConfig, pools: &[PoolConfig]) -> Option<Self> {
         let caching = route.cache.as_ref()?;
         let Action::Pool(pool) = route.action else {
@@ -52,7 +52,7 @@ impl RouteCache {
     }
 }
 
-/// How a route makes keys.
+/// The cache key rule of a route.
 pub(super) fn key_rule(caching: &Caching) -> KeyRule {
     KeyRule {
         query: match &caching.query {
@@ -102,12 +102,12 @@ fn policy(caching: &Caching, steering: &[String]) -> CachePolicy {
     }
 }
 
-/// Whole seconds, rounded up: what was asked for is never cut to nothing.
+/// Whole seconds, rounded up, so that a lifetime never becomes zero.
 fn seconds(lifetime: Duration) -> u32 {
     u32::try_from(lifetime.as_millis().div_ceil(1000)).unwrap_or(u32::MAX)
 }
 
-/// The same for routes that send requests to the same pool in the same way, in this process and the next.
+/// The same for routes that send requests to the same pool in the same way, also across processes.
 fn space(route: &RouteConfig, pool: &str) -> Space {
     let rewrite = match &route.rewrite {
         None => String::new(),

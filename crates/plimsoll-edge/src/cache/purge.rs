@@ -1,4 +1,4 @@
-//! Orders about copies, and questions about them, as the admin address takes them.
+//! The purge API of the admin address, and queries about cache decisions.
 
 use plimsoll_cache::disk::About;
 use plimsoll_cache::invalidate::Label;
@@ -10,7 +10,7 @@ use super::disk::DiskView;
 use super::store_rejection::line_of_head;
 use super::{Cache, CachedResponse, HashedKey};
 
-/// What is purged.
+/// The target of a purge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PurgeTarget {
     Url(PurgeUrl),
@@ -19,7 +19,7 @@ enum PurgeTarget {
     All,
 }
 
-/// A URL, apart.
+/// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PurgeUrl {
     host: String,
@@ -40,7 +40,7 @@ impl PurgeUrl {
         let (host, target) = rest.split_at(at);
         let is_visible = text.bytes().all(|byte| (0x21..0x7f).contains(&byte));
         if host.is_empty() || host.contains('@') || !is_visible {
-            return Err(format!("`{text}` names no page; valid: {valid}"));
+            return Err(format!("`{text}` is not a valid URL; valid: {valid}"));
         }
         let slash = if target.starts_with('/') { "" } else { "/" };
         Ok(Self {
@@ -49,20 +49,20 @@ impl PurgeUrl {
         })
     }
 
-    /// Its key with each scheme: who ends TLS before the edge does not know what was asked for.
+    /// Its keys with each scheme: the client's scheme is unknown when TLS ends before the edge.
     fn keys<'a>(&'a self, rule: &'a KeyRule) -> [KeyRef<'a>; 2] {
         [false, true].map(|secure| KeyRef::new(secure, &self.host, &self.target, rule))
     }
 }
 
-/// Whether the purger waits until its order is on the disk.
+/// Whether the caller waits until the purge is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Durability {
     IsWaitedFor,
     Follows,
 }
 
-/// An order to purge.
+/// A purge command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PurgeOrder {
     what: PurgeTarget,
@@ -70,17 +70,18 @@ pub(crate) struct PurgeOrder {
 }
 
 impl PurgeOrder {
-    /// Reads `{"url": …}`, `{"prefix": …}`, `{"tag": …}` or `{"all": true}`, with `"hard": true` or without.
+    /// Parses `{"url": …}`, `{"prefix": …}`, `{"tag": …}` or `{"all": true}`, optionally with `"hard": true`.
     ///
     /// # Errors
     /// What is wrong, with the remedy.
     pub(crate) fn read(body: &[u8]) -> Result<Self, String> {
-        let valid = "one of \"url\", \"prefix\", \"tag\" and \"all\": true; besides \"hard\": true";
+        let valid =
+            "one of \"url\", \"prefix\", \"tag\" or \"all\": true; optional: \"hard\": true";
         let invalid = |what: &str| format!("{what}; valid: {valid}");
         let order: Value = serde_json::from_slice(body).unwrap_or_default();
         let order = order
             .as_object()
-            .ok_or_else(|| invalid("this is no order"))?;
+            .ok_or_else(|| invalid("the body is not a JSON object"))?;
         let mut what = None;
         let mut how = How::Soft;
         for (word, value) in order {
@@ -94,52 +95,56 @@ impl PurgeOrder {
                     how = if hard { How::Hard } else { How::Soft };
                     continue;
                 }
-                _ => return Err(invalid(&format!("`{word}` is not known, or says nothing"))),
+                _ => {
+                    return Err(invalid(&format!(
+                        "`{word}` is unknown or has no valid value"
+                    )));
+                }
             };
             if what.replace(named).is_some() {
-                return Err(invalid("it is said twice what is purged"));
+                return Err(invalid("more than one purge target"));
             }
         }
-        let what = what.ok_or_else(|| invalid("it is not said what is purged"))?;
+        let what = what.ok_or_else(|| invalid("the purge target is missing"))?;
         Ok(Self { what, how })
     }
 }
 
 impl PurgeOrder {
-    /// An order for one page, from a request whose method is `PURGE`.
+    /// A purge of one URL, from a request with the method `PURGE`.
     ///
     /// # Errors
-    /// When it names no page.
+    /// When the URL is not valid.
     pub(crate) fn of_page(host: &str, target: &str, how: How) -> Result<Self, String> {
         let what = PurgeTarget::Url(PurgeUrl::parse(&format!("http://{host}{target}"))?);
         Ok(Self { what, how })
     }
 }
 
-/// What the cache holds.
+/// Contents and counters of the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CacheView {
-    /// Bytes that it may take, and takes.
+    /// Capacity and use, bytes.
     pub(crate) size: u64,
     pub(crate) bytes: u64,
     pub(crate) objects: u64,
-    /// Copies that left for want of room, ever.
+    /// Evictions so far.
     pub(crate) evicted: u64,
-    /// Fetches under way.
+    /// Fetches in progress.
     pub(crate) fetches: u64,
-    /// Orders to purge, ever.
+    /// Purges so far.
     pub(crate) purges: u64,
-    /// What is on disk.
+    /// The disk tier.
     pub(crate) disk: Option<DiskView>,
 }
 
 impl Cache {
-    /// Purges. When this returns, no loop answers with what was purged, or only while it is renewed.
+    /// Purges. When this returns, no event loop serves what was purged, except while it is revalidated.
     pub(crate) fn purge(&self, order: &PurgeOrder, now: Moment) -> String {
         self.purge_as(order, now, Durability::IsWaitedFor)
     }
 
-    /// The same for loops, which wait for no disk: whether it holds after a restart is not known yet.
+    /// Purges without waiting for the disk, for event loops: whether the purge survives a restart is not known yet.
     pub(crate) fn purge_at_once(&self, order: &PurgeOrder, now: Moment) {
         self.purge_as(order, now, Durability::Follows);
     }
@@ -151,45 +156,45 @@ impl Cache {
             self.purged_at.store(now.ms(), Relaxed);
         }
         let rules = self.rules();
-        // The disk goes first: what it brings back after that, it has held against the purge.
+        // Disk first: the disk tier checks later lookups against the purge.
         let is_written = self.purge_disk(order, &rules, now, durability);
         let purged = match &order.what {
             PurgeTarget::Url(url) => {
                 for key in rules.iter().flat_map(|rule| url.keys(rule)) {
                     self.store.purge(&HashedKey::new(key, self.seed), order.how);
                 }
-                format!("copies of {}{}", url.host, url.target)
+                format!("stored responses for {}{}", url.host, url.target)
             }
             PurgeTarget::Prefix(url) => {
                 for key in url.keys(&KeyRule::default()) {
                     self.store.purge_prefix(key.to_key().as_bytes(), order.how);
                 }
-                format!("copies below {}{}", url.host, url.target)
+                format!("stored responses below {}{}", url.host, url.target)
             }
             PurgeTarget::Tag(tag) => {
                 let label = Label::tag(self.seed, tag.as_bytes());
                 self.store.purge_tag(label.0, order.how);
-                format!("copies with the tag `{tag}`")
+                format!("stored responses with the tag `{tag}`")
             }
             PurgeTarget::All => {
                 self.store.purge_everything(order.how);
-                "all copies".to_owned()
+                "all stored responses".to_owned()
             }
         };
         let warning = if is_written {
             ""
         } else {
-            "; this could not be written to the disk: empty the folder of the copies before the next start"
+            "; the purge could not be written to disk: empty the disk cache directory before the next start"
         };
         match order.how {
             How::Soft => {
-                format!("{purged} are stale; each is served while it is renewed{warning}")
+                format!("{purged} are stale; each is served while it is revalidated{warning}")
             }
-            How::Hard => format!("{purged} are gone{warning}"),
+            How::Hard => format!("{purged} are deleted{warning}"),
         }
     }
 
-    /// Purges copies on disk. Whether that holds after a restart.
+    /// Purges the disk tier; whether the purge survives a restart.
     fn purge_disk(
         &self,
         order: &PurgeOrder,
@@ -224,10 +229,10 @@ impl Cache {
         }
     }
 
-    /// What is known of a URL: its key, its copies, and why there is none.
+    /// The cache's state of a URL: its keys, its stored responses, and the reason if there are none.
     ///
     /// # Errors
-    /// When it is none.
+    /// When the URL is not valid.
     pub(crate) fn why(&self, url: &str, now: Moment) -> Result<Value, String> {
         let url = PurgeUrl::parse(url)?;
         let mut found = Vec::new();
@@ -261,15 +266,15 @@ impl Cache {
             .filter_map(|(_, copy)| copy["state"].as_str())
             .collect();
         let verdict = if states.contains(&FRESH) {
-            "a copy answers"
+            "a stored response is served"
         } else if states.contains(&STALE) {
-            "its copy is stale: who asks next renews it"
+            "the stored response is stale: the next request revalidates it"
         } else if !states.is_empty() {
-            "its copy is asked about every time"
+            "the stored response is revalidated on every request"
         } else if refused.is_empty() {
-            "nobody has asked for it lately, its copy has left for want of room, or its route keeps nothing"
+            "not requested lately, evicted, or the route caches nothing"
         } else {
-            "the last answer was not kept"
+            "the last response was not stored"
         };
         let copies = found.into_iter().map(|(key, mut copy)| {
             copy["key"] = key.into();
@@ -284,7 +289,7 @@ impl Cache {
         }))
     }
 
-    /// How much it holds.
+    /// Contents and counters.
     pub(crate) fn figures(&self) -> CacheView {
         let figures = self.store.metrics();
         CacheView {
@@ -298,7 +303,7 @@ impl Cache {
         }
     }
 
-    /// What it holds.
+    /// Contents, as JSON.
     pub(crate) fn view(&self, now: Moment) -> Value {
         let figures = self.store.metrics();
         let most = self.store.hottest_objects(10).into_iter().map(|entry| {
@@ -321,11 +326,11 @@ impl Cache {
     }
 }
 
-/// What a copy is.
+/// States of a stored response.
 const FRESH: &str = "fresh";
 const STALE: &str = "stale";
 
-/// One copy.
+/// A stored response, as JSON.
 fn view(page: &CachedResponse, now: Moment) -> Value {
     let stored = &page.metadata.stored;
     let terms = stored.terms();

@@ -1,4 +1,4 @@
-//! Whom a copy is for, and its head: what those who wait for an answer are told before its body is there.
+//! Metadata of a stored response: its head and its `Vary`; known to waiting clients before the body arrives.
 
 use plimsoll_cache::disk::{Copy as CopyOnDisk, CopyRef};
 use plimsoll_cache::store::allocated;
@@ -9,7 +9,7 @@ use plimsoll_wire::head::Header;
 use super::Space;
 use crate::fragments::Draft;
 
-/// The fields that an answer varies by, and what they said.
+/// The `Vary` fields of a response, and their values in the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Selecting {
     names: Box<str>,
@@ -17,18 +17,18 @@ struct Selecting {
 }
 
 impl Selecting {
-    /// `None` when it varies by nothing.
+    /// `None` without `Vary`.
     fn new(names: Box<str>, values: Box<[u8]>) -> Option<Box<Self>> {
         (!names.is_empty()).then(|| Box::new(Self { names, values }))
     }
 }
 
-/// A length that may not be known, in the room of a number.
+/// An optional length in the size of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OptionalLength(u64);
 
 impl OptionalLength {
-    /// Not known.
+    /// Unknown.
     const OPEN: Self = Self(u64::MAX);
 
     fn of(len: Option<u64>) -> Self {
@@ -36,19 +36,19 @@ impl OptionalLength {
     }
 }
 
-/// Whom a copy is for, and its head.
+/// Head and `Vary` of a stored response.
 #[derive(Clone, Debug)]
 pub(crate) struct ResponseMetadata {
     pub(crate) stored: Stored,
     space: Space,
     selecting: Option<Box<Selecting>>,
     len: OptionalLength,
-    /// Its body may hold tags of fragments.
+    /// Set if its body may contain ESI tags.
     pub(crate) draft: Option<Box<Draft>>,
 }
 
 impl ResponseMetadata {
-    /// For the requests that say the same as this one; `None` when it says too much to be told apart.
+    /// For requests with the same values as this one; `None` when its values are too long.
     pub(crate) fn new(
         stored: Stored,
         vary: &Vary,
@@ -75,7 +75,7 @@ impl ResponseMetadata {
         })
     }
 
-    /// As it was read from the disk, with a body of so many bytes.
+    /// From the disk, with this length of the body.
     pub(super) fn of_copy(copy: CopyOnDisk, len: u64) -> Self {
         Self {
             stored: copy.stored,
@@ -86,12 +86,12 @@ impl ResponseMetadata {
         }
     }
 
-    /// Pages that are put together stay in memory, where they lie taken apart.
+    /// ESI pages stay in memory, in parsed form.
     pub(super) fn may_go_to_disk(&self) -> bool {
         self.draft.is_none()
     }
 
-    /// What is written of it.
+    /// The form that is written to disk.
     pub(super) fn copy_ref<'a>(&'a self, key: &'a [u8], tags: &'a [u64]) -> CopyRef<'a> {
         CopyRef {
             key,
@@ -103,7 +103,7 @@ impl ResponseMetadata {
         }
     }
 
-    /// A hash of all that tells it apart from other copies of its key.
+    /// A hash of everything that distinguishes it from other responses of its key.
     pub(super) fn identity(&self, seed: Seed) -> u64 {
         let fields = [
             &self.space.0.to_le_bytes()[..],
@@ -114,7 +114,7 @@ impl ResponseMetadata {
         seed.hash(&fields.concat())
     }
 
-    /// The same copy with a new head, which may vary by something else now.
+    /// The same response with a new head, whose `Vary` may differ.
     pub(crate) fn renewed(
         &self,
         stored: Stored,
@@ -137,12 +137,12 @@ impl ResponseMetadata {
         }
     }
 
-    /// The same with a body behind the head.
+    /// The same with a body after the head.
     pub(super) fn with_tail(&self, body: &[u8]) -> Self {
         self.with_head(self.stored.with_tail(body))
     }
 
-    /// The same copy with a new head, for the same requests.
+    /// The same response with a new head and the same `Vary`.
     pub(crate) fn with_head(&self, stored: Stored) -> Self {
         Self {
             stored,
@@ -153,26 +153,26 @@ impl ResponseMetadata {
         }
     }
 
-    /// The fields it varies by.
+    /// The names of its `Vary` fields.
     pub(crate) fn names(&self) -> &str {
         self.selecting
             .as_ref()
             .map_or("", |selecting| &selecting.names)
     }
 
-    /// What they said.
+    /// Their values in the request.
     fn values(&self) -> &[u8] {
         self.selecting
             .as_ref()
             .map_or(&[], |selecting| &selecting.values)
     }
 
-    /// Length of the body, as far as it is known when the head comes, bytes.
+    /// Length of the body, if known when the head arrives, bytes.
     pub(crate) fn len(&self) -> Option<u64> {
         (self.len != OptionalLength::OPEN).then_some(self.len.0)
     }
 
-    /// Bytes that it takes elsewhere than where it lies itself.
+    /// Bytes on the heap, outside this struct.
     pub(super) fn heap_bytes(&self) -> usize {
         let selecting = self.selecting.as_ref().map_or(0, |selecting| {
             let strings = allocated(selecting.names.len()) + allocated(selecting.values.len());
@@ -185,7 +185,7 @@ impl ResponseMetadata {
         self.space == space
     }
 
-    /// Whether it is for this request. `room` is written over.
+    /// Whether it matches this request. `room` is overwritten.
     #[inline]
     pub(crate) fn is_for(
         &self,
@@ -201,7 +201,7 @@ impl ResponseMetadata {
             })
     }
 
-    /// Whether it varies by language alone and says that it is in this one.
+    /// Whether it varies by language only, and is in this language.
     pub(crate) fn is_in_language(&self, space: Space, language: &[u8]) -> bool {
         let is_in = |own: &[u8]| own.eq_ignore_ascii_case(language);
         self.space == space
@@ -209,7 +209,7 @@ impl ResponseMetadata {
             && self.stored.language().is_some_and(is_in)
     }
 
-    /// Whether it stands for all the requests that another one does.
+    /// Whether it matches all requests that another one matches.
     pub(crate) fn supersedes(&self, other: &Self) -> bool {
         self.space == other.space && (self.selecting.is_none() || self.selecting == other.selecting)
     }

@@ -1,26 +1,26 @@
-//! Why an answer was not kept, for those who ask.
+//! Why a response was not stored.
 
 use plimsoll_cache::{Moment, UncacheableReason};
 use plimsoll_wire::head::{Header, headers};
 
-/// Longest line of a header that is remembered, bytes.
+/// Longest header line that is remembered, bytes.
 const LINE_LEN_MAX: usize = 200;
 
-/// A rule by which an answer was not kept.
+/// The rule that rejected a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoreRejection {
-    /// One of the standard or of its route.
+    /// A rule of the standard, or of the route.
     Refused(UncacheableReason),
-    /// It announced more than one copy may take.
+    /// Its announced length exceeds the limit of one response.
     TooLarge,
-    /// It has more tags than a purge could go by.
+    /// It has more tags than a purge supports.
     TooManyTags,
-    /// The request says too much in what the answer varies by.
+    /// The request's values of the `Vary` fields are too long.
     VaryTooLarge,
 }
 
 impl StoreRejection {
-    /// A word for `Cache-Status`.
+    /// The detail in `Cache-Status`.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Refused(refusal) => refusal.word(),
@@ -30,17 +30,17 @@ impl StoreRejection {
         }
     }
 
-    /// What it is, where a decision is explained.
+    /// The explanation for people.
     pub(crate) fn text(self) -> String {
         match self {
             Self::Refused(refusal) => refusal.to_string(),
-            Self::TooLarge => "it is longer than an eighth of the cache".to_owned(),
-            Self::TooManyTags => "it has more than 1024 tags".to_owned(),
-            Self::VaryTooLarge => "the request says too much in the fields of its Vary".to_owned(),
+            Self::TooLarge => "the response is longer than an eighth of the cache".to_owned(),
+            Self::TooManyTags => "the response has more than 1024 tags".to_owned(),
+            Self::VaryTooLarge => "the request's values of the Vary fields are too long".to_owned(),
         }
     }
 
-    /// Whether the same is to be expected of the next request of this kind.
+    /// Whether the next request of this kind is expected to be rejected too.
     pub(crate) fn is_remembered(self) -> bool {
         match self {
             Self::Refused(refusal) => refusal.is_remembered(),
@@ -57,7 +57,7 @@ impl StoreRejection {
         }
     }
 
-    /// The header that says so, of the answer; of a cookie its name alone.
+    /// The response header that decided; of a cookie only its name.
     pub(crate) fn header(self, headers: &[Header<'_>]) -> Box<str> {
         let lines: Vec<_> = headers
             .iter()
@@ -67,7 +67,7 @@ impl StoreRejection {
     }
 }
 
-/// An answer that was not kept.
+/// A rejected response.
 #[derive(Clone, Debug)]
 pub(crate) struct RejectedResponse {
     pub(crate) hash: u64,
@@ -76,7 +76,7 @@ pub(crate) struct RejectedResponse {
     pub(crate) at: Moment,
 }
 
-/// The header of a copy's head that stands first in a list of names.
+/// The header in a stored head that comes first in a list of names.
 pub(crate) fn line_of_head(head: &[u8], names: &[&str]) -> Option<String> {
     let lines: Vec<_> = headers(head).collect();
     line(&lines, names)
@@ -124,7 +124,7 @@ mod tests {
         );
         let targeted = ("CDN-Cache-Control", "private");
         check(private, &[control, targeted], "CDN-Cache-Control: private");
-        // What a cookie says is nobody else's.
+        // The value of a cookie is private.
         let cookie = ("Set-Cookie", "session=secret; Path=/");
         check(
             StoreRejection::Refused(UncacheableReason::SetCookie),

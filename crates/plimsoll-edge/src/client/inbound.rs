@@ -1,8 +1,9 @@
-//! An encrypted client's socket: its handshake has an end, and what it sends by halves is counted.
+//! The socket of a TLS client. Its handshake is bounded, and incomplete records are accounted for.
 //!
-//! A record and a message of the handshake are kept until they are whole: 64 KiB for each client that never ends one.
-//! An honest hello takes two or three; who sends more than [`HANDSHAKE_LEN_MAX`] before the handshake is done is turned
-//! away. What is kept counts into the memory of its loop, as everything that waits for slow clients does.
+//! A record and a handshake message are buffered until they are complete: 64 KiB for each client that never completes
+//! one. An ordinary ClientHello takes 2 or 3 KiB; a client that sends more than [`HANDSHAKE_LEN_MAX`] before the
+//! handshake is done is rejected. Buffered bytes count towards the memory budget of the event loop, like everything
+//! that waits for slow clients.
 
 use std::io;
 use std::pin::Pin;
@@ -16,18 +17,18 @@ use crate::memory::Memory;
 
 /// Most bytes that a client may send before its handshake is done.
 const HANDSHAKE_LEN_MAX: usize = 16 * 1024;
-/// Most that is kept of a record that is not whole, bytes.
+/// Most buffered bytes of an incomplete record.
 const RECORD_LEN_MAX: usize = 20 * 1024;
 
-/// The socket of an encrypted client.
+/// The socket of a TLS client.
 #[derive(Debug)]
 pub(crate) struct Inbound {
     stream: TcpStream,
     memory: Rc<Memory>,
     in_handshake: bool,
-    /// Bytes that came and were not handed on yet: no whole record, or none that says anything.
+    /// Bytes received but not yet delivered: an incomplete record, or one without application data.
     unread: usize,
-    /// How many of them the loop was told of during the handshake.
+    /// How many of them were counted by the event loop during the handshake.
     counted: usize,
 }
 
@@ -42,7 +43,7 @@ impl Inbound {
         }
     }
 
-    /// The handshake is done: from here on [`Inbound::memory`] says what is kept.
+    /// The handshake is done: from here on [`Inbound::memory`] reports buffered bytes.
     pub(crate) fn end_handshake(&mut self) {
         self.in_handshake = false;
         self.unread = 0;
@@ -50,13 +51,13 @@ impl Inbound {
         self.counted = 0;
     }
 
-    /// What came was whole, and was handed on.
+    /// All received bytes were complete records, and were delivered.
     #[inline]
     pub(crate) fn handed_on(&mut self) {
         self.unread = 0;
     }
 
-    /// Memory that it takes for a record that is not whole.
+    /// Memory for an incomplete record.
     #[inline]
     pub(crate) fn memory(&self) -> usize {
         self.unread.min(RECORD_LEN_MAX)
@@ -66,13 +67,13 @@ impl Inbound {
         &self.stream
     }
 
-    /// Counts bytes of the handshake.
+    /// Accounts for bytes of the handshake.
     ///
     /// # Errors
-    /// When there are too many, or connections hold as much as they may.
+    /// When there are too many, or the memory budget of connections is exhausted.
     fn count(&mut self) -> io::Result<()> {
         if self.unread > HANDSHAKE_LEN_MAX {
-            return Err(io::Error::other("a handshake without end"));
+            return Err(io::Error::other("the TLS handshake is too long"));
         }
         if self.memory.is_full() {
             return Err(io::ErrorKind::OutOfMemory.into());

@@ -1,4 +1,4 @@
-//! A complete head: read, routed, admitted.
+//! Admission: a complete head is parsed, routed and admitted.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -33,7 +33,7 @@ use crate::route::CompiledRoute;
 use crate::settings::Settings;
 
 impl DownstreamConnection {
-    /// Begins a request when `bytes` start with a complete head, of which the first `scanned` held no end.
+    /// Begins a request if `bytes` start with a complete head; the first `scanned` bytes contain no end of a head.
     pub(super) fn begin_if_complete(&mut self, bytes: &[u8], scanned: usize) -> bool {
         let limits = self.event_loop.settings().limits;
         let found = skip_empty_lines(bytes).and_then(|skip| {
@@ -58,7 +58,7 @@ impl DownstreamConnection {
         true
     }
 
-    /// Another protocol is spoken: an answer of HTTP would only be taken for something else.
+    /// The client speaks another protocol, and could misread an HTTP response.
     fn reject_foreign(&mut self) {
         self.event_loop.figures.rejected.increment();
         self.stage = RequestStage::Over;
@@ -106,7 +106,7 @@ impl DownstreamConnection {
             count.increment();
         }
         self.inspect_request(&head, &mut own.facts, &settings);
-        // A page with many fragments is one request of its client, and no page stands in for a part of one.
+        // A page with many fragments counts as one request, and a fallback page must not replace a fragment.
         own.facts.takes_page &= !is_fragment;
         if let Some((status, reason)) =
             refusal(route, &settings, &head, &own, address, !is_fragment)
@@ -143,7 +143,7 @@ impl DownstreamConnection {
         }
     }
 
-    /// To a server, into line, or refused.
+    /// Sends a request upstream, queues it, or rejects it.
     pub(super) fn enter(
         &mut self,
         mut request: Admitted<'_>,
@@ -152,7 +152,7 @@ impl DownstreamConnection {
         status: Option<CacheStatus>,
     ) {
         if self.event_loop.memory.is_full() {
-            // The words are shorter than a page.
+            // A short text instead of a whole page.
             request.own.facts.takes_page = false;
             return self.refuse_request(&request, fetch, 503, Reason::Shed);
         }
@@ -205,7 +205,7 @@ impl DownstreamConnection {
         }
     }
 
-    /// An exchange with the request as the server gets it; `None` when it was refused after all.
+    /// Builds an exchange with the request as forwarded; `None` when it was rejected.
     fn exchange(
         &mut self,
         request: &Admitted<'_>,
@@ -221,7 +221,7 @@ impl DownstreamConnection {
             ..
         } = *request;
         let route = settings.routes.get(own.facts.route);
-        // A copy is made from what its key is made from.
+        // The response must be fetched with the same bytes as its key is made from.
         let cut = fetch.as_ref().filter(|fetch| fetch.keyed_request.is_cut);
         let cut = cut.map(|fetch| fetch.keyed_request.bytes.clone());
         let mut room = header_buffer();
@@ -246,7 +246,7 @@ impl DownstreamConnection {
         let codings = fills.and_then(|_| Codings::of(head.headers));
         let codings = codings.map(Codings::as_str);
         if let (Some(codings), Some(compress)) = (codings, &route.config.compress) {
-            // What is kept must be right for all who say so.
+            // Stored responses must suit every client with this coding.
             let accept_encoding = Header {
                 name: "accept-encoding",
                 value: codings.as_bytes(),
@@ -285,7 +285,7 @@ impl DownstreamConnection {
         Some(exchange)
     }
 
-    /// The beginning of the request's line in the access log, if there is one.
+    /// Writes the beginning of the access-log entry, if logging is on.
     pub(super) fn begin_line(
         &self,
         line: &mut Vec<u8>,
@@ -293,7 +293,7 @@ impl DownstreamConnection {
         client: Option<IpAddr>,
     ) {
         let log = self.event_loop.log.borrow();
-        // What the edge asks itself is told of with the page that it is for.
+        // Subrequests are logged with their page.
         if !log.is_enabled() || matches!(self.client, ClientStream::Inner(_)) {
             return;
         }
@@ -320,7 +320,7 @@ impl DownstreamConnection {
     }
 }
 
-/// Why a route takes no such request of this client.
+/// Why a route rejects this request.
 fn refusal(
     route: &CompiledRoute,
     settings: &Settings,
@@ -347,7 +347,7 @@ fn refusal(
     None
 }
 
-/// What a client of HTTP/1.0 that names no host is taken to mean.
+/// The host that is assumed for a client of HTTP/1.0 without `Host`.
 pub(super) fn default_host<'a>(route: &CompiledRoute, settings: &'a Settings) -> &'a str {
     let Action::Pool(pool) = route.config.action else {
         return "";
@@ -383,7 +383,7 @@ pub(super) fn length(head: &RequestHead<'_, '_>) -> BodyLength {
     }
 }
 
-/// Whom a trusted peer speaks for: the last address it names that is not trusted itself. `None` is the peer.
+/// The client behind a trusted peer: the last listed address that is not trusted itself. `None` means the peer.
 pub(super) fn client_of(
     peer: &Peer,
     head: &RequestHead<'_, '_>,
@@ -415,7 +415,7 @@ pub(super) fn client_of(
     named
 }
 
-/// What the pool's chooser wants hashed.
+/// The hash key of the pool's balancing policy.
 fn key(
     balancer: &BalancingPolicy,
     peer: &Peer,
@@ -437,7 +437,7 @@ fn key(
     }
 }
 
-/// The server that the client's cookie speaks of.
+/// The server named in the client's stickiness cookie.
 fn sticky(balancer: &BalancingPolicy, head: &RequestHead<'_, '_>) -> Option<u64> {
     let BalancingPolicy::Cookie(name) = balancer else {
         return None;
@@ -454,7 +454,7 @@ fn sticky(balancer: &BalancingPolicy, head: &RequestHead<'_, '_>) -> Option<u64>
         .and_then(|(_, value)| u64::from_str_radix(value, 16).ok())
 }
 
-/// A number in [0, 1) of random bits.
+/// A number in [0, 1) from random bits.
 fn unit(random: u64) -> f64 {
     (random >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -1,4 +1,4 @@
-//! The answer of an exchange does not go on as it comes: it is kept and read along, or a copy answers.
+//! The response of an exchange is not streamed directly: it is stored and read along, or a stored response is served.
 
 use plimsoll_cache::{CacheStatus, Shape, reuse};
 
@@ -14,7 +14,7 @@ use crate::client::ClientStream;
 use crate::exchange::{self, Exchange};
 
 impl DownstreamConnection {
-    /// The answer to its exchange does not go on as it comes.
+    /// Continues after an exchange whose response is not streamed directly.
     pub(super) fn end_diverted(&mut self, mut exchange: Box<Exchange>) {
         let keyed = exchange.keyed_request.take();
         let (Some(outcome), Some(keyed), Some(settings)) = (
@@ -67,7 +67,7 @@ impl DownstreamConnection {
         exchange::recycle(exchange);
     }
 
-    /// What is kept of it still comes, without a client.
+    /// The rest of the response is still stored, without a client.
     fn let_go_on(&self, mut exchange: Box<Exchange>) {
         if exchange.has_all() {
             exchange::recycle(exchange);
@@ -80,7 +80,7 @@ impl DownstreamConnection {
         tokio::task::spawn_local(alone);
     }
 
-    /// Nobody asked for it but the cache.
+    /// Ends a background fetch.
     fn end_unasked(&mut self, mut exchange: Box<Exchange>, kept: &CacheOutcome) {
         if let CacheOutcome::Collapsed(_, pace, _) = kept {
             pace.leave();

@@ -1,7 +1,7 @@
-//! Look up: what the cache has for a request, and who fetches what it has not.
+//! Cache lookup: what is stored for a request, and who fetches what is missing.
 //!
-//! A hit is answered here: one look into the store, one head written, and the bytes go out. A miss goes on to a server,
-//! with a fetch that says what its answer is for; or it follows somebody else's.
+//! A hit is served here: one lookup, one head, and the body. A miss goes upstream with a [`Fetch`], which states what
+//! its response is for; or it follows a fetch in progress.
 
 mod seeking;
 mod stale_if_error;
@@ -38,26 +38,26 @@ use crate::pool::UpstreamPool;
 use crate::reason::Reason;
 use crate::settings::Settings;
 
-/// A request that was admitted.
+/// An admitted request.
 #[derive(Clone, Copy)]
 pub(super) struct Admitted<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) head: &'a RequestHead<'a, 'a>,
-    /// Whom a trusted peer speaks for.
+    /// The client behind a trusted peer.
     pub(super) client: Option<IpAddr>,
     pub(super) own: ResponseContext,
     pub(super) settings: &'a Rc<Settings>,
 }
 
-/// What a request that is looked up once more has learnt.
+/// State of a request across repeated lookups.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seeking {
     pub(super) tries: u8,
-    /// What the answer that it followed varies by.
+    /// The `Vary` names of the response that it followed.
     pub(super) names: Option<Box<str>>,
-    /// It waits for nobody any more.
+    /// It does not collapse with other requests any more.
     pub(super) alone: bool,
-    /// Whether the disk was asked.
+    /// State of the disk lookup.
     pub(super) disk: DiskLookup,
 }
 
@@ -71,11 +71,11 @@ impl Seeking {
     }
 }
 
-/// All that a look-up is about.
+/// The context of a lookup.
 pub(super) struct CacheLookup<'a> {
     pub(super) request: Admitted<'a>,
     pub(super) cache: &'a Arc<Cache>,
-    /// The request as its server would get it, and whether that is not what the client sent.
+    /// The request as forwarded, and whether it differs from what the client sent.
     bytes: (&'a [u8], bool),
     route: &'a RouteCache,
     semantics: CacheRequest<'a, 'a>,
@@ -85,8 +85,8 @@ pub(super) struct CacheLookup<'a> {
 }
 
 impl CacheLookup<'_> {
-    /// When its copy was purged. After the grace a purged copy waits for its turn all the same: what a purge of
-    /// everything has met must not be asked for all at once either.
+    /// When its stored response was purged. Pacing also applies after the grace period: not everything that a large
+    /// purge affected may be fetched at once.
     fn purged_at(&self, now: Moment) -> Moment {
         let at = self.cache.purged_at();
         let grace_ms = u64::from(self.route.policy.purge_grace) * 1000;
@@ -112,7 +112,7 @@ impl CacheLookup<'_> {
 }
 
 impl DownstreamConnection {
-    /// Answers from the cache, or goes on with what the cache wants.
+    /// Serves from the cache, or continues as the cache requires.
     pub(super) fn look_up(&mut self, request: Admitted<'_>, seeking: Seeking) {
         let settings = request.settings;
         let route = settings.routes.get(request.own.facts.route);
@@ -142,7 +142,7 @@ impl DownstreamConnection {
         let head = match &cut_head {
             None => head,
             Some(Ok(head)) => head,
-            // It was read once: it can be read again.
+            // It was parsed once already, so it is valid.
             Some(Err(_)) => return self.go(request, None, None),
         };
         let address = address.written(head.host.unwrap_or(host));
@@ -194,8 +194,8 @@ impl DownstreamConnection {
         }
     }
 
-    /// There is no copy at all, so nothing that the request could be told apart by; and it is remembered that nobody
-    /// waits for another.
+    /// A miss without any stored response, hence without a known `Vary`; and hit-for-miss is remembered for this
+    /// request.
     fn pass(&mut self, lookup: CacheLookup<'_>, remembered: Remembered) {
         if is_refused_without(&lookup.semantics) {
             return self.refuse_without_copy(&lookup);
@@ -203,7 +203,7 @@ impl DownstreamConnection {
         self.seek(lookup, None, Forward::UriMiss, Some(remembered));
     }
 
-    /// There is a copy.
+    /// A stored response was found.
     fn found(&mut self, lookup: CacheLookup<'_>, hit: Hit<CachedResponse>) {
         let page = hit.object.value();
         let stored = &page.metadata.stored;
@@ -259,7 +259,7 @@ impl DownstreamConnection {
         if let Some(hit) = self.in_preferred_language(&lookup) {
             return self.found(lookup, hit);
         }
-        // Copies for other requests tell what this one is to be told apart by.
+        // Stored responses for other requests reveal the `Vary` names.
         let space = lookup.route.space;
         let other = lookup
             .cache
@@ -276,8 +276,8 @@ impl DownstreamConnection {
         self.seek(lookup, None, forward, None);
     }
 
-    /// The fresh copy in the one language that the request prefers to all others, if it is the only one that says so:
-    /// no origin has anything better for it. Of several, some may be labelled wrongly.
+    /// The fresh response in the client's preferred language, if it is the only one with this label: no origin has a
+    /// better one. Of several, some may be labelled wrongly.
     fn in_preferred_language(&self, lookup: &CacheLookup<'_>) -> Option<Hit<CachedResponse>> {
         let language = preferred_language(lookup.semantics.headers)?;
         let space = lookup.route.space;
@@ -300,7 +300,7 @@ impl DownstreamConnection {
         hit.filter(|hit| !hit.purged)
     }
 
-    /// The client wants a copy or nothing.
+    /// The client requires a stored response (`only-if-cached`).
     fn refuse_without_copy(&mut self, lookup: &CacheLookup<'_>) {
         let Admitted {
             head, client, own, ..
@@ -341,7 +341,7 @@ impl DownstreamConnection {
         self.event_loop.return_bytes(line);
     }
 
-    /// On to a server.
+    /// Continues upstream.
     pub(super) fn go(
         &mut self,
         request: Admitted<'_>,
@@ -364,7 +364,7 @@ impl DownstreamConnection {
     }
 }
 
-/// The pool that a request goes to.
+/// The pool of a request.
 fn pool<'a>(request: &Admitted<'a>) -> Option<&'a Arc<UpstreamPool>> {
     let settings = request.settings;
     let route = settings.routes.get(request.own.facts.route);
@@ -374,7 +374,7 @@ fn pool<'a>(request: &Admitted<'a>) -> Option<&'a Arc<UpstreamPool>> {
     }
 }
 
-/// Whether its servers may have got well.
+/// Whether the upstream may have recovered.
 fn is_worth_a_try(lookup: &CacheLookup<'_>) -> bool {
     let began = lookup.request.own.moments.began;
     pool(&lookup.request).is_none_or(|pool| pool.is_worth_a_try(began))

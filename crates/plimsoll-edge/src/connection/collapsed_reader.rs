@@ -1,7 +1,7 @@
-//! A request reads along with a fetch: its own that is kept, or somebody else's that was under way.
+//! A request that reads along with a fetch: its own, which is stored, or one already in progress.
 //!
-//! Until the head is there it waits; then the bytes go to its client as they come. When there is nothing to follow any
-//! more it looks up again, asks for itself, or takes what stands in for a failure.
+//! It waits for the head; then the body is sent to its client as it arrives. When the fetch ends without a result it
+//! repeats the lookup, fetches itself, or serves the replacement for a failure.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use crate::pool::server::UpstreamServer;
 use crate::reason::Reason;
 use crate::settings::Settings;
 
-/// How long copies from the disk are waited for, ticks; then a server is asked.
+/// Time limit for a disk lookup, ticks; then the request goes upstream.
 const DISK_TICKS: u64 = 1000 / TICK_MS;
 
 /// A request that reads along.
@@ -42,7 +42,7 @@ const DISK_TICKS: u64 = 1000 / TICK_MS;
 pub(super) struct CollapsedReader {
     follower: Follower<ResponseMetadata>,
     keyed_request: KeyedRequest,
-    /// What may stand in for a failure.
+    /// The response that may replace a failure.
     copy: Option<Hit<CachedResponse>>,
     status: CacheStatus,
     own: ResponseContext,
@@ -53,18 +53,18 @@ pub(super) struct CollapsedReader {
     out: Outgoing,
     slowness: Slowness,
     is_for_client: bool,
-    /// Of a fetch of its own: who answered it, and how far ahead it may run.
+    /// For a fetch of its own: its server, and the pace.
     server: Option<Arc<UpstreamServer>>,
     pass: Option<String>,
     pace: Option<Rc<Pace>>,
 }
 
-/// How far it has read.
+/// Progress of the reader.
 #[derive(Clone, Copy, Debug)]
 struct ReadProgress {
     status: u16,
     at: u64,
-    /// Where what it wants ends; `None` is where the body does.
+    /// End of the requested range; `None` for the end of the body.
     end: Option<u64>,
     in_chunks: bool,
     is_over: bool,
@@ -73,7 +73,7 @@ struct ReadProgress {
 }
 
 impl CollapsedReader {
-    /// Of a fetch of its own, that goes on without it.
+    /// A reader of the request's own fetch, which continues without it.
     pub(super) fn own(
         follower: Follower<ResponseMetadata>,
         pace: Rc<Pace>,
@@ -107,21 +107,22 @@ impl CollapsedReader {
     }
 }
 
-/// What came of one step of reading.
+/// Result of one step of reading.
 enum ReaderStep {
     Moved,
-    /// So many ticks at most.
+    /// Wait at most this many ticks.
     Wait(u64),
-    /// The client has all.
+    /// The client has received everything.
     Whole,
-    /// The client has left.
+    /// The client disconnected.
     Left,
-    /// The rest will not come.
+    /// The fetch broke off.
     Broke,
 }
 
 impl CollapsedReader {
-    /// Takes the next piece of the body: into `shared`, or in chunks behind what is to go out. `None` when it broke off.
+    /// Takes the next piece of the body: into `shared`, or chunked after pending output. `None` when the fetch broke
+    /// off.
     fn piece(&mut self, shared: &mut [u8], cx: &Context<'_>) -> Option<usize> {
         let reading = self.reading.as_mut()?;
         let wanted = reading.end.map_or(u64::MAX, |end| end - reading.at);
@@ -159,7 +160,7 @@ impl CollapsedReader {
             .is_some_and(|reading| reading.is_over || reading.end == Some(reading.at))
     }
 
-    /// The client took so many bytes.
+    /// The client has taken this many bytes.
     fn wrote(&mut self, count: usize) {
         let first_len = self.out.left().len();
         self.out.advance(count.min(first_len));
@@ -196,7 +197,7 @@ impl Drop for CollapsedReader {
 }
 
 impl DownstreamConnection {
-    /// Reads along with somebody else's fetch.
+    /// Reads along with a fetch of another request.
     pub(super) fn follow(
         &mut self,
         request: &Admitted<'_>,
@@ -266,7 +267,7 @@ impl DownstreamConnection {
         Poll::Ready(())
     }
 
-    /// The head is there: it is for this request, or for others.
+    /// The head arrived: it matches this request, or only others.
     fn receive_head(&mut self, metadata: &ResponseMetadata) {
         let RequestStage::Collapsed(reader) = &mut self.stage else {
             return;
@@ -306,7 +307,7 @@ impl DownstreamConnection {
         let own = reader.own;
         let mut shape = shape;
         if let (ClientStream::Inner(inner), Some(draft)) = (&self.client, &metadata.draft) {
-            // What is put together has no parts, and nobody has it already.
+            // An ESI page supports neither ranges nor conditions.
             shape = Shape::Whole;
             inner.mark((**draft).clone());
         }
@@ -370,7 +371,7 @@ impl DownstreamConnection {
         }
     }
 
-    /// One piece from the fetch, and as much as fits to the client.
+    /// Reads one piece from the fetch, and writes as much as fits to the client.
     fn read_step(&mut self, cx: &mut Context<'_>) -> ReaderStep {
         let RequestStage::Collapsed(reader) = &mut self.stage else {
             return ReaderStep::Broke;
@@ -383,7 +384,7 @@ impl DownstreamConnection {
         let direct = &shared[..copied];
         if reader.out.is_empty() && direct.is_empty() {
             if !reader.has_all() {
-                // More is to come: its waker is filed.
+                // More is to come; the waker is registered.
                 return ReaderStep::Wait(reader.wait_for_more(event_loop));
             }
             return match self.client.poll_flush(cx) {
@@ -402,7 +403,7 @@ impl DownstreamConnection {
         }
     }
 
-    /// All of it is with the client, or the client has left.
+    /// The client has received everything, or has disconnected.
     fn end_collapsed(&mut self, is_whole: bool) {
         let RequestStage::Collapsed(reader) =
             std::mem::replace(&mut self.stage, RequestStage::Over)
@@ -448,7 +449,7 @@ impl DownstreamConnection {
         self.end_trace(&outcome);
     }
 
-    /// There is nothing to follow any more.
+    /// The fetch ended without a result.
     fn seek_again(&mut self, seeking: Seeking) {
         let RequestStage::Collapsed(mut reader) =
             std::mem::replace(&mut self.stage, RequestStage::Over)
@@ -462,7 +463,7 @@ impl DownstreamConnection {
         self.retry_lookup(&bytes, own, &settings, seeking);
     }
 
-    /// Looks up again what was read before.
+    /// Repeats the lookup of a parsed request.
     pub(super) fn retry_lookup(
         &mut self,
         bytes: &[u8],
@@ -485,7 +486,7 @@ impl DownstreamConnection {
         self.look_up(request, seeking);
     }
 
-    /// Whoever was followed has failed, or takes too long.
+    /// The fetch failed, or takes too long.
     fn fail_collapsed(&mut self, status: u16, reason: Reason) {
         let RequestStage::Collapsed(reader) =
             std::mem::replace(&mut self.stage, RequestStage::Over)
@@ -506,7 +507,7 @@ impl DownstreamConnection {
     /// Its deadline has passed.
     pub(super) fn collapsed_expired(&mut self) {
         match &self.stage {
-            // A disk that stands still is no reason to fail.
+            // A stuck disk is no reason to fail: the request goes upstream.
             RequestStage::Collapsed(reader) if reader.seeking.disk == DiskLookup::Waits => {
                 let seeking = reader.seeking.again();
                 self.seek_again(seeking);
@@ -533,7 +534,7 @@ fn timeouts<'a>(
     }
 }
 
-/// How long whoever leads may take to get a head, ticks.
+/// Longest time to wait for the head of a fetch, ticks.
 fn longest_wait(settings: &Settings, own: &ResponseContext) -> u64 {
     timeouts(settings, own).map_or(1, |config| {
         let times = &config.timeouts;
@@ -542,7 +543,7 @@ fn longest_wait(settings: &Settings, own: &ResponseContext) -> u64 {
     })
 }
 
-/// How long there may be nothing new of a body, ticks. Whoever leads notices first.
+/// Longest time without progress of the body, ticks. Longer than the timeout of the fetch itself.
 fn idle_wait(settings: &Settings, own: &ResponseContext) -> u64 {
     timeouts(settings, own).map_or(1, |config| ticks(config.timeouts.idle) + 100)
 }

@@ -1,5 +1,5 @@
-//! What memory does not have may lie on disk: who misses waits until it is read, as for somebody's fetch, and looks up
-//! again.
+//! Disk lookup: after a miss in memory, the request waits until the disk is read, as for a fetch, and repeats the
+//! lookup.
 
 use plimsoll_cache::CacheStatus;
 use plimsoll_cache::store::{Begin, Lookup as _};
@@ -7,21 +7,21 @@ use plimsoll_cache::store::{Begin, Lookup as _};
 use super::DownstreamConnection;
 use super::cached::{CacheLookup, Seeking};
 
-/// The kind of those who wait for copies from the disk.
+/// The variant under which disk lookups collapse.
 const RECALL: u64 = 0x6469_736b;
 
-/// Whether the disk was asked for copies that memory does not have.
+/// State of the disk lookup of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum DiskLookup {
     #[default]
     Not,
-    /// It follows whoever reads them.
+    /// It follows the read.
     Waits,
     Done,
 }
 
 impl DiskLookup {
-    /// When it is looked up once more.
+    /// The state for a repeated lookup.
     pub(super) fn again(self) -> Self {
         match self {
             Self::Not => Self::Not,
@@ -30,7 +30,7 @@ impl DiskLookup {
     }
 }
 
-/// Whether the disk has copies of a key of which memory has none, and was not asked yet.
+/// Whether the disk has responses for a key that are not in memory, and was not read yet.
 pub(super) fn lies_on_disk(lookup: &CacheLookup<'_>) -> bool {
     let disk = lookup.cache.disk.as_ref();
     let disk = disk.filter(|_| lookup.seeking.disk == DiskLookup::Not);
@@ -38,7 +38,7 @@ pub(super) fn lies_on_disk(lookup: &CacheLookup<'_>) -> bool {
 }
 
 impl DownstreamConnection {
-    /// The disk is asked before a server is; gives the look-up back when it has nothing more.
+    /// Reads the disk before the request goes upstream; returns the lookup when the disk has nothing more.
     pub(super) fn recall<'a>(&mut self, lookup: CacheLookup<'a>) -> Option<CacheLookup<'a>> {
         let disk = lookup.cache.disk.as_ref();
         let Some(disk) = disk.filter(|_| lookup.seeking.disk == DiskLookup::Not) else {

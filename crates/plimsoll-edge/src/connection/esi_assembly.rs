@@ -1,7 +1,7 @@
-//! A page is put together: it is asked for within the edge, and so are its fragments; all goes out in order.
+//! ESI assembly: a page and its fragments are fetched by subrequests, and sent in order.
 //!
-//! What is no page with fragments goes through as it comes. The body of the request, if it has one, is passed on to
-//! whoever answers it.
+//! A response that is not an ESI page is passed through as it arrives. The request body, if any, is forwarded with the
+//! subrequest for the page.
 
 mod phases;
 
@@ -31,26 +31,26 @@ use crate::outgoing::Outgoing;
 use crate::settings::Settings;
 use crate::trace::RequestTrace;
 
-/// A request for a page that is put together.
+/// A request for an ESI page.
 #[derive(Debug)]
 pub(super) struct EsiAssembly {
     own: ResponseContext,
     settings: Rc<Settings>,
-    /// The beginning of its line in the log.
+    /// The beginning of its access-log entry.
     line: Vec<u8>,
     /// Its head.
     request: Vec<u8>,
     nesting: Rc<FragmentNesting>,
     trace: Option<String>,
-    /// The request for the page itself, before it is under way.
+    /// The subrequest for the page, before it is started.
     starting: Option<Box<DownstreamConnection>>,
     page: Incoming,
     phase: AssemblyPhase,
-    /// What is still to come of the request.
+    /// The rest of the request body.
     body: BodyReader,
     is_bad: bool,
     out: Outgoing,
-    /// Goes out behind it as it is.
+    /// Sent after `out`, unchanged.
     direct: Bytes,
     bytes_out: u64,
     status: u16,
@@ -62,9 +62,9 @@ pub(super) struct EsiAssembly {
 #[derive(Debug)]
 enum AssemblyPhase {
     Head,
-    /// It is no such page: it goes through, in chunks or as it is.
+    /// Not an ESI page: passed through, chunked or not.
     Passing(bool),
-    /// It may be one, when all of it is there.
+    /// A possible ESI page, buffered until it is complete.
     Gathering(Vec<u8>, Draft),
     Merging(Box<EsiMerge>),
     Done,
@@ -72,13 +72,13 @@ enum AssemblyPhase {
 
 enum AssemblyStep {
     Moved,
-    /// Others have their turn.
+    /// Lets other tasks run.
     Yield,
     Wait(u64),
     Whole,
     Left,
     Broke,
-    /// A part was asked for, of what has no parts.
+    /// The page must be fetched in full, because a range of an ESI page was requested.
     Again,
 }
 
@@ -92,15 +92,15 @@ impl EsiAssembly {
         self.request.capacity() + self.out.memory() + self.page.memory() + phase
     }
 
-    /// Whether the request's own bytes have all come.
+    /// Whether the request body is complete.
     fn has_request(&self) -> bool {
         self.body.is_complete() && !self.is_bad
     }
 
-    /// Passes on what belongs to the request; how much that is.
+    /// Forwards bytes that belong to the request; returns their number.
     fn feed(&mut self, bytes: &[u8]) -> usize {
         let taken = self.body.take(bytes, |_| ()).unwrap_or_else(|_| {
-            // Whoever answers it finds the fault too.
+            // The receiving end detects the error too.
             self.is_bad = true;
             bytes.len()
         });
@@ -109,7 +109,7 @@ impl EsiAssembly {
     }
 }
 
-/// What is said of the client's connection.
+/// The `Connection` header for the client.
 pub(super) fn connection_line(keeps: bool, is_1_1: bool) -> &'static str {
     match (keeps, is_1_1) {
         (false, _) => "Connection: close\r\n",
@@ -118,7 +118,7 @@ pub(super) fn connection_line(keeps: bool, is_1_1: bool) -> &'static str {
     }
 }
 
-/// Sets a request within the edge on its way. One that a copy answers is over at once.
+/// Starts a subrequest. If it is served from the cache, it completes immediately.
 pub(super) fn launch(mut alone: DownstreamConnection) {
     if matches!(
         alone.stage,
@@ -137,7 +137,7 @@ pub(super) fn launch(mut alone: DownstreamConnection) {
 }
 
 impl DownstreamConnection {
-    /// Asks for a page within the edge, to put it together.
+    /// Starts the assembly of a page.
     pub(super) fn assemble(&mut self, request: Admitted<'_>) {
         let (own, settings) = (request.own, request.settings);
         let route = settings.routes.get(own.facts.route);
@@ -179,7 +179,7 @@ impl DownstreamConnection {
         }));
     }
 
-    /// The request for the page itself, in the name of the client.
+    /// The subrequest for the page, on behalf of the client.
     fn page(&mut self, request: Admitted<'_>) -> (Box<Self>, ReadEnd) {
         let (inner, end) = pipe(None);
         let peer = (*self.peer).clone();
@@ -189,7 +189,7 @@ impl DownstreamConnection {
         (Box::new(page), end)
     }
 
-    /// Asks for all of a page of which a part was asked for.
+    /// Fetches the full page after a range request.
     fn page_again(&mut self, assembly: &mut EsiAssembly) -> AssemblyStep {
         let bytes = without_range(&assembly.request);
         if bytes.len() == assembly.request.len() {
@@ -316,7 +316,7 @@ impl DownstreamConnection {
         )
     }
 
-    /// Passes on what comes of the request's body; `false` when the client has left.
+    /// Forwards received bytes of the request body; `false` when the client has disconnected.
     fn pump(&mut self, assembly: &mut EsiAssembly, cx: &mut Context<'_>) -> bool {
         while !assembly.body.is_complete() && !assembly.is_bad && !assembly.page.is_over() {
             let room = assembly.page.body_capacity();
@@ -344,7 +344,7 @@ impl DownstreamConnection {
         true
     }
 
-    /// Its deadline has passed. Fragments that are late are seen to when it goes on.
+    /// Its deadline has passed. Late fragments are handled when the assembly continues.
     pub(super) fn assembling_expired(&mut self) {
         let RequestStage::Assembling(assembly) = &self.stage else {
             return;

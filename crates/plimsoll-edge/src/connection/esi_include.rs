@@ -1,4 +1,4 @@
-//! One fragment of a page: asked for within the edge, in the name of the client.
+//! One ESI fragment, fetched by a subrequest on behalf of the client.
 
 use std::rc::Rc;
 use std::task::Context;
@@ -23,7 +23,7 @@ use crate::fragments::pipe::pipe;
 use crate::fragments::{Served, coding, request};
 use crate::settings::Settings;
 
-/// Who asks for fragments, and in which page.
+/// Context for the subrequests of a page.
 pub(super) struct FragmentRequester<'a> {
     pub(super) event_loop: &'a Rc<EventLoop>,
     pub(super) peer: &'a Peer,
@@ -36,7 +36,7 @@ pub(super) struct FragmentRequester<'a> {
 }
 
 impl FragmentRequester<'_> {
-    /// Asks; `None` when that may not be asked for.
+    /// Starts a subrequest; `None` when its URL is not permitted.
     fn send_request(&self, config: &Fragments, reference: &str) -> Option<Incoming> {
         let mut room = header_buffer();
         let head = parse(self.request, &mut room).ok()?;
@@ -59,7 +59,7 @@ impl FragmentRequester<'_> {
         Some(Incoming::new(end, false))
     }
 
-    /// Whether a route names the host of a request: the edge asks nobody that its configuration does not speak of.
+    /// Whether a route names the host of a request: subrequests only go to configured hosts.
     fn is_routed(&self, bytes: &[u8]) -> bool {
         let mut room = header_buffer();
         let Ok(head) = parse(bytes, &mut room) else {
@@ -75,25 +75,25 @@ impl FragmentRequester<'_> {
     }
 }
 
-/// A fragment on its way into a page.
+/// A fragment being fetched.
 #[derive(Debug)]
 pub(super) struct Fragment {
     include: Include,
     incoming: Option<Incoming>,
     is_alt: bool,
-    /// When the page goes on without it.
+    /// When the page continues without it.
     pub(super) due: Nanoseconds,
-    /// It is compressed: it is gathered first.
+    /// Set if it is compressed: it is buffered first.
     packed: Option<(Vec<u8>, Vec<u8>)>,
-    /// For how long it may be kept; from its head on.
+    /// Its cache lifetime; known from its head on.
     pub(super) lifetime: Option<FragmentLifetime>,
-    /// What became of it, when all of it is there or nothing will come.
+    /// The outcome, once it is complete or has failed.
     pub(super) served: Option<Served>,
-    /// The client has some of it.
+    /// The client has received some of it.
     has_begun: bool,
 }
 
-/// What there is of a fragment at the moment.
+/// The available input of a fragment.
 pub(super) enum FragmentInput {
     Bytes(Bytes),
     Wait,
@@ -123,7 +123,7 @@ impl Fragment {
         packed + self.incoming.as_ref().map_or(0, Incoming::memory)
     }
 
-    /// Asks for it.
+    /// Starts the fetch.
     pub(super) fn start(&mut self, config: &Fragments, requester: &FragmentRequester<'_>) {
         let reference = match &self.include.alt {
             Some(alt) if self.is_alt => alt,
@@ -136,7 +136,7 @@ impl Fragment {
         }
     }
 
-    /// It will not come so: its other address is asked, or there is a gap.
+    /// The fetch failed: tries the alternative URL, or leaves a gap.
     fn fail(&mut self, served: Served, config: &Fragments, requester: &FragmentRequester<'_>) {
         self.incoming = None;
         self.packed = None;
@@ -160,14 +160,14 @@ impl Fragment {
         requester.event_loop.figures.fragments[served as usize].increment();
     }
 
-    /// Takes what has come.
+    /// Processes received bytes.
     pub(super) fn advance(
         &mut self,
         config: &Fragments,
         requester: &FragmentRequester<'_>,
         cx: &Context<'_>,
     ) {
-        // A second time for its other address.
+        // A second time for the alternative URL.
         for _ in 0..2 {
             if self.served.is_some() || self.take(config, cx).is_some() {
                 break;
@@ -195,12 +195,12 @@ impl Fragment {
         }
     }
 
-    /// Whether the page may still go on without it. From its head on, its own connection keeps the time.
+    /// Whether the page may continue without it. From its head on, its own connection has the timeouts.
     pub(super) fn may_be_late(&self) -> bool {
         self.served.is_none() && (self.lifetime.is_none() || self.packed.is_some())
     }
 
-    /// `None` when it has failed, and nothing of it is with the client.
+    /// `None` when it has failed, and the client has received nothing of it.
     fn take(&mut self, config: &Fragments, cx: &Context<'_>) -> Option<()> {
         let Some(incoming) = &mut self.incoming else {
             return Some(());
@@ -225,7 +225,7 @@ impl Fragment {
         let Some((coding, packed)) = &mut self.packed else {
             return Some(());
         };
-        // There may be more than there was room for.
+        // The pipe may hold more than fitted into the buffer.
         while !incoming.content.is_empty() && packed.len() as u64 <= config.len_max {
             packed.append(&mut incoming.content);
             incoming.advance(cx);
@@ -243,7 +243,7 @@ impl Fragment {
         Some(())
     }
 
-    /// How long it is, when all of it is there.
+    /// Its length, once it is complete.
     pub(super) fn len(&self) -> Option<u64> {
         self.served?;
         Some(self.incoming.as_ref().map_or(0, |incoming| {
@@ -252,7 +252,7 @@ impl Fragment {
         }))
     }
 
-    /// What goes to the client next.
+    /// The next input for the client.
     pub(super) fn next(&mut self) -> FragmentInput {
         let Some(incoming) = &mut self.incoming else {
             return if self.served.is_some() {

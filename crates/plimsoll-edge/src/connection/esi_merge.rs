@@ -1,4 +1,4 @@
-//! The pieces of a page and its fragments become one answer.
+//! Merges a page and its fragments into one response.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::fragments::incoming::Incoming;
 use crate::fragments::{Mosaic, Served};
 use crate::settings::Settings;
 
-/// Fragments of one page that are asked for at once.
+/// Concurrent subrequests of one page.
 const ABREAST_MAX: usize = 16;
-/// Bytes that are taken up in one step.
+/// Bytes processed in one step.
 const STEP_LEN: usize = 64 * 1024;
-/// Less than this waits in the coder for more.
+/// Less output than this waits in the coder for more.
 const PIECE_LEN_MIN: usize = 4096;
 
-/// A page that is put together.
+/// A page being merged with its fragments.
 #[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -41,15 +41,15 @@ pub(super) struct EsiMerge {
     bytes: Vec<u8>,
     is_1_1: bool,
     pub(super) keeps_client: bool,
-    /// The piece that goes out, and how much of it has.
+    /// The piece being sent, and the bytes of it sent so far.
     piece: usize,
     at: usize,
     fragments: Vec<Fragment>,
-    /// How many were asked for, and how many are out.
+    /// Fragments started, and fragments sent.
     started: usize,
     done: usize,
     packing: Option<Packing>,
-    /// Clients may get it in a coding.
+    /// The response may be compressed, depending on the client.
     varies: bool,
     framing: Option<Framing>,
     is_over: bool,
@@ -62,16 +62,16 @@ enum Framing {
     UntilClose,
 }
 
-/// What came of one step.
+/// Result of one step.
 pub(super) enum Produced {
     More,
-    /// Until then at most.
+    /// Wait until then at most.
     Wait(Nanoseconds),
     End,
     Broke,
 }
 
-/// A coder that is counted as long as it lives.
+/// A coder, which counts towards the budget as long as it lives.
 #[derive(Debug)]
 struct Packing {
     coding: plimsoll_config::edge::CompressCoding,
@@ -86,7 +86,7 @@ impl Drop for Packing {
 }
 
 impl Packing {
-    /// Puts content through the coder; `is_last` lets out all of it, and so does nothing. `None` when it fails.
+    /// Compresses content; `is_last` ends the stream, empty content flushes it. `None` when it fails.
     fn pack(&mut self, content: &[u8], is_last: bool) -> Option<Vec<u8>> {
         let began = self.event_loop.clock.now();
         let figures = &self.event_loop.figures;
@@ -115,7 +115,7 @@ impl Packing {
 }
 
 impl EsiMerge {
-    /// Of a page of which `page` is the head.
+    /// Begins a merge for a page with the head `page`.
     pub(super) fn new(
         mosaic: Arc<Mosaic>,
         page: &Incoming,
@@ -159,7 +159,7 @@ impl EsiMerge {
         }
     }
 
-    /// Whether the page goes out as it is.
+    /// Whether the page is sent unchanged.
     pub(super) fn changes_nothing(&self) -> bool {
         self.mosaic.pieces.is_plain() && self.packing.is_none()
     }
@@ -173,7 +173,7 @@ impl EsiMerge {
         self.bytes.capacity() + fragments.sum::<usize>()
     }
 
-    /// The next bytes, put behind `out`.
+    /// Produces the next bytes, appended to `out`.
     pub(super) fn produce(
         &mut self,
         out: &mut crate::outgoing::Outgoing,
@@ -208,7 +208,7 @@ impl EsiMerge {
                     Some(())
                 }
                 FragmentInput::Wait if self.packing.as_ref().is_some_and(Packing::is_behind) => {
-                    // The client gets all there is so far.
+                    // Flush, so that the client gets everything available.
                     self.emit(&[], &mut out.bytes, false)
                 }
                 FragmentInput::Wait => return Produced::Wait(self.next_due()),
@@ -223,7 +223,7 @@ impl EsiMerge {
         self.at = 0;
     }
 
-    /// When the first of those that have not come is late.
+    /// The earliest deadline of pending fragments.
     fn next_due(&self) -> Nanoseconds {
         let awaited = self.fragments[self.done..self.started]
             .iter()
@@ -234,7 +234,7 @@ impl EsiMerge {
             .unwrap_or(u64::MAX)
     }
 
-    /// Asks for fragments, as many as may be under way at once, and takes what has come of them.
+    /// Starts subrequests up to the limit, and processes what has arrived.
     fn advance(&mut self, requester: &FragmentRequester<'_>, cx: &Context<'_>) {
         loop {
             let mut under_way = 0;
@@ -254,7 +254,7 @@ impl EsiMerge {
         }
     }
 
-    /// Says what is known when the first bytes can go out: nobody waits for a fragment before its turn.
+    /// Writes the head when the first bytes can be sent: a fragment is not waited for before its turn.
     fn write_head(&mut self, out: &mut Vec<u8>, date: &str) -> Produced {
         let mut counts = [0; Served::COUNT];
         let mut awaited = 0;
@@ -302,12 +302,12 @@ impl EsiMerge {
         } else if self.is_1_1 {
             Framing::Chunked
         } else {
-            // HTTP/1.0 knows no chunks.
+            // HTTP/1.0 has no chunked coding.
             Framing::UntilClose
         }
     }
 
-    /// How long all of it is, when all is there.
+    /// The total length, if everything is complete.
     fn len(&self) -> Option<u64> {
         let mut fragments = self.fragments.iter();
         let pieces = self.mosaic.pieces.pieces().iter();
@@ -319,7 +319,7 @@ impl EsiMerge {
             .sum()
     }
 
-    /// Content goes out in the answer's coding and framing. `None` when the coder fails.
+    /// Emits content in the coding and framing of the response. `None` when the coder fails.
     fn emit(&mut self, content: &[u8], out: &mut Vec<u8>, is_last: bool) -> Option<()> {
         let packed = match &mut self.packing {
             Some(packing) => Some(packing.pack(content, is_last)?),
@@ -339,14 +339,14 @@ impl EsiMerge {
     }
 }
 
-/// A coder for a page, if its client takes one and there is time and room.
+/// A coder for a page, if the client accepts one and the budget allows it.
 fn packing(
     own: &ResponseContext,
     route: &plimsoll_config::edge::RouteConfig,
     len: Option<u64>,
     alone: &DownstreamConnection,
 ) -> Option<Packing> {
-    // HTTP/1.0 knows no chunks, and the length would have to be known.
+    // HTTP/1.0 has no chunked coding, and the length is not known in advance.
     let coding = own.facts.coding.filter(|_| own.facts.is_1_1)?;
     let config = route.compress.as_ref()?;
     let event_loop = &alone.event_loop;

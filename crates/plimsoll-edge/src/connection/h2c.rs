@@ -1,7 +1,7 @@
-//! HTTP/2 without encryption, of clients that know that it is spoken here (RFC 9113, 3.3).
+//! HTTP/2 without TLS, with prior knowledge (RFC 9113, 3.3).
 //!
-//! Its preface reads as the head of a request that nobody means: it is known by its bytes, as the first of a
-//! connection, and never after a request. What it could upgrade to is not offered: `Upgrade: h2c` passes as any other.
+//! Its preface parses as the head of an odd HTTP/1.1 request. It is recognized by its bytes, only at the start of a
+//! connection. The upgrade mechanism is not offered: `Upgrade: h2c` is treated like any other upgrade.
 
 use std::future::Future;
 use std::io;
@@ -16,10 +16,10 @@ use super::{DownstreamConnection, RequestStage};
 use crate::client::ClientStream;
 use crate::http2;
 
-/// What the preface looks like to who reads HTTP/1.1.
+/// The part of the preface that parses as a request head.
 const PREFACE_HEAD: &[u8] = b"PRI * HTTP/2.0\r\n\r\n";
 
-/// A connection in frames, served to its end.
+/// An HTTP/2 connection, served to its end.
 pub(super) struct H2cConnection(Pin<Box<dyn Future<Output = ()>>>);
 
 impl H2cConnection {
@@ -35,12 +35,12 @@ impl std::fmt::Debug for H2cConnection {
 }
 
 impl DownstreamConnection {
-    /// Whether the first head of a connection is the beginning of HTTP/2's preface.
+    /// Whether the first head of a connection is the beginning of the HTTP/2 preface.
     pub(super) fn is_h2c_preface(&self, head: &[u8]) -> bool {
         head == PREFACE_HEAD && matches!(self.client, ClientStream::Plain(_))
     }
 
-    /// Goes on in frames; `bytes` are all that have come.
+    /// Continues as HTTP/2; `bytes` are all received bytes.
     pub(super) fn serve_h2c(&mut self, bytes: &[u8]) {
         let ClientStream::Plain(stream) = std::mem::replace(&mut self.client, ClientStream::Gone)
         else {
@@ -59,7 +59,7 @@ impl DownstreamConnection {
     }
 }
 
-/// A connection of which the first bytes were read before.
+/// A connection whose first bytes were already read.
 struct Rewound {
     start: Vec<u8>,
     at: usize,

@@ -1,4 +1,4 @@
-//! Somebody at the hub's door, while the application is asked whether it may come in.
+//! Admission to the hub: waits while the application decides.
 
 use std::fmt;
 use std::future::Future;
@@ -20,17 +20,17 @@ use crate::hub::hooks::authorization::{Admission, AdmissionRequest, Denied};
 use crate::hub::subscriber::Arrival;
 use crate::reason::Reason;
 
-/// What the application says, once it does.
+/// The pending decision of the application.
 type AdmissionFuture = Pin<Box<dyn Future<Output = Result<Admission, Denied>>>>;
 
-/// A request that waits for the application's word.
+/// A request that waits for the decision.
 pub(super) struct HubAdmission {
     arrival: Arrival,
-    /// Of the answer if it is let in.
+    /// Status of the response if it is admitted.
     status: u16,
     own: ResponseContext,
     line: Vec<u8>,
-    /// Dropped with the request: nobody is asked for who has left.
+    /// Dropped with the request: no decision is needed for a client that disconnected.
     answer: AdmissionFuture,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Debug for HubAdmission {
 }
 
 impl DownstreamConnection {
-    /// Lets a client in whom nobody else is asked about, or asks.
+    /// Admits a client, or consults the application first.
     pub(super) fn come_in(
         &mut self,
         (status, mut arrival): (u16, Arrival),

@@ -1,4 +1,4 @@
-//! Requests at the hub's path: clients that come to stay.
+//! Requests at the hub's path: WebSocket upgrades and event streams.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use crate::hub::token::{ClientAccess, Grant};
 use crate::reason::Reason;
 use crate::synthetic_response::File;
 
-/// Why somebody is not let in.
+/// Why a client is rejected.
 pub(super) struct UpgradeRefusal {
     pub(super) status: u16,
     pub(super) why: &'static str,
-    /// Whole header lines.
+    /// Complete header lines.
     pub(super) extra: &'static str,
 }
 
-/// A refusal without more to say.
+/// A rejection without further headers.
 pub(super) fn refused(status: u16, why: &'static str) -> UpgradeRefusal {
     UpgradeRefusal {
         status,
@@ -39,7 +39,7 @@ pub(super) fn refused(status: u16, why: &'static str) -> UpgradeRefusal {
 }
 
 impl DownstreamConnection {
-    /// Answers what is asked of the hub; whether it is that.
+    /// Handles a request for the hub; whether it was one.
     #[inline]
     pub(super) fn goes_to_hub(
         &mut self,
@@ -60,7 +60,7 @@ impl DownstreamConnection {
         true
     }
 
-    /// Lets a client into the hub, or says why not.
+    /// Admits a client to the hub, or answers why not.
     fn visit(
         &mut self,
         head: &RequestHead<'_, '_>,
@@ -78,7 +78,7 @@ impl DownstreamConnection {
         }
     }
 
-    /// Gives a browser the hub's client.
+    /// Serves a file of the hub's browser client.
     fn give_file(
         &mut self,
         head: &RequestHead<'_, '_>,
@@ -89,7 +89,7 @@ impl DownstreamConnection {
         let mut line = Vec::new();
         self.begin_line(&mut line, head, client);
         if !matches!(head.method, "GET" | "HEAD") {
-            let why = ("a file is asked for with GET", "Allow: GET, HEAD\r\n");
+            let why = ("method not allowed; use GET", "Allow: GET, HEAD\r\n");
             return self.answer_explained(own, 405, Reason::Hub, why, &line);
         }
         let is_known = head.headers.iter().any(|header| {
@@ -108,7 +108,7 @@ impl DownstreamConnection {
         if own.has_body {
             return Err(refused(
                 400,
-                "the hub takes no body; publish at the admin address",
+                "a request to the hub must have no body; publish at the admin address",
             ));
         }
         self.may_come(head, hub)?;
@@ -128,19 +128,19 @@ impl DownstreamConnection {
         Ok((status, arrival))
     }
 
-    /// Whether there is room for a client at all, and whether a page may send it.
+    /// Whether the hub has capacity for a client, and its origin is allowed.
     pub(super) fn may_come(
         &self,
         head: &RequestHead<'_, '_>,
         hub: &Arc<ActiveHub>,
     ) -> Result<(), UpgradeRefusal> {
         if self.is_fragment() {
-            return Err(refused(404, "the hub is no part of a page"));
+            return Err(refused(404, "the hub cannot be included as a fragment"));
         }
         if self.event_loop.is_draining() || self.event_loop.memory.is_full() {
             return Err(UpgradeRefusal {
                 extra: "Retry-After: 1\r\n",
-                ..refused(503, "there is no room; come back in a second")
+                ..refused(503, "the hub has no free capacity; retry in a second")
             });
         }
         if !hub.is_open() {
@@ -148,14 +148,14 @@ impl DownstreamConnection {
                 extra: "Retry-After: 1\r\n",
                 ..refused(
                     503,
-                    "the hub waits for what it shares with others; come back in a second",
+                    "the hub is waiting for its shared backend; retry in a second",
                 )
             });
         }
         if !hub.lets_in(head) {
             return Err(refused(
                 403,
-                "the Origin is not this host, and not among the hub's origins",
+                "the Origin is neither this host nor one of the hub's allowed origins",
             ));
         }
         Ok(())
@@ -170,7 +170,7 @@ impl DownstreamConnection {
         if head.method != "GET" {
             return Err(UpgradeRefusal {
                 extra: "Allow: GET\r\n",
-                ..refused(405, "the hub is asked with GET")
+                ..refused(405, "method not allowed; use GET")
             });
         }
         let query = head.target.split_once('?').map_or("", |(_, query)| query);
@@ -178,11 +178,14 @@ impl DownstreamConnection {
         if channels.is_empty() {
             return Err(refused(
                 400,
-                "open a WebSocket here, or say which channels: ?channel=game-1&channel=game-2",
+                "the channels are missing; open a WebSocket, or name them: ?channel=game-1&channel=game-2",
             ));
         }
         if channels.len() > sse::CHANNELS_MAX {
-            return Err(refused(400, "at most 100 channels in one request"));
+            return Err(refused(
+                400,
+                "too many channels; valid: at most 100 in one request",
+            ));
         }
         let since = value(head, "last-event-id").and_then(sse::last_event_id);
         let allowed = hub.foreign_origin(head).unwrap_or_default();
@@ -204,7 +207,7 @@ impl DownstreamConnection {
         })
     }
 
-    /// The head of the answer to a reader of events; `extra` are whole header lines.
+    /// The response head for a reader of events; `extra` are complete header lines.
     pub(super) fn events_head(&self, extra: &str) -> Vec<u8> {
         let date = self.event_loop.date.borrow();
         [sse::HEAD, extra, "Date: ", date.as_str(), "\r\n\r\n"]
@@ -231,7 +234,7 @@ impl DownstreamConnection {
         self.end_trace(&outcome);
     }
 
-    /// The client is in.
+    /// Hands an admitted client over to the hub.
     pub(super) fn poll_arriving(&mut self, cx: &Context<'_>) -> Poll<()> {
         let RequestStage::Arriving(arrival) =
             std::mem::replace(&mut self.stage, RequestStage::Over)
@@ -239,7 +242,7 @@ impl DownstreamConnection {
             return Poll::Ready(());
         };
         let client = std::mem::replace(&mut self.client, ClientStream::Gone);
-        // A client that stays holds nothing that only requests need.
+        // A subscriber keeps nothing that only requests need.
         let early = std::mem::take(&mut self.held);
         self.context = None;
         let local_hub = self.event_loop.local_hub(&arrival.hub);
@@ -256,7 +259,7 @@ impl DownstreamConnection {
         Poll::Ready(())
     }
 
-    /// It has left, or has been said farewell.
+    /// The subscriber has disconnected, or was disconnected.
     pub(super) fn end_visit(&mut self) {
         if let RequestStage::Subscribed(subscriber) =
             std::mem::replace(&mut self.stage, RequestStage::Over)
@@ -267,8 +270,8 @@ impl DownstreamConnection {
     }
 }
 
-/// What whoever asks may do, by the token of the request: `Authorization: Bearer …`, or `token=…` in the query, for
-/// browsers can say nothing else when they open a stream.
+/// The permissions of a request, by its token: `Authorization: Bearer …`, or `token=…` in the query, because browsers
+/// cannot set headers when they open a stream.
 fn grant(
     head: &RequestHead<'_, '_>,
     hub: &ActiveHub,
@@ -278,7 +281,7 @@ fn grant(
     admit(hub, token)
 }
 
-/// What a token lets its bearer do, if there is one.
+/// The permissions of a token, if there is one.
 pub(super) fn admit(
     hub: &ActiveHub,
     token: Option<&str>,
@@ -299,7 +302,7 @@ pub(super) fn bearer<'b>(head: &RequestHead<'_, 'b>) -> Option<&'b str> {
     value(head, "authorization")?.trim().strip_prefix("Bearer ")
 }
 
-/// The first value of a header, if it is text.
+/// The first value of a header, if it is UTF-8.
 pub(super) fn value<'b>(head: &RequestHead<'_, 'b>, name: &str) -> Option<&'b str> {
     let mut headers = head.headers.iter();
     let header = headers.find(|header| header.name.eq_ignore_ascii_case(name))?;
@@ -313,7 +316,7 @@ pub(super) fn unauthorized(why: &'static str) -> UpgradeRefusal {
     }
 }
 
-/// A reader of events has no other way to learn that it may not read: browsers ask again for a stream that ends.
+/// A reader of events must be rejected with a status: browsers reconnect when a stream ends.
 pub(super) fn may_read(
     hub: &ActiveHub,
     grant: &mut Option<Box<Grant>>,
@@ -324,7 +327,7 @@ pub(super) fn may_read(
         .as_ref()
         .is_some_and(|hooks| hooks.decides_reading())
     {
-        // It is asked before the answer.
+        // The application is consulted before the response.
         return Ok(());
     }
     let has_token = grant.is_some();
@@ -343,26 +346,26 @@ pub(super) fn may_read(
     } else if has_token {
         Err(refused(
             403,
-            "the token does not let its bearer read this channel",
+            "the token does not permit reading this channel",
         ))
     } else {
         Err(unauthorized(
-            "this channel is read with a token: ?token=…, or Authorization: Bearer …",
+            "reading this channel requires a token: ?token=…, or Authorization: Bearer …",
         ))
     }
 }
 
-/// A WebSocket.
+/// A WebSocket upgrade.
 fn socket(head: &RequestHead<'_, '_>, hub: &Arc<ActiveHub>) -> Result<Arrival, UpgradeRefusal> {
     let handshake = read_request(head).map_err(|error| {
         use plimsoll_wire::websocket::handshake::UpgradeError;
         let status = error.status();
         let why = match error {
-            UpgradeError::NoUpgrade => "the request does not ask for a WebSocket as it must",
-            UpgradeError::Version => "only version 13 of WebSocket is spoken",
-            UpgradeError::Key => "there is not exactly one Sec-WebSocket-Key of 16 bytes in base64",
-            UpgradeError::NotText => "a header of the handshake is not text",
-            UpgradeError::Origin => "the Origin is not the host that was asked for",
+            UpgradeError::NoUpgrade => "not a valid WebSocket upgrade request",
+            UpgradeError::Version => "unsupported WebSocket version; valid: 13",
+            UpgradeError::Key => "expected exactly one Sec-WebSocket-Key of 16 bytes in base64",
+            UpgradeError::NotText => "a header of the handshake is not valid text",
+            UpgradeError::Origin => "the Origin is not the requested host",
         };
         let extra = if status == 426 {
             "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"

@@ -1,4 +1,4 @@
-//! Answers of the edge's own, sent on a client's connection.
+//! Synthetic responses, sent on a client connection.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -18,17 +18,17 @@ use crate::synthetic_response::File;
 use crate::synthetic_response::{self, ResponseOptions};
 use crate::waiting::WaitingPage;
 
-/// What an answer must know of the request.
+/// Facts of the request that a response depends on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ResponseContext {
     pub(super) facts: Facts,
-    /// A body follows that nobody will read.
+    /// An unread body follows.
     pub(super) has_body: bool,
     pub(super) moments: Moments,
 }
 
 impl DownstreamConnection {
-    /// Refuses bytes that are no request.
+    /// Rejects bytes that are not a valid request.
     pub(super) fn refuse_bad(&mut self, status: u16) {
         self.refuse_early(status, Reason::BadRequest);
     }
@@ -50,12 +50,12 @@ impl DownstreamConnection {
         self.answer_in_words(&own, status, reason, "", &line);
     }
 
-    /// Refuses what has come of a request: there is no room for the rest.
+    /// Rejects a partial request: there is no memory for the rest.
     pub(super) fn shed(&mut self) {
         self.refuse_early(503, Reason::Shed);
     }
 
-    /// Refuses a request whose head was read: with the fallback, if there is one that may stand in.
+    /// Rejects a request whose head was read, with the fallback if permitted.
     pub(super) fn refuse_head(
         &mut self,
         head: &RequestHead<'_, '_>,
@@ -70,7 +70,7 @@ impl DownstreamConnection {
         self.refuse(&settings, own, status, reason, &line);
     }
 
-    /// Refuses a request that was on its way.
+    /// Rejects a request in progress.
     pub(super) fn refuse_exchange(&mut self, exchange: &mut Exchange, status: u16, reason: Reason) {
         self.take_back(exchange);
         let fetch = exchange.fetch.take();
@@ -79,7 +79,7 @@ impl DownstreamConnection {
             has_body: !exchange.body_done,
             moments: exchange.moments,
         };
-        // Its own settings: a reload may have other routes by now.
+        // Its own settings: a reload may have changed the routes.
         let settings = exchange.settings.clone();
         let settings = settings.unwrap_or_else(|| self.event_loop.settings());
         if let Some(fetch) = fetch {
@@ -108,7 +108,7 @@ impl DownstreamConnection {
             if let Some(page) = route.page(self.path()) {
                 let after = after(own);
                 let mut bytes = self.event_loop.spare_bytes();
-                // What goes into a page that is put together is compressed with it.
+                // A fragment is compressed together with its page.
                 let is_inner = matches!(self.client, ClientStream::Inner(_));
                 synthetic_response::fallback(
                     &mut bytes,
@@ -124,14 +124,14 @@ impl DownstreamConnection {
         }
         let extra = match status {
             405 => "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n".to_owned(),
-            // Spread, so that those who were refused together do not come back together.
+            // Randomized, so that clients rejected together do not retry together.
             429 | 503 => format!("Retry-After: {}\r\n", 1 + self.event_loop.random() % 5),
             _ => String::new(),
         };
         self.answer_in_words(own, status, reason, &extra, line);
     }
 
-    /// The page with a place in line.
+    /// Answers with the waiting page.
     pub(super) fn answer_waiting(
         &mut self,
         own: &ResponseContext,
@@ -146,7 +146,7 @@ impl DownstreamConnection {
         self.send_own(bytes, after, own, 503, Reason::Waiting, line);
     }
 
-    /// An answer of a few words.
+    /// A short text response.
     pub(super) fn answer_in_words(
         &mut self,
         own: &ResponseContext,
@@ -155,7 +155,7 @@ impl DownstreamConnection {
         extra: &str,
         line: &[u8],
     ) {
-        // Whoever sends what cannot be read is not read any further.
+        // After unparsable input, nothing more is read.
         let after = match reason {
             Reason::BadRequest => After::Close,
             _ => after(own),
@@ -167,7 +167,7 @@ impl DownstreamConnection {
         self.send_own(bytes, after, own, status, reason, line);
     }
 
-    /// An answer that says why, beside its reason; `why` comes with whole header lines.
+    /// A response with an explanation besides its reason; `why` comes with complete header lines.
     pub(super) fn answer_explained(
         &mut self,
         own: &ResponseContext,
@@ -184,7 +184,7 @@ impl DownstreamConnection {
         self.send_own(bytes, after, own, status, reason, line);
     }
 
-    /// An answer that is a text and nothing else; `extra` are whole header lines.
+    /// A plain text response; `extra` are complete header lines.
     pub(super) fn answer_text(
         &mut self,
         own: &ResponseContext,
@@ -200,7 +200,7 @@ impl DownstreamConnection {
         self.send_own(bytes, after, own, 200, Reason::Hub, line);
     }
 
-    /// A file of the hub's.
+    /// A file of the hub's browser client.
     pub(super) fn answer_file(
         &mut self,
         own: &ResponseContext,
@@ -250,9 +250,9 @@ impl DownstreamConnection {
         self.stage = RequestStage::Answering(bytes.into(), after);
     }
 
-    /// Counts and logs an exchange that ended.
+    /// Counts and logs a finished exchange.
     pub(super) fn report_exchange(&mut self, exchange: &Exchange, end: ExchangeEnd) {
-        // Those get an answer of the edge's own, which is told of with it.
+        // These get a synthetic response, and are reported with it.
         let is_for_nobody = matches!(self.client, ClientStream::Nobody);
         if is_for_nobody
             || matches!(
@@ -288,17 +288,17 @@ impl DownstreamConnection {
         self.end_trace(&outcome);
     }
 
-    /// A fragment of a page, that the edge asks for itself.
+    /// Whether this is a subrequest for an ESI fragment.
     pub(super) fn is_fragment(&self) -> bool {
         matches!(&self.client, ClientStream::Inner(inner) if inner.fragment.is_some())
     }
 
-    /// Whether anybody is told of an answer.
+    /// Whether a response is counted and logged.
     pub(super) fn is_reported(&self, line: &[u8]) -> bool {
         !line.is_empty() || self.context.is_some() || matches!(self.client, ClientStream::Inner(_))
     }
 
-    /// Counts an answer of which a client has got so much; 0 is the status of one that has not begun.
+    /// Counts a response with the bytes sent; status 0 means that no response had begun.
     pub(super) fn count(&self, status: u16, bytes: u64, began: Nanoseconds, ended: Nanoseconds) {
         if matches!(self.client, ClientStream::Inner(_)) {
             return;
@@ -311,7 +311,7 @@ impl DownstreamConnection {
         figures.answer_times.record(ended.saturating_sub(began));
     }
 
-    /// Counts a client that has left.
+    /// Counts a client that disconnected.
     pub(super) fn count_gone(&self) {
         if !matches!(self.client, ClientStream::Inner(_)) {
             self.event_loop.figures.clients_gone.increment();

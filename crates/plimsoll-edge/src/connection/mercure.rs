@@ -1,5 +1,5 @@
-//! Requests of Mercure's clients: those who read come to stay as the hub's clients, those who publish are answered when
-//! their update has its place.
+//! Requests of Mercure clients: readers become subscribers of the hub, publishers are answered when their update has
+//! its offset.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,32 +25,32 @@ use crate::hub::subscriber::Arrival;
 use crate::hub::token::Grant;
 use crate::reason::Reason;
 
-/// What a client is told that waits until its body is wanted.
+/// The interim response for a client that waits before it sends the body.
 const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// An update that comes.
+/// An update being received.
 #[derive(Debug)]
 pub(super) struct Posting {
     hub: Arc<ActiveHub>,
     grant: Box<Grant>,
     own: ResponseContext,
-    /// The beginning of its line in the access log.
+    /// The beginning of its access-log entry.
     line: Vec<u8>,
-    /// Whole header lines of the answer.
+    /// Complete header lines of the response.
     extra: String,
-    /// What is still to be said before the body comes.
+    /// The rest of the interim response.
     go_on: &'static [u8],
     body: BodyReader,
     bytes: Vec<u8>,
-    /// It has come, and waits for its place.
+    /// The update is complete, and waits for its offset.
     post: Option<Post>,
 }
 
-/// Who asks at Mercure's door.
+/// The kind of a Mercure request.
 enum Met {
     Reader(Arrival),
     Publisher(Box<Grant>),
-    /// A browser asks whether a page of another origin may.
+    /// A preflight request of a browser (CORS).
     Browser,
 }
 
@@ -59,7 +59,7 @@ impl Posting {
         self.bytes.capacity()
     }
 
-    /// Takes a piece of the body; how much of it was body.
+    /// Takes a piece of the body; returns how many bytes belonged to it.
     fn take(&mut self, bytes: &[u8]) -> Result<usize, Http1Error> {
         let held = &mut self.bytes;
         self.body
@@ -68,7 +68,7 @@ impl Posting {
 }
 
 impl DownstreamConnection {
-    /// Lets a client of Mercure in, takes what it publishes, or says why not.
+    /// Handles a request at the Mercure endpoint.
     pub(super) fn meet(
         &mut self,
         head: &RequestHead<'_, '_>,
@@ -102,7 +102,7 @@ impl DownstreamConnection {
                 }));
             }
             Ok(Met::Browser) => {
-                let why = ("updates are read with GET and published with POST", &*extra);
+                let why = ("use GET to read updates and POST to publish", &*extra);
                 self.answer_explained(own, 200, Reason::Hub, why, &line);
             }
             Err(UpgradeRefusal { status, why, extra }) => {
@@ -120,13 +120,13 @@ impl DownstreamConnection {
     ) -> Result<Met, UpgradeRefusal> {
         self.may_come(head, hub)?;
         match head.method {
-            "GET" if own.has_body => Err(refused(400, "who reads sends no body")),
+            "GET" if own.has_body => Err(refused(400, "a GET request must have no body")),
             "GET" => self.reader(head, hub, extra).map(Met::Reader),
             "POST" => publisher(head, hub).map(Met::Publisher),
             "OPTIONS" if !own.has_body => Ok(Met::Browser),
             _ => Err(UpgradeRefusal {
                 extra: "Allow: GET, POST, OPTIONS\r\n",
-                ..refused(405, "updates are read with GET and published with POST")
+                ..refused(405, "use GET to read updates and POST to publish")
             }),
         }
     }
@@ -145,16 +145,19 @@ impl DownstreamConnection {
         if topics.is_empty() {
             return Err(refused(
                 400,
-                "say which topics: ?topic=https%3A%2F%2Fa.example%2Fbooks%2F1",
+                "the topics are missing; for example ?topic=https%3A%2F%2Fa.example%2Fbooks%2F1",
             ));
         }
         if topics.len() > sse::CHANNELS_MAX {
-            return Err(refused(400, "at most 100 topics in one request"));
+            return Err(refused(
+                400,
+                "too many topics; valid: at most 100 in one request",
+            ));
         }
         if topics.iter().any(|topic| check_name(topic).is_err()) {
             return Err(refused(
                 400,
-                "a topic has 1 to 200 bytes, none of them control characters",
+                "invalid topic; valid: 1 to 200 bytes without control characters",
             ));
         }
         let (mut grant, _) = grant(head, hub)?;
@@ -164,7 +167,7 @@ impl DownstreamConnection {
             if !hub.wants_template(topic) {
                 return Err(refused(
                     503,
-                    "as many templates are read as there may be; name topics",
+                    "the limit of topic templates is reached; subscribe to exact topics",
                 ));
             }
         }
@@ -184,7 +187,7 @@ impl DownstreamConnection {
         })
     }
 
-    /// Takes the body of an update, and answers when it has its place.
+    /// Receives the body of an update, and answers when the update has its offset.
     pub(super) fn poll_posting(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let read = ready!(self.poll_update(cx));
         let RequestStage::Posting(posting) = &mut self.stage else {
@@ -206,14 +209,17 @@ impl DownstreamConnection {
                 });
                 ready!(post.poll(cx))
             }
-            // It has left in the middle of it.
+            // The client disconnected before the end of the body.
             Ok(false) => {
                 self.count_gone();
                 self.stage = RequestStage::Over;
                 return Poll::Ready(());
             }
-            Err(Http1Error::BodyTooLong) => Err((413, "an update has at most 4 MiB".to_owned())),
-            Err(_) => Err((400, "the body is not framed as it must be".to_owned())),
+            Err(Http1Error::BodyTooLong) => Err((
+                413,
+                "the update is too large; valid: at most 4 MiB".to_owned(),
+            )),
+            Err(_) => Err((400, "invalid framing of the body".to_owned())),
         };
         let RequestStage::Posting(posting) = std::mem::replace(&mut self.stage, RequestStage::Over)
         else {
@@ -225,7 +231,7 @@ impl DownstreamConnection {
             extra,
             ..
         } = *posting;
-        // Of a broken body nobody knows where it ends.
+        // The end of a malformed body is unknown.
         own.has_body = read.is_err();
         match done {
             Ok(id) => self.answer_text(&own, &id, &extra, &line),
@@ -236,7 +242,7 @@ impl DownstreamConnection {
         Poll::Ready(())
     }
 
-    /// Takes what comes of the body; whether all of it has come, or else the client is gone.
+    /// Receives more of the body; `false` when the client has disconnected before its end.
     fn poll_update(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Http1Error>> {
         let RequestStage::Posting(posting) = &mut self.stage else {
             return Poll::Ready(Ok(false));
@@ -269,12 +275,12 @@ fn query<'b>(head: &RequestHead<'_, 'b>) -> &'b str {
     head.target.split_once('?').map_or("", |(_, query)| query)
 }
 
-/// What pages of another origin may do, if it is one that is listed: whole header lines.
+/// CORS headers for an allowed origin, as complete header lines.
 fn cross(head: &RequestHead<'_, '_>, hub: &ActiveHub) -> String {
     let Some(origin) = hub.foreign_origin(head) else {
         return String::new();
     };
-    // Cookies are for origins that are known by name.
+    // Cookies are only for explicitly listed origins.
     let credentials = if hub.trusts(origin) {
         "Access-Control-Allow-Credentials: true\r\n"
     } else {
@@ -289,8 +295,8 @@ fn cross(head: &RequestHead<'_, '_>, hub: &ActiveHub) -> String {
     format!("Access-Control-Allow-Origin: {origin}\r\nVary: Origin\r\n{credentials}{asked}")
 }
 
-/// What whoever asks may do, and whether a cookie says so. A page of another site brings a cookie along unasked: that it
-/// may was seen by its origin, which who publishes must therefore name.
+/// The permissions of a request, and whether they come from a cookie. Browsers attach cookies to requests from pages of
+/// other sites. The protection against that is the check of `Origin`, so publishing with a cookie requires this header.
 fn grant(
     head: &RequestHead<'_, '_>,
     hub: &ActiveHub,
@@ -301,7 +307,7 @@ fn grant(
     Ok((grant, cookie.is_some()))
 }
 
-/// The token in the cookie that Mercure has for it.
+/// The token in Mercure's authorization cookie.
 fn cookie<'b>(head: &RequestHead<'_, 'b>) -> Option<&'b str> {
     let mut cookies = head
         .headers
@@ -312,22 +318,25 @@ fn cookie<'b>(head: &RequestHead<'_, 'b>) -> Option<&'b str> {
     cookies.find_map(|pair| pair.trim().strip_prefix("mercureAuthorization="))
 }
 
-/// Whether somebody may publish at all; what, is seen when it has come.
+/// Whether a client may publish at all; the topics are checked when the body is complete.
 fn publisher(head: &RequestHead<'_, '_>, hub: &ActiveHub) -> Result<Box<Grant>, UpgradeRefusal> {
     let form = "application/x-www-form-urlencoded";
     let kind = value(head, "content-type").unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     let (grant, by_cookie) = grant(head, hub)?;
     let grant = grant.ok_or_else(|| {
-        unauthorized("who publishes has a token that says mercure.publish: Authorization: Bearer …")
+        unauthorized("publishing requires a token with mercure.publish: Authorization: Bearer …")
     })?;
     if by_cookie && value(head, "origin").is_none() {
-        return Err(refused(403, "who publishes with a cookie names its Origin"));
+        return Err(refused(
+            403,
+            "publishing with a cookie requires an Origin header",
+        ));
     }
     if !kind.eq_ignore_ascii_case(form) {
         return Err(refused(
             400,
-            "an update is a form: Content-Type: application/x-www-form-urlencoded",
+            "unsupported content type; send Content-Type: application/x-www-form-urlencoded",
         ));
     }
     Ok(grant)

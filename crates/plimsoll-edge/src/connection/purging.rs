@@ -1,4 +1,5 @@
-//! `PURGE`, as other caches take it: who knows the token of the admin address purges one page where clients ask for it.
+//! The `PURGE` method, as in other caches: with the admin token, one URL is purged at the address where clients request
+//! it.
 
 use plimsoll_cache::store::How;
 use plimsoll_wire::head::Header;
@@ -13,11 +14,12 @@ use crate::secret::is_same;
 
 const METHOD: &str = "PURGE";
 
-/// With the value `hard` a page is dropped; else its copy is stale, and served while it is renewed.
+/// With the value `hard` a stored response is deleted; otherwise it becomes stale, and is served while it is
+/// revalidated.
 const HOW: &str = "x-plimsoll-purge";
 
 impl DownstreamConnection {
-    /// Purges what the request names, when its method says so. Where no token is set it is a request as any other.
+    /// Handles a `PURGE` request. Without a configured token it is forwarded like any other.
     pub(super) fn purges_by_method(&mut self, request: &Admitted<'_>, cache: &Cache) -> bool {
         let settings = request.settings;
         let (head, own) = (request.head, &request.own);

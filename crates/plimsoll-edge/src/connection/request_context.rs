@@ -1,4 +1,4 @@
-//! What only some requests carry: a trace, a path that a fallback is chosen by, a turn in line.
+//! State that only some requests carry: a trace, the path for choosing a fallback, a place in the waiting room.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -19,15 +19,15 @@ use crate::settings::Settings;
 use crate::trace::{RequestSpan, RequestTrace, SpanRequest, cut};
 use crate::waiting::{WaitingDecision, WaitingPage};
 
-/// What is kept of such a request until it is answered.
+/// State kept until such a request is answered.
 #[derive(Debug, Default)]
 pub(super) struct RequestContext {
     trace: Option<RequestTrace>,
     /// Its path, where the fallback depends on it.
     path: String,
-    /// Its place in line, of which it is the turn.
+    /// Its place in the waiting room, if its turn has come.
     queue_number: Option<u64>,
-    /// It may go past the line; its new cookie, if it needs one.
+    /// It may bypass the waiting room; its new cookie, if it needs one.
     past: bool,
     pass: Option<String>,
 }
@@ -37,7 +37,7 @@ impl DownstreamConnection {
         self.context.get_or_insert_default()
     }
 
-    /// Whether the route does more with such a request than to pass it on.
+    /// Handles route features beyond forwarding.
     pub(super) fn inspect_request(
         &mut self,
         head: &RequestHead<'_, '_>,
@@ -68,7 +68,7 @@ impl DownstreamConnection {
         self.context.as_ref().map_or("", |context| &context.path)
     }
 
-    /// Whether a browser may ask for a server now, or others are before it; if so it was answered.
+    /// Whether a browser may proceed now; if others are before it, it was answered with the waiting page.
     pub(super) fn is_let_past(
         &mut self,
         head: &RequestHead<'_, '_>,
@@ -122,7 +122,7 @@ impl DownstreamConnection {
         }
     }
 
-    /// What the exchange must know of the line.
+    /// Transfers the waiting-room state to the exchange.
     pub(super) fn transfer_context(&mut self, exchange: &mut Exchange) {
         if let Some(context) = &mut self.context {
             let secure = self.peer.secure;
@@ -131,7 +131,7 @@ impl DownstreamConnection {
         }
     }
 
-    /// What it still holds when it is refused after all.
+    /// Takes the state back when the exchange is rejected.
     pub(super) fn take_back(&mut self, exchange: &Exchange) {
         if let Some((number, _)) = exchange.queue_number {
             self.context_mut().queue_number = Some(number);
@@ -141,7 +141,7 @@ impl DownstreamConnection {
         }
     }
 
-    /// The page for a browser that finds no room, on a route with a line.
+    /// The waiting page for a browser without a free slot, on a route with a waiting room.
     pub(super) fn waiting_page(
         &mut self,
         settings: &Settings,
@@ -170,7 +170,7 @@ impl DownstreamConnection {
         self.context.as_ref()?.trace.as_ref()
     }
 
-    /// Takes the request into its trace, or begins one.
+    /// Continues the request's trace, or starts one.
     pub(super) fn begin_trace(
         &mut self,
         head: &RequestHead<'_, '_>,
@@ -199,7 +199,7 @@ impl DownstreamConnection {
         self.context_mut().trace = Some(trace);
     }
 
-    /// Tells of a request that was sampled.
+    /// Exports the span of a sampled request.
     pub(super) fn end_trace(&mut self, outcome: &RequestOutcome<'_>) {
         let Some(context) = &mut self.context else {
             return;
@@ -232,7 +232,7 @@ impl DownstreamConnection {
     }
 }
 
-/// How many requests the servers of a route's pool take at once.
+/// The concurrency limit of a route's pool.
 fn places(settings: &Settings, route: usize) -> u32 {
     match settings.routes.get(route).config.action {
         Action::Pool(pool) => {

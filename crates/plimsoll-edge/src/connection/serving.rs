@@ -1,4 +1,4 @@
-//! A copy goes out: its head is written once, its body is the store's own bytes.
+//! Sends a stored response: its head is written once, its body is sent from the store without a copy.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -19,35 +19,35 @@ use crate::fragments::Mosaic;
 use crate::outgoing::GATHERED_MAX;
 use crate::outgoing::Outgoing;
 
-/// How long the disk may take for a piece, ticks.
+/// Time limit for the disk to deliver a piece, ticks.
 const DISK_TICKS: u64 = 10_000 / TICK_MS;
 
-/// A copy that answers.
+/// A stored response to be served.
 pub(super) struct Served<'a> {
-    /// What is still to go out before it.
+    /// Pending output before it, such as interim responses.
     pub(super) early: &'a [u8],
     pub(super) stored: &'a Stored,
     pub(super) body: BodyRef<'a>,
-    /// It may be put together from fragments.
+    /// Set if it may contain ESI includes.
     pub(super) mosaic: Option<&'a Arc<Mosaic>>,
     pub(super) shape: Shape,
     pub(super) status: CacheStatus,
     pub(super) own: &'a ResponseContext,
-    /// The beginning of its line in the log.
+    /// The beginning of its access-log entry.
     pub(super) line: &'a [u8],
-    /// Who was asked about it.
+    /// The upstream server that was contacted.
     pub(super) server: Option<&'a str>,
     pub(super) reason: Option<&'static str>,
-    /// A cookie that lets the client past the line.
+    /// A cookie that admits the client past the waiting room.
     pub(super) pass: Option<&'a str>,
 }
 
-/// An answer on its way out.
+/// A response being sent.
 #[derive(Debug)]
 pub(super) struct Serving {
     head: Outgoing,
     body: Bytes,
-    /// What follows it, when it is on disk.
+    /// The rest of the body, when it is on disk.
     rest: Option<DiskBodyReader>,
     sent: u64,
     after: After,
@@ -61,7 +61,7 @@ impl Serving {
     }
 }
 
-/// How long a client has been waited for.
+/// How long the connection has waited for its client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slowness {
     since: Nanoseconds,
@@ -69,7 +69,7 @@ pub(super) struct Slowness {
 }
 
 impl Slowness {
-    /// It did something.
+    /// The client made progress.
     pub(super) fn moved(&mut self, now: Nanoseconds) {
         if self.since > 0 {
             self.waited += now.saturating_sub(self.since);
@@ -77,7 +77,7 @@ impl Slowness {
         }
     }
 
-    /// It is waited for; how much longer, in ticks, when it has taken so many bytes.
+    /// The client is waited for; returns how much longer, in ticks, given the bytes sent so far.
     pub(super) fn patience(&mut self, sent: u64, event_loop: &EventLoop) -> u64 {
         let now = event_loop.clock.now();
         self.moved(now);
@@ -90,14 +90,14 @@ impl Slowness {
 }
 
 impl DownstreamConnection {
-    /// Answers with a copy.
+    /// Serves a stored response.
     pub(super) fn serve(&mut self, served: &Served<'_>) {
         let own = served.own;
         let after = after(own);
         let has_tags = served
             .mosaic
             .is_some_and(|mosaic| !mosaic.pieces.is_plain());
-        // What is put together has no parts, and nobody has it already.
+        // An ESI page supports neither ranges nor conditions.
         let shape = if has_tags { Shape::Whole } else { served.shape };
         let mut head = self.event_loop.spare_bytes();
         head.extend_from_slice(served.early);
@@ -169,7 +169,7 @@ impl DownstreamConnection {
                 match serving.rest.as_mut().map(|rest| rest.poll_next(cx)) {
                     None | Some(Poll::Ready(NextPiece::End)) => break,
                     Some(Poll::Ready(NextPiece::Bytes(bytes))) => serving.body = bytes,
-                    // Whoever counts bytes sees that some are missing.
+                    // The response is cut short, so that the client detects the missing bytes by its length.
                     Some(Poll::Ready(NextPiece::Broken)) => {
                         self.stage = RequestStage::Over;
                         return Poll::Ready(());
@@ -212,7 +212,7 @@ impl DownstreamConnection {
     }
 }
 
-/// The status that a copy in this shape is sent with.
+/// The status of a stored response in this shape.
 pub(super) fn status_of(shape: Shape, stored: &Stored) -> u16 {
     match shape {
         Shape::Whole => stored.status(),
@@ -222,7 +222,7 @@ pub(super) fn status_of(shape: Shape, stored: &Stored) -> u16 {
     }
 }
 
-/// The lines that belong to this client and this connection, and the end of the head.
+/// Writes the headers that depend on client and connection, and ends the head.
 pub(super) fn end_served_head(
     head: &mut Vec<u8>,
     own: &ResponseContext,

@@ -1,4 +1,4 @@
-//! What is done besides requests.
+//! Configuration of the background tasks.
 
 use std::sync::Mutex;
 
@@ -6,7 +6,7 @@ use plimsoll_config::edge::{EdgeConfig, RateAlert, Traces};
 
 use crate::lock::lock;
 
-/// What there is to do; a reload changes it.
+/// What the background tasks work on; a reload changes it.
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundTasks {
     rate_alert: Mutex<Option<RateAlert>>,
@@ -20,7 +20,7 @@ impl BackgroundTasks {
         tasks
     }
 
-    /// Spans alone.
+    /// Span export only.
     #[cfg(test)]
     pub(crate) fn with_traces(traces: Traces) -> Self {
         Self {
@@ -29,18 +29,18 @@ impl BackgroundTasks {
         }
     }
 
-    /// Follows a new configuration.
+    /// Applies a new configuration.
     pub(crate) fn follow(&self, edge: &EdgeConfig) {
         lock(&self.rate_alert).clone_from(&edge.rate_alert);
         lock(&self.traces).clone_from(&edge.traces);
     }
 
-    /// What is watched, if anything is.
+    /// The rate alert, if configured.
     pub(crate) fn rate_alert(&self) -> Option<RateAlert> {
         lock(&self.rate_alert).clone()
     }
 
-    /// Where spans go, if they go anywhere.
+    /// The collector of spans, if configured.
     pub(crate) fn traces(&self) -> Option<Traces> {
         lock(&self.traces).clone()
     }

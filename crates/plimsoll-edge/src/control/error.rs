@@ -1,4 +1,4 @@
-//! Why an edge does not start, or does not follow.
+//! Errors of starting an edge, or of applying a configuration.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,36 +6,36 @@ use std::path::PathBuf;
 
 use crate::error::{self, TlsError};
 
-/// Why an edge did not start, or did not follow a new configuration.
+/// Why an edge did not start, or did not apply a new configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum EdgeError {
-    /// A port in use, or an address that is not here.
+    /// The port is in use, or the address is not local.
     #[error("cannot listen on {address}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The admin address cannot be had.
+    /// The admin address cannot be bound.
     #[error("cannot listen on the admin address {address}")]
     Admin {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The admin address can be reached by others, and asks for no token.
-    #[error("the admin address {0} can be reached by others, and there is no token")]
+    /// The admin address is reachable from other hosts, and requires no token.
+    #[error("the admin address {0} is reachable from other hosts, and no token is set")]
     AdminOpen(SocketAddr),
-    /// A socket that was handed over cannot be used.
-    #[error("the socket `{name}` at {address} that was handed over cannot be used: {why}")]
+    /// An inherited socket cannot be used.
+    #[error("cannot use the inherited socket `{name}` at {address}: {why}")]
     Handed {
         /// Its name.
         name: String,
         /// Where it is bound.
         address: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// The access log cannot be written.
@@ -43,47 +43,47 @@ pub enum EdgeError {
     AccessLog {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// A regular expression of a route.
-    #[error("a route's regular expression is not valid")]
+    #[error("invalid regular expression of a route")]
     Expression(#[from] regex::Error),
     /// A certificate or its key.
-    #[error("a certificate cannot be used")]
+    #[error("cannot use a certificate")]
     Tls(#[from] TlsError),
-    /// What is kept between starts cannot be.
-    #[error("cannot keep certificates in {}", path.display())]
+    /// The state directory cannot be written.
+    #[error("cannot store certificates in {}", path.display())]
     State {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The process cannot become the user.
-    #[error("cannot become the user `{name}`")]
+    /// The process cannot switch to the user.
+    #[error("cannot switch to the user `{name}`")]
     User {
         /// The user.
         name: String,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The number of event loops cannot change while they run.
-    #[error("another number of event loops needs a restart: {0} run")]
+    #[error("cannot change the number of event loops ({0}) while running; restart the edge")]
     Loops(usize),
-    /// The system gave no thread or no event queue.
+    /// The system provided no thread or no event queue.
     #[error("cannot start an event loop")]
     Loop(#[source] io::Error),
-    /// More event loops than the hub's channels know.
-    #[error("the hub works with at most 64 event loops, and {0} are wanted")]
+    /// More event loops than the hub supports.
+    #[error("the hub supports at most 64 event loops, but {0} are configured")]
     HubLoops(usize),
-    /// A database of countries that is none.
-    #[error("a database of countries cannot be used: {0}")]
+    /// An invalid country database.
+    #[error("cannot use the country database: {0}")]
     Countries(String),
-    /// The system gave no random bytes.
-    #[error("the system gives no random bytes")]
+    /// The system provided no random bytes.
+    #[error("the system provides no random bytes")]
     NoRandom,
-    /// A loop has ended.
+    /// An event loop has ended.
     #[error("an event loop has ended")]
     LoopGone,
 }

@@ -1,4 +1,4 @@
-//! What an edge asks of whoever started it.
+//! Callbacks from the edge to its embedder.
 
 use std::sync::Arc;
 
@@ -9,36 +9,38 @@ use crate::notice::NoticeSink;
 
 type ReadAgain = Arc<dyn Fn() -> Result<EdgeConfig, String> + Send + Sync>;
 
-/// What an edge asks of whoever started it.
+/// Callbacks from the edge to its embedder.
 #[derive(Clone)]
 pub struct Hooks {
-    /// Is given what the user should know while it runs.
+    /// Receives notices for the user while the edge runs.
     pub report: NoticeSink,
     /// Reads the configuration again, for a reload.
     pub read_again: ReadAgain,
-    /// Is told how far it is, as service managers want to know.
+    /// Receives lifecycle phases, for service managers.
     pub phase: Arc<dyn Fn(EdgePhase) + Send + Sync>,
     /// Lets cached responses age faster than the system's clock goes.
     pub age_ahead: AgeAhead,
 }
 
-/// How far an edge is.
+/// Lifecycle phase of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgePhase {
-    /// It takes requests; after a reload again, whether that changed anything or not.
+    /// It takes requests; also after a reload, whether or not it succeeded.
     Ready,
-    /// It reads its configuration again, and takes requests meanwhile.
+    /// It reloads its configuration, and still takes requests.
     Reloading,
     /// It takes no new connections.
     Stopping,
 }
 
 impl Hooks {
-    /// Tells nobody, and has no other configuration.
+    /// Discards notices, and has no configuration to reload.
     pub fn none() -> Self {
         Self {
             report: Arc::new(|_| ()),
-            read_again: Arc::new(|| Err("there is no other configuration".to_owned())),
+            read_again: Arc::new(
+                || Err("this edge has no configuration file to reload".to_owned()),
+            ),
             phase: Arc::new(|_| ()),
             age_ahead: AgeAhead::default(),
         }

@@ -1,7 +1,7 @@
-//! What a loop is told, until it has taken it up.
+//! Commands to an event loop, until it has taken them.
 //!
-//! A later order takes the place of an earlier one of its kind: however often somebody reloads while a loop is busy, one
-//! configuration waits for it, nobody who gives orders waits, and all loops get what one gets.
+//! A later command replaces an earlier one of its kind. However often the configuration is reloaded while a loop is
+//! busy, one configuration waits for it, the sender never blocks, and all loops reach the same state.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,18 +15,18 @@ use crate::lock::lock;
 use crate::pool::UpstreamPool;
 use crate::settings::Settings;
 
-/// Sockets that a loop did not have, with the address of the configuration that each is for.
+/// Sockets that are new to a loop, with the configured address of each.
 pub(crate) type Added = Vec<(SocketAddr, TcpListener)>;
 
-/// What a loop is to do, in this order.
+/// Pending commands of a loop, in the order of execution.
 #[derive(Default)]
 pub(crate) struct Orders {
-    /// A new configuration. Listeners it no longer has are closed.
+    /// A new configuration. Listeners that it no longer has are closed.
     pub(crate) settings: Option<Box<Settings>>,
     pub(crate) added: Added,
-    /// Other servers.
+    /// New servers.
     pub(crate) pools: Option<Vec<Arc<UpstreamPool>>>,
-    /// It is to end, and its connections have so long.
+    /// The loop is to end; its connections have this long.
     pub(crate) drain: Option<Duration>,
 }
 
@@ -36,12 +36,12 @@ impl Orders {
     }
 
     fn follow(&mut self, settings: Box<Settings>, added: Added) {
-        // Those that were meant for a configuration that nobody will use.
+        // Sockets for a configuration that was replaced before it was applied.
         self.added
             .retain(|(address, _)| settings.listener(*address).is_some());
         self.added.extend(added);
         self.settings = Some(settings);
-        // They are in the configuration.
+        // The new configuration includes the servers.
         self.pools = None;
     }
 }
@@ -53,10 +53,10 @@ struct SharedOrders {
     is_over: AtomicBool,
 }
 
-/// The end of whoever gives orders to a loop. When it is dropped, the loop ends.
+/// The sending end. When it is dropped, the loop ends.
 pub(crate) struct Sender(Arc<SharedOrders>);
 
-/// The end of the loop.
+/// The receiving end.
 pub(crate) struct Inbox(Arc<SharedOrders>);
 
 /// Both ends.
@@ -66,10 +66,10 @@ pub(crate) fn orders() -> (Sender, Inbox) {
 }
 
 impl Sender {
-    /// Whether the loop still takes orders.
+    /// Whether the loop still takes commands.
     ///
     /// # Errors
-    /// When it has ended.
+    /// When the loop has ended.
     pub(crate) fn check(&self) -> Result<(), EdgeError> {
         if self.0.is_over.load(Ordering::Acquire) {
             return Err(EdgeError::LoopGone);
@@ -97,7 +97,7 @@ impl Sender {
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        // Whoever could give orders is gone, and with it the reason to go on.
+        // Without a sender there is no reason to continue.
         self.give(|orders| {
             orders.drain.get_or_insert(Duration::ZERO);
         });
@@ -105,7 +105,7 @@ impl Drop for Sender {
 }
 
 impl Inbox {
-    /// Waits for orders; all that wait are taken.
+    /// Waits for commands; takes all that are pending.
     pub(crate) async fn take(&self) -> Orders {
         loop {
             let orders = std::mem::take(&mut *lock(&self.0.orders));

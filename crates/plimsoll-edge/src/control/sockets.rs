@@ -1,4 +1,4 @@
-//! Sockets that clients come in by: bound here, or handed over by whoever started the process.
+//! Listening sockets: bound here, or inherited from the parent process.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -8,16 +8,16 @@ use plimsoll_config::edge::Admin;
 use super::{EdgeError, Hooks};
 use crate::listen;
 
-/// A socket that whoever started the process has bound and listens on already.
+/// An inherited socket, already bound and listening.
 #[derive(Debug)]
 pub struct Handed {
-    /// What it is called there, for messages.
+    /// Its name, for messages.
     pub name: String,
     /// The socket.
     pub listener: TcpListener,
 }
 
-/// Those that nobody has taken yet, and where they are bound.
+/// Inherited sockets that are not used yet, and their addresses.
 pub(crate) struct InheritedSockets(Vec<(Handed, SocketAddr)>);
 
 impl InheritedSockets {
@@ -45,27 +45,27 @@ impl InheritedSockets {
         let unusable =
             |error: io::Error| handed_error(&socket.name, &at.to_string(), error.to_string());
         socket.listener.set_nonblocking(true).map_err(unusable)?;
-        // All loops take from the one queue of connections that there is.
+        // An inherited socket has one accept queue; all loops share it.
         let all = (0..loops).map(|_| socket.listener.try_clone());
         let all = all.collect::<Result<_, _>>().map_err(unusable)?;
         Ok((all, at))
     }
 
-    /// A socket that nobody takes would be a place where clients wait for ever.
+    /// A socket that nothing accepts on would leave its clients waiting forever.
     pub(crate) fn must_be_taken(self) -> Result<(), EdgeError> {
         match self.0.first() {
             None => Ok(()),
             Some((socket, at)) => Err(handed_error(
                 &socket.name,
                 &at.to_string(),
-                "no listener of the configuration has this address".to_owned(),
+                "no configured listener has this address".to_owned(),
             )),
         }
     }
 }
 
-/// Whether a socket that is bound `at` an address is meant by one of the configuration. A unit of systemd that says
-/// only a port is bound to all addresses of IPv6, which take IPv4 as well.
+/// Whether a socket bound `at` an address matches a configured address. A systemd unit with only a port binds to all
+/// IPv6 addresses, which includes IPv4.
 fn is_for(at: SocketAddr, address: SocketAddr) -> bool {
     let is_same = at.ip() == address.ip();
     let is_any = at.ip().is_unspecified() && address.ip().is_unspecified();
@@ -80,7 +80,7 @@ fn handed_error(name: &str, address: &str, why: String) -> EdgeError {
     }
 }
 
-/// Binds an address for all loops; where it is bound.
+/// Binds an address for all loops; returns the bound address.
 pub(crate) fn bind(
     address: SocketAddr,
     loops: usize,
@@ -91,7 +91,7 @@ pub(crate) fn bind(
     Ok((bound, real))
 }
 
-/// The admin socket; `None` when it may be missing and is.
+/// The admin socket; `None` when it is optional and cannot be bound.
 pub(crate) fn of_admin(
     admin: &Admin,
     handed: &mut InheritedSockets,
@@ -108,7 +108,7 @@ pub(crate) fn of_admin(
         }
         Err(EdgeError::Listen { source, .. }) => {
             (hooks.report)(&format!(
-                "warning: no admin address: {address}: {source}; choose a free one with --admin"
+                "warning: admin address off: cannot listen on {address}: {source}; choose a free one with --admin"
             ));
             Ok(None)
         }

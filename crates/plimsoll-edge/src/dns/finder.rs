@@ -1,4 +1,4 @@
-//! Asks for the addresses of a name.
+//! Resolves the addresses of a name.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -10,28 +10,28 @@ use hickory_resolver::config::{
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::{Resolver, TokioResolver};
 
-/// Files that say how names are found.
+/// Files that configure name resolution.
 const FILES: [&str; 2] = ["/etc/hosts", "/etc/resolv.conf"];
-/// How long an answer holds that does not say so: of a file, or of the system's own look-up.
+/// Time to live of an answer without one: from a file, or from the system resolver.
 const DEFAULT_TTL: Duration = Duration::from_secs(30);
-/// An answer that is said to hold longer than this comes from a file, not from a name server.
+/// A time to live above this comes from a file, not from a name server.
 const FROM_FILE_S: u32 = 86_400;
-/// Time for one question.
+/// Time limit of one query.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where a name is, and for how long.
+/// The addresses of a name, and their time to live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DnsAnswer {
-    /// Sorted, each once.
+    /// Sorted, without duplicates.
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) lasting: Duration,
 }
 
-/// Asks name servers of its own, or those of the system.
+/// Queries the configured name servers, or those of the system.
 pub(crate) struct DnsResolver {
     servers: Vec<SocketAddr>,
     resolver: Option<TokioResolver>,
-    /// When the files were last changed that the resolver was made from.
+    /// Modification times of the files that the resolver was built from.
     made_from: [Option<SystemTime>; 2],
 }
 
@@ -44,14 +44,14 @@ impl DnsResolver {
         }
     }
 
-    /// Asks others from now on.
+    /// Uses other name servers from now on.
     pub(crate) fn follow(&mut self, servers: Vec<SocketAddr>) {
         if servers != self.servers {
             *self = Self::new(servers);
         }
     }
 
-    /// Asks for a name's addresses; an answer without any is none.
+    /// Resolves a name; an answer without addresses is an error.
     pub(crate) async fn find(&mut self, host: &str) -> Result<DnsAnswer, String> {
         let asked = self.query(host).await;
         match asked {
@@ -68,7 +68,7 @@ impl DnsResolver {
             .map_err(|error| error.to_string())?;
         let addresses = sorted(answer.iter());
         if addresses.is_empty() {
-            return Err("it has no address".to_owned());
+            return Err("no address found".to_owned());
         }
         let records = answer.as_lookup().answers().iter();
         let least = records.map(|record| record.ttl).min().unwrap_or(0);
@@ -80,7 +80,7 @@ impl DnsResolver {
         Ok(DnsAnswer { addresses, lasting })
     }
 
-    /// The resolver, made anew when the files that it was made from have changed.
+    /// The resolver, rebuilt when the files it was built from have changed.
     fn resolver(&mut self) -> Result<&TokioResolver, String> {
         let now = FILES.map(changed);
         if self.resolver.is_none() || now != self.made_from {
@@ -112,14 +112,14 @@ fn make(servers: &[SocketAddr]) -> Result<TokioResolver, String> {
         Resolver::builder_with_config(config, TokioRuntimeProvider::default())
     };
     let options = builder.options_mut();
-    // The time to live is kept to here, where it also counts for answers that did not change.
+    // Caching is off: the caller tracks the time to live, also for answers that did not change.
     options.cache_size = 0;
     options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
     options.timeout = options.timeout.min(TIMEOUT);
     builder.build().map_err(|error| error.to_string())
 }
 
-/// What the system's own look-up finds.
+/// Queries the system resolver.
 async fn system(host: &str) -> Option<DnsAnswer> {
     let found = tokio::net::lookup_host((host, 0)).await.ok()?;
     let addresses = sorted(found.map(|address| address.ip()));

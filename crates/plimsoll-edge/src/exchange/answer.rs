@@ -1,4 +1,4 @@
-//! The answer of a server, from its first byte to its last.
+//! The response of a server, from its first byte to its last.
 
 use std::ops::Range;
 
@@ -16,10 +16,10 @@ use crate::forward::{self, Answering, ConnectionHeader, Framing};
 use crate::learned_fallback::Candidate;
 use crate::pool::limit::LimitSample;
 
-/// Most interim answers in a row.
+/// Most consecutive interim responses.
 const INTERIM_MAX: u8 = 32;
 
-/// How far an answer has come.
+/// Progress of a response.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -27,10 +27,10 @@ const INTERIM_MAX: u8 = 32;
 )]
 pub(super) struct UpstreamResponse {
     state: ResponseState,
-    /// What has come of a head that is not complete.
+    /// The received part of an incomplete head.
     partial: Vec<u8>,
     pub(super) body: BodyReader,
-    /// The body goes to the client in chunks of the edge's own.
+    /// The body is sent to the client in chunks.
     pub(super) in_chunks: bool,
     keeps_client: bool,
     keeps_server: bool,
@@ -39,9 +39,9 @@ pub(super) struct UpstreamResponse {
     interim: u8,
     /// Compresses the body.
     pub(super) coding: Option<Box<CountedCoder>>,
-    /// Perhaps a page that is kept as the route's fallback.
+    /// A page that may become the route's learned fallback.
     pub(super) candidate: Option<Box<Candidate>>,
-    /// Where its body goes.
+    /// Destination of the body.
     pub(super) course: Course,
 }
 
@@ -67,7 +67,7 @@ impl UpstreamResponse {
         (self.status > 0).then_some(self.status)
     }
 
-    /// Memory of a head that is not complete.
+    /// Memory of an incomplete head.
     #[inline]
     pub(super) fn memory(&self) -> usize {
         self.partial.capacity()
@@ -96,7 +96,7 @@ impl UpstreamResponse {
     }
 }
 
-/// How the final head of an answer goes on.
+/// Framing of a response as sent to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct DeliveryPlan {
     framing: Framing,
@@ -113,7 +113,7 @@ impl DeliveryPlan {
             _ if has_no_body => (Framing::AsIs, BodyLength::Sized(0), true),
             BodyLength::Sized(len) => (Framing::AsIs, BodyLength::Sized(len), true),
             length if facts.is_1_1 => (Framing::Chunked, length, true),
-            // HTTP/1.0 knows no chunks: the end of the connection ends the body.
+            // HTTP/1.0 has no chunked coding: the end of the connection ends the body.
             length => (Framing::AsIs, length, false),
         };
         let keeps_client = facts.keep_alive && delimited;
@@ -130,7 +130,7 @@ impl DeliveryPlan {
         }
     }
 
-    /// The length of what is compressed is not known before its end.
+    /// The length of a compressed body is not known in advance.
     fn coded(self, coded: Coded, is_head: bool) -> Self {
         let framing = match coded {
             Coded::As(_) if is_head => Framing::Nothing,
@@ -142,8 +142,8 @@ impl DeliveryPlan {
 }
 
 impl Exchange {
-    /// Takes bytes of the server. What goes to the client is put into `to_client`; the part of `bytes` that goes on
-    /// behind it as it is comes back.
+    /// Processes bytes from the server. Output is appended to `to_client`; returns the part of `bytes` that is to be
+    /// sent after it unchanged.
     pub(super) fn take_answer(
         &mut self,
         bytes: &[u8],
@@ -191,7 +191,7 @@ impl Exchange {
         Ok(if is_plain { start..at } else { 0..0 })
     }
 
-    /// Ends an answer whose body has come; bytes beyond it would be taken for the next one.
+    /// Ends a response whose body is complete; excess bytes could be taken for the next response.
     fn end_if_complete(&mut self, is_all: bool, side: &Side<'_>) -> Result<(), ExchangeEnd> {
         if self.answer.body.is_complete() {
             self.answer.keeps_server &= is_all;
@@ -201,7 +201,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// The last byte of the body has come.
+    /// Ends the body.
     fn end_body(&mut self, side: &Side<'_>) -> Result<(), ExchangeEnd> {
         let start = self.to_client.bytes.len();
         self.end_coding(side)?;
@@ -209,7 +209,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Takes a head, if it is complete; how much of `bytes` belonged to it.
+    /// Parses a head, if it is complete; returns its length in `bytes`.
     fn take_head(&mut self, bytes: &[u8], side: &Side<'_>) -> Result<Option<usize>, Http1Error> {
         if self.answer.partial.is_empty() {
             let Some(end) = head::find_end(bytes, 0)? else {
@@ -255,7 +255,7 @@ impl Exchange {
                 if self.answer.interim > INTERIM_MAX {
                     return Err(Http1Error::TooManyInterim);
                 }
-                // HTTP/1.0 knows none.
+                // HTTP/1.0 has no interim responses.
                 if self.facts.is_1_1 {
                     let (framing, connection) = (Framing::Nothing, ConnectionHeader::Omitted);
                     let coded = Coded::Plain;
@@ -327,7 +327,8 @@ impl Exchange {
         forward::answer(&mut self.to_client.bytes, bytes, head, headers, &answering);
     }
 
-    /// A server has answered whoever had a place in line: it is in, and goes past the line from now on.
+    /// A client from the waiting room was answered by a server: it is admitted, and bypasses the waiting room from now
+    /// on.
     fn got_in(&mut self, side: &Side<'_>) {
         let (Some((number, secure)), Some(settings)) = (self.queue_number.take(), &self.settings)
         else {
@@ -340,7 +341,7 @@ impl Exchange {
         }
     }
 
-    /// The cookie that keeps a client with its server, when it has none that does.
+    /// The stickiness cookie, if the client needs one.
     fn cookie(&self) -> Option<String> {
         let permit = self.permit.as_ref()?;
         let BalancingPolicy::Cookie(name) = &permit.pool.config.load_balancer else {
@@ -353,7 +354,7 @@ impl Exchange {
         (!is_known).then(|| format!("{name}={hash:016x}; Path=/; HttpOnly; SameSite=Lax"))
     }
 
-    /// The server has answered: how fast and how well is for its pool to know.
+    /// Reports latency and outcome of a response to its pool.
     fn answered(&mut self, head: &Head, side: &Side<'_>) {
         self.answer.status = head.status;
         let now = side.event_loop.clock.now();
@@ -370,7 +371,7 @@ impl Exchange {
         permit.pool.answered(permit, now, sample, head.status < 500);
     }
 
-    /// The last byte has come: the place and the connection are free for the next, however slow the client is.
+    /// The last byte arrived: releases the permit and the connection, however slow the client is.
     fn complete(&mut self, side: &Side<'_>) {
         self.answer.state = ResponseState::Complete;
         if self.answer.in_chunks {
@@ -391,8 +392,8 @@ impl Exchange {
         }
     }
 
-    /// The connection ended after the answer had begun. One that was reset, or whose encryption does not say that
-    /// this is the end, may have been cut by anybody: it ends no answer.
+    /// The connection ended after the response had begun. A reset, or a TLS stream without `close_notify`, may be an
+    /// attacker's truncation: it does not complete the response.
     pub(super) fn answer_ended(
         &mut self,
         side: &Side<'_>,

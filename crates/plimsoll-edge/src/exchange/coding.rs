@@ -1,4 +1,4 @@
-//! What is done with a body on its way: compressed, or kept as the route's fallback.
+//! Transformations of a body in transit: compression, and capture of the learned fallback.
 
 use std::rc::Rc;
 
@@ -11,10 +11,10 @@ use crate::forward;
 use crate::fragments::Draft;
 use crate::learned_fallback::{Candidate, Scope};
 
-/// Less than this waits for more, or for the server to have nothing more at the moment.
+/// Less input than this is collected, until the server has nothing more at the moment.
 const PIECE_LEN_MIN: usize = 4096;
 
-/// A coder that is counted as long as it lives.
+/// A coder, which counts towards the budget as long as it lives.
 #[derive(Debug)]
 pub(crate) struct CountedCoder {
     coder: Option<Coder>,
@@ -28,7 +28,7 @@ impl Drop for CountedCoder {
 }
 
 impl Exchange {
-    /// What becomes of an answer's body on a route that compresses.
+    /// Decides on compression of a response on a route that compresses.
     pub(super) fn coded(
         &self,
         head: &Head,
@@ -43,7 +43,7 @@ impl Exchange {
             return (Coded::Plain, None);
         };
         if self.draft(head, headers).is_some() {
-            // It is compressed when it has been put together.
+            // An ESI page is compressed after assembly.
             return (Coded::Plain, None);
         }
         if head.status == 304 {
@@ -52,7 +52,7 @@ impl Exchange {
         if !compress::is_worth_it(head, headers, config) {
             return (Coded::Plain, None);
         }
-        // HTTP/1.0 knows no chunks, and the length would have to be known.
+        // HTTP/1.0 has no chunked coding, and the length is not known in advance.
         let Some(coding) = self.facts.coding.filter(|_| self.facts.is_1_1) else {
             return (Coded::Varies, None);
         };
@@ -82,14 +82,14 @@ impl Exchange {
         (Coded::As(coding), Some(Box::new(coding_now)))
     }
 
-    /// How an answer is read whose body may hold tags of fragments.
+    /// How a response is read whose body may contain ESI tags.
     pub(super) fn draft(&self, head: &Head, headers: &[Header<'_>]) -> Option<Draft> {
         let settings = self.settings.as_ref()?;
         let route = settings.routes.get(self.facts.route);
         Draft::of(route.config.fragments.as_ref()?, head.status, headers)
     }
 
-    /// Whether an answer says that it is the shell, and may be kept.
+    /// Whether a response is marked as the fallback page, and may be captured.
     pub(super) fn candidate(
         &self,
         head: &Head,
@@ -125,7 +125,7 @@ impl Exchange {
         }))
     }
 
-    /// Takes a piece of a body that does not only go on; how much of `bytes` was body.
+    /// Takes a piece of a body that is transformed; returns how many bytes belonged to it.
     pub(super) fn take_apart(
         &mut self,
         bytes: &[u8],
@@ -185,10 +185,10 @@ impl Exchange {
         })
     }
 
-    /// Lets out what the coder holds back; whether there was anything.
+    /// Flushes the coder; whether there was any output.
     pub(super) fn flush_coder(&mut self, side: &Side<'_>) -> Result<bool, ExchangeEnd> {
         if !self.answer.in_chunks {
-            // It is kept: nobody is in a hurry.
+            // The response is being stored: no client needs it early.
             return Ok(false);
         }
         let coding = self.answer.coding.as_mut();
@@ -206,7 +206,7 @@ impl Exchange {
         Ok(true)
     }
 
-    /// The body has come: the coder's rest goes out, and a shell is kept.
+    /// The body is complete: ends the coder, and stores a captured fallback.
     pub(super) fn end_coding(&mut self, side: &Side<'_>) -> Result<(), ExchangeEnd> {
         if let Some(coder) = self
             .answer
@@ -232,7 +232,7 @@ impl Exchange {
     }
 }
 
-/// What came out of a coder goes on, to a client as a chunk.
+/// Emits output of a coder, to a client as a chunk.
 fn put(packed: &mut Vec<u8>, out: &mut Vec<u8>, in_chunks: bool, side: &Side<'_>) {
     if !packed.is_empty() {
         side.event_loop

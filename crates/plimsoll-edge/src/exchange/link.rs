@@ -1,4 +1,4 @@
-//! The connection to the server: taken from those that are idle, or made; and made again when that is safe.
+//! The upstream connection: reused or new, and replaced when a retry is safe.
 
 use std::future::Future;
 use std::io;
@@ -12,19 +12,19 @@ use super::{Exchange, ExchangeEnd, ExchangeWait, Side, UpstreamFailure};
 use crate::pool::limit::LimitSample;
 use crate::upstream::{Upstream, tls_error};
 
-/// Most servers that are asked for one request.
+/// Most servers that one request is sent to.
 const ATTEMPTS_MAX: u8 = 2;
 
 type Connecting = Pin<Box<dyn Future<Output = io::Result<Upstream>>>>;
 
-/// A connection to a server, or the way to one.
+/// An upstream connection, established or in progress.
 #[derive(Default)]
 pub(crate) struct UpstreamLink {
     stream: Option<Upstream>,
     connecting: Option<Connecting>,
-    /// Which of the server's addresses is tried.
+    /// Index of the server's address that is tried.
     address: usize,
-    /// The stream has carried a request before.
+    /// The connection has carried a request before.
     is_used: bool,
 }
 
@@ -56,7 +56,7 @@ impl UpstreamLink {
         self.stream.take()
     }
 
-    /// Lets go of what an encrypted stream still holds of what was written.
+    /// Releases memory that a TLS stream still holds for written bytes.
     #[inline]
     pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.stream {
@@ -67,7 +67,7 @@ impl UpstreamLink {
 }
 
 impl Exchange {
-    /// Finds a connection to the server of the permit.
+    /// Takes or opens a connection to the server of the permit.
     pub(crate) fn link_up(&mut self, side: &Side<'_>) {
         let Some(permit) = &self.permit else {
             return;
@@ -101,7 +101,7 @@ impl Exchange {
         self.waits = ExchangeWait::Nothing;
     }
 
-    /// Waits for the connection; whether it is there.
+    /// Waits for the connection; whether it is established.
     pub(super) fn poll_connection(
         &mut self,
         cx: &mut Context<'_>,
@@ -126,7 +126,7 @@ impl Exchange {
         Ok(true)
     }
 
-    /// No connection was made: nothing was sent, so any request may go elsewhere.
+    /// The connection failed: nothing was sent, so any request may go to another server.
     pub(super) fn connection_failed(
         &mut self,
         side: &mut Side<'_>,
@@ -147,7 +147,7 @@ impl Exchange {
         self.elsewhere(side, failure)
     }
 
-    /// The server closed the connection; `is_clean` when it did so as it should.
+    /// The server closed the connection; `is_clean` when it did so properly.
     pub(super) fn server_ended(
         &mut self,
         side: &mut Side<'_>,
@@ -158,7 +158,7 @@ impl Exchange {
         }
         let may_repeat = self.facts.is_idempotent && self.is_whole && self.body_done;
         if self.link.is_used && may_repeat {
-            // It closed an idle connection while the request was on its way: usual, and nobody's fault.
+            // The server closed an idle connection while the request was in flight: normal, and not a failure.
             self.to_server.rewind();
             self.deaf = false;
             self.link.address = 0;
@@ -172,7 +172,7 @@ impl Exchange {
         Err(self.failure(UpstreamFailure::Reset))
     }
 
-    /// Asks another server, if there is one and retries are not too many already.
+    /// Tries another server, if there is one and the retry budget allows it.
     fn elsewhere(
         &mut self,
         side: &mut Side<'_>,
@@ -201,7 +201,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// The server did not do its work.
+    /// Reports a failure of the server to its pool.
     pub(super) fn blame(&self, side: &Side<'_>) {
         let Some(permit) = &self.permit else {
             return;

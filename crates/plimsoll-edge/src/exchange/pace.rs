@@ -1,4 +1,4 @@
-//! Whether an exchange goes on reading an answer that is kept.
+//! Flow control of a response that is being stored.
 
 use std::task::Context;
 
@@ -6,12 +6,12 @@ use super::Exchange;
 use super::storage::Course;
 
 impl Exchange {
-    /// Whether nobody wants the rest of the answer.
+    /// Whether nothing needs the rest of the response.
     pub(super) fn is_in_vain(&self) -> bool {
         matches!(&self.answer.course, Course::ToStore(filling) if filling.is_vain())
     }
 
-    /// Whether an answer that is too large to be kept is far enough ahead of who asked for it.
+    /// Whether a response that is too large to be stored is far enough ahead of its client.
     pub(super) fn is_far_ahead(&self, cx: &Context<'_>) -> bool {
         matches!(&self.answer.course, Course::ToStore(filling) if filling.is_far_ahead(cx))
     }

@@ -1,4 +1,4 @@
-//! What a 304, or the answer to a HEAD, does to a copy.
+//! The effect of a 304, or of a response to HEAD, on a stored response.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::cache::keyed_request::ParsedRequest;
 use crate::cache::{CachedResponse, ResponseMetadata};
 
 impl Exchange {
-    /// The server says that the copy is still right.
+    /// The server confirmed the stored response.
     pub(super) fn renewed(
         &mut self,
         mut fetch: Fetch,
@@ -77,7 +77,7 @@ impl Exchange {
     }
 }
 
-/// Puts a renewed copy in the place of the one that was.
+/// Replaces a stored response by its updated version.
 fn put_renewed(
     fetch: Fetch,
     parsed: &ParsedRequest<'_, '_>,
@@ -97,7 +97,7 @@ fn put_renewed(
         role => {
             let put = store.put(&parsed.hashed_key, begun.store, tags, supersedes, new());
             match role {
-                // Each who wants it must ask anew: nobody waits for another.
+                // Every request must revalidate by itself: no collapsing.
                 FetchRole::Lead(leader) => leader.uncacheable(now),
                 FetchRole::Solo(variant) if !is_fresh => {
                     store.remember_pass(&fetch.keyed_request.named(), variant, now);
@@ -114,7 +114,7 @@ fn put_renewed(
     }
 }
 
-/// What the answer to a HEAD says of the copy.
+/// Compares the response to a HEAD with the stored response.
 pub(super) fn compare(
     fetch: &Fetch,
     parsed: &ParsedRequest<'_, '_>,
@@ -146,7 +146,7 @@ pub(super) fn compare(
             let now = times.received_at;
             fetch.cache.note_put(&put, None, fetch.begun, now);
         }
-        // Not even while it is renewed: it is known to be another.
+        // Not even served while it is revalidated: it is known to be outdated.
         HeadEffect::Stale => fetch.cache.drop_key(&parsed.hashed_key),
         HeadEffect::Nothing => {}
     }

@@ -1,7 +1,7 @@
-//! What the cache does with an answer: kept while it comes, merged into a copy, or let past.
+//! What the cache does with a response: store it while it arrives, merge it into a stored response, or ignore it.
 //!
-//! Whether it is kept is judged by what the server said. What is kept is what a client would get: with the route's
-//! edits and, on a route that compresses, in the coding that the asker takes.
+//! The decision is based on the response of the server. What is stored is what a client would get: with the route's
+//! header edits and, on a route that compresses, in the coding that the client accepts.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,19 +27,19 @@ use crate::client::ClientStream;
 use crate::compress::Coded;
 use crate::forward::{self, Answering, ConnectionHeader, Framing};
 
-/// Where an answer goes.
+/// Destination of a response.
 #[derive(Debug, Default)]
 pub(super) enum Course {
-    /// To the client, as it comes.
+    /// To the client, as it arrives.
     #[default]
     ToClient,
-    /// To all who read along, and into the store when it is whole.
+    /// To all that read along, and into the store when it is complete.
     ToStore(Box<Filling>),
-    /// Nowhere.
+    /// Discarded.
     Nowhere,
 }
 
-/// What is said of an answer by its server, and what a client would be told.
+/// The head of the server's response, and how it would be sent to a client.
 pub(super) struct ReceivedHead<'a> {
     pub(super) bytes: &'a [u8],
     head: &'a Head,
@@ -49,7 +49,7 @@ pub(super) struct ReceivedHead<'a> {
 }
 
 impl ReceivedHead<'_> {
-    /// The words behind the status.
+    /// The reason phrase.
     fn reason(&self) -> &str {
         let line = self.bytes.split(|&byte| byte == b'\r' || byte == b'\n');
         let line = line.clone().next().unwrap_or_default();
@@ -57,7 +57,7 @@ impl ReceivedHead<'_> {
         std::str::from_utf8(reason).unwrap_or_default()
     }
 
-    /// Length of the body as it is kept, if that is known yet.
+    /// Length of the body as it is stored, if known yet.
     fn stored_len(&self) -> Option<u64> {
         match self.length {
             BodyLength::Sized(len) if !matches!(self.coded, Coded::As(_)) => Some(len),
@@ -74,15 +74,15 @@ impl ReceivedHead<'_> {
     }
 }
 
-/// What is known of an answer before what was asked is read once more.
+/// What is known of a response before its request is parsed again.
 struct Judging {
     times: Times,
-    /// It is kept, on these terms; `None` is not judged yet.
+    /// The terms of storage; `None` is undecided.
     storable: Option<Storable>,
 }
 
 impl Exchange {
-    /// Settles where an answer goes whose head is there.
+    /// Decides the destination of a response once its head is complete.
     pub(super) fn course(
         &mut self,
         bytes: &[u8],
@@ -110,7 +110,7 @@ impl Exchange {
             received_at: side.event_loop.moment(),
             chance: (side.event_loop.random() >> 32) as u32,
         };
-        // Where the answer alone decides, what was asked is read once more only when there is something to keep.
+        // Where the response alone decides, the request is only parsed again if there is something to store.
         let simple = fetch.simple.filter(|_| fetch.copy.is_none());
         let answer = received.answer(headers);
         let verdict =
@@ -156,7 +156,7 @@ impl Exchange {
         let answer = received.answer(received.headers);
         if parsed.semantics.method.invalidates() {
             invalidate(&fetch, parsed, &answer, policy);
-            // What this answer makes invalid was there before it.
+            // Responses that this one invalidates were stored before it.
             fetch.begun = fetch.cache.begun();
         }
         if received.head.status == 304 && fetch.is_conditional {
@@ -194,7 +194,7 @@ impl Exchange {
         Course::ToClient
     }
 
-    /// An answer that is not kept: nobody waits for it any longer.
+    /// A response that is not stored: requests for the same stop waiting for it.
     fn let_past(
         &mut self,
         fetch: Fetch,
@@ -222,7 +222,7 @@ impl Exchange {
             }
             FetchRole::Lead(_) | FetchRole::Solo(_) | FetchRole::Watch => {}
         }
-        // What the copy was of is not what is there now.
+        // The stored response does not represent the current resource any more.
         if fetch.copy.is_some() && !is_ill && fetch.keyed_request.is_get() {
             fetch.cache.drop_key(&named);
         }
@@ -232,7 +232,7 @@ impl Exchange {
         });
     }
 
-    /// Begins to keep an answer; gives the fetch back, with a word why, when it cannot be.
+    /// Begins to store a response; returns the fetch with the rejection when that is not possible.
     fn keep(
         &mut self,
         fetch: Fetch,
@@ -273,7 +273,7 @@ impl Exchange {
         let (leader, variant) = match fetch.role {
             FetchRole::Lead(leader) if is_fresh => (leader, None),
             FetchRole::Lead(leader) => {
-                // Nobody else may be given it: they ask for themselves.
+                // The response is for one client only: other requests must not collapse.
                 let variant = leader.variant();
                 leader.uncacheable(now);
                 (alone(variant), Some(variant))
@@ -315,7 +315,7 @@ impl Exchange {
         })))
     }
 
-    /// The head of an answer as it is kept.
+    /// The head of a response as it is stored.
     pub(super) fn shown(&self, received: &ReceivedHead<'_>, side: &Side<'_>) -> Vec<u8> {
         let settings = self.settings.as_ref();
         let route = settings.map(|settings| &settings.routes.get(self.facts.route).config);
@@ -342,7 +342,7 @@ impl Exchange {
         shown
     }
 
-    /// Takes a piece of an answer that does not go to the client; how much of `bytes` was body.
+    /// Takes a piece of a response that is not sent to the client directly; returns how many bytes belonged to it.
     pub(super) fn take_aside(
         &mut self,
         bytes: &[u8],
@@ -371,7 +371,7 @@ impl Exchange {
         }
     }
 
-    /// What came out of a coder is kept.
+    /// Stores output of a coder.
     fn put_aside(&mut self, start: usize, now: u64) {
         if let Course::ToStore(filling) = &mut self.answer.course {
             filling.append(&self.to_client.bytes[start..], now);
@@ -379,7 +379,7 @@ impl Exchange {
         }
     }
 
-    /// The last byte has come of an answer that is kept.
+    /// The last byte arrived of a response being stored.
     pub(super) fn end_keeping(&mut self, start: usize, side: &Side<'_>) {
         if !matches!(self.answer.course, Course::ToStore(_)) {
             return;
@@ -418,14 +418,14 @@ impl Exchange {
         }
     }
 
-    /// Whether it fetches for others too.
+    /// Whether other requests wait for this fetch.
     pub(crate) fn leads(&self) -> bool {
         let fetch = self.fetch.as_ref();
         fetch.is_some_and(|fetch| matches!(fetch.role, FetchRole::Lead(_)))
     }
 }
 
-/// A change at the origin: copies of what it was go.
+/// A change at the origin: invalidates stored responses of the old state.
 fn invalidate(
     fetch: &Fetch,
     parsed: &ParsedRequest<'_, '_>,
@@ -444,12 +444,12 @@ fn invalidate(
     }
 }
 
-/// Whether others of the asker's kind may be given an answer that is stored on these terms.
+/// Whether requests of the same class may be served a response stored on these terms.
 pub(super) fn is_fresh(parsed: &ParsedRequest<'_, '_>, terms: &Terms) -> bool {
     terms.is_fresh(parsed.semantics.class, terms.received_at)
 }
 
-/// What is compressed for some varies by what they accept.
+/// A response that is compressed for some clients varies by `Accept-Encoding`.
 fn vary_by_coding(vary: &mut Vary) {
     if vary.names("accept-encoding") {
         return;

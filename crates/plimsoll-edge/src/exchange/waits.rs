@@ -1,26 +1,26 @@
-//! What an exchange waits for, and for how long.
+//! What an exchange waits for, and its deadline.
 
 use super::{Exchange, ExchangeEnd, SLOWEST, Side, UpstreamFailure};
 use crate::deadline::TICK_MS;
 use crate::deadline::ticks;
 use crate::event_loop::EventLoop;
 
-/// Time for one piece when connections hold as much as they may.
+/// Deadline for one piece when the memory budget of connections is exhausted.
 const HURRY_TICKS: u64 = 1000 / TICK_MS;
 
-/// What an exchange waits for, when it waits.
+/// What a pending exchange waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ExchangeWait {
     #[default]
     Nothing,
     Connection,
-    /// The client's body.
+    /// The client's request body.
     Body,
-    /// The client, to take its answer.
+    /// The client, to read its response.
     Client,
-    /// The first byte of the answer.
+    /// The first byte of the response.
     FirstByte,
-    /// More of the answer.
+    /// More of the response.
     More,
 }
 
@@ -31,7 +31,7 @@ impl ExchangeWait {
 }
 
 impl Exchange {
-    /// The deadline stands where the last movement put it, as long as the same is waited for.
+    /// The deadline counts from the last progress, as long as the exchange waits for the same thing.
     pub(super) fn keep_deadline(&mut self, side: &Side<'_>, moved: bool) {
         let waits = if self.link.is_connecting() {
             ExchangeWait::Connection
@@ -78,9 +78,9 @@ impl Exchange {
         side.event_loop.set_deadline(side.deadline, wait);
     }
 
-    /// How much longer a client may take that has the given time for one piece.
+    /// Remaining time for a client with the given timeout for one piece.
     fn patience(&self, piece: u64, event_loop: &EventLoop) -> u64 {
-        // Who is slow while others find no room makes room soon.
+        // When memory is short, slow clients are dropped soon.
         let piece = if event_loop.memory.is_full() {
             piece.min(HURRY_TICKS)
         } else {

@@ -1,4 +1,4 @@
-//! The head of a page that was put together: what was true of its own bytes is not true of all. Pure.
+//! The head of an assembled page: headers that describe only the bytes of the page itself are replaced. Pure.
 
 use plimsoll_cache::directives::Directives;
 use plimsoll_cache::fields::{has, lines, members, only};
@@ -8,25 +8,25 @@ use plimsoll_wire::head::Header;
 use super::Served;
 use crate::compress;
 
-/// For how long, and by whom, an answer may be kept behind the edge.
+/// How long a response may be cached downstream, and by whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FragmentLifetime {
     /// Not even by the client.
     no_store: bool,
-    /// Seconds; `None` when it is for one client, or must be asked for every time.
+    /// Seconds; `None` when it is private, or must be revalidated on every request.
     left: Option<u32>,
     must_revalidate: bool,
 }
 
 impl FragmentLifetime {
-    /// Nothing is known: it may be anybody's.
+    /// Nothing is known: it may be private.
     pub(crate) const UNKNOWN: Self = Self {
         no_store: false,
         left: None,
         must_revalidate: false,
     };
 
-    /// Of an answer, as clients are told. What only shared caches are told counts for nothing here.
+    /// The lifetime for clients. Directives for shared caches only are ignored.
     pub(crate) fn of(headers: &[Header<'_>]) -> Self {
         let fields: Vec<Header<'_>> = headers
             .iter()
@@ -55,7 +55,7 @@ impl FragmentLifetime {
         }
     }
 
-    /// Of both together.
+    /// The stricter of both.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             no_store: self.no_store || other.no_store,
@@ -74,23 +74,23 @@ impl FragmentLifetime {
     }
 }
 
-/// What is said of a page besides its own lines.
+/// What an assembled page adds to its own head.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MergedHead<'a> {
-    /// `None` when nothing was put in: it is only sent in another coding.
+    /// `None` when nothing was inserted: only the coding changes.
     pub(crate) lifetime: Option<FragmentLifetime>,
-    /// The time of day: what was put together was made now, and its lifetime counts from now.
+    /// Time of assembly, from which the lifetime counts.
     pub(crate) date: &'a str,
-    /// What became of its fragments, for `Cache-Status`.
+    /// Outcomes of the fragments, for `Cache-Status`.
     pub(crate) fragments: &'a str,
     pub(crate) coding: Option<CompressCoding>,
-    /// Other clients may get it in a coding.
+    /// The response may be compressed, depending on the client.
     pub(crate) varies: bool,
-    /// Whole lines: length or framing, and what is said of the connection.
+    /// Complete lines: length or framing, and `Connection`.
     pub(crate) framing: &'a str,
 }
 
-/// What belongs to the bytes that the server sent, or to one connection.
+/// Headers about the server's bytes, or about one connection.
 const OF_ITS_BYTES: [&str; 13] = [
     "accept-ranges",
     "connection",
@@ -107,7 +107,7 @@ const OF_ITS_BYTES: [&str; 13] = [
     "trailer",
 ];
 
-/// What is said of when the page alone changes, or is to be forgotten.
+/// Headers about the lifetime or validity of the page alone.
 const OF_ITS_LIFE: [&str; 9] = [
     "age",
     "cache-control",
@@ -120,7 +120,7 @@ const OF_ITS_LIFE: [&str; 9] = [
     "warning",
 ];
 
-/// Writes the head of an answer of which `bytes` is what the page alone said.
+/// Writes the head of a response; `bytes` is the head of the page.
 pub(crate) fn write(
     out: &mut Vec<u8>,
     bytes: &[u8],
@@ -180,7 +180,7 @@ pub(crate) fn write(
     put(&[merged.framing.as_bytes(), b"\r\n"]);
 }
 
-/// What became of fragments, in words: `2 hit, 1 fetched`.
+/// Outcomes of the fragments as text: `2 hit, 1 fetched`.
 pub(crate) fn describe(counts: &[u32; Served::COUNT], awaited: u32) -> String {
     let known = Served::ALL.iter().zip(counts);
     let known = known.map(|(served, count)| (served.name(), *count));

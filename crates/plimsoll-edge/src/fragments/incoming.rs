@@ -1,4 +1,4 @@
-//! An answer from within the edge, as it comes out of its pipe: its head, then its content without framing.
+//! The response to a subrequest, read from its pipe: its head, then its content without framing.
 
 use std::sync::Arc;
 use std::task::Context;
@@ -10,37 +10,37 @@ use plimsoll_wire::head::{self, Head, Header};
 use super::pipe::{ReadEnd, Report, WAITING_MAX};
 use super::{Draft, Mosaic};
 
-/// How far it has come.
+/// Progress of the response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Coming {
     #[default]
     Head,
     Body,
-    /// All of it.
+    /// Complete.
     Whole,
-    /// The rest will not come.
+    /// It broke off.
     Broken,
 }
 
-/// The answer to a request within the edge.
+/// The response to a subrequest.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     end: ReadEnd,
     is_head: bool,
-    /// Heads of interim answers.
+    /// Heads of interim responses.
     pub(crate) early: Vec<u8>,
     bytes: Vec<u8>,
     pub(crate) head: Option<Head>,
     body: BodyReader,
-    /// Content that has come and was not taken.
+    /// Content received and not taken yet.
     pub(crate) content: Vec<u8>,
-    /// Content that came in one piece, behind it.
+    /// Content received in one piece, after `content`.
     pub(crate) piece: Option<Bytes>,
     pub(crate) state: Coming,
 }
 
 impl Incoming {
-    /// `is_head` when it answers a HEAD.
+    /// `is_head` for the response to a HEAD.
     pub(crate) fn new(end: ReadEnd, is_head: bool) -> Self {
         Self {
             end,
@@ -55,7 +55,7 @@ impl Incoming {
         }
     }
 
-    /// Memory that it takes.
+    /// Memory in use.
     pub(crate) fn memory(&self) -> usize {
         let waiting = self
             .end
@@ -68,7 +68,7 @@ impl Incoming {
         matches!(self.state, Coming::Whole | Coming::Broken)
     }
 
-    /// Its head, as it came.
+    /// Parses its head again and passes it on.
     pub(crate) fn with_head<T>(&self, read: impl FnOnce(&Head, &[Header<'_>]) -> T) -> Option<T> {
         head::parse_with(&self.bytes, read).ok()
     }
@@ -78,7 +78,7 @@ impl Incoming {
         &self.bytes
     }
 
-    /// What was learnt of its body where it was stored, or may be.
+    /// What is known about its body if it is stored, or may be.
     pub(crate) fn marks(&self) -> (Option<Arc<Mosaic>>, Option<Draft>) {
         self.end
             .with(|shared| (shared.mosaic.clone(), shared.draft.clone()))
@@ -88,13 +88,13 @@ impl Incoming {
         self.end.with(|shared| shared.report.clone())
     }
 
-    /// Room for more of the request's body, bytes.
+    /// Space for more of the request body, bytes.
     pub(crate) fn body_capacity(&self) -> usize {
         self.end
             .with(|shared| WAITING_MAX.saturating_sub(shared.request_body.left().len()))
     }
 
-    /// More of the request's body.
+    /// Forwards more of the request body.
     pub(crate) fn feed(&self, bytes: &[u8]) {
         self.end.with(|shared| {
             shared.request_body.bytes.extend_from_slice(bytes);
@@ -102,12 +102,12 @@ impl Incoming {
         });
     }
 
-    /// Takes what has come, as far as there is room.
+    /// Reads what is available, as far as there is space.
     pub(crate) fn advance(&mut self, cx: &Context<'_>) {
         while !self.is_over() && self.content.len() < WAITING_MAX && self.take(cx) {}
     }
 
-    /// Takes one head or one piece; whether there may be more at once.
+    /// Reads one head or one piece; whether there may be more immediately.
     fn take(&mut self, cx: &Context<'_>) -> bool {
         let Self {
             end,
@@ -174,7 +174,7 @@ impl Incoming {
     }
 }
 
-/// Takes a head, if it is there whole; how long it is. `None` when it is none.
+/// Parses a head, if it is complete; returns its length. `None` when it is invalid.
 fn take_head(
     left: &[u8],
     is_head: bool,

@@ -1,19 +1,19 @@
-//! What a fragment lies in: pages that ask for themselves end, and so do floods.
+//! Nesting of fragments: stops include loops and floods.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// The pages and fragments from the one that a client asked for down to this one.
+/// The chain from the page that a client requested down to this fragment.
 #[derive(Debug)]
 pub(crate) struct FragmentNesting {
     /// Host and target of each, the outermost first.
     chain: Vec<Box<str>>,
-    /// How many fragments may still be asked for, for the same request of a client.
+    /// Subrequests still permitted for the same client request.
     left: Rc<Cell<u32>>,
 }
 
 impl FragmentNesting {
-    /// Of a page that a client asks for.
+    /// For a page requested by a client.
     pub(crate) fn of_page(host: &str, target: &str, most: u32) -> Self {
         Self {
             chain: vec![name(host, target)],
@@ -21,7 +21,7 @@ impl FragmentNesting {
         }
     }
 
-    /// Of a fragment in this one; `None` when it may not be asked for.
+    /// For a fragment in this one; `None` when it is not permitted.
     pub(crate) fn child(&self, host: &str, target: &str, depth: u32) -> Option<Self> {
         let name = name(host, target);
         let is_deep = self.chain.len() > depth as usize;
@@ -56,7 +56,7 @@ mod tests {
         assert!(first.child("a.example", "/", 2).is_none());
         let second = first.child("b.example", "/", 2).unwrap();
         assert!(second.child("a.example", "/c", 2).is_none());
-        // One was refused for its depth and cost nothing; the third is the last.
+        // One was rejected for its depth and cost nothing; the third is the last.
         assert!(page.child("a.example", "/c", 2).is_some());
         assert!(page.child("a.example", "/d", 2).is_none());
     }

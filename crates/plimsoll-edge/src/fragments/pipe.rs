@@ -1,4 +1,4 @@
-//! Between a request within the edge and the assembly that asks it: bytes both ways, bounded, on one loop.
+//! The pipe between a subrequest and the assembly: bytes in both directions, bounded, on one event loop.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,35 +12,35 @@ use super::{Draft, Mosaic};
 use crate::moments::Moments;
 use crate::outgoing::Outgoing;
 
-/// Most bytes that wait in each direction.
+/// Most buffered bytes in each direction.
 pub(crate) const WAITING_MAX: usize = 64 * 1024;
 
-/// What both ends share.
+/// State shared by both ends.
 #[derive(Debug, Default)]
 pub(crate) struct PipeState {
-    /// Bytes of the answer: a head, and the body in its framing.
+    /// Bytes of the response: a head, and the framed body.
     pub(crate) answer: Outgoing,
     /// A body that is handed over whole instead.
     pub(crate) body: Option<Bytes>,
-    /// It was taken apart when it was stored.
+    /// Its parsed form, from when it was stored.
     pub(crate) mosaic: Option<Arc<Mosaic>>,
-    /// It may hold tags.
+    /// Set if it may contain ESI tags.
     pub(crate) draft: Option<Draft>,
-    /// Bytes of the request's body.
+    /// Bytes of the request body.
     pub(crate) request_body: Outgoing,
     pub(crate) report: Report,
-    /// The answer was given to its end.
+    /// The response is complete.
     pub(crate) is_whole: bool,
-    /// Nothing more comes.
+    /// The writer is closed.
     pub(crate) is_closed: bool,
-    /// Nobody reads any more.
+    /// The reader is gone.
     has_left: bool,
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
 
 impl PipeState {
-    /// Wakes whoever answers: there is room, or more of the request.
+    /// Wakes the writer: there is space, or more of the request.
     pub(crate) fn wake_writer(&mut self) {
         if let Some(waker) = self.writer.take() {
             waker.wake();
@@ -53,13 +53,13 @@ impl PipeState {
         }
     }
 
-    /// Who asks wants to know of more.
+    /// Registers the reader to be woken.
     pub(crate) fn file_reader(&mut self, cx: &Context<'_>) {
         self.reader = Some(cx.waker().clone());
     }
 }
 
-/// What would be told of the request, were it a client's.
+/// What the access log would contain for a client request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Report {
     pub(crate) reason: Option<&'static str>,
@@ -67,19 +67,19 @@ pub(crate) struct Report {
     pub(crate) moments: Moments,
 }
 
-/// The end of whoever answers; it is the client of its connection.
+/// The responding end; it is the client of its connection.
 #[derive(Debug)]
 pub(crate) struct WriteEnd {
     shared: Rc<RefCell<PipeState>>,
-    /// A fragment; otherwise the page itself, in the name of a client that was let in.
+    /// Set for a fragment; otherwise it is the page itself, for an admitted client.
     pub(crate) fragment: Option<Rc<FragmentNesting>>,
 }
 
-/// The end of whoever asks.
+/// The requesting end.
 #[derive(Debug)]
 pub(crate) struct ReadEnd(Rc<RefCell<PipeState>>);
 
-/// Both ends.
+/// Creates both ends.
 pub(crate) fn pipe(fragment: Option<Rc<FragmentNesting>>) -> (Box<WriteEnd>, ReadEnd) {
     let shared = Rc::new(RefCell::new(PipeState::default()));
     let inner = WriteEnd {
@@ -90,7 +90,7 @@ pub(crate) fn pipe(fragment: Option<Rc<FragmentNesting>>) -> (Box<WriteEnd>, Rea
 }
 
 impl WriteEnd {
-    /// Takes as much of the answer as there is room for.
+    /// Writes as much of the response as there is space for.
     pub(crate) fn poll_write(
         &self,
         cx: &Context<'_>,
@@ -117,7 +117,7 @@ impl WriteEnd {
         Poll::Ready(Ok(count))
     }
 
-    /// Reads what there is of the request's body; 0 when nobody asks any more.
+    /// Reads available bytes of the request body; 0 when the requester is gone.
     pub(crate) fn poll_read(
         &self,
         cx: &Context<'_>,
@@ -140,7 +140,7 @@ impl WriteEnd {
         Poll::Ready(Ok(count))
     }
 
-    /// The body is a copy's: it goes over without being copied, behind the head.
+    /// Hands over the body of a stored response without copying, after the head.
     pub(crate) fn put_body(&self, body: Bytes, mosaic: Option<Arc<Mosaic>>) {
         let mut shared = self.shared.borrow_mut();
         shared.body = Some(body);
@@ -148,17 +148,17 @@ impl WriteEnd {
         shared.wake_reader();
     }
 
-    /// The body that comes may hold tags.
+    /// Marks the body as possibly containing ESI tags.
     pub(crate) fn mark(&self, draft: Draft) {
         self.shared.borrow_mut().draft = Some(draft);
     }
 
-    /// Told of it instead of the log.
+    /// Reports here instead of in the access log.
     pub(crate) fn report(&self, report: Report) {
         self.shared.borrow_mut().report = report;
     }
 
-    /// The answer was given to its end.
+    /// Marks the response as complete.
     pub(crate) fn end(&self) {
         self.shared.borrow_mut().is_whole = true;
     }
@@ -173,7 +173,7 @@ impl Drop for WriteEnd {
 }
 
 impl ReadEnd {
-    /// Looks at what both ends share.
+    /// Accesses the shared state.
     pub(crate) fn with<T>(&self, access: impl FnOnce(&mut PipeState) -> T) -> T {
         access(&mut self.0.borrow_mut())
     }

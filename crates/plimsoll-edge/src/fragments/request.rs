@@ -1,10 +1,10 @@
-//! The request for a fragment: the client's own, for another address. Pure.
+//! The request for a fragment: derived from the client's request, for another URL. Pure.
 
 use plimsoll_cache::fragments::address::Address;
 use plimsoll_wire::head::Header;
 use plimsoll_wire::request_head::RequestHead;
 
-/// What belongs to the request for the page alone: its body, its conditions, and how it is sent.
+/// Headers that concern only the page: its body, its conditions, and its transport.
 const OF_THE_PAGE: [&str; 22] = [
     "accept-encoding",
     "cache-control",
@@ -30,7 +30,7 @@ const OF_THE_PAGE: [&str; 22] = [
     "x-method-override",
 ];
 
-/// What is said to the page's host alone.
+/// Headers for the page's host only.
 const OF_THE_HOST: [&str; 9] = [
     "authorization",
     "cookie",
@@ -43,8 +43,8 @@ const OF_THE_HOST: [&str; 9] = [
     "x-forwarded-server",
 ];
 
-/// Writes the request for a fragment of the page that `head` asks for. Whoever asks is the same, so the fragment gets
-/// its cookies and its language; another host gets nothing that proves who somebody is.
+/// Writes the request for a fragment of the page that `head` requests. It comes from the same client, so it carries its
+/// cookies and its language; another host gets no credentials.
 pub(crate) fn write(head: &RequestHead<'_, '_>, address: &Address, trace: Option<&str>) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     let mut put = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| out.extend_from_slice(piece));
@@ -82,7 +82,7 @@ pub(crate) fn write(head: &RequestHead<'_, '_>, address: &Address, trace: Option
     out
 }
 
-/// The request for the whole page, from one for a part of it.
+/// The request for the whole page, from a range request.
 pub(crate) fn without_range(bytes: &[u8]) -> Vec<u8> {
     let is_range = |line: &[u8]| {
         let name = line.split(|&byte| byte == b':').next().unwrap_or_default();
@@ -96,7 +96,7 @@ pub(crate) fn without_range(bytes: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// Servers that hand headers on as variables take `_` and `-` for the same.
+/// Servers that pass headers on as environment variables do not distinguish `_` from `-`.
 fn alike(name: &str, ours: &str) -> bool {
     let plain = |byte: u8| match byte {
         b'_' => b'-',

@@ -146,7 +146,7 @@ mod tests {
             (
                 r#"{"channel":"","data":1}"#,
                 422,
-                "the name of a channel is empty",
+                "the channel name is empty",
             ),
             (r#"["a"]"#, 422, "say {\"channel\""),
         ] {
@@ -167,7 +167,7 @@ mod tests {
             all["published"][2]["fault"]
                 .as_str()
                 .unwrap()
-                .contains("more often")
+                .contains("rate limit")
         );
     }
 }

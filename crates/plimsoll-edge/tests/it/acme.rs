@@ -144,7 +144,7 @@ fn a_certificate_is_obtained_kept_and_used_at_the_next_start() {
     let state = folder.path().join("state");
     let edge = obtaining(&server, address, &pebble, &state, "a.test");
     let observed = ObservedEdge::start(&edge);
-    observed.wait_for_message("a certificate for a.test, www.a.test was obtained");
+    observed.wait_for_message("certificate obtained for a.test, www.a.test");
     // It outlives the authority.
     let root = folder.path().join("root.pem");
     std::fs::copy(pebble.root(), &root).unwrap();
@@ -171,7 +171,7 @@ fn a_certificate_is_obtained_kept_and_used_at_the_next_start() {
     // Obtained again, by the account of before.
     std::fs::remove_file(state.join("certificates/a.pem")).unwrap();
     let observed = ObservedEdge::start(&edge);
-    observed.wait_for_message("a certificate for a.test, www.a.test was obtained");
+    observed.wait_for_message("certificate obtained for a.test, www.a.test");
     assert_eq!(account(), made);
     drop(observed);
     // Nobody is there to ask, and nobody needs to be.
@@ -193,9 +193,9 @@ fn a_certificate_is_renewed_when_two_thirds_of_its_time_are_over() {
         folder.path(),
         "a.test",
     ));
-    observed.wait_for_message("a certificate for a.test, www.a.test was obtained");
+    observed.wait_for_message("certificate obtained for a.test, www.a.test");
     let first = std::fs::read(folder.path().join("certificates/a.pem")).unwrap();
-    observed.wait_for_message("a certificate for a.test, www.a.test was obtained");
+    observed.wait_for_message("certificate obtained for a.test, www.a.test");
     let second = std::fs::read(folder.path().join("certificates/a.pem")).unwrap();
     assert!(first != second);
     assert_eq!(fetch(address, &pebble.root(), "a.test"), "ok");
@@ -219,7 +219,7 @@ fn what_the_authority_does_not_give_is_told_and_nothing_else_waits_for_it() {
     let observed = ObservedEdge::start(&edge);
     assert_eq!(fetch(address, &cert, "own.test"), "ok");
     let message =
-        observed.wait_for_message("no certificate for gone.test, www.a.test was obtained");
+        observed.wait_for_message("cannot obtain a certificate for gone.test, www.a.test");
     assert!(
         message.contains("gone.test: ") && message.contains("in 2 minutes"),
         "{message}"

@@ -130,13 +130,13 @@ fn servers_follow_their_name() {
         (200, "three")
     );
     dns.set_hosts("");
-    observed.wait_for_message("app.test cannot be found");
+    observed.wait_for_message("cannot resolve the name app.test");
     assert_eq!(
         status_and_body(&get(observed.edge.address, "/")),
         (200, "three")
     );
     dns.set_hosts("127.0.0.2 app.test\n");
-    observed.wait_for_message("app.test is found again");
+    observed.wait_for_message("app.test resolves again");
     observed.wait_for_message("app.test has moved from 127.0.0.3 to 127.0.0.2");
     observed.answers("two");
 }
@@ -147,7 +147,7 @@ fn a_name_that_nobody_knows_is_told() {
     let server = |name: &str| ServerConfig::parse(&format!("http://{name}")).unwrap();
     let error = plimsoll_edge::resolve_server(&server("gone.test"), &[dns.address]).unwrap_err();
     assert!(
-        error.starts_with("the host `gone.test` cannot be found: "),
+        error.starts_with("cannot resolve the host `gone.test`: "),
         "{error}"
     );
     // /etc/hosts is honoured, by those who have name servers of their own as well.

@@ -229,7 +229,7 @@ fn authorities_that_are_none_do_not_start() {
         (&b"nothing"[..], "holds no certificate"),
         (
             b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
-            "cannot be used",
+            "cannot use",
         ),
     ] {
         let tls = ServerTls {

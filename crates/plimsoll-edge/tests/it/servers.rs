@@ -95,7 +95,7 @@ fn servers_are_added_drained_weighted_and_removed() {
     observed.answers("two");
     // A reload for another reason undoes nothing of it.
     let message = observed.reload(&edge).unwrap();
-    assert!(message.contains("stays in force"), "{message}");
+    assert!(message.contains("stay in force"), "{message}");
     assert_eq!(
         list(&observed),
         [
@@ -151,7 +151,7 @@ fn orders_that_cannot_be_followed_say_why() {
         ),
         (
             json!({ "pool": "app", "add": "http://nobody.invalid" }),
-            "cannot be found",
+            "cannot resolve",
         ),
         (
             json!({ "pool": "app", "drian": name }),

@@ -301,7 +301,7 @@ fn a_webhook_that_redirects_is_not_followed() {
     edge.rate_alert = Some(watching(with_key(webhook, "/")));
     let observed = ObservedEdge::start(&edge);
     surge(observed.edge.address, &taken);
-    let line = observed.wait_for_message("did not take");
+    let line = observed.wait_for_message("did not accept");
     assert!(line.contains("307"), "{line}");
     assert!(nobody.try_recv().is_err(), "nobody else is told");
 }

@@ -1,13 +1,13 @@
-//! A pattern means the names that its definition says: held against one that tries every way to fill the stars.
+//! Pattern matching, compared with an exhaustive reference matcher.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_hub::pattern::Pattern;
 
-/// Lengths beyond which the slow way takes too long.
+/// Longer inputs are too slow for the reference.
 const LEN_MAX: usize = 48;
 
-/// Whether the name is the pattern with each star filled: a table over both, as text books have it.
+/// The reference: the textbook dynamic program over pattern and name.
 fn means(pattern: &[char], name: &[char]) -> bool {
     let mut before = vec![false; name.len() + 1];
     before[0] = true;

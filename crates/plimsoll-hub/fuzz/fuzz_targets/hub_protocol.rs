@@ -1,5 +1,4 @@
-//! What clients of the hub may send: within its limits or refused, and what they are reply of it stays one line of JSON,
-//! or one event.
+//! Client commands: within the limits or rejected; and a reply is always one line of JSON, or one event.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -25,7 +24,7 @@ fn check_command(text: &str) {
     }
 }
 
-/// An event ends where it ends: nothing in its text begins another, or another field.
+/// The text of an event cannot begin another event or field.
 fn check_event(text: &str) {
     let event = sse::event(Some((7, 5)), text);
     let lines = event.strip_prefix("id: 7:5\n").expect("the id");

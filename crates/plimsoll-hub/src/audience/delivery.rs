@@ -1,4 +1,4 @@
-//! One message into one client: written at once, or kept in its slot.
+//! Delivery of one message to one client: written immediately, or queued.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::slot::SlotItem;
 use super::{AudienceClient, AudienceCounters, AudienceLimits, ClientId, Outlet, Slow};
 use crate::message::HubMessage;
 
-/// What a message passes through on its way to a client, beside the client.
+/// What a delivery needs besides the client.
 pub(super) struct DeliveryContext<'a> {
     pub(super) limits: &'a AudienceLimits,
     pub(super) deflater: &'a mut Option<Deflater>,
@@ -45,7 +45,7 @@ impl DeliveryContext<'_> {
         NextOffset::unsure(after)
     }
 
-    /// The client has the message before: it is told what has changed.
+    /// The client has the previous message: sends a patch.
     fn give_patch(
         &mut self,
         id: ClientId,
@@ -61,14 +61,14 @@ impl DeliveryContext<'_> {
         }
         self.counts.delivered += 1;
         if written < patch.len() {
-            // What is begun is finished, so it has this too.
+            // A partially written message is completed, so the client has this one too.
             let slot = client.slot.get_or_insert_default();
             slot.put(SlotItem::Own(patch.clone()), written);
         }
         NextOffset::sure(after)
     }
 
-    /// The client does not take it all now.
+    /// The client does not accept all of it now.
     #[cold]
     fn keep(
         &mut self,

@@ -1,10 +1,11 @@
-//! The last that a client is told.
+//! Final messages to a client.
 
 use super::{Audience, ClientId, EndedSubscription};
 
 impl Audience {
-    /// A client is about to go: it has no subscriptions any more, nothing waits for it but what is begun, and it may be
-    /// said something even if it was to be closed. What it leaves must be told to the channels.
+    /// Prepares the end of a client: its subscriptions end and its queue is dropped, but for a partially written
+    /// message. A final message can then be sent, even if it was to be disconnected. The returned subscriptions must be
+    /// reported to the channels.
     pub fn retire(&mut self, client: ClientId) -> Vec<EndedSubscription> {
         let Some(place) = self.clients.get_mut(client.index()) else {
             return Vec::new();

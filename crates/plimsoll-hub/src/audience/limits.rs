@@ -1,38 +1,38 @@
-//! How much a client may have and ask for.
+//! Limits of a client.
 
 use crate::rate::Rate;
 
-/// What happens to who does not read as fast as it is written to.
+/// Policy for clients that read more slowly than they are written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slow {
-    /// What waits for it of the same channel is replaced; if that is not enough, the oldest is dropped.
+    /// A queued message of the same channel is replaced; if that is not enough, the oldest is dropped.
     NewestWins,
-    /// What does not fit any more is dropped.
+    /// New messages that do not fit are dropped.
     Drop,
-    /// It is disconnected, and may return and recover.
+    /// The client is disconnected, and may reconnect and recover.
     Disconnect,
 }
 
-/// How much a client may have and ask for.
+/// Limits of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct AudienceLimits {
-    /// Most messages that wait for it, beside what it is given when it subscribes.
+    /// Most queued messages, besides replayed history.
     pub waiting_max: usize,
-    /// Most bytes that wait for it, beside what the kernel holds. One message may always wait.
+    /// Most queued bytes, besides those in the kernel. One message is always allowed.
     pub waiting_bytes_max: usize,
-    /// Most bytes of histories that wait for clients of the loop, all together. Who subscribes when there is no room is
-    /// given nothing of what it missed.
+    /// Most bytes of replayed history queued for all clients of the loop. Above it, a new subscription gets no history.
     pub missed_bytes_max: usize,
-    /// What happens beyond.
+    /// Policy beyond these limits.
     pub slow: Slow,
     /// Most subscriptions.
     pub subscriptions_max: usize,
-    /// How often it may say something.
+    /// Rate limit of commands.
     pub commands: Rate,
 }
 
 impl Default for AudienceLimits {
-    /// 64 messages, 256 KiB, 64 MiB of histories, newest wins, 100 subscriptions, ten commands a second and a hundred at once.
+    /// 64 messages, 256 KiB, 64 MiB of history, newest wins, 100 subscriptions, ten commands a second with bursts of a
+    /// hundred.
     fn default() -> Self {
         Self {
             waiting_max: 64,

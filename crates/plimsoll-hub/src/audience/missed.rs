@@ -1,7 +1,7 @@
-//! What a client is given when it subscribes: all that it missed, whatever its slot holds otherwise.
+//! Replay: the history that a client receives when it subscribes, in addition to the limits of its queue.
 //!
-//! A history goes on while a client does not read what it was given of it: what waits then is held for that client alone.
-//! So it counts, for all clients of the loop together.
+//! History may expire while a client has not read its replay: the messages are then kept alive for this client only. So
+//! they are counted, for all clients of the loop together.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use super::slot::SlotItem;
 use super::{Audience, ClientId, Outlet};
 use crate::message::HubMessage;
 
-/// Most bytes that are written at once.
+/// Most bytes of one write.
 const PIECE_LEN_MAX: usize = 64 * 1024;
 
-/// Bytes of histories that wait.
+/// Bytes of queued history.
 #[derive(Debug, Default)]
 pub(super) struct Pinned(Arc<AtomicUsize>);
 
-/// A message out of a history that waits: counted until this goes.
+/// A queued message of a replay: counted until it is dropped.
 #[derive(Debug)]
 pub(super) struct Missed {
     message: Arc<HubMessage>,
@@ -54,14 +54,14 @@ impl Drop for Missed {
 }
 
 impl Audience {
-    /// Whether all of this may wait for a client. Nothing always may.
+    /// Whether all of this may be queued. Nothing is always allowed.
     pub fn has_capacity_for(&self, missed: &[Arc<HubMessage>]) -> bool {
         let len: usize = missed.iter().map(|message| message.size()).sum();
         len == 0 || self.missed_bytes.bytes() + len <= self.limits.missed_bytes_max
     }
 
-    /// Writes several messages as one piece; what is not taken waits and is never dropped. Whether there is room for it
-    /// [`Audience::has_room_for`] says before.
+    /// Writes several messages in one piece; the rest is queued and never dropped. Check [`Audience::has_capacity_for`]
+    /// first.
     pub(super) fn give_missed(
         &mut self,
         id: ClientId,

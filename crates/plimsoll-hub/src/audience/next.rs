@@ -1,9 +1,9 @@
-//! What a client wants next of a channel.
+//! The next offset that a client expects of a channel.
 
 use super::{Audience, ClientId};
 
-/// The first offset that a client has not been given, and in the highest bit, which no offset has, whether it surely has
-/// the message before: it was written whole, not left to wait where it could be dropped.
+/// The first offset that a client has not been given. The highest bit, which no offset uses, is set if the client
+/// certainly has the message before: it was written in full, not queued where it could be dropped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NextOffset(u64);
 
@@ -30,7 +30,7 @@ impl NextOffset {
 }
 
 impl Audience {
-    /// Whether a client is sent what has changed, where channels have that.
+    /// Whether a client receives patches, where channels have them.
     pub fn take_patches(&mut self, client: ClientId, takes_patches: bool) {
         if let Some(client) = self.clients.get_mut(client.index()) {
             client.takes_patches = takes_patches;

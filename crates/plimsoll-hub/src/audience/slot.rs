@@ -1,4 +1,4 @@
-//! What waits for one client: bounded, whatever the client does.
+//! The output queue of one client: bounded, whatever the client does.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use super::missed::Missed;
 use crate::channels::ChannelRef;
 use crate::message::{ClientFormat, HubMessage};
 
-/// Something that waits.
+/// A queued item.
 #[derive(Debug)]
 pub(super) enum SlotItem {
-    /// A message that others get too, and its length as this client reads it.
+    /// A message that is shared with other clients, and its length in this client's format.
     Message(Arc<HubMessage>, usize),
-    /// One that it missed, out of a history: counted for all clients together, and not dropped.
+    /// A message of a replay: counted for all clients together, and not dropped.
     Missed(Missed),
-    /// For this client alone.
+    /// Bytes for this client only.
     Own(Bytes),
 }
 
 impl SlotItem {
-    /// What it counts in messages and in bytes.
+    /// Its share of the limits, in messages and bytes.
     fn size(&self) -> (usize, usize) {
         match self {
             Self::Message(_, len) => (1, *len),
@@ -42,13 +42,13 @@ impl SlotItem {
     }
 }
 
-/// What waits for one client.
+/// The output queue of one client.
 #[derive(Debug, Default)]
 pub(super) struct ClientSlot {
     items: VecDeque<SlotItem>,
-    /// Bytes of the first that are written; it can then no longer be dropped.
+    /// Bytes of the first item that are written; once begun, it cannot be dropped.
     written: usize,
-    /// Messages and bytes that count.
+    /// Messages and bytes that count towards the limits.
     size: (usize, usize),
 }
 
@@ -58,7 +58,7 @@ impl ClientSlot {
         count == 0 || (count < limits.waiting_max && bytes + len <= limits.waiting_bytes_max)
     }
 
-    /// Puts something at the end, of which so many bytes are written; whether there was room.
+    /// Appends an item whose first `written` bytes are written; whether there was room.
     pub(super) fn push(&mut self, item: SlotItem, written: usize, limits: &AudienceLimits) -> bool {
         let has_room = self.has_capacity(item.size().1, limits);
         if has_room {
@@ -67,8 +67,8 @@ impl ClientSlot {
         has_room
     }
 
-    /// Puts a message at the end and drops what it replaces, and then the oldest, until there is room; says how many
-    /// were dropped. If only what may not be dropped is left, that is the new one itself.
+    /// Appends a message, drops the one that it replaces, and then the oldest until there is room; returns how many
+    /// were dropped. If only undroppable items are left, the new one itself is dropped.
     pub(super) fn push_newest(
         &mut self,
         item: SlotItem,
@@ -102,13 +102,14 @@ impl ClientSlot {
         dropped
     }
 
-    /// Messages and bytes that wait, of those that count.
+    /// Queued messages and bytes that count towards the limits.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> (usize, usize) {
         self.size
     }
 
-    /// Drops what waits of a channel, but for what is begun; says how much that was, and whether nothing is left.
+    /// Drops queued messages of a channel, except a partially written one; returns their number, and whether the queue
+    /// is empty.
     pub(super) fn forget(&mut self, channel: ChannelRef) -> (u64, bool) {
         let (mut index, begun, mut forgotten) = (0, self.droppable(), 0);
         let size = &mut self.size;
@@ -124,7 +125,8 @@ impl ClientSlot {
         (forgotten, self.items.is_empty())
     }
 
-    /// Drops what waits, but for what is begun; says how many messages that were, and whether nothing is left.
+    /// Drops queued items, except a partially written one; returns the number of messages, and whether the queue is
+    /// empty.
     pub(super) fn forget_all(&mut self) -> (u64, bool) {
         let begun = self.droppable();
         let mut forgotten = 0;
@@ -135,12 +137,12 @@ impl ClientSlot {
         (forgotten, self.items.is_empty())
     }
 
-    /// The first that is not begun.
+    /// Index of the first item that is not partially written.
     fn droppable(&self) -> usize {
         usize::from(self.written > 0)
     }
 
-    /// Puts something at the end, whatever room there is. Bytes of it are written only if it is the first.
+    /// Appends an item without a check. `written` only applies if it is the first.
     pub(super) fn put(&mut self, item: SlotItem, written: usize) {
         if self.items.is_empty() {
             self.written = written;
@@ -156,7 +158,7 @@ impl ClientSlot {
         }
     }
 
-    /// Writes what is taken; whether nothing is left.
+    /// Writes as much as possible; whether the queue is empty.
     pub(super) fn flush(
         &mut self,
         format: ClientFormat,
@@ -182,7 +184,7 @@ impl ClientSlot {
     }
 }
 
-/// What is left when something goes.
+/// The size without an item.
 fn less((count, bytes): (usize, usize), item: &SlotItem) -> (usize, usize) {
     let (its_count, its_bytes) = item.size();
     (count - its_count, bytes - its_bytes)

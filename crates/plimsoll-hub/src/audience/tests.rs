@@ -5,7 +5,7 @@ use super::*;
 use crate::channels::{ChannelLimits, Channels, Position, Published, Subscriber};
 use crate::rules::{ChannelRule, Rules};
 
-/// Takes so many bytes, and keeps them.
+/// Accepts up to `capacity` bytes, and keeps them.
 struct Pipe {
     capacity: usize,
     bytes: Vec<u8>,
@@ -40,7 +40,7 @@ fn published(channels: &mut Channels, name: &str, data: &str) -> Arc<HubMessage>
     }
 }
 
-/// A client subscribed to channels `a` to `d`, that reads nothing, is given three messages of each, and then reads.
+/// A client subscribed to channels `a` to `d` does not read, receives three messages of each, and then reads.
 fn read_late(slow: Slow) -> (Vec<u64>, AudienceCounters, bool) {
     let mut channels = channels();
     let mut audience = Audience::new(AudienceLimits {
@@ -222,7 +222,7 @@ fn a_client_has_limits() {
     assert!(audience.may_command(200, client));
 }
 
-/// What a client reads, as JSON.
+/// The messages that a client reads, as JSON.
 fn read_all(mut bytes: Vec<u8>) -> Vec<serde_json::Value> {
     let mut reader = WebSocketReader::new(Role::Client, false);
     let (mut messages, mut at) = (Vec::new(), 0);
@@ -240,7 +240,7 @@ fn read_all(mut bytes: Vec<u8>) -> Vec<serde_json::Value> {
 }
 
 proptest! {
-    /// However slowly somebody reads, and whatever is dropped meanwhile: what is patched is there.
+    /// However slowly a client reads, and whatever is dropped: the base of each patch was received.
     #[test]
     fn who_is_sent_a_patch_has_what_it_is_for(
         rooms in prop::collection::vec(0_usize..300, 1..80),
@@ -323,7 +323,7 @@ fn what_was_missed_waits_for_all_clients_within_one_bound() {
     assert!(!audience.has_capacity_for(&third.missed) && audience.has_capacity_for(&[]));
     third.forgo_missed();
     assert!(third.missed.is_empty() && third.is_recovered == Some(false));
-    // One takes what waits for it, and one leaves: each makes room for another.
+    // One client reads its queue, and one disconnects: each frees capacity for another.
     pipe.capacity = usize::MAX;
     assert!(audience.flush(clients[0], &mut pipe));
     assert_eq!(audience.missed_bytes(), len);

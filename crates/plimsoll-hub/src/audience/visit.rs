@@ -1,9 +1,9 @@
-//! Clients that are told something later, if they are still here.
+//! Handles of clients for deferred replies.
 
 use super::{Audience, ClientId};
 use crate::message::ClientFormat;
 
-/// A client for as long as it is here: no other is ever the same.
+/// A client during one connection: never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientVisit {
     client: ClientId,
@@ -11,7 +11,7 @@ pub struct ClientVisit {
 }
 
 impl Audience {
-    /// What tells a client from those who have its place later.
+    /// A handle that distinguishes the client from later ones with the same index.
     pub fn visit(&self, client: ClientId) -> ClientVisit {
         let place = self.clients.get(client.index());
         ClientVisit {
@@ -20,7 +20,7 @@ impl Audience {
         }
     }
 
-    /// A client, and how it reads, if it is still here.
+    /// The client and its format, if it is still connected.
     pub fn who(&self, visit: ClientVisit) -> Option<(ClientId, ClientFormat)> {
         let place = self.clients.get(visit.client.index())?;
         (place.visit == visit.number).then_some((visit.client, place.format))

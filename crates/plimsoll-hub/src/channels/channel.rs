@@ -11,44 +11,44 @@ use crate::message::{Before, HubMessage};
 use crate::rate::RateAllowance;
 use crate::rules::ChannelRule;
 
-/// One channel. Small, for there may be a million: what few of them need stands apart.
+/// One channel. Small, because there may be a million: rarely needed state is in [`Extras`].
 #[derive(Debug)]
 pub(super) struct Channel {
     pub(super) name: Box<str>,
     pub(super) epoch: u64,
-    /// Of the newest message; 0 before the first.
+    /// Offset of the newest message; 0 before the first.
     pub(super) offset: u64,
     pub(super) history: Option<Box<History>>,
     pub(super) extras: Option<Box<Extras>>,
-    /// Loops that have subscribers, a bit for each.
+    /// Loops with subscribers, a bit for each.
     loops: u64,
     pub(super) subscribers: u32,
-    /// Messages that went out, and to how many subscribers they did.
+    /// Messages sent, and their deliveries.
     pub(super) messages: u64,
     pub(super) deliveries: u64,
     pub(super) rule: u16,
-    /// Whether it stands among what is due, to be ended.
+    /// Whether a timer for its end is set.
     pub(super) is_end_expected: bool,
 }
 
-/// What only some channels need.
+/// State that only some channels need.
 #[derive(Debug, Default)]
 pub(super) struct Extras {
-    /// When the next message may go out, ms.
+    /// Earliest time of the next message, ms.
     next_ms: u64,
     pending: Option<HeldData>,
-    /// What somebody else makes one of.
+    /// A pending aggregation.
     aggregation: Option<Box<PendingAggregation>>,
-    /// How often somebody was asked.
+    /// Aggregations so far.
     aggregations: u64,
     rate: Option<RateAllowance>,
-    /// The newest message, where what changes is sent.
+    /// The newest message, if patches are sent.
     newest: Option<Before>,
-    /// Users and how often each is there.
+    /// Users, and the number of subscriptions of each.
     pub(super) present: BTreeMap<Box<str>, u32>,
 }
 
-/// Data that waits, and the places in the order of the first and the last that it was made of.
+/// Held data, and the offsets in the shared log of its first and last message.
 #[derive(Debug)]
 struct HeldData {
     data: Pending,
@@ -56,24 +56,24 @@ struct HeldData {
     last: u64,
 }
 
-/// What somebody else was asked to make one message of.
+/// A pending aggregation by the application.
 #[derive(Debug)]
 struct PendingAggregation {
-    /// What tells it from others of the channel.
+    /// Identifies it within the channel.
     ticket: u64,
     first: u64,
     last: u64,
-    /// What goes out if there is no answer by then.
+    /// Sent if there is no result in time.
     newest: String,
     until_ms: u64,
 }
 
-/// What is due.
+/// The action of a timer.
 pub(super) enum DueAction {
     Nothing,
-    /// This goes out, with its place in the order.
+    /// Send this, with its offset in the shared log.
     Send(String, u64),
-    /// Somebody is to make one of these, and is waited for until then.
+    /// Have these aggregated, and wait for the result until then.
     Aggregate {
         ticket: u64,
         items: String,
@@ -81,15 +81,15 @@ pub(super) enum DueAction {
     },
 }
 
-/// What becomes of data under conflation.
+/// Result of conflation.
 pub(super) enum Conflated {
-    /// It goes out.
+    /// Send it now.
     Now,
-    /// It waits, and with it nothing else did before if `due` is said.
+    /// Held; if nothing was held before, `due` is the time of the timer.
     Held { due: Option<u64> },
-    /// What waited goes out, for the two would be too long together, and its place in the order.
+    /// Send what was held, with its offset in the shared log, because both together are too long.
     Overflown(String, u64),
-    /// There is no room.
+    /// The limit is reached.
     Full,
 }
 
@@ -118,7 +118,7 @@ impl Channel {
         self.history.as_ref().map_or(0, |history| history.bytes())
     }
 
-    /// Whether data waits.
+    /// Whether data is held.
     pub(super) fn is_holding(&self) -> bool {
         let extras = self.extras.as_ref();
         extras.is_some_and(|extras| extras.pending.is_some() || extras.aggregation.is_some())
@@ -171,7 +171,7 @@ impl Channel {
         }
     }
 
-    /// What waited long enough, with which the next interval begins.
+    /// Takes the data whose interval is over, and starts the next interval.
     pub(super) fn take_due(&mut self, now_ms: u64, rule: &ChannelRule) -> DueAction {
         let Some(extras) = &mut self.extras else {
             return DueAction::Nothing;
@@ -198,15 +198,14 @@ impl Channel {
         extras.begin_aggregation(pending, now_ms.saturating_add(patience_ms.max(1)))
     }
 
-    /// When what waits is due, if nothing else is waited for.
+    /// When held data is due, unless an aggregation is pending.
     pub(super) fn pending_due(&self) -> Option<u64> {
         let extras = self.extras.as_ref()?;
         let is_due = extras.pending.is_some() && extras.aggregation.is_none();
         is_due.then_some(extras.next_ms)
     }
 
-    /// What was made of data with this ticket, if it is still waited for: the newest of that data, and its place in
-    /// the order.
+    /// Takes the pending aggregation with this ticket, if any: its newest data, and its offset in the shared log.
     pub(super) fn take_aggregation(&mut self, ticket: u64) -> Option<(String, u64)> {
         let extras = self.extras.as_mut()?;
         let asked = extras.aggregation.take_if(|asked| asked.ticket == ticket)?;
@@ -214,7 +213,7 @@ impl Channel {
         Some((newest, last))
     }
 
-    /// Up to where a new subscriber knows everything that it is not given.
+    /// The position up to which a new subscriber is up to date.
     pub(super) fn standing(&self, order: Option<&SharedOrder>) -> u64 {
         let Some(order) = order else {
             return self.offset;
@@ -230,7 +229,7 @@ impl Channel {
         }
     }
 
-    /// Forgets all that was, for a part of it was missed: it begins anew at an offset.
+    /// Drops the past after missed messages: the channel restarts at an offset.
     pub(super) fn begin_anew(&mut self, offset: u64) {
         self.offset = offset;
         self.history = None;
@@ -241,7 +240,7 @@ impl Channel {
         }
     }
 
-    /// The message before one that is about to be sent.
+    /// Replaces the newest message, and returns the previous one.
     pub(super) fn replace_newest(&mut self, offset: u64, data: &str) -> Option<Before> {
         let extras = self.extras.get_or_insert_default();
         let data = data.into();
@@ -277,7 +276,7 @@ impl Channel {
         }
     }
 
-    /// What a new subscriber is given, and whether it then knows everything since it was there last.
+    /// What a new subscriber receives, and whether that is everything since its last position.
     pub(super) fn missed(
         &mut self,
         now_ms: u64,
@@ -294,7 +293,7 @@ impl Channel {
             return (replayed.unwrap_or_default(), None);
         };
         let (epoch, newest) = match order {
-            // Another hub may have told it of more than is known here.
+            // It may have received more from another hub than is known here.
             Some(order) => (order.epoch, super::shared::OFFSET_MAX),
             None => (self.epoch, self.offset),
         };
@@ -312,7 +311,7 @@ impl Channel {
 }
 
 impl Extras {
-    /// Lets data wait for its interval, with all that comes meanwhile.
+    /// Holds data for aggregation at the end of the interval.
     fn gather(&mut self, now_ms: u64, (data, at): (&str, u64)) -> Conflated {
         if let Some(pending) = &mut self.pending {
             if !pending.data.gather(data) {
@@ -326,12 +325,12 @@ impl Extras {
             first: at,
             last: at,
         });
-        // What is waited for says when it is there.
+        // A pending aggregation sets the next timer when it completes.
         let due = self.aggregation.is_none().then(|| now_ms.max(self.next_ms));
         Conflated::Held { due }
     }
 
-    /// Somebody is asked to make one of what waited.
+    /// Starts an aggregation of held data.
     fn begin_aggregation(&mut self, pending: HeldData, until_ms: u64) -> DueAction {
         self.aggregations += 1;
         let (items, newest) = pending.data.into_all();

@@ -1,28 +1,28 @@
-//! What is published within an interval and somebody else makes one message of.
+//! Aggregation: the messages of an interval are combined into one by the application.
 
 use std::cmp::Reverse;
 
 use super::{ChannelRef, Channels, Published, check_json};
 
-/// What was published to a channel within an interval.
+/// The data published to a channel within an interval.
 #[derive(Debug)]
 pub struct Gathered {
     channel: ChannelRef,
     ticket: u64,
     /// The name of the channel.
     pub name: String,
-    /// All of it in its order: a JSON array.
+    /// All data in order: a JSON array.
     pub items: String,
 }
 
-/// What was made of it.
+/// Result of an aggregation.
 #[derive(Clone, Copy, Debug)]
 pub enum Made<'a> {
     /// A message: JSON.
     Message(&'a str),
-    /// Nothing that anybody must know.
+    /// Nothing to send.
     Nothing,
-    /// It was not possible: the newest goes out.
+    /// Failed: the newest data is sent.
     Failed,
 }
 
@@ -36,7 +36,7 @@ impl Channels {
         }))
     }
 
-    /// Looks at a channel again when what waits in it is due.
+    /// Sets a timer for when held data of a channel is due.
     pub(super) fn expect_pending(&mut self, slot: u32) {
         let channel = &self.slots[slot as usize];
         if let Some(due) = channel.pending_due() {
@@ -44,8 +44,9 @@ impl Channels {
         }
     }
 
-    /// What was made of gathered data goes out, unless it comes too late. What is no JSON, or longer than the channel
-    /// allows, counts as [`Made::Failed`]. `place` is where it stands in the order, if not where it was taken.
+    /// Sends the result of an aggregation, unless it is too late. Invalid JSON, or a message longer than the channel
+    /// allows, counts as [`Made::Failed`]. `place` is its offset in the shared log, if it is another than that of its
+    /// data.
     pub fn release(
         &mut self,
         now_ms: u64,

@@ -1,29 +1,30 @@
-//! Who is there.
+//! Presence, and statistics of channels.
 
 use super::channel::Channel;
 use super::{ChannelRef, Channels};
 
-/// Who subscribes to a channel.
+/// The subscribers of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
-    /// How many.
+    /// Their number.
     pub subscribers: u32,
-    /// Users and how often each, in order, where that is kept; subscribers without a name are none of them.
+    /// Users in order, with the number of subscriptions of each, where presence is on; anonymous subscribers are not
+    /// included.
     pub users: Option<Vec<(String, u32)>>,
-    /// Whether those are all users.
+    /// Whether the list of users is complete.
     pub is_whole: bool,
 }
 
-/// What there is to see of a channel.
+/// Statistics of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelStats {
     /// Its name.
     pub name: String,
-    /// How many subscribe to it.
+    /// Number of subscribers.
     pub subscribers: u32,
-    /// Messages since it began.
+    /// Messages since it was created.
     pub messages: u64,
-    /// Deliveries of them, counted by who subscribed when each went out.
+    /// Deliveries, by the number of subscribers when each message was sent.
     pub deliveries: u64,
     /// Bytes of its history.
     pub history_bytes: usize,
@@ -42,7 +43,7 @@ impl Channel {
 }
 
 impl Channels {
-    /// Who is there, where that is kept: users and how often, in order.
+    /// Users in order, with the number of subscriptions of each, where presence is on.
     pub fn present(&self, channel: ChannelRef) -> impl Iterator<Item = (&str, u32)> {
         let extras = self
             .get(channel)
@@ -52,7 +53,7 @@ impl Channels {
             .flat_map(|extras| extras.present.iter().map(|(user, &count)| (&**user, count)))
     }
 
-    /// Who subscribes to a channel of this name, of whom at most so many users are told; nobody to one that does not live.
+    /// The subscribers of a channel, with at most `users_max` users; none if it does not exist.
     pub fn presence(&self, name: &str, users_max: usize) -> Presence {
         let rule = self.rules.of(name);
         let channel = self.find(name);
@@ -72,8 +73,7 @@ impl Channels {
         }
     }
 
-    /// The channels with most subscribers, at most so many, those first that have more; with how many, and the offset of
-    /// the newest message.
+    /// The `count` channels with the most subscribers, in descending order.
     pub fn largest(&self, count: usize) -> Vec<ChannelStats> {
         let mut all: Vec<(u32, usize)> = self
             .slots

@@ -1,26 +1,26 @@
-//! What is not done.
+//! Why the hub rejects a command.
 
 use thiserror::Error;
 
 use crate::pattern::ChannelNameError;
 
-/// Why something was not done.
+/// Why the hub rejected a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HubRefusal {
-    /// No channel may have this name.
+    /// The name is not permitted.
     #[error(transparent)]
     Name(#[from] ChannelNameError),
-    /// There are as many channels as may be.
-    #[error("there are as many channels as there may be")]
+    /// The limit of channels is reached.
+    #[error("the hub's limit of channels is reached")]
     TooManyChannels,
-    /// The channel has as many subscribers as it may have.
-    #[error("the channel has as many subscribers as it may have")]
+    /// The channel's limit of subscribers is reached.
+    #[error("the channel's limit of subscribers is reached")]
     TooManySubscribers,
-    /// The client has as many subscriptions as it may have.
-    #[error("there are as many subscriptions as there may be")]
+    /// The client's limit of subscriptions is reached.
+    #[error("the client's limit of subscriptions is reached")]
     TooManySubscriptions,
     /// The client already has this subscription.
-    #[error("the channel is already subscribed to")]
+    #[error("already subscribed to the channel")]
     Subscribed,
     /// Data is longer than the channel allows.
     #[error("the data is longer than {0} bytes")]
@@ -28,34 +28,36 @@ pub enum HubRefusal {
     /// Data is not JSON.
     #[error("the data is not JSON")]
     NotJson,
-    /// More often than the channel allows.
-    #[error("published more often than the channel allows")]
+    /// The publish rate limit is exceeded.
+    #[error("publish rate limit of the channel exceeded")]
     TooOften,
     /// The client may not read the channel.
-    #[error("this channel may not be read")]
+    #[error("reading this channel is not permitted")]
     NotReadable,
     /// Clients may not publish here.
     #[error("clients may not publish to this channel")]
     NotAllowed,
-    /// The application says no, and not why.
-    #[error("the application does not allow it")]
+    /// The application denied it without a reason.
+    #[error("the application denied the request")]
     Denied,
-    /// The application cannot be asked.
+    /// The application is unavailable.
     #[error("the application does not answer; try again later")]
     Unanswered,
-    /// The client does not wait for answers.
-    #[error("too much waits for the application; wait for its answers")]
+    /// The client has too many pending requests.
+    #[error("too many requests are waiting for the application; wait for its answers")]
     TooManyPending,
-    /// No application takes messages.
-    #[error("this hub hands no messages to an application")]
+    /// No message hook is configured.
+    #[error("this hub has no message hook")]
     NoMessageHook,
-    /// What hubs share is away.
-    #[error("what the hubs share is away, so nothing is published; try again later")]
+    /// The shared backend is unavailable.
+    #[error("the hubs' shared backend is unavailable, nothing was published; try again later")]
     SharedLogUnavailable,
-    /// What hubs share went away while it took the message.
-    #[error("what the hubs share went away meanwhile: the message may have been published, or not")]
+    /// The shared backend became unavailable while it took the message.
+    #[error(
+        "the hubs' shared backend became unavailable meanwhile: the message may or may not have been published"
+    )]
     Unsure,
-    /// What was published before has not reached the clients' loops.
-    #[error("messages are published faster than they are handed out; try again later")]
+    /// Earlier messages have not reached the event loops yet.
+    #[error("messages are published faster than they are delivered; try again later")]
     Behind,
 }

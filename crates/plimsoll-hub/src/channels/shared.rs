@@ -1,9 +1,9 @@
-//! Several hubs that share their channels. What is published goes into one order that all of them read, a log whose places
-//! are numbers from 1; a message's offset is its place there, so an offset means the same in every hub and for every
-//! channel. The order's life is the epoch of all channels.
+//! Channels shared by several hubs. All messages go into one log that every hub reads, with offsets from 1; the offset
+//! of a message is its offset in the log, so it means the same in every hub and for every channel. The generation of
+//! the log is the epoch of all channels.
 //!
-//! Each hub remembers and conflates for itself what it reads. A position says "everything up to this place of the order",
-//! so a client may go on with it anywhere.
+//! Each hub keeps its own history and conflates by itself. A position means "everything up to this offset of the log",
+//! so a client may continue with it at any hub.
 
 use std::sync::Arc;
 
@@ -11,30 +11,30 @@ use super::{Channels, HubRefusal, Position, Published, check_json};
 use crate::message::HubMessage;
 use crate::pattern::check_name;
 
-/// Highest place: what JavaScript reads exactly.
+/// Highest offset: the largest integer that JavaScript represents exactly.
 pub(super) const OFFSET_MAX: u64 = (1 << 53) - 1;
 
-/// How far a shard is in the order.
+/// The state of a shard in the log.
 #[derive(Debug)]
 pub(super) struct SharedOrder {
-    /// Its life, which is never used twice.
+    /// Generation of the log; never reused.
     pub(super) epoch: u64,
-    /// The last place that is read.
+    /// The last offset that was read.
     pub(super) at: u64,
-    /// Messages up to here may be forgotten without a trace in any channel.
+    /// Messages up to here may be forgotten although no channel exists for them.
     pub(super) forgotten: u64,
 }
 
 impl SharedOrder {
-    /// A channel is forgotten whose newest message was here.
+    /// Forgets a channel whose newest message has this offset.
     pub(super) fn forget(&mut self, offset: u64) {
         self.forgotten = self.forgotten.max(offset);
     }
 }
 
 impl Channels {
-    /// Begins to follow an order at a place, or goes on at another one because messages in between were missed, or the
-    /// order is another. Nothing from before can be recovered; [`Channels::next_notice`] has what is to be told.
+    /// Starts to follow a log at a position, or continues at another one because messages were missed or the log was
+    /// replaced. Nothing from before can be recovered; [`Channels::next_notice`] returns the notices for subscribers.
     pub fn begin_anew(&mut self, position: Position) {
         let Position { epoch, offset } = position;
         let is_first = self.order.is_none();
@@ -50,7 +50,7 @@ impl Channels {
         self.next_notice_slot = if is_first { usize::MAX } else { 0 };
     }
 
-    /// What the subscribers of one more channel are told since [`Channels::begin_anew`].
+    /// The notice for the subscribers of one more channel since [`Channels::begin_anew`].
     pub fn next_notice(&mut self) -> Option<Published> {
         let order = self.order.as_ref()?;
         while self.next_notice_slot < self.slots.capacity() {
@@ -71,24 +71,24 @@ impl Channels {
         None
     }
 
-    /// All places up to this one are read, of whatever shard they are.
+    /// All offsets up to this one were read, of whatever shard.
     pub fn advance(&mut self, at: u64) {
         if let Some(order) = &mut self.order {
             order.at = order.at.max(at);
         }
     }
 
-    /// Messages up to here may be missing in channels that begin now.
+    /// Messages up to here may be missing from channels that are created now.
     pub fn forget(&mut self, place: u64) {
         if let Some(order) = &mut self.order {
             order.forget(place);
         }
     }
 
-    /// Whether something may be given to the order: everything that [`Channels::publish`] asks.
+    /// Whether a message may be added to the log: the checks of [`Channels::publish`].
     ///
     /// # Errors
-    /// When the name, the data or the rate is not one that may be.
+    /// When the name, the data or the rate is not permitted.
     pub fn examine(&mut self, now_ms: u64, name: &str, data: &str) -> Result<(), HubRefusal> {
         self.check(name, data)?;
         if self.rules.of(name).publish_rate.is_none() {
@@ -103,10 +103,10 @@ impl Channels {
         Ok(())
     }
 
-    /// Takes a message out of the order. It was examined by the hub that put it there, whose rules may be others.
+    /// Takes a message from the log. It was checked by the hub that added it, whose rules may differ.
     ///
     /// # Errors
-    /// When it is none, or there are too many channels.
+    /// When it is invalid, or there are too many channels.
     pub fn take(
         &mut self,
         now_ms: u64,

@@ -1,36 +1,36 @@
-//! Who subscribes, and what that one is told and given.
+//! New subscriptions.
 
 use std::sync::Arc;
 
 use super::{ChannelRef, Position};
 use crate::message::HubMessage;
 
-/// What a new subscriber is told and given.
+/// Result of a subscription.
 #[derive(Debug)]
 pub struct Subscription {
     /// The channel.
     pub channel: ChannelRef,
-    /// Up to where it then knows everything.
+    /// The position up to which the subscriber is then up to date.
     pub position: Position,
-    /// What it is given now.
+    /// Messages to be sent now.
     pub missed: Vec<Arc<HubMessage>>,
-    /// Whether that is everything since it was there last; `None` if it did not say when that was.
+    /// Whether these are all since its last position; `None` if it gave none.
     pub is_recovered: Option<bool>,
 }
 
 impl Subscription {
-    /// Gives it nothing of what was before: who wanted to recover could not.
+    /// Drops the replay: a recovery then counts as failed.
     pub fn forgo_missed(&mut self) {
         self.missed = Vec::new();
         self.is_recovered = self.is_recovered.map(|_| false);
     }
 }
 
-/// A subscriber: the loop that it belongs to, and who it is where presence is kept.
+/// A subscriber: its event loop, and its user where presence is on.
 #[derive(Clone, Copy, Debug)]
 pub struct Subscriber<'a> {
     /// Below [`LOOPS_MAX`](super::LOOPS_MAX).
     pub event_loop: u8,
-    /// The user that it stands for.
+    /// Its user.
     pub user: Option<&'a str>,
 }

@@ -111,7 +111,7 @@ fn what_comes_too_soon_is_held() {
     }
     let expected = [(0, "1 0 0"), (100, "2 9 0"), (200, "3 19 0")];
     assert_eq!(outcomes, expected.map(|(at, text)| (at, text.to_owned())));
-    // The last one is not forgotten.
+    // The last one is kept.
     assert_eq!(text(Ok(channels.tick(300).unwrap())), "4 24 0");
     assert!(channels.tick(300).is_none());
 }
@@ -127,7 +127,7 @@ fn histories_share_a_budget() {
         text(channels.publish(0, ["a", "b", "c"][n % 3], &format!("\"{}\"", "x".repeat(n))));
         assert!(channels.history_bytes() <= 3000);
     }
-    // Whose message does not fit says that it cannot be recovered.
+    // A message that does not fit cannot be recovered.
     let long = format!("\"{}\"", "x".repeat(5000));
     text(channels.publish(0, "a", &long));
     let channel = channels.find("a").unwrap();
@@ -178,14 +178,14 @@ fn limits_are_kept() {
         [
             "1 1 8",
             "2 1 8",
-            "published more often than the channel allows"
+            "publish rate limit of the channel exceeded"
         ]
     );
     assert_eq!(text(channels.publish(1000, "a", "1")), "3 1 8");
     assert_eq!(text(channels.publish(0, "b", "1")), "1 1 0");
     assert_eq!(
         text(channels.publish(0, "c", "1")),
-        "there are as many channels as there may be"
+        "the hub's limit of channels is reached"
     );
     assert_eq!(
         channels.subscribe(0, "c", None, LOOP).unwrap_err(),
@@ -276,7 +276,7 @@ fn other_rules_hold_from_now_on() {
         ..ROOMY
     };
     channels.follow(Rules::default(), little);
-    // What is held goes out all the same, and numbers go on; what is not remembered cannot be recovered.
+    // Held data is sent all the same, and offsets continue; forgotten messages cannot be recovered.
     assert_eq!(
         text(channels.tick(110).map_or(Ok(Published::Held), Ok)),
         "4 4 0"
@@ -305,7 +305,7 @@ fn who_comes_and_goes_again_and_again_leaves_nothing_due() {
         channels.leave(1, subscription.channel, true, LOOP);
     }
     assert_eq!(channels.due.len(), 1);
-    // The channel ends when its history is too old, as if nobody had come.
+    // The channel ends when its history expires, as if it never had subscribers.
     assert!(channels.tick(60_000).is_none());
     assert!(channels.is_empty() && channels.due.is_empty());
     assert_eq!(channels.history_bytes(), 0);

@@ -1,42 +1,43 @@
-//! What a client may do, and who else decides.
+//! Rights of a client, and decisions by the application.
 
 use crate::channels::HubRefusal;
 use crate::protocol::SubscriptionRequest;
 
-/// What a client wants and somebody else decides.
+/// A request that the application decides.
 #[derive(Clone, Copy, Debug)]
 pub enum ClientRequest<'a> {
     /// To read a channel.
     Subscribe(&'a SubscriptionRequest),
     /// To publish JSON to a channel.
     Publish(&'a str, &'a str),
-    /// To be heard by the application: JSON.
+    /// To pass JSON to the application.
     Send(&'a str),
 }
 
-/// What a client may do. A channel's rule must allow it too.
+/// Rights of a client. The rule of the channel must permit it too.
 pub trait Rights {
     /// Whether it may read a channel.
     fn may_subscribe(&self, channel: &str) -> bool;
 
-    /// Whether it may publish to a channel that takes messages of clients.
+    /// Whether it may publish to a channel that accepts messages of clients.
     fn may_publish(&self, channel: &str) -> bool;
 
-    /// Who it is, where presence is kept.
+    /// Its user, where presence is on.
     fn user(&self) -> Option<&str> {
         None
     }
 
-    /// Whether somebody else decides about everything that it publishes.
+    /// Whether the application decides about all that it publishes.
     fn defers_publications(&self) -> bool {
         false
     }
 
-    /// Whether somebody else is asked about a wish. What is answered later, [`Desk::fulfil`](super::Desk::fulfil)
-    /// and [`Desk::publish`](super::Desk::publish) do.
+    /// Whether the application is consulted about a request. Its later decision is carried out by
+    /// [`CommandHandler::fulfil`](super::CommandHandler::fulfil) and
+    /// [`CommandHandler::publish`](super::CommandHandler::publish).
     ///
     /// # Errors
-    /// When there is nobody to ask, or too much waits for answers.
+    /// When there is no hook, or too many requests are pending.
     fn defer(&mut self, request: ClientRequest<'_>, _id: Option<&str>) -> Result<bool, HubRefusal> {
         match request {
             ClientRequest::Send(_) => Err(HubRefusal::NoMessageHook),
@@ -44,17 +45,17 @@ pub trait Rights {
         }
     }
 
-    /// It does not want to read a channel any more, whatever is answered.
+    /// Cancels a pending subscription to a channel.
     fn withdraw(&mut self, _channel: &str) {}
 
-    /// It presents a token: what that lets it do, it may from now on, and nothing else.
+    /// Presents a token, which replaces all rights.
     ///
     /// # Errors
-    /// In words, when the token is not good; then nothing has changed.
+    /// The reason, when the token is invalid; then nothing has changed.
     fn present(&mut self, token: &str) -> Result<(), &'static str>;
 }
 
-/// Everybody may do everything that a channel's rule allows.
+/// Permits everything that the rule of the channel permits.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenAccess;
 
@@ -68,6 +69,6 @@ impl Rights for OpenAccess {
     }
 
     fn present(&mut self, _token: &str) -> Result<(), &'static str> {
-        Err("this hub asks for no tokens")
+        Err("this hub does not use tokens")
     }
 }

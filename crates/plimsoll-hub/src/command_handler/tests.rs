@@ -9,7 +9,7 @@ use crate::message::HubMessage;
 use crate::pattern::Pattern;
 use crate::rules::{ChannelRule, Rules};
 
-/// Takes everything.
+/// Accepts everything.
 #[derive(Default)]
 struct Everything(Vec<u8>);
 
@@ -20,7 +20,7 @@ impl Outlet for Everything {
     }
 }
 
-/// Rights to what begins so.
+/// Rights to channels with this prefix.
 struct Prefix(&'static str);
 
 impl Rights for Prefix {
@@ -42,7 +42,7 @@ impl Rights for Prefix {
     }
 }
 
-/// One shard that is all of them, and what goes out of it.
+/// One shard with all channels, and what it sends.
 struct Shelf {
     channels: Channels,
     sent: Vec<Arc<HubMessage>>,
@@ -117,7 +117,7 @@ impl HandlerFixture {
         }
     }
 
-    /// Says something, delivers what comes of it, and returns what the client reads.
+    /// Sends a command, delivers the results, and returns what the client reads.
     fn send(&mut self, text: &str) -> Vec<String> {
         self.send_with(&mut OpenAccess, text)
     }
@@ -184,7 +184,7 @@ fn who_asks_with_an_id_is_answered() {
     let mut fixture = HandlerFixture::new();
     let reply = r#"{"id":1,"subscribed":"a","epoch":7,"offset":0}"#;
     assert_eq!(fixture.send(r#"{"subscribe":["a"],"id":1}"#), [reply]);
-    let refused = r#"{"id":2,"channel":"a","error":"the channel is already subscribed to"}"#;
+    let refused = r#"{"id":2,"channel":"a","error":"already subscribed to the channel"}"#;
     assert_eq!(fixture.send(r#"{"subscribe":["a"],"id":2}"#), [refused]);
     let channel = fixture.shelf.channels.find("a").unwrap();
     assert_eq!(fixture.shelf.channels.subscribers(channel), 1);
@@ -223,7 +223,7 @@ fn clients_publish_where_they_may() {
     let replies = fixture.send_with(&mut rights, r#"{"subscribe":["chat-9"]}"#);
     assert_eq!(
         replies,
-        [r#"{"channel":"chat-9","error":"this channel may not be read"}"#]
+        [r#"{"channel":"chat-9","error":"reading this channel is not permitted"}"#]
     );
     assert_eq!(fixture.shelf.channels.find("chat-9"), None);
 }
@@ -232,15 +232,20 @@ fn clients_publish_where_they_may() {
 fn a_token_says_what_may_be_done_from_then_on() {
     let mut fixture = HandlerFixture::new();
     let mut rights = Prefix("-");
-    let refused =
-        |name: &str| format!(r#"{{"channel":"{name}","error":"this channel may not be read"}}"#);
+    let refused = |name: &str| {
+        format!(r#"{{"channel":"{name}","error":"reading this channel is not permitted"}}"#)
+    };
     let subscribe = r#"{"subscribe":["a-1"]}"#;
     assert_eq!(fixture.send_with(&mut rights, subscribe), [refused("a-1")]);
     let both = r#"{"token":"a","subscribe":["a-1","a-2","b-1"],"id":1}"#;
     let replies = fixture.send_with(&mut rights, both);
     assert_eq!(replies.len(), 3);
-    assert!(replies[2].contains("may not be read"), "{}", replies[2]);
-    // Neither a token that is none, nor the same once more, changes anything.
+    assert!(
+        replies[2].contains("reading this channel is not permitted"),
+        "{}",
+        replies[2]
+    );
+    // Neither an invalid token nor the same one again changes anything.
     let replies = fixture.send_with(&mut rights, r#"{"token":"x","subscribe":["a-3"],"id":2}"#);
     assert_eq!(replies, [r#"{"id":2,"error":"the token is not one"}"#]);
     let replies = fixture.send_with(&mut rights, r#"{"token":"a","id":3}"#);
@@ -254,7 +259,7 @@ fn a_token_says_what_may_be_done_from_then_on() {
     assert_eq!(replies, [r#"{"error":"this hub asks for no tokens"}"#]);
 }
 
-/// Everybody is the same one.
+/// All clients have the same user.
 struct NamedRights(Option<&'static str>);
 
 impl Rights for NamedRights {
@@ -287,11 +292,11 @@ fn who_may_read_a_channel_may_know_who_is_there() {
         [
             r#"{"id":1,"presence":"kept","subscribers":0,"users":{},"all":true}"#,
             r#"{"id":1,"presence":"plain","subscribers":0}"#,
-            r#"{"id":1,"channel":"secret","error":"this channel may not be read"}"#,
+            r#"{"id":1,"channel":"secret","error":"reading this channel is not permitted"}"#,
         ]
     );
     assert!(fixture.shelf.channels.is_empty(), "asking makes no channel");
-    // The name comes with the command that subscribes, once though it asks twice.
+    // The command that subscribes also sets the user, who is counted once despite two subscriptions to `kept`.
     let both = r#"{"token":"x","subscribe":["kept","plain","kept"]}"#;
     assert_eq!(fixture.send_with(&mut rights, both).len(), 1);
     let replies = fixture.send_with(&mut rights, r#"{"presence":["kept","plain"]}"#);
@@ -317,7 +322,7 @@ fn floods_are_bounded() {
     let replies = fixture.send(r#"{"subscribe":["a","b","c","d","e"]}"#);
     assert_eq!(replies.len(), 2);
     assert!(
-        replies[0].contains("as many subscriptions as there may be"),
+        replies[0].contains("the client's limit of subscriptions is reached"),
         "{}",
         replies[0]
     );
@@ -325,7 +330,7 @@ fn floods_are_bounded() {
     let answers: Vec<_> = (0..200).flat_map(|_| fixture.send("nonsense")).collect();
     let too_often = answers
         .iter()
-        .filter(|answer| answer.contains("more often"))
+        .filter(|answer| answer.contains("too many commands"))
         .count();
     assert_eq!((answers.len(), too_often), (200, 101));
     let mut outlet = Everything::default();
@@ -338,7 +343,7 @@ fn floods_are_bounded() {
     assert!(fixture.shelf.channels.is_empty() && fixture.audience.is_empty());
 }
 
-/// Somebody else decides, and is asked so much at most.
+/// Defers to the application, up to a limit.
 #[derive(Default)]
 struct Deferring {
     deferred: Vec<String>,
@@ -385,17 +390,14 @@ impl Rights for Deferring {
 fn somebody_else_is_asked_what_is_not_clear() {
     let mut fixture = HandlerFixture::new();
     let mut rights = Deferring::default();
-    // What may be anyway, and what may not be in any case, nobody is asked.
+    // Without a deferral: what is permitted anyway, and what is never permitted.
     let replies = fixture.send_with(
         &mut rights,
         r#"{"subscribe":["open","open",""],"publish":{"channel":"game-1","data":1},"id":1}"#,
     );
     assert!(rights.deferred.is_empty(), "{:?}", rights.deferred);
     assert_eq!(replies.len(), 4);
-    assert!(
-        replies[2].contains("name of a channel is empty"),
-        "{replies:?}"
-    );
+    assert!(replies[2].contains("channel name is empty"), "{replies:?}");
     assert!(
         replies[3].contains("clients may not publish"),
         "{replies:?}"
@@ -410,11 +412,11 @@ fn somebody_else_is_asked_what_is_not_clear() {
         ["4 reads a", "4 says [2] in chat-1", "4 sends {\"b\":3}"]
     );
     let replies = fixture.send_with(&mut rights, r#"{"send":1,"id":5}"#);
-    let full = "too much waits for the application; wait for its answers";
+    let full = "too many requests are waiting for the application; wait for its answers";
     assert_eq!(replies, [format!(r#"{{"id":5,"error":"{full}"}}"#)]);
     fixture.send_with(&mut rights, r#"{"unsubscribe":["a"]}"#);
     assert_eq!(rights.withdrawn, ["a"]);
-    // The answer is yes.
+    // The application agreed.
     rights.settled = true;
     let mut outlet = Everything::default();
     let mut handler = CommandHandler {
@@ -431,7 +433,7 @@ fn somebody_else_is_asked_what_is_not_clear() {
     let replies = read(outlet.0);
     assert!(replies[0].contains(r#""subscribed":"a""#), "{replies:?}");
     assert_eq!(replies[1], r#"{"id":4,"done":true}"#);
-    // Without anybody to ask, there is nobody to send anything to.
+    // Without an application, nothing can be sent to it.
     let replies = fixture.send(r#"{"send":1}"#);
     assert_eq!(
         replies,
@@ -460,7 +462,7 @@ fn who_wants_it_is_told_what_has_changed() {
         fixture.is_published("patched", &odds(1, "")),
         whole(1, &odds(1, ""))
     );
-    // Nobody is sent what it does not want.
+    // Clients that did not request patches receive none.
     assert_eq!(
         fixture.is_published("patched", &odds(2, "")),
         whole(2, &odds(2, ""))
@@ -471,14 +473,14 @@ fn who_wants_it_is_told_what_has_changed() {
         fixture.is_published("patched", &odds(3, "")),
         patch(3, changed)
     );
-    // What a patch cannot say is sent whole, and is what the next one is made of.
+    // What a patch cannot express is sent in full, and is the base of the next one.
     let null = odds(3, r#","x":null"#);
     assert_eq!(fixture.is_published("patched", &null), whole(4, &null));
     assert_eq!(
         fixture.is_published("patched", &odds(3, "")),
         patch(5, r#"{"x":null}"#)
     );
-    // Who returns gets all of it whole, and the next message too.
+    // A returning client gets everything in full, and the next message too.
     fixture.send(r#"{"unsubscribe":["patched"]}"#);
     assert!(fixture.is_published("patched", &odds(4, "")).is_empty());
     let recover = r#"{"subscribe":[{"channel":"patched","epoch":7,"offset":5}]}"#;

@@ -1,4 +1,4 @@
-//! Everything between a publisher and the people who read: channels, inboxes, audiences and sockets, and what must hold.
+//! Everything between publisher and subscribers: channels, inboxes, audiences and sockets; and the invariants.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::audience::{Audience, AudienceLimits, ClientId, Outlet};
 use crate::channels::{ChannelLimits, Channels, HubRefusal, Position, Published, Subscriber};
 use crate::message::{ClientFormat, HubMessage};
 
-/// A client's side of its socket.
+/// The client side of a socket.
 struct SimulatedSocket {
     capacity: usize,
     bytes: Vec<u8>,
 }
 
-/// The sockets of a loop, by the index of the client's place.
+/// The sockets of a loop, by client index.
 #[derive(Default)]
 struct SimulatedSockets(BTreeMap<ClientId, SimulatedSocket>);
 
@@ -32,15 +32,15 @@ impl Outlet for SimulatedSockets {
     }
 }
 
-/// A client, and what it knows.
+/// A client, and its state.
 pub(super) struct SimulatedClient {
     is_slow: bool,
     id: Option<ClientId>,
     reader: WebSocketReader,
-    /// What it has of each name: its position, and whether it is subscribed now.
+    /// Its last position in each channel.
     knows: BTreeMap<usize, Position>,
     subscribed: BTreeMap<usize, u64>,
-    /// Messages that may come late, for they were begun when it unsubscribed.
+    /// Messages that may arrive late, because they were partially written when it unsubscribed.
     late: usize,
     pub(super) received: usize,
 }
@@ -52,7 +52,7 @@ pub(super) struct Simulation {
     sockets: Vec<SimulatedSockets>,
     inboxes: Vec<VecDeque<Arc<HubMessage>>>,
     pub(super) people: Vec<SimulatedClient>,
-    /// All that ever went out: by epoch, when and what.
+    /// All messages sent: by epoch, time and data.
     sent: BTreeMap<u64, Vec<(u64, u64)>>,
     published: u64,
 }
@@ -214,7 +214,7 @@ impl Simulation {
             );
         }
         if !was_there {
-            // What it was given is read before it is held against what it knows now.
+            // The replay is read before it is checked against the client's state.
             let epoch = subscription.position.epoch;
             let offset = match (subscription.is_recovered, since) {
                 (Some(true), Some(since)) => since.offset,
@@ -235,7 +235,7 @@ impl Simulation {
             }
         );
         if was_there {
-            // Others of the loop are there, this client at least.
+            // The loop has other subscribers, at least this client.
             self.channels
                 .leave(self.now_ms, subscription.channel, false, subscriber);
         }
@@ -243,7 +243,7 @@ impl Simulation {
         self.read(person);
     }
 
-    /// What a history of unlimited memory would say.
+    /// Whether an unlimited history could recover.
     fn is_recoverable(&self, name: usize, since: Position) -> bool {
         let living = self
             .channels
@@ -311,7 +311,7 @@ impl Simulation {
         self.read(person);
     }
 
-    /// A client reads what its socket has, and holds it against what it knows.
+    /// A client reads its socket, and checks it against its state.
     fn read(&mut self, index: usize) {
         let Some(id) = self.people[index].id else {
             return;
@@ -367,7 +367,7 @@ impl Simulation {
         knows.offset = offset;
     }
 
-    /// Everything on its way arrives; then who keeps up knows all, and newest wins for the rest.
+    /// Delivers everything in flight; then clients that keep up have everything, and the others the newest.
     pub(super) fn settle(&mut self, newest_arrives: bool) {
         self.run(SimulationStep::Wait { ms: 100 });
         for event_loop in 0..usize::from(LOOPS) {
@@ -393,12 +393,12 @@ impl Simulation {
         }
     }
 
-    /// Everybody leaves, time passes, and nothing is left.
+    /// Removes all clients, lets time pass, and checks that nothing is left.
     pub(super) fn empty(&mut self) {
         for person in 0..self.people.len() {
             self.leave(person);
         }
-        // What is held goes out first, and is remembered once more.
+        // Held data is sent first, and kept in the history once more.
         for _ in 0..2 {
             self.run(SimulationStep::Wait {
                 ms: 2 * HISTORY.age_ms_max,

@@ -110,7 +110,7 @@ fn a_new_edge_takes_the_folder_over_when_the_one_before_ends() {
     let mut new = RunningEdge::start(&place, &arguments);
     assert!(get(new.address, "/a").ends_with("\r\n\r\npage 1"));
     assert_eq!(old.end().code(), Some(0));
-    new.wait_for_line("from now on: nobody else uses it any more");
+    new.wait_for_line("no other edge uses the directory any more");
     wait_for_copies(&new, 1);
     // A loop follows in its own time; until then it has its own copy.
     let is_of_the_disk = (0..POLLS_MAX).any(|_| get(new.address, "/a").ends_with("\r\n\r\npage 0"));

@@ -129,7 +129,7 @@ fn a_webhook_is_called_over_tls_by_an_edge_that_trusts_it() {
             get(address, "/");
         }
     });
-    let line = doubting.wait_for_line("the webhook did not take an alarm");
+    let line = doubting.wait_for_line("the webhook did not accept an alert");
     drop(end);
     client.join().unwrap();
     assert!(line.contains("UnknownIssuer"), "{line}");

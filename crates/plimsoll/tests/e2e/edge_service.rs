@@ -151,7 +151,7 @@ fn a_socket_that_nobody_wants_is_named() {
     let mut lines = process.lines();
     until(&mut lines, "Listening on");
     let _waits = TcpStream::connect(address).unwrap();
-    let output = until(&mut lines, "handed over");
+    let output = until(&mut lines, "inherited socket");
     assert!(output.contains(&format!("`web` at {address}")), "{output}");
     assert!(until(&mut lines, "help:").contains(".socket"));
     assert_eq!(process.0.wait().unwrap().code(), Some(2));

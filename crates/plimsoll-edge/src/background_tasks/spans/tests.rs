@@ -33,7 +33,7 @@ fn span() -> RequestSpan {
     }
 }
 
-/// Takes one message, answers, and gives what it took.
+/// Accepts one export, replies with `answer`, and returns the request.
 fn collector(answer: &'static str) -> (BackgroundTasks, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -82,7 +82,7 @@ fn of_no_loops() -> OverviewSource {
     }
 }
 
-/// Ends everything as soon as a batch has left the channel; what was told, sent and lost by then.
+/// Shuts down as soon as a batch has left the channel; returns the request, and the counts of sent and lost spans.
 fn end_while_gathering(answer: &'static str) -> (String, u64, u64) {
     let (tasks, taken) = collector(answer);
     let watch = of_no_loops();
@@ -93,7 +93,7 @@ fn end_while_gathering(answer: &'static str) -> (String, u64, u64) {
     runtime.block_on(async {
         let end = async {
             sender.send(vec![span()]).await.unwrap();
-            // There is room again once it was taken; now it is gathered with others, for a second.
+            // The channel has room again once the batch was taken; it now waits a second for more spans.
             drop(sender.reserve().await.unwrap());
             drop(sender);
             ending.send_replace(true);
@@ -115,7 +115,7 @@ fn what_is_gathered_at_the_end_is_told() {
     assert_eq!((sent, lost), (1, 0));
 }
 
-/// Otherwise an end would wait for pauses of five seconds.
+/// Otherwise shutdown would wait for retry delays of five seconds.
 #[test]
 fn what_fails_at_the_end_is_not_tried_again() {
     let busy = "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";

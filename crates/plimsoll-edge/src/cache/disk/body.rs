@@ -1,4 +1,4 @@
-//! A copy's body: in memory, or in a file that is read piece by piece while it goes out.
+//! The body of a stored response: in memory, or read from its file block by block while it is sent.
 
 use std::fs::File;
 use std::io;
@@ -14,10 +14,10 @@ use super::DiskShared;
 use super::index::FileId;
 use crate::lock::lock;
 
-/// How many blocks are read at a time.
+/// Blocks per read.
 const BLOCKS: u64 = 4;
 
-/// A copy's body, as it comes.
+/// A body to be stored.
 #[derive(Clone, Debug)]
 pub(crate) enum CopyBody {
     Memory(Bytes),
@@ -33,10 +33,10 @@ impl CopyBody {
     }
 }
 
-/// A copy's body, where it lies.
+/// A stored body, by location.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BodyRef<'a> {
-    /// With its head, since it is short.
+    /// Next to its head, since it is short.
     Short(&'a [u8]),
     Long(&'a Bytes),
     Disk(&'a Arc<OnDisk>),
@@ -51,7 +51,7 @@ impl<'a> BodyRef<'a> {
         }
     }
 
-    /// The whole of it, unless it is on disk.
+    /// The complete body, unless it is on disk.
     pub(crate) fn in_memory(self) -> Option<&'a [u8]> {
         match self {
             Self::Short(bytes) => Some(bytes),
@@ -60,7 +60,7 @@ impl<'a> BodyRef<'a> {
         }
     }
 
-    /// What of it is in memory, from one byte up to another, and how the rest is read.
+    /// The part in memory of a byte range, and a reader for the rest.
     pub(crate) fn range(self, from: u64, to: u64) -> (Bytes, Option<DiskBodyReader>) {
         match self {
             Self::Short(bytes) => (
@@ -81,7 +81,7 @@ impl<'a> BodyRef<'a> {
     }
 }
 
-/// The places from one byte up to another, as far as there are any.
+/// A byte range, clamped to the length.
 pub(crate) fn within(bytes: &[u8], from: u64, to: u64) -> Range<usize> {
     let place = |at: u64| usize::try_from(at).unwrap_or(bytes.len()).min(bytes.len());
     place(from)..place(to)
@@ -93,7 +93,7 @@ impl From<Bytes> for CopyBody {
     }
 }
 
-/// A body in an open file: it can be read to its end even when the copy leaves the disk meanwhile.
+/// A body in an open file: it can be read to its end even when the response is removed from disk meanwhile.
 #[derive(Debug)]
 pub(crate) struct OnDisk {
     pub(super) file: File,
@@ -103,7 +103,7 @@ pub(crate) struct OnDisk {
 }
 
 impl OnDisk {
-    /// Reads a block and checks it.
+    /// Reads and verifies a block.
     pub(super) fn block(&self, index: u64, room: &mut Vec<u8>) -> Result<(), Unread> {
         let (at, len) = self.start.block(index);
         let mut block = vec![0; len + SUM_LEN];
@@ -113,7 +113,7 @@ impl OnDisk {
         Ok(())
     }
 
-    /// Reads from one byte up to another, and checks all blocks that they lie in.
+    /// Reads a byte range, and verifies all its blocks.
     fn read(&self, from: u64, to: u64) -> Result<Bytes, Unread> {
         let (first, end) = (block_of(from), block_of(to - 1) + 1);
         let mut room = Vec::new();
@@ -131,21 +131,21 @@ fn block_of(at: u64) -> u64 {
     at / plimsoll_cache::disk::BLOCK_LEN as u64
 }
 
-/// Why bytes of a file are not to be had.
+/// Why bytes of a file are unavailable.
 #[derive(Debug)]
 pub(super) enum Unread {
-    /// They are not those that were written.
+    /// A checksum does not match.
     Damaged,
-    /// The file is not there any more.
+    /// The file is gone.
     Gone,
-    /// The system failed.
+    /// I/O error.
     System(io::Error),
 }
 
 impl From<io::Error> for Unread {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            // Cut off, or not a file at all.
+            // Truncated, or not a regular file.
             io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => Self::Damaged,
             io::ErrorKind::NotFound => Self::Gone,
             _ => Self::System(error),
@@ -153,10 +153,10 @@ impl From<io::Error> for Unread {
     }
 }
 
-/// A piece that was asked for.
+/// A requested piece.
 #[derive(Debug, Default)]
 pub(super) struct PieceRead {
-    /// What came of it, and who is to be woken.
+    /// The result, and the task to wake.
     read: Mutex<(Option<NextPiece>, Option<Waker>)>,
 }
 
@@ -172,7 +172,7 @@ impl PieceRead {
     }
 }
 
-/// An order to read a piece. Whoever waits is told even when nobody carries it out.
+/// A request to read a piece. The waiting task is woken even when the request is dropped.
 #[derive(Debug)]
 pub(super) struct ReadPiece {
     pub(super) file: Arc<OnDisk>,
@@ -182,7 +182,7 @@ pub(super) struct ReadPiece {
 }
 
 impl ReadPiece {
-    /// Carries it out; why it cannot be is the caller's to tell.
+    /// Reads the piece; the caller reports the error.
     pub(super) fn carry_out(&self) -> Result<(), Unread> {
         let bytes = self.file.read(self.from, self.to)?;
         self.piece.bring(NextPiece::Bytes(bytes));
@@ -199,7 +199,7 @@ impl Drop for ReadPiece {
     }
 }
 
-/// A body that is read while it goes out.
+/// A body that is read while it is sent.
 #[derive(Debug)]
 pub(crate) struct DiskBodyReader {
     file: Arc<OnDisk>,

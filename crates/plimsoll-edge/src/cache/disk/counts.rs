@@ -1,13 +1,13 @@
-//! What happened on the disk, in numbers.
+//! Counters of the disk tier.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::clock::Nanoseconds;
 
-/// After a failure nothing is written for so long.
+/// Writing pauses this long after a failure.
 const PAUSE_NS: Nanoseconds = 10_000_000_000;
 
-/// Sums since the start.
+/// Totals since startup.
 #[derive(Debug, Default)]
 pub(super) struct DiskCounters {
     hits: AtomicU64,
@@ -15,33 +15,33 @@ pub(super) struct DiskCounters {
     skipped: AtomicU64,
     dropped: AtomicU64,
     errors: AtomicU64,
-    /// Until when nothing is written; 0 when the last time went well.
+    /// End of the pause; 0 when the last write succeeded.
     paused_until: AtomicU64,
 }
 
-/// What the disk holds and did.
+/// Contents and counters of the disk tier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DiskView {
-    /// Bytes that it may take, and takes.
+    /// Capacity and use, bytes.
     pub(crate) size: u64,
     pub(crate) bytes: u64,
     pub(crate) objects: u64,
-    /// Copies that left for want of room.
+    /// Evicted responses.
     pub(crate) evicted: u64,
-    /// Reads that found a copy.
+    /// Reads that found a response.
     pub(crate) hits: u64,
-    /// Copies written.
+    /// Responses written.
     pub(crate) written: u64,
-    /// Copies not written: the disk did not keep up or failed, or they are too large.
+    /// Responses not written: the disk was too slow or failed, or they are too large.
     pub(crate) skipped: u64,
     /// Files dropped as damaged.
     pub(crate) dropped: u64,
-    /// Failures of the system.
+    /// I/O errors.
     pub(crate) errors: u64,
 }
 
 impl DiskView {
-    /// As the admin address tells it.
+    /// As reported at the admin address.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::json!({
             "size": self.size,
@@ -70,19 +70,19 @@ impl DiskCounters {
         self.dropped.fetch_add(1, Relaxed);
     }
 
-    /// Something was written.
+    /// Records a write.
     pub(super) fn write(&self) {
         self.written.fetch_add(1, Relaxed);
         self.paused_until.store(0, Relaxed);
     }
 
-    /// The system failed; whether the last time went well.
+    /// Records an I/O error; whether the previous operation succeeded.
     pub(super) fn fail(&self, now: Nanoseconds) -> bool {
         self.errors.fetch_add(1, Relaxed);
         self.paused_until.swap(now + PAUSE_NS, Relaxed) == 0
     }
 
-    /// Whether it is too early to try again.
+    /// Whether the pause after a failure still lasts.
     pub(super) fn is_paused(&self, now: Nanoseconds) -> bool {
         now < self.paused_until.load(Relaxed)
     }

@@ -1,7 +1,7 @@
-//! Directories that are held open, and files in them that are what they seem.
+//! Open directories, and safe access to the files in them.
 //!
-//! Every name is looked up in an open directory, and no link is followed on the way: whoever puts a link, a pipe or a
-//! device in the place of a file cannot make the edge read, write, shorten or remove anything elsewhere, nor wait for it.
+//! Every name is resolved in an open directory, and no symbolic link is followed: a link, pipe or device in place of a
+//! file cannot make the edge read, write, truncate or remove anything elsewhere, nor block.
 
 use std::fs::File;
 use std::io;
@@ -12,14 +12,14 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-/// Rights of whoever is not the owner to change what is in a directory.
+/// Mode bits that let users other than the owner change a directory.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// A directory that is held open.
+/// An open directory.
 #[derive(Debug)]
 pub(super) struct Directory(OwnedFd);
 
-/// What is under a name.
+/// Metadata of a directory entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileStat {
     pub(super) is_file: bool,
@@ -27,7 +27,7 @@ pub(super) struct FileStat {
     pub(super) len: u64,
 }
 
-/// A directory's mode and owner.
+/// Mode and owner of a directory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rights {
     /// User id.
@@ -46,7 +46,7 @@ impl Rights {
     }
 }
 
-/// The user who made a link that stands at a path, if one does who is neither this user nor root.
+/// The owner of a symbolic link at a path, if neither this user nor root.
 pub(super) fn linked_by(path: &Path) -> Option<u32> {
     let about = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let is_link = FileType::from_raw_mode(about.st_mode) == FileType::Symlink;
@@ -58,14 +58,14 @@ const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// How files are opened: a link fails, and a pipe does not wait for its other end.
+/// Flags for opening files: a symbolic link fails, and a pipe does not block.
 const FILE: OFlags = OFlags::NOFOLLOW
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
 impl Directory {
-    /// Opens the directory at a path. Links on the way are the administrator's; see [`linked_by`].
+    /// Opens the directory at a path. Symbolic links on the way are the administrator's; see [`linked_by`].
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self(rustix::fs::openat(
             CWD,
@@ -75,13 +75,13 @@ impl Directory {
         )?))
     }
 
-    /// Opens one that was just made: nothing else may stand in its place.
+    /// Opens a directory that was just created: nothing else may have replaced it.
     pub(super) fn open_made(path: &Path) -> io::Result<Self> {
         let flags = DIRECTORY.union(OFlags::NOFOLLOW);
         Ok(Self(rustix::fs::openat(CWD, path, flags, Mode::empty())?))
     }
 
-    /// Opens a directory in it that is this user's; a link or a file in its place is none.
+    /// Opens a subdirectory owned by this user; anything else in its place is an error.
     pub(super) fn child(&self, name: &str) -> io::Result<Self> {
         let flags = DIRECTORY.union(OFlags::NOFOLLOW);
         let opened = match rustix::fs::openat(&self.0, name, flags, Mode::empty()) {
@@ -96,7 +96,7 @@ impl Directory {
         }
     }
 
-    /// Opens a directory in it, which is made if it is not there.
+    /// Opens a subdirectory, which is created if it is missing.
     pub(super) fn make_child(&self, name: &str) -> io::Result<Self> {
         match rustix::fs::mkdirat(&self.0, name, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => self.child(name),
@@ -112,12 +112,12 @@ impl Directory {
         })
     }
 
-    /// Only its owner may look into it from now on.
+    /// Restricts access to its owner.
     pub(super) fn close_to_others(&self) -> io::Result<()> {
         Ok(rustix::fs::fchmod(&self.0, Mode::RWXU)?)
     }
 
-    /// Gives it to a user and a group, by their numbers.
+    /// Changes owner and group.
     pub(super) fn give(&self, user: u32, group: u32) -> io::Result<()> {
         std::os::unix::fs::fchown(&self.0, Some(user), Some(group))
     }
@@ -127,7 +127,7 @@ impl Directory {
         self.regular(name, OFlags::RDONLY)
     }
 
-    /// Opens a file for adding to its end.
+    /// Opens a file for appending.
     pub(super) fn append(&self, name: &str) -> io::Result<File> {
         self.regular(name, OFlags::WRONLY.union(OFlags::APPEND))
     }
@@ -135,7 +135,7 @@ impl Directory {
     fn regular(&self, name: &str, flags: OFlags) -> io::Result<File> {
         let opened = rustix::fs::openat(&self.0, name, FILE.union(flags), Mode::empty());
         let opened = opened.map_err(|error| match error {
-            // A link; a socket or a pipe that nobody reads.
+            // A symbolic link; a socket, or a pipe without a reader.
             Errno::LOOP | Errno::NXIO => not_a_file(name),
             other => other.into(),
         })?;
@@ -148,19 +148,19 @@ impl Directory {
         }
     }
 
-    /// Makes a file that is not there yet, for its owner alone.
+    /// Creates a new file, accessible to its owner only.
     pub(super) fn create(&self, name: &str) -> io::Result<File> {
         let flags = FILE.union(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL);
         let mode = Mode::RUSR | Mode::WUSR;
         Ok(rustix::fs::openat(&self.0, name, flags, mode)?.into())
     }
 
-    /// A file of this directory takes a name in another, or in the same.
+    /// Renames a file of this directory, within it or into another.
     pub(super) fn rename(&self, name: &str, to: &Self, new_name: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.0, name, &to.0, new_name)?)
     }
 
-    /// Removes a file, or a link itself; it may be gone already.
+    /// Removes a file, or a symbolic link itself; it may be gone already.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.0, name, AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
@@ -168,7 +168,7 @@ impl Directory {
         }
     }
 
-    /// What is under a name; `None` when nothing is.
+    /// Metadata of an entry; `None` when it does not exist.
     pub(super) fn entry(&self, name: &str) -> io::Result<Option<FileStat>> {
         let about: Stat = match rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(about) => about,
@@ -181,7 +181,7 @@ impl Directory {
         }))
     }
 
-    /// All names in it. Those that are no text are nobody's here, and left out.
+    /// All names in it. Names that are not UTF-8 are not ours, and are skipped.
     pub(super) fn names(&self) -> io::Result<impl Iterator<Item = io::Result<String>>> {
         let entries = Dir::read_from(self.0.as_fd())?;
         Ok(entries.filter_map(|entry| match entry {
@@ -194,7 +194,7 @@ impl Directory {
         }))
     }
 
-    /// Whether there is anything in it but what file systems put there themselves.
+    /// Whether it is empty but for entries that file systems create.
     pub(super) fn is_empty(&self) -> io::Result<bool> {
         for entry in Dir::read_from(self.0.as_fd())? {
             let entry = entry?;
@@ -206,7 +206,7 @@ impl Directory {
         Ok(true)
     }
 
-    /// What was renamed in it is on the disk.
+    /// Syncs renames to disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         Ok(rustix::fs::fsync(&self.0)?)
     }

@@ -1,4 +1,4 @@
-//! The folder of the copies: whose it is, what stands where, and what is found there at a start.
+//! The directory of the disk cache: ownership, layout, and the scan at startup.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{DirBuilder, File, TryLockError};
@@ -15,76 +15,76 @@ use super::index::{FileId, taken};
 const LOCK: &str = "lock";
 const JOURNAL: &str = "purges";
 const NEW: &str = "new";
-/// What the name of a newer head ends with.
+/// Suffix of the file with a newer head.
 const HEAD: &str = "head";
 /// Longest newer head that is read.
 const HEAD_LEN_MAX: u64 = (START_LEN + META_LEN_MAX) as u64;
 
-/// No file of a copy is longer, bytes: twice its body leaves room for sums and head.
+/// Longest file of a stored response, bytes: twice its body leaves room for checksums and head.
 const FILE_LEN_MAX: u64 = 2 * BODY_LEN_MAX;
 
-/// Why a folder cannot be used.
+/// Why a directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FolderError {
     #[error(
-        "it belongs to the user {owner}, and the edge runs as the user {own}; give it to that one with chown, or choose a \
-         folder that is not there yet",
+        "the directory belongs to user {owner}, but the edge runs as user {own}; change its owner with chown, or \
+         choose a directory that does not exist yet",
         own = rustix::process::geteuid().as_raw()
     )]
     OfAnother { owner: u32 },
     #[error(
-        "others may write in it (mode {mode:03o}), and there are files in it; empty it, or take the right away with \
-         chmod 700 if you know where they come from"
+        "other users may write to the directory (mode {mode:03o}), and it contains files; empty it, or run chmod 700 \
+         if you trust the files"
     )]
     Writable { mode: u32 },
     #[error(
-        "it is a link that the user {owner} made; name the folder itself, or one that is not there yet"
+        "the path is a symbolic link made by user {owner}; name the directory itself, or one that does not exist yet"
     )]
     Linked { owner: u32 },
-    #[error("`{0}` in it is not what an edge put there; remove it")]
+    #[error("`{0}` in the directory was not created by an edge; remove it")]
     Replaced(&'static str),
-    #[error("another edge uses it")]
+    #[error("another edge uses the directory")]
     InUse,
-    #[error("there are other files in it; choose a folder that is empty or not there yet")]
+    #[error("the directory contains other files; choose one that is empty or does not exist yet")]
     Foreign,
     #[error("{0}; {help}", help = remedy(.0))]
     System(#[from] io::Error),
-    #[error("the system gives no random bytes")]
+    #[error("the system provides no random bytes")]
     NoRandom,
 }
 
-/// What helps against a fault of the system.
+/// The remedy for an I/O error.
 pub(super) fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "make room there, or give the disk tier a smaller size"
+            "free space there, or reduce the size of the disk tier"
         }
-        io::ErrorKind::ReadOnlyFilesystem => "mount it for writing, or choose another folder",
+        io::ErrorKind::ReadOnlyFilesystem => "mount it for writing, or choose another directory",
         io::ErrorKind::PermissionDenied => {
-            "let the user that the edge runs as write there, or choose another folder"
+            "give the edge's user write permission there, or choose another directory"
         }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            "choose a folder, not a file"
+            "choose a directory, not a file"
         }
-        _ => "see to the disk, or choose another folder",
+        _ => "check the disk, or choose another directory",
     }
 }
 
-/// A folder that is this edge's alone.
+/// A directory that only this edge uses.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
     root: Directory,
-    /// Where files are written under names that nobody looks at.
+    /// Temporary files, which readers never open.
     new: Directory,
     lock: File,
 }
 
-/// The name under which a file is written.
+/// A temporary name under which a file is written.
 #[derive(Debug)]
 pub(super) struct TempName(String);
 
-/// Whether another edge uses a folder.
+/// Whether another edge uses a directory.
 pub(crate) fn is_in_use(path: &Path) -> bool {
     let lock = Directory::open(path).and_then(|root| root.read(LOCK));
     let held = lock.and_then(|lock| match lock.try_lock() {
@@ -92,11 +92,11 @@ pub(crate) fn is_in_use(path: &Path) -> bool {
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(error)) => Err(error),
     });
-    // What is wrong with it is told by whoever opens it.
+    // Errors are reported when it is opened.
     held.unwrap_or(false)
 }
 
-/// Makes the folder, which only its owner may read; `owner` is who the process becomes.
+/// Creates the directory, readable only by its owner; `owner` is the user that the process will switch to.
 pub(crate) fn prepare(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
     if path.exists() {
         return Ok(());
@@ -108,7 +108,7 @@ pub(crate) fn prepare(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> 
     }
 }
 
-/// Opens a folder that is this user's, and in which nobody else has put anything.
+/// Opens a directory that this user owns, and into which nobody else can have put anything.
 fn open_own(path: &Path) -> Result<Directory, FolderError> {
     if let Some(owner) = linked_by(path) {
         return Err(FolderError::Linked { owner });
@@ -130,7 +130,7 @@ fn open_own(path: &Path) -> Result<Directory, FolderError> {
     Ok(root)
 }
 
-/// Something else stands where a file or a folder of ours should.
+/// An entry of ours was replaced by something else.
 fn replaced(name: &'static str) -> impl Fn(io::Error) -> FolderError {
     move |error| match error.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::NotADirectory => FolderError::Replaced(name),
@@ -139,14 +139,14 @@ fn replaced(name: &'static str) -> impl Fn(io::Error) -> FolderError {
 }
 
 impl Folder {
-    /// Takes a folder into use; also says whether what is in it can still be read.
+    /// Opens and locks a directory; also returns whether its contents are still usable.
     pub(super) fn open(path: &Path) -> Result<(Self, Journal, bool), FolderError> {
         prepare(path, None)?;
         let root = open_own(path)?;
         if root.entry(LOCK)?.is_none() {
             root.create(LOCK)?;
         }
-        // Open for reading alone: a file system can be made read-only under it.
+        // Read-only: the file system may be remounted read-only underneath.
         let lock = root.read(LOCK).map_err(replaced(LOCK))?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -175,7 +175,7 @@ impl Folder {
         &self.path
     }
 
-    /// Others may use it.
+    /// Unlocks the directory for others.
     pub(super) fn unlock(&self) {
         // The system does the same when the process ends.
         let _ = self.lock.unlock();
@@ -184,7 +184,7 @@ impl Folder {
     fn read_journal(&self) -> Result<Option<Journal>, FolderError> {
         let file = match self.root.read(JOURNAL) {
             Ok(file) => file,
-            // What is no file says nothing; it is written anew, in its place.
+            // Anything but a file is ignored, and replaced.
             Err(error) if is_missing(&error) || error.kind() == io::ErrorKind::InvalidData => {
                 return Ok(None);
             }
@@ -195,9 +195,9 @@ impl Folder {
         Ok(Journal::read(&bytes).ok())
     }
 
-    /// Writes the whole journal anew; it is there, or the one before is.
+    /// Rewrites the whole journal atomically: either the new one or the previous one exists.
     pub(super) fn write_journal(&self, journal: &Journal) -> io::Result<()> {
-        // One that was not finished.
+        // An unfinished earlier one.
         self.new.remove(JOURNAL)?;
         let mut file = self.new.create(JOURNAL)?;
         file.write_all(&journal.write())?;
@@ -206,40 +206,41 @@ impl Folder {
         self.root.sync()
     }
 
-    /// Adds records to the journal; they are on the disk when this returns.
+    /// Appends records to the journal; they are on disk when this returns.
     pub(super) fn append_journal(&self, records: &[u8]) -> io::Result<()> {
         let mut file = self.root.append(JOURNAL)?;
         file.write_all(records)?;
         file.sync_data()
     }
 
-    /// Without it nothing of what is there is used at the next start.
+    /// Removes the journal: without it the next start uses none of the existing files.
     pub(super) fn remove_journal(&self) -> io::Result<()> {
         self.root.remove(JOURNAL)
     }
 
-    /// A file that is written, under a name that nobody looks at.
+    /// Creates a temporary file.
     pub(super) fn create(&self, number: u64) -> io::Result<(File, TempName)> {
         let name = number.to_string();
         let file = self.new.create(&name)?;
         Ok((file, TempName(name)))
     }
 
-    /// A file that was written is not wanted. What is left of it is removed at the next start.
+    /// Discards a temporary file. Leftovers are removed at the next start.
     pub(super) fn discard(&self, written: &TempName) {
         let _ = self.new.remove(&written.0);
     }
 
-    /// A file that was written takes its name. It is not forced to the disk: after a loss of power its sums tell.
+    /// Renames a written file to its final name. No sync: after a power failure its checksums decide.
     pub(super) fn settle(&self, written: &TempName, name: FileId) -> io::Result<()> {
         let shard = self.root.make_child(&shard_of(name))?;
         let place = file_of(name);
         self.new.rename(&written.0, &shard, &place)?;
-        // It was of the copy before, and says so: whoever finds it all the same does not use it.
+        // The newer head belongs to the previous body, and its file id says so: a reader that finds it anyway ignores
+        // it.
         shard.remove(&head_of(&place))
     }
 
-    /// A newer head that was written takes its name, beside the file of its copy.
+    /// Renames a written newer head to its final name, next to the file of its response.
     pub(super) fn settle_head(&self, written: &TempName, name: FileId) -> io::Result<()> {
         let shard = self.root.child(&shard_of(name))?;
         self.new
@@ -250,7 +251,7 @@ impl Folder {
         self.root.child(&shard_of(name))?.read(&file_of(name))
     }
 
-    /// The newer head of a copy, as bytes; `None` when it has none.
+    /// The newer head of a response, as bytes, if any.
     pub(super) fn read_head(&self, name: FileId) -> io::Result<Option<Vec<u8>>> {
         let shard = self.root.child(&shard_of(name));
         let file = match shard.and_then(|shard| shard.read(&head_of(&file_of(name)))) {
@@ -270,13 +271,13 @@ impl Folder {
             Err(error) => return Err(error),
         };
         let place = file_of(name);
-        // First, so that none is left alone when the edge is killed in between.
+        // Head first, so that none is orphaned when the edge is killed in between.
         shard.remove(&head_of(&place))?;
         shard.remove(&place)
     }
 
-    /// Hands out what is there, with the bytes that each copy takes, until `take` wants no more. Files of other names
-    /// are left alone.
+    /// Calls `take` with every file and the bytes that it takes, until it returns false. Files with foreign names are
+    /// left alone.
     pub(super) fn scan(&self, mut take: impl FnMut(FileId, u64) -> bool) -> io::Result<()> {
         for number in 0..=u8::MAX {
             let Some(ShardListing { files, heads }) = self.read_shard(number)? else {
@@ -292,11 +293,11 @@ impl Folder {
         Ok(())
     }
 
-    /// What is in one of the folders; `None` when there is no such folder. Heads that were left alone are removed.
+    /// Lists one shard; `None` when it does not exist. Orphaned heads are removed.
     fn read_shard(&self, number: u8) -> io::Result<Option<ShardListing>> {
         let directory = match self.root.child(&format!("{number:02x}")) {
             Ok(directory) => directory,
-            // What is no folder of ours holds nothing of ours.
+            // Anything but a directory contains nothing of ours.
             Err(error) if is_missing(&error) || error.kind() == io::ErrorKind::NotADirectory => {
                 return Ok(None);
             }
@@ -310,7 +311,7 @@ impl Folder {
                 _ => (file_name.as_str(), false),
             };
             let name = named(text).filter(|name| name.hash >> 56 == u64::from(number));
-            // One that has gone meanwhile is nobody's loss.
+            // The file was removed meanwhile.
             let (Some(name), Some(entry)) = (name, directory.entry(&file_name)?) else {
                 continue;
             };
@@ -318,7 +319,7 @@ impl Folder {
                 continue;
             }
             if entry.len > FILE_LEN_MAX {
-                // No edge wrote it; it must not count for all others.
+                // Not written by an edge; its length must not count.
                 directory.remove(&file_name)?;
             } else if is_head {
                 shard.heads.insert(name, entry.len);
@@ -341,26 +342,26 @@ impl Folder {
     }
 }
 
-/// What one of the folders holds.
+/// Contents of a shard.
 #[derive(Default)]
 struct ShardListing {
-    /// Copies, and how long their files are.
+    /// Files of responses, with their lengths.
     files: Vec<(FileId, u64)>,
-    /// How long their newer heads are.
+    /// Lengths of newer heads.
     heads: HashMap<FileId, u64>,
 }
 
-/// The folder of a copy's file.
+/// The shard directory of a file.
 fn shard_of(name: FileId) -> String {
     format!("{:02x}", name.hash >> 56)
 }
 
-/// The name of a copy's file.
+/// The file name of a response.
 fn file_of(FileId { hash, identity }: FileId) -> String {
     format!("{hash:016x}{identity:016x}")
 }
 
-/// The name of the newer head of a copy, by that of its file.
+/// The name of the newer head of a response, from that of its file.
 fn head_of(place: &str) -> String {
     format!("{place}.{HEAD}")
 }
@@ -381,7 +382,7 @@ fn named(text: &str) -> Option<FileId> {
     })
 }
 
-/// Where hashes start; `None` when the system gives no random numbers.
+/// A random seed for hashes; `None` when the system provides no random numbers.
 pub(crate) fn random_seed() -> Option<Seed> {
     let random = ring::rand::SystemRandom::new();
     let bytes = ring::rand::generate::<[u8; 16]>(&random).ok()?.expose();

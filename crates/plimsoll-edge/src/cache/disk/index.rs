@@ -1,24 +1,25 @@
-//! Which copies lie on disk, in memory: where they are found, and who leaves next.
+//! Index of the disk tier, in memory: which responses are on disk, and which is evicted next.
 //!
-//! Who came first leaves first, but for those read since they came or since their last turn: they get another.
+//! Eviction is first in, first out with a second chance: a response that was read since it came, or since its last
+//! chance, gets another.
 
 use hashbrown::HashTable;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// What file systems give out at least, bytes.
+/// Allocation unit of file systems, bytes.
 const PIECE: u64 = 4096;
 
-/// Memory for one entry, bytes: its slot and its place in the table.
+/// Memory of one entry, bytes: its slot and its place in the hash table.
 pub(super) const ENTRY_BYTES: u64 = 64;
 
-/// Which file a copy is in.
+/// The file of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FileId {
-    /// Of its key.
+    /// Hash of its key.
     pub(super) hash: u64,
-    /// Of all that tells it apart from other copies of its key.
+    /// Hash of what distinguishes it from other responses of its key.
     pub(super) identity: u64,
 }
 
@@ -27,7 +28,7 @@ struct IndexSlot {
     name: FileId,
     /// Bytes that its file takes.
     bytes: u64,
-    /// Next older; in a free slot the next free one.
+    /// Next older entry; in a free slot the next free one.
     older: u32,
     newer: u32,
     was_read: bool,
@@ -42,7 +43,7 @@ pub(super) struct Index {
     oldest: u32,
     newest: u32,
     live: usize,
-    /// Bytes of all files, those that are being written included.
+    /// Bytes of all files, including those being written.
     bytes: u64,
     bytes_max: u64,
     entries_max: usize,
@@ -51,7 +52,7 @@ pub(super) struct Index {
     doomed: Vec<FileId>,
 }
 
-/// What a file of so many bytes takes.
+/// Disk space of a file with this length.
 pub(super) fn taken(len: u64) -> u64 {
     len.next_multiple_of(PIECE)
 }
@@ -66,7 +67,8 @@ impl Index {
             newest: NONE,
             live: 0,
             bytes: 0,
-            // Until it is told: what was there is found before the configuration is read whole, and must not leave for it.
+            // Unlimited until configured: the scan may run before the configuration is complete, and must evict
+            // nothing.
             bytes_max: u64::MAX,
             entries_max: NONE as usize,
             evicted: 0,
@@ -74,7 +76,7 @@ impl Index {
         }
     }
 
-    /// It may hold so much from now on.
+    /// Sets the capacity.
     pub(super) fn limit(&mut self, bytes_max: u64, entries_max: usize) {
         self.bytes_max = bytes_max;
         self.entries_max = entries_max.min(NONE as usize);
@@ -93,12 +95,12 @@ impl Index {
         self.evicted
     }
 
-    /// Files to be removed, which nobody finds any more.
+    /// Takes the files to be removed, which the index does not contain any more.
     pub(super) fn take_doomed(&mut self) -> Vec<FileId> {
         std::mem::take(&mut self.doomed)
     }
 
-    /// How many copies of a key there are.
+    /// The number of responses of a key.
     pub(super) fn count(&self, hash: u64) -> usize {
         self.of_key(hash).count()
     }
@@ -108,7 +110,7 @@ impl Index {
         found.filter(move |index| self.slots[*index as usize].name.hash == hash)
     }
 
-    /// All copies of a key, which are read now.
+    /// All responses of a key; marks them as read.
     pub(super) fn read(&mut self, hash: u64) -> Vec<FileId> {
         let found: Vec<u32> = self.of_key(hash).collect();
         let mut names = Vec::with_capacity(found.len());
@@ -129,14 +131,14 @@ impl Index {
         self.table.find(name.hash, is_it).copied()
     }
 
-    /// A file was written; what it took while it was written is given back before.
+    /// Adds a written file; the space reserved while it was written must have been released.
     pub(super) fn put(&mut self, name: FileId, bytes: u64) {
         self.remove(name);
         self.add(name, bytes, true);
         self.evict_to_fit(0);
     }
 
-    /// A file was there already; not when it was written anew meanwhile.
+    /// Adds a file found by the scan, unless it was written anew meanwhile.
     pub(super) fn found(&mut self, name: FileId, bytes: u64) {
         if self.has(name) {
             return;
@@ -174,7 +176,7 @@ impl Index {
         self.link(index, is_newest);
     }
 
-    /// Nobody finds it any more; whether it was there.
+    /// Removes an entry; whether it existed.
     pub(super) fn remove(&mut self, name: FileId) -> bool {
         let Some(index) = self.find(name) else {
             return false;
@@ -191,14 +193,14 @@ impl Index {
         true
     }
 
-    /// Nobody finds it any more, and its file goes.
+    /// Removes an entry, and schedules its file for removal.
     pub(super) fn doom(&mut self, name: FileId) {
         if self.remove(name) {
             self.doomed.push(name);
         }
     }
 
-    /// A file that is written takes more, or less again.
+    /// Adjusts the space of a file that is being written.
     pub(super) fn reserve(&mut self, bytes: u64) {
         self.evict_to_fit(bytes);
         self.bytes += bytes;
@@ -208,13 +210,13 @@ impl Index {
         self.bytes -= bytes;
     }
 
-    /// Lets a share of all go: the disk holds less than was thought.
+    /// Reduces the capacity: the file system holds less than expected.
     pub(super) fn shrink(&mut self, bytes: u64) {
         let target = self.bytes.saturating_sub(bytes.max(self.bytes / 64));
         while self.bytes > target && self.evict() {}
     }
 
-    /// Lets the oldest go until there is room for so much more.
+    /// Evicts the oldest entries until there is room for this much more.
     fn evict_to_fit(&mut self, more: u64) {
         while self.bytes.saturating_add(more) > self.bytes_max || self.live > self.entries_max {
             if !self.evict() {
@@ -223,7 +225,7 @@ impl Index {
         }
     }
 
-    /// Lets the next go; ends, since each turn takes a mark away or somebody out.
+    /// Evicts the next entry; terminates, since each step clears a mark or removes an entry.
     fn evict(&mut self) -> bool {
         loop {
             let index = self.oldest;
@@ -308,7 +310,7 @@ mod tests {
         index.put(name(4), PIECE);
         assert_eq!(index.take_doomed(), [name(2)]);
         assert!(index.has(name(1)) && !index.has(name(2)));
-        // One that was there before goes before those that came since.
+        // An entry found by the scan is evicted before those that came since.
         index.limit(5 * PIECE, 100);
         index.found(name(9), PIECE);
         index.limit(4 * PIECE, 100);
@@ -335,7 +337,7 @@ mod tests {
         index.put(name(1), PIECE);
         index.put(name(1), 2 * PIECE);
         assert_eq!((index.bytes(), index.live()), (2 * PIECE, 1));
-        // What is written in place of another is not removed.
+        // A file that replaces another is not scheduled for removal.
         assert!(index.take_doomed().is_empty());
         for hash in 2..10 {
             index.put(name(hash), PIECE);

@@ -1,4 +1,4 @@
-//! What the threads of the disk are to do, in lines that have an end: who finds one full goes without.
+//! Job queues of the disk threads. They are bounded: a job that finds its queue full is dropped.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
@@ -11,37 +11,37 @@ use super::index::FileId;
 use crate::cache::{CachedResponse, ResponseMetadata};
 use crate::lock::lock;
 
-/// Most bytes that wait to be written.
+/// Most bytes queued for writing.
 const WRITE_BYTES_MAX: usize = 32 << 20;
-/// Most things that wait to be written.
+/// Most jobs queued for writing.
 const WRITES_MAX: usize = 65_536;
-/// Most keys that wait to be read.
+/// Most keys queued for reading.
 const RECALLS_MAX: usize = 1024;
 
-/// A copy but for its body, on its way to the disk.
+/// A stored response without its body, on its way to disk.
 #[derive(Debug)]
 pub(super) struct Described {
     pub(super) metadata: Arc<ResponseMetadata>,
     pub(super) key: Box<[u8]>,
     pub(super) tags: Box<[u64]>,
-    /// The last purge when it was asked for.
+    /// Number of the last purge when its request was sent.
     pub(super) purges: u64,
 }
 
-/// Something to be written.
+/// A write job.
 #[derive(Debug)]
 pub(super) enum Write {
-    /// A copy in memory, asked for after this purge.
+    /// A response in memory, and the last purge when its request was sent.
     Whole(Arc<Object<CachedResponse>>, u64),
-    /// A new head of a copy whose body is on disk already, asked for after this purge.
+    /// A new head for a response whose body is on disk, and the last purge when its request was sent.
     Head(Arc<Object<CachedResponse>>, u64),
-    /// A copy that comes in blocks, under a number of its own.
+    /// Begins a response that arrives in blocks, with its own number.
     Begin(u64, Box<Described>),
     Block(u64, Vec<u8>),
-    /// It is whole; its head goes into memory if it was asked for at this moment.
+    /// Ends a response that arrived in blocks; if an epoch is given, its head goes into memory.
     End(u64, Option<store::PurgeEpoch>),
     Drop(u64),
-    /// A file whose copy is not the newest any more.
+    /// A file whose response is not the newest any more.
     Forget(FileId),
 }
 
@@ -55,25 +55,25 @@ impl Write {
     }
 }
 
-/// A key whose copies are read into memory.
+/// A disk lookup: the responses of a key are read into memory.
 #[derive(Debug)]
 pub(super) struct Recall {
     pub(super) hash: u64,
-    /// Whoever waits for it.
+    /// The fill that waiting clients follow.
     pub(super) leader: Leader<CachedResponse, ResponseMetadata>,
 }
 
-/// What the writer does next.
+/// The next work of the writer.
 #[derive(Debug, Default)]
 pub(super) struct ToWrite {
-    /// Records of purges.
+    /// Purge records.
     pub(super) records: Vec<u8>,
-    /// Who waits until they are on the disk.
+    /// Callers that wait until the records are on disk.
     pub(super) waiting: Vec<SyncSender<bool>>,
     pub(super) job: Option<Write>,
 }
 
-/// What a reader does next.
+/// The next work of a reader.
 #[derive(Debug)]
 pub(super) enum ToRead {
     Recall(Recall),
@@ -86,16 +86,16 @@ struct JobQueues {
     write_bytes: usize,
     records: Vec<u8>,
     waiting: Vec<SyncSender<bool>>,
-    /// The writer shall look, even when nothing is written.
+    /// Wakes the writer even without a write job.
     is_nudged: bool,
-    /// The writer has something in hand.
+    /// The writer is working on a job.
     is_busy: bool,
     recalls: VecDeque<Recall>,
     pieces: VecDeque<ReadPiece>,
     is_closing: bool,
 }
 
-/// All that is to be done.
+/// All queues.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
     lines: Mutex<JobQueues>,
@@ -104,7 +104,7 @@ pub(super) struct Jobs {
 }
 
 impl Jobs {
-    /// Whether there was room for it.
+    /// Enqueues a write; whether there was room.
     pub(super) fn push(&self, write: Write) -> bool {
         let mut lines = lock(&self.lines);
         let bytes = lines.write_bytes + write.weight();
@@ -118,7 +118,7 @@ impl Jobs {
         true
     }
 
-    /// For what must not be lost and weighs nothing; whether its line is bounded still.
+    /// Enqueues a small job that must not be lost; false when even its larger limit is exceeded.
     pub(super) fn must_push(&self, write: Write) -> bool {
         let mut lines = lock(&self.lines);
         let is_bounded = lines.writes.len() < 2 * WRITES_MAX;
@@ -130,7 +130,7 @@ impl Jobs {
         is_bounded
     }
 
-    /// Records of purges are written before all else; `waiting` is told whether they are on the disk.
+    /// Enqueues purge records, which are written first; `waiting` receives whether they are on disk.
     pub(super) fn record(&self, records: &[u8], waiting: Option<SyncSender<bool>>) {
         let mut lines = lock(&self.lines);
         lines.records.extend_from_slice(records);
@@ -146,7 +146,7 @@ impl Jobs {
         self.written.notify_one();
     }
 
-    /// Whether nothing is written, or waits to be.
+    /// Whether nothing is being written or queued.
     pub(super) fn is_idle(&self) -> bool {
         let lines = lock(&self.lines);
         lines.writes.is_empty() && !lines.is_busy
@@ -163,7 +163,7 @@ impl Jobs {
         true
     }
 
-    /// One for each connection at most, so that their line has an end.
+    /// Enqueues a read; at most one per connection, which bounds the queue.
     pub(super) fn read(&self, piece: ReadPiece) {
         let mut lines = lock(&self.lines);
         if !lines.is_closing {
@@ -173,7 +173,7 @@ impl Jobs {
         self.read.notify_one();
     }
 
-    /// What the writer does next; waits for it. `None` is the end.
+    /// Waits for the next work of the writer; `None` is the end.
     pub(super) fn next_write(&self) -> Option<ToWrite> {
         let mut lines = lock(&self.lines);
         lines.is_busy = false;
@@ -197,14 +197,14 @@ impl Jobs {
         }
     }
 
-    /// What a reader does next; waits for it. `None` is the end.
+    /// Waits for the next work of a reader; `None` is the end.
     pub(super) fn next_read(&self) -> Option<ToRead> {
         let mut lines = lock(&self.lines);
         loop {
             if lines.is_closing {
                 return None;
             }
-            // Who gets bytes already goes before who waits for the first.
+            // Clients in the middle of a body go before those that wait for the first byte.
             if let Some(piece) = lines.pieces.pop_front() {
                 return Some(ToRead::Piece(piece));
             }
@@ -216,7 +216,7 @@ impl Jobs {
         }
     }
 
-    /// What waits to be written is written still; nothing more is taken.
+    /// Accepts no more jobs; queued writes are completed.
     pub(super) fn close(&self) {
         let mut lines = lock(&self.lines);
         lines.is_closing = true;
@@ -225,13 +225,13 @@ impl Jobs {
             std::mem::take(&mut lines.pieces),
         );
         drop(lines);
-        // Who waits is told, outside the lock.
+        // Dropping wakes the waiting tasks, outside the lock.
         drop((recalls, pieces));
         self.written.notify_all();
         self.read.notify_all();
     }
 
-    /// Whether it is ending.
+    /// Whether it is closing.
     pub(super) fn is_closing(&self) -> bool {
         lock(&self.lines).is_closing
     }

@@ -1,4 +1,4 @@
-//! The threads that read: copies that memory does not have, pieces of large ones, and at the start what is there.
+//! The reader threads: disk lookups, pieces of large bodies, and the scan at startup.
 
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
@@ -16,15 +16,15 @@ use super::{DiskShared, lock};
 use crate::cache::{CachedResponse, ResponseMetadata};
 use crate::clock;
 
-/// A large copy up to this length is checked whole before its first byte is served.
+/// A large response up to this length is verified completely before its first byte is served.
 const CHECKED_MAX: u64 = 32 << 20;
-/// Most large copies whose files are open at once.
+/// Most open files of large responses.
 const OPEN_MAX: usize = 512;
-/// A copy that came later than this after now cannot be judged: the clock was set back.
+/// A response received more than this in the future cannot be judged: the clock was set back.
 const AHEAD_MS: u64 = 60_000;
-/// What a copy in memory takes beside its body, at most, bytes.
+/// Memory of a response in addition to its body, at most, bytes.
 const BESIDE: u64 = 2048;
-/// So many entries are added under one lock.
+/// Entries added under one lock.
 const STEP: usize = 64;
 
 pub(super) fn run(inner: &Arc<DiskShared>) {
@@ -45,7 +45,7 @@ pub(super) fn run(inner: &Arc<DiskShared>) {
     }
 }
 
-/// Finds what was there at the start, while others read and write already.
+/// Scans the files that exist at startup, while reading and writing already go on.
 pub(super) fn scan(inner: &Arc<DiskShared>) {
     let began = inner.clock.now();
     let mut step = Vec::with_capacity(STEP);
@@ -58,7 +58,7 @@ pub(super) fn scan(inner: &Arc<DiskShared>) {
     });
     inner.add(&mut step);
     if let Err(error) = scanned {
-        inner.failed("look through the folder", &error);
+        inner.failed("scan the directory", &error);
     }
     inner.is_scanned.store(true, Ordering::Release);
     let index = lock(&inner.index);
@@ -66,12 +66,12 @@ pub(super) fn scan(inner: &Arc<DiskShared>) {
     drop(index);
     let seconds = (inner.clock.now() - began) as f64 / 1e9;
     (inner.report.0)(&format!(
-        "copies on disk in {}: {live}, {bytes} bytes, found in {seconds:.1} s",
+        "disk cache in {}: {live} stored responses, {bytes} bytes, found in {seconds:.1} s",
         inner.folder.path().display()
     ));
 }
 
-/// Removes what was there at the start: nothing is known of it.
+/// Removes the files that exist at startup: without a journal they cannot be used.
 pub(super) fn clear(inner: &Arc<DiskShared>) {
     let cleared = inner.folder.scan(|name, _| {
         let is_new = lock(&inner.index).has(name);
@@ -81,12 +81,12 @@ pub(super) fn clear(inner: &Arc<DiskShared>) {
         !inner.jobs.is_closing()
     });
     if let Err(error) = cleared {
-        inner.failed("look through the folder", &error);
+        inner.failed("scan the directory", &error);
     }
     inner.is_scanned.store(true, Ordering::Release);
 }
 
-/// A copy that was read.
+/// A response read from disk.
 struct ReadCopy {
     copy: Copy,
     body: CopyBody,
@@ -107,12 +107,12 @@ impl DiskShared {
         self.jobs.read(piece);
     }
 
-    /// Reads all copies of a key into memory.
+    /// Reads all responses of a key into memory.
     fn recall(self: &Arc<Self>, hash: u64) {
         let Some(store) = lock(&self.store).upgrade() else {
             return;
         };
-        // Before it is looked what was purged: what is purged later, the store knows itself.
+        // Before the purge journal is consulted: the store itself handles later purges.
         let watermark = store.purge_epoch();
         let names = lock(&self.index).read(hash);
         for name in names {
@@ -150,7 +150,7 @@ impl DiskShared {
         store.recall(&named, watermark, &tags, purged, supersedes, page);
     }
 
-    /// Reads a copy; `None` when it may not be used any more.
+    /// Reads a response; `None` when it must not be used any more.
     fn read_copy(
         self: &Arc<Self>,
         name: FileId,
@@ -176,7 +176,7 @@ impl DiskShared {
         }
         let journal = lock(&self.journal);
         let met = |since| journal.met(since, name.hash, &copy.key, &copy.tags);
-        // A new head makes a copy fresh again that was purged softly. Its body is as old as it was.
+        // A new head makes a softly purged response fresh again. Its body is as old as before.
         let (met, body_met) = (met(purges), met(start.purges));
         drop(journal);
         let received_at = copy.stored.terms().received_at;
@@ -198,7 +198,7 @@ impl DiskShared {
         }))
     }
 
-    /// The head that a server sent since it sent the body, and the last purge when it was asked for.
+    /// The head received after the body, and the last purge when it was requested.
     fn newer_head(
         &self,
         name: FileId,
@@ -209,14 +209,14 @@ impl DiskShared {
         };
         let start = CacheFileHeader::read(&bytes).map_err(|_| Unread::Damaged)?;
         if start.file_id != body.file_id {
-            // It belongs to a body that was here before.
+            // It belongs to an earlier body.
             return Ok(None);
         }
         let copy = start.read_meta(&bytes[START_LEN..]);
         Ok(Some((copy.map_err(|_| Unread::Damaged)?, start.purges)))
     }
 
-    /// Whether a file is what its name finds.
+    /// Whether a file is still the one that its name resolves to.
     pub(super) fn is_newest(&self, file: &OnDisk) -> bool {
         if !lock(&self.index).has(file.name) {
             return false;
@@ -229,7 +229,7 @@ impl DiskShared {
         read.is_ok() && CacheFileHeader::read(&first).is_ok_and(|start| start == file.start)
     }
 
-    /// A file could not be read: it is not found any more, unless it is the system's fault.
+    /// Handles an unreadable file: removes it from the index, unless it was an I/O error.
     fn unread(&self, name: FileId, why: Unread) {
         match why {
             Unread::Damaged => {
@@ -239,11 +239,11 @@ impl DiskShared {
             Unread::Gone => {
                 lock(&self.index).remove(name);
             }
-            Unread::System(error) => self.failed("read a copy", &error),
+            Unread::System(error) => self.failed("read a stored response", &error),
         }
     }
 
-    /// A copy in memory holds a file open. When there are too many, the first is let go.
+    /// Registers the open file of a response in memory. Above the limit, the oldest is released.
     pub(super) fn note_open(&self, file: &Arc<OnDisk>) {
         let mut open = lock(&self.open);
         open.retain(|file_ref| file_ref.strong_count() > 0);
@@ -255,7 +255,7 @@ impl DiskShared {
         }
     }
 
-    /// A file is not there any more: whoever reads it reads on, and nobody new does.
+    /// A file was removed: current readers continue, new ones do not find it.
     pub(super) fn close_file(&self, name: FileId) {
         let open = lock(&self.open);
         let mut others = open.iter().filter_map(std::sync::Weak::upgrade);
@@ -267,7 +267,7 @@ impl DiskShared {
     }
 }
 
-/// The body of a file: in memory when it is not longer than that.
+/// The body of a file: read into memory if it fits into `in_memory`.
 fn body(file: OnDisk, in_memory: u64) -> Result<CopyBody, Unread> {
     let start = file.start;
     if start.body_len > in_memory {

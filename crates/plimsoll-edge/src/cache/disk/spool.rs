@@ -1,4 +1,4 @@
-//! An answer that goes to the disk while it comes: large ones never stand in memory whole.
+//! Writes a response to disk while it arrives: large ones are never complete in memory.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::jobs::{Described, Write};
 use super::{DiskCache, DiskShared};
 use crate::cache::ResponseMetadata;
 
-/// One answer on its way to the disk.
+/// A response on its way to disk.
 #[derive(Debug)]
 pub(crate) struct Spool {
     disk: Arc<DiskShared>,
@@ -24,10 +24,10 @@ pub(crate) struct Spool {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SpoolStage {
-    /// It may still be so short that it is written from memory.
+    /// Still so short that it may be written from memory.
     Short,
     Begun,
-    /// The disk did not keep up, or it is too long.
+    /// The disk was too slow, or the response is too long.
     GivenUp,
 }
 
@@ -56,7 +56,7 @@ impl Spool {
         }
     }
 
-    /// Takes a piece of the body.
+    /// Appends a piece of the body.
     pub(crate) fn append(&mut self, mut content: &[u8]) {
         self.len += content.len() as u64;
         if self.stage == SpoolStage::GivenUp {
@@ -67,7 +67,7 @@ impl Spool {
             let (taken, rest) = content.split_at(room.min(content.len()));
             self.block.extend_from_slice(taken);
             content = rest;
-            // The last block is not known before the end.
+            // A full block may be the last one, which is only known at the end.
             if self.block.len() == BLOCK_LEN && !self.push_block() {
                 return self.give_up();
             }
@@ -91,7 +91,7 @@ impl Spool {
     fn give_up(&mut self) {
         self.abandon();
         self.disk.counts.skip();
-        // What it is the successor of is not what is newest.
+        // Its predecessor is not the newest any more.
         self.disk.forget(self.name);
     }
 
@@ -103,12 +103,12 @@ impl Spool {
         self.block = Vec::new();
     }
 
-    /// Whether it is on the disk, or on its way there.
+    /// Whether it is on disk, or on its way.
     pub(crate) fn has_begun(&self) -> bool {
         self.stage == SpoolStage::Begun
     }
 
-    /// The body is whole. `begun` is when it was asked for, if it is not in memory: its head shall be, when it is
+    /// The body is complete. With `begun` (the purge epoch of its request), its head goes into memory once the file is
     /// written.
     pub(crate) fn end(mut self, begun: Option<store::PurgeEpoch>) {
         if self.stage != SpoolStage::Begun {

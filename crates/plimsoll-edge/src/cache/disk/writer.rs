@@ -1,4 +1,4 @@
-//! The thread that writes: copies, records of purges, and what is to be removed.
+//! The writer thread: responses, purge records, and removal of files.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,21 +16,21 @@ use super::index::{FileId, taken};
 use super::jobs::{Described, ToWrite, Write};
 use crate::cache::{CachedResponse, ResponseMetadata};
 
-/// When so many bytes were added to the journal, it is written anew.
+/// The journal is rewritten after this many appended bytes.
 const RECORDS_MAX: usize = 8 << 20;
 
-/// What the writer has in hand.
+/// State of the writer.
 #[derive(Debug, Default)]
 struct DiskWriter {
-    /// Copies that come in blocks.
+    /// Responses that arrive in blocks.
     open: HashMap<u64, OpenCopy>,
-    /// Bytes added to the journal.
+    /// Bytes appended to the journal.
     records: usize,
-    /// The journal on the disk is not whole.
+    /// The journal on disk is incomplete.
     is_broken: bool,
 }
 
-/// A copy that comes in blocks.
+/// A response that arrives in blocks.
 #[derive(Debug)]
 struct OpenCopy {
     file: File,
@@ -38,7 +38,7 @@ struct OpenCopy {
     described: Box<Described>,
     name: FileId,
     start: CacheFileHeader,
-    /// Bytes that it takes by now.
+    /// Disk space taken so far.
     taken: u64,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn run(inner: &Arc<DiskShared>) {
         if !(records.is_empty() && waiting.is_empty()) {
             let is_written = writer.write_records(inner, &records);
             for waits in waiting {
-                // Whoever gave up waiting needs no answer.
+                // A caller that stopped waiting needs no answer.
                 let _ = waits.try_send(is_written);
             }
         }
@@ -67,11 +67,11 @@ pub(super) fn run(inner: &Arc<DiskShared>) {
     }
 }
 
-/// Removes the files that nobody finds any more.
+/// Removes files that are not in the index any more.
 fn sweep(inner: &DiskShared) {
     let doomed = super::lock(&inner.index).take_doomed();
     for name in doomed {
-        // Only this thread gives a file its name: what is there now stays.
+        // Only this thread renames files: a file that is in the index now stays.
         if super::lock(&inner.index).has(name) {
             continue;
         }
@@ -100,7 +100,7 @@ impl DiskWriter {
                 Ok(false) => inner.counts.skip(),
                 Err(error) => {
                     inner.counts.skip();
-                    inner.failed("write a new head", &error);
+                    inner.failed("update the headers of a stored response", &error);
                 }
             },
             Write::Begin(number, described) => {
@@ -143,7 +143,7 @@ impl DiskWriter {
         }
     }
 
-    /// Whether the purges so far are on the disk.
+    /// Writes purge records; whether all purges so far are on disk.
     fn write_records(&mut self, inner: &DiskShared, records: &[u8]) -> bool {
         self.records += records.len();
         let whole = self.is_broken || self.records > RECORDS_MAX;
@@ -163,11 +163,11 @@ impl DiskWriter {
                 true
             }
             Err(error) => {
-                inner.failed("write down a purge", &error);
+                inner.failed("record a purge", &error);
                 self.is_broken = true;
-                // Better no copy at the next start than one that was purged.
+                // Better an empty cache at the next start than purged responses.
                 if let Err(error) = inner.folder.remove_journal() {
-                    inner.failed("forget what was purged at the next start", &error);
+                    inner.failed("clear the purge journal", &error);
                 }
                 false
             }
@@ -175,19 +175,19 @@ impl DiskWriter {
     }
 }
 
-/// Whether it was written. If not, what was there before it must not be found any more.
+/// Handles the result of a write. If it failed, its predecessor must not be found any more.
 fn is_written(inner: &DiskShared, name: FileId, done: io::Result<bool>) -> bool {
     match done {
         Ok(true) => return true,
         Ok(false) => {}
-        Err(error) => inner.failed("write a copy", &error),
+        Err(error) => inner.failed("write a stored response", &error),
     }
     inner.counts.skip();
     inner.doom(name);
     false
 }
 
-/// The beginning of a file, and what follows it.
+/// The header of a file, and the metadata that follows.
 fn describe(
     inner: &DiskShared,
     metadata: &ResponseMetadata,
@@ -201,7 +201,7 @@ fn describe(
         file_id: salt,
         purges,
         hash: inner.seed.hash(key),
-        // A head has a limit far below this.
+        // The length limit of a head is far below this.
         meta_len: u32::try_from(meta.len()).unwrap_or(u32::MAX),
         body_len: 0,
         meta_sum: meta_sum(salt, &meta),
@@ -209,7 +209,7 @@ fn describe(
     (start, meta)
 }
 
-/// Writes a copy that is in memory; whether it may be written.
+/// Writes a response that is in memory; whether it may be written.
 fn write_whole(
     inner: &Arc<DiskShared>,
     object: &Object<CachedResponse>,
@@ -247,8 +247,8 @@ fn write_whole(
     Ok(true)
 }
 
-/// Writes the new head of a copy whose body is on disk already; whether it may be written. Without it the one before
-/// stays: it was true, and is stale sooner.
+/// Writes the new head of a response whose body is on disk; whether it may be written. If that fails, the previous head
+/// stays: it is valid, and becomes stale sooner.
 fn write_head(
     inner: &DiskShared,
     object: &Object<CachedResponse>,
@@ -259,7 +259,7 @@ fn write_head(
         return Ok(false);
     };
     let name = file.name;
-    // One that varies by something else now has another name than its body.
+    // A response with another `Vary` now has another name than its body.
     let is_of_it = inner.name(object.key(), metadata) == name && inner.is_newest(file);
     if !is_of_it || inner.counts.is_paused(inner.clock.now()) {
         return Ok(false);
@@ -267,7 +267,7 @@ fn write_head(
     let meta = metadata.copy_ref(object.key(), object.tags()).write();
     let start = CacheFileHeader {
         purges,
-        // A head has a limit far below this.
+        // The length limit of a head is far below this.
         meta_len: u32::try_from(meta.len()).unwrap_or(u32::MAX),
         meta_sum: meta_sum(file.start.file_id, &meta),
         ..file.start
@@ -295,13 +295,13 @@ fn write_file(inner: &DiskShared, bytes: &[u8], name: FileId) -> io::Result<()> 
     settled
 }
 
-/// Makes room before something is written.
+/// Makes room for a write.
 fn reserve(inner: &DiskShared, bytes: u64) {
     super::lock(&inner.index).reserve(bytes);
     sweep(inner);
 }
 
-/// Others fill the disk too: it holds less than was thought.
+/// The file system is full of other data: reduces the capacity.
 fn shrink(inner: &DiskShared, bytes: u64) {
     super::lock(&inner.index).shrink(2 * bytes);
     sweep(inner);
@@ -314,7 +314,7 @@ fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// Begins a copy that comes in blocks; `None` when it is too early to try again.
+/// Begins a response that arrives in blocks; `None` during the pause after a failure.
 fn begin(
     inner: &DiskShared,
     described: Box<Described>,
@@ -372,7 +372,7 @@ impl OpenCopy {
         inner.folder.discard(&self.written);
     }
 
-    /// It is whole: it takes its name, and its head a place in memory if it has none.
+    /// Completes a response: renames its file, and stores its head in memory if it is not there.
     fn end(self, inner: &Arc<DiskShared>, begun: Option<store::PurgeEpoch>) {
         let name = self.name;
         let first = self.file.write_all_at(&self.start.write(), 0);

@@ -1,5 +1,5 @@
-//! Who asks a server for what is not there: one for all, each for itself, or nobody but the edge for a copy that is
-//! served meanwhile.
+//! Who fetches what is missing: one request for all, each request for itself, or a background fetch while a stored
+//! response is served.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use crate::exchange::Facts;
 use crate::hash::hash;
 use crate::hash::mix;
 
-/// Most times that one request is looked up.
+/// Most lookups of one request.
 const TRIES_MAX: u8 = 4;
 
 impl DownstreamConnection {
-    /// Who asks a server for what is not there. `passes` is known when it is remembered that nobody waits for another.
+    /// Decides who fetches what is missing. `passes` is set when hit-for-miss is remembered.
     pub(super) fn seek(
         &mut self,
         lookup: CacheLookup<'_>,
@@ -73,7 +73,7 @@ impl DownstreamConnection {
             Begin::Again if lookup.seeking.tries < TRIES_MAX => {
                 self.look_up(request, lookup.seeking.again());
             }
-            // What the client knows already is for the server to judge: nothing is kept of a 304.
+            // Conditional requests are for the server to decide: a 304 is not stored.
             _ if copy.is_none() && (semantics.conditional || never_stored) => {
                 self.go(request, None, Some(status));
             }
@@ -116,7 +116,7 @@ impl DownstreamConnection {
             .begin(&lookup.hashed_key, variant, now_ns, good)
     }
 
-    /// Which requests for the same URL one answer serves, as far as is known.
+    /// The variant: which requests for the same URL share a response, as far as is known.
     fn variant(&self, lookup: &CacheLookup<'_>, copy: Option<&Hit<CachedResponse>>) -> u64 {
         let kind = kind(lookup);
         let names = match copy {
@@ -161,8 +161,8 @@ impl DownstreamConnection {
         })
     }
 
-    /// Renews a copy while it is served, on a connection without a client: it does not end with the request that
-    /// happened to come at the time.
+    /// Revalidates a response while it is served, on a connection without a client: it is independent of the request
+    /// that triggered it.
     pub(super) fn renew(&self, lookup: &CacheLookup<'_>, hit: &Hit<CachedResponse>) {
         let keyed = lookup.keyed_request().as_get();
         let mut room = header_buffer();
@@ -187,7 +187,7 @@ impl DownstreamConnection {
         };
         let role = match begun {
             Begin::Lead(leader) => FetchRole::Lead(leader),
-            // Nobody waits for it, but it is wanted all the same.
+            // No client waits for it, but the response is needed.
             Begin::Pass | Begin::Full => FetchRole::Solo(variant),
             Begin::Follow(_) | Begin::Again => return,
         };
@@ -226,7 +226,7 @@ impl DownstreamConnection {
     }
 }
 
-/// Which requests for the same URL one answer serves, where no copy says what else they are told apart by.
+/// The variant of a request when no stored response reveals the `Vary` names.
 pub(super) fn kind(lookup: &CacheLookup<'_>) -> u64 {
     let class = match lookup.semantics.class {
         Class::Plain => 0,

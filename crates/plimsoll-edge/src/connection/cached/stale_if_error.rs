@@ -1,4 +1,4 @@
-//! When servers fail: a stale copy goes before every other answer.
+//! When the upstream fails, a stale response takes precedence over all others.
 
 use plimsoll_cache::reuse::shape;
 use plimsoll_cache::stale::may_serve;
@@ -17,7 +17,7 @@ use crate::reason::Reason;
 use crate::settings::Settings;
 
 impl DownstreamConnection {
-    /// A stale copy answers in place of the servers, if there is one and it may.
+    /// Serves a stale response instead of an error, if there is one and it is permitted.
     pub(in crate::connection) fn stands_in(
         &mut self,
         copy: Option<Hit<CachedResponse>>,
@@ -50,7 +50,7 @@ impl DownstreamConnection {
         true
     }
 
-    /// Answers with a stale copy because its servers fail.
+    /// Serves a stale response because the upstream fails.
     pub(super) fn serve_stale(
         &mut self,
         page: &CachedResponse,
@@ -86,7 +86,7 @@ impl DownstreamConnection {
         });
     }
 
-    /// Refuses a request that did not get to a server: a stale copy goes before everything else.
+    /// Rejects a request that did not reach a server, unless a stale response can be served.
     pub(in crate::connection) fn refuse_request(
         &mut self,
         request: &Admitted<'_>,

@@ -1,4 +1,4 @@
-//! What the bytes of an answer become: it goes through, is gathered, or is put together.
+//! Phases of ESI assembly: pass through, buffer, or merge.
 
 use std::sync::Arc;
 use std::task::Context;
@@ -15,11 +15,11 @@ use crate::forward;
 use crate::fragments::head::{self, FragmentLifetime, MergedHead};
 use crate::fragments::incoming::Coming;
 
-/// How long nothing is looked at when whoever answers keeps the time.
+/// Poll interval while the subrequest has its own timeouts.
 const IDLE_WAIT: Duration = Duration::from_hours(1);
 
 impl EsiAssembly {
-    /// The next bytes for the client, or what is waited for.
+    /// Produces the next bytes for the client, or what to wait for.
     pub(super) fn produce(
         &mut self,
         alone: &DownstreamConnection,
@@ -66,7 +66,7 @@ impl EsiAssembly {
         page.advance(cx);
         if !page.early.is_empty() {
             let early = std::mem::take(&mut page.early);
-            // HTTP/1.0 knows none.
+            // HTTP/1.0 has no interim responses.
             if self.own.facts.is_1_1 {
                 self.out.bytes.extend_from_slice(&early);
             }
@@ -113,7 +113,7 @@ impl EsiAssembly {
         self.phase = AssemblyPhase::Merging(Box::new(merge));
     }
 
-    /// What a HEAD is told of a page that may be put together: nothing that is true of the page alone.
+    /// Answers HEAD for a possible ESI page: without headers that describe only the page itself.
     fn show_head(&mut self, date: &str) {
         self.keeps_client = self.own.facts.keep_alive && self.has_request();
         let framing = connection_line(self.keeps_client, self.own.facts.is_1_1);
@@ -133,7 +133,7 @@ impl EsiAssembly {
         self.phase = AssemblyPhase::Done;
     }
 
-    /// It goes through as it is.
+    /// Passes the response through.
     pub(super) fn pass(&mut self) {
         let Some(head) = self.page.head else {
             return;
@@ -188,7 +188,7 @@ impl EsiAssembly {
         let is_long = gathered.len() as u64 > draft.len_max;
         match page.state {
             Coming::Broken => return AssemblyStep::Broke,
-            // There was no room for all that may be there.
+            // The pipe may hold more than fitted into the buffer.
             Coming::Head | Coming::Body if !is_long && has_moved => return AssemblyStep::Moved,
             Coming::Head | Coming::Body if !is_long => return wait_for_page(),
             Coming::Head | Coming::Body | Coming::Whole => {}

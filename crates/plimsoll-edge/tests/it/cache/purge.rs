@@ -144,7 +144,7 @@ fn a_copy_is_explained() {
     assert_eq!(known["copies"][0]["key"], "http://a.example/c", "{known}");
     let header = "Cache-Control: max-age=600";
     assert_eq!(known["copies"][0]["header"], header, "{known}");
-    assert_eq!(known["verdict"], "a copy answers", "{known}");
+    assert_eq!(known["verdict"], "a stored response is served", "{known}");
     let unknown = why("http://a.example/d");
     assert_eq!(
         unknown["copies"].as_array().map(Vec::len),
@@ -174,7 +174,7 @@ fn an_answer_that_was_not_kept_is_explained() {
         let explanation: serde_json::Value = serde_json::from_str(&body).unwrap();
         let refused = &explanation["refused"][0];
         assert_eq!(
-            explanation["verdict"], "the last answer was not kept",
+            explanation["verdict"], "the last response was not stored",
             "{explanation}"
         );
         assert_eq!(

@@ -314,7 +314,7 @@ fn messages_reach_the_application_and_answers_come_back() {
     adam.send(&json!({ "send": "hold", "id": "first" }));
     adam.send(&json!({ "send": "hold", "id": "second" }));
     adam.send(&json!({ "send": "more", "id": "third" }));
-    let full = "too much waits for the application; wait for its answers";
+    let full = "too many requests are waiting for the application; wait for its answers";
     assert_eq!(adam.receive(), json!({ "id": "third", "error": full }));
     eve.send(&json!({ "send": 2, "id": 2 }));
     assert_eq!(eve.receive()["answer"]["got"], 2);

@@ -15,7 +15,7 @@ const CLIENTS: usize = 300;
 fn reloads_cut_nobody() {
     let first = only_hub(live());
     let observed = ObservedEdge::start(&first);
-    observed.wait_for_message("the hub at /live lets everybody read every channel");
+    observed.wait_for_message("the hub at /live allows everybody to read every channel");
     let mut clients: Vec<HubClient> = (0..CLIENTS)
         .map(|_| HubClient::open(observed.edge.address))
         .collect();

@@ -74,8 +74,7 @@ fn clients_do_what_their_token_says() {
     let edge = start(&with_secret());
     let mut client = HubClient::open(edge.address);
     client.subscribe("news");
-    let refused =
-        |channel: &str| json!({ "channel": channel, "error": "this channel may not be read" });
+    let refused = |channel: &str| json!({ "channel": channel, "error": "reading this channel is not permitted" });
     client.send(&json!({ "subscribe": ["game-1"] }));
     assert_eq!(client.receive(), refused("game-1"));
     client.send(&json!({ "publish": { "channel": "chat-1", "data": 1 } }));
@@ -263,10 +262,7 @@ fn requests_bring_their_token() {
             "GET /live?channel=odds HTTP/1.1\r\nHost: {address}\r\n{bearer}Connection: close\r\n\r\n"
         ),
     );
-    assert!(
-        response.contains("does not let its bearer read"),
-        "{response}"
-    );
+    assert!(response.contains("does not permit reading"), "{response}");
     drop(observed);
     let written = std::fs::read_to_string(log.path()).unwrap();
     let shown = "channel=game-1&token=[redacted]";

@@ -204,7 +204,7 @@ fn wishes_that_are_taken_back_are_asked_about_within_the_same_bound() {
         client.send(&json!({ "unsubscribe": [name], "id": "done" }));
         let mut reply = client.receive();
         while reply["id"] != "done" {
-            assert!(error(&reply).contains("as many subscriptions"), "{reply}");
+            assert!(error(&reply).contains("limit of subscriptions"), "{reply}");
             refused += 1;
             reply = client.receive();
         }

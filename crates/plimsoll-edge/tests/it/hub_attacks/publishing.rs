@@ -202,7 +202,7 @@ fn bodies_that_never_end_keep_publishers_out_for_seconds() {
         let response = crate::support::read_all(&mut stream);
         assert_eq!(
             status_and_body(&response),
-            (408, "the order did not come within 5 s\n")
+            (408, "the body did not arrive within 5 s\n")
         );
     }
 }

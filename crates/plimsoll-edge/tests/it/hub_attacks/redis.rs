@@ -133,7 +133,7 @@ fn what_is_published_there_is_data_and_nothing_else() {
     read_until(&mut reader, "\r\n\r\n");
     go.send(()).unwrap();
     let notice = observed.wait_for_message("is not sent");
-    assert!(notice.contains("holds a control character"), "{notice}");
+    assert!(notice.contains("contains a control character"), "{notice}");
     assert!(
         !notice.contains(|char: char| char.is_control()),
         "{notice:?}"

@@ -70,12 +70,15 @@ fn nobody_has_what_others_may_read_by_any_way() {
         client.send(&json!({ "subscribe": [wanted], "id": 2 }));
         assert_eq!(
             error(&client.receive()),
-            "this channel may not be read",
+            "reading this channel is not permitted",
             "{wanted}"
         );
     }
     client.send(&json!({ "presence": ["user-17"] }));
-    assert_eq!(error(&client.receive()), "this channel may not be read");
+    assert_eq!(
+        error(&client.receive()),
+        "reading this channel is not permitted"
+    );
     client.send(&json!({ "publish": { "channel": "user-17", "data": "forged" } }));
     assert!(error(&client.receive()).contains("may not publish"));
     let bearer = format!("Authorization: Bearer {mine}\r\n");

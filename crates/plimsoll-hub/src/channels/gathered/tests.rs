@@ -30,7 +30,7 @@ fn hold(channels: &mut Channels, now_ms: u64, data: &str) {
     assert!(matches!(published, Ok(Published::Held)), "{published:?}");
 }
 
-/// What is asked at a moment.
+/// The aggregation that is requested at a time.
 #[track_caller]
 fn gathered(channels: &mut Channels, now_ms: u64) -> Gathered {
     match channels.tick(now_ms) {
@@ -60,7 +60,7 @@ fn what_is_made_of_an_interval_goes_out() {
     for data in ["2", "{\"b\": 3}"] {
         hold(&mut channels, 6, data);
     }
-    // Nothing is asked, nor sent, before the answer is there.
+    // While the result is pending, nothing is requested or sent.
     assert!(channels.tick(10).is_none());
     let message = channels.release(10, &first, Made::Message(" \"one\" "), None);
     assert_eq!(sent(message), "1 \"one\"");
@@ -82,7 +82,7 @@ fn what_is_made_of_an_interval_goes_out() {
         sent(channels.release(206, &third, Made::Failed, None)),
         "2 4"
     );
-    // What is no message counts as none.
+    // An invalid result counts as a failure.
     for (now, made) in [(306, "{"), (407, "\"longer than may be sent\"")] {
         hold(&mut channels, now, "5");
         hold(&mut channels, now, "6");
@@ -108,7 +108,7 @@ fn who_never_answers_is_not_waited_for() {
     );
     let next = gathered(&mut channels, INTERVAL_MS);
     assert_eq!(next.items, "[2]");
-    // A channel that nobody subscribes to lives until what it waits for is there, and then until its history is old.
+    // A channel without subscribers lives until its aggregation completes, and then until its history expires.
     assert_eq!(channels.len(), 1);
     assert_eq!(
         sent(channels.release(INTERVAL_MS, &next, Made::Message("4"), None)),
@@ -154,7 +154,7 @@ fn who_comes_meanwhile_gets_what_was_waited_for_where_hubs_share() {
         panic!("it goes out");
     };
     assert_eq!(message.offset(), 2);
-    // An answer about another order does nothing.
+    // A result for another shared log has no effect.
     channels.take(100, "a", "3", 3).unwrap();
     let gathered = gathered(&mut channels, 100);
     channels.begin_anew(Position {

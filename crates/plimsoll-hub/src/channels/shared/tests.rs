@@ -42,11 +42,11 @@ fn channels() -> Channels {
     channels
 }
 
-/// What a client knows of one channel.
+/// A client's knowledge of one channel.
 #[derive(Debug)]
 struct Knower {
     position: Position,
-    /// It was told everything since this place, in these messages.
+    /// It has received everything since this offset, in these messages.
     since: u64,
     received: Vec<u64>,
     losses: usize,
@@ -70,7 +70,7 @@ impl Knower {
 
 struct HubCluster {
     now_ms: u64,
-    /// Which channel each message is for; its data is its place.
+    /// The channel of each message; its data is its offset.
     log: Vec<usize>,
     hubs: [(Channels, usize); 2],
     at: usize,
@@ -133,7 +133,7 @@ impl HubCluster {
         }
     }
 
-    /// The client's hub dies for it; it goes on at the other one.
+    /// The client's hub fails; it continues at the other one.
     fn move_on(&mut self) {
         for name in NAMES {
             let channels = &mut self.hubs[self.at].0;
@@ -158,7 +158,7 @@ impl HubCluster {
         }
     }
 
-    /// All is read; then the client knows all that it was not told it had missed.
+    /// Reads everything; then the client has everything that it was not told it had missed.
     fn settle(&mut self) {
         self.read(0, usize::MAX);
         self.read(1, usize::MAX);
@@ -231,7 +231,7 @@ fn a_test_that_is_always_told_of_losses_would_pass() {
         assert_eq!(knower.losses, 0, "{knower:?}");
     }
     assert_eq!(cluster.knowers[0].received.len(), 30);
-    // Five are remembered; of ten missed nobody can be given all.
+    // Five are kept; ten were missed, so they cannot all be recovered.
     cluster.log.extend([0; 10]);
     cluster.read(1 - cluster.at, 10);
     cluster.move_on();
@@ -256,7 +256,7 @@ fn what_was_forgotten_with_its_channel_is_not_called_recovered() {
         (subscription.is_recovered, subscription.position.offset)
     };
     assert_eq!(resubscribe(0), (Some(false), 2));
-    // Nothing comes after what it knows, here or elsewhere.
+    // Nothing follows what it has, here or elsewhere.
     assert_eq!(resubscribe(2), (Some(true), 2));
     assert_eq!(resubscribe(9), (Some(true), 9));
     assert_eq!(resubscribe(1 << 53), (Some(false), 2));
@@ -284,7 +284,7 @@ fn another_order_is_told_to_everybody() {
         r#"{"subscribed":"plain","epoch":5001,"offset":0,"recovered":false}"#
     );
     assert!(channels.next_notice().is_none());
-    // What was held belonged to the other.
+    // Held data belonged to the other log.
     assert!(channels.tick(10_000).is_none());
     let Ok(Published::Sent(message, 1)) = channels.take(10_000, "plain", "4", 1) else {
         panic!("the subscription goes on");
@@ -302,7 +302,7 @@ fn what_is_examined_is_refused_as_if_it_were_published() {
     let refused = channels.examine(0, "plain", &long);
     assert_eq!(refused, Err(HubRefusal::DataTooLong(65_536)));
     assert!(channels.examine(0, "", "1").is_err());
-    // What others put there is taken as it is, but must be JSON.
+    // Messages of other hubs are taken unchanged, but must be JSON.
     assert!(channels.take(0, "plain", &long, 1).is_ok());
     assert!(channels.take(0, "plain", "{", 2).is_err());
     assert!(channels.is_empty() || channels.len() == 1);

@@ -127,8 +127,8 @@ fn a_folder_that_somebody_else_controls_is_not_used() {
     fs::create_dir(&folder).unwrap();
     chown(&folder, Some(SOMEBODY), Some(SOMEBODY)).unwrap();
     let edge = start(place, &origin);
-    let why = edge.wait_for_line("copies are not kept on disk");
-    assert!(why.contains("it belongs to the user 65534"), "{why}");
+    let why = edge.wait_for_line("disk cache off in");
+    assert!(why.contains("the directory belongs to user 65534"), "{why}");
     assert!(why.contains("chown"), "{why}");
     check_pages(&edge);
     assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
@@ -139,8 +139,8 @@ fn a_folder_that_somebody_else_controls_is_not_used() {
     symlink(&outside.folder, &folder).unwrap();
     lchown(&folder, Some(SOMEBODY), Some(SOMEBODY)).unwrap();
     let edge = start(place, &origin);
-    let why = edge.wait_for_line("copies are not kept on disk");
-    assert!(why.contains("a link that the user 65534 made"), "{why}");
+    let why = edge.wait_for_line("disk cache off in");
+    assert!(why.contains("a symbolic link made by user 65534"), "{why}");
     check_pages(&edge);
     outside.check("a link to a folder");
     // A folder of copies in which others could write meanwhile.
@@ -148,8 +148,11 @@ fn a_folder_that_somebody_else_controls_is_not_used() {
     let folder = place.path().join("copies");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
     let edge = start(place, &origin);
-    let why = edge.wait_for_line("copies are not kept on disk");
-    assert!(why.contains("others may write in it (mode 777)"), "{why}");
+    let why = edge.wait_for_line("disk cache off in");
+    assert!(
+        why.contains("other users may write to the directory (mode 777)"),
+        "{why}"
+    );
     check_pages(&edge);
 }
 
@@ -180,8 +183,9 @@ fn links_in_the_place_of_its_own_files_lead_nowhere() {
             plant(&planted, |path| symlink(target, path).unwrap());
             let edge = start(place, &origin);
             if is_named {
-                let why = edge.wait_for_line("copies are not kept on disk");
-                let words = format!("`{name}` in it is not what an edge put there; remove it");
+                let why = edge.wait_for_line("disk cache off in");
+                let words =
+                    format!("`{name}` in the directory was not created by an edge; remove it");
                 assert!(why.contains(&words), "{why}");
             }
             check_pages(&edge);
@@ -205,7 +209,7 @@ fn links_in_the_place_of_its_own_files_lead_nowhere() {
             });
         }
         let edge = start(place, &origin);
-        edge.wait_for_line("copies on disk in");
+        edge.wait_for_line("disk cache in");
         check_pages(&edge);
         outside.check("beside");
     }
@@ -245,7 +249,7 @@ fn what_is_no_file_is_no_copy() {
             plant(path, |path| put(path, &outside));
         }
         let edge = start(place, &origin);
-        edge.wait_for_line("copies on disk in");
+        edge.wait_for_line("disk cache in");
         let memory = edge.memory();
         check_pages(&edge);
         check_pages(&edge);
@@ -277,7 +281,7 @@ fn a_link_in_the_place_of_a_part_holds_nothing() {
     }
     assert_eq!(moved.len(), 20);
     let edge = start(place, &origin);
-    let found = edge.wait_for_line("copies on disk in");
+    let found = edge.wait_for_line("disk cache in");
     assert!(found.contains(": 0, 0 bytes"), "{found}");
     let asked = origin.heads();
     check_pages(&edge);

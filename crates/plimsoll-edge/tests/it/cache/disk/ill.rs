@@ -23,8 +23,11 @@ fn a_folder_that_cannot_be_used_is_named_and_the_edge_goes_on() {
     let origin = pages();
     let first = start(&config(origin.address, &folder));
     let second = ObservedEdge::start(&config(origin.address, &folder));
-    let message = second.wait_for_message("copies are not kept on disk");
-    assert!(message.contains("another edge uses it"), "{message}");
+    let message = second.wait_for_message("disk cache off in");
+    assert!(
+        message.contains("another edge uses the directory"),
+        "{message}"
+    );
     check_goes_on(&second.edge);
     check_goes_on(&first);
 
@@ -32,14 +35,14 @@ fn a_folder_that_cannot_be_used_is_named_and_the_edge_goes_on() {
     std::fs::create_dir(&foreign).unwrap();
     std::fs::write(foreign.join("letter"), "dear").unwrap();
     let third = ObservedEdge::start(&config(origin.address, &foreign));
-    let message = third.wait_for_message("copies are not kept on disk");
-    assert!(message.contains("other files in it"), "{message}");
+    let message = third.wait_for_message("disk cache off in");
+    assert!(message.contains("contains other files"), "{message}");
     check_goes_on(&third.edge);
 
     let file = place.path().join("file");
     std::fs::write(&file, "").unwrap();
     let fourth = ObservedEdge::start(&config(origin.address, &file));
-    let message = fourth.wait_for_message("copies are not kept on disk");
+    let message = fourth.wait_for_message("disk cache off in");
     assert!(message.contains("not a file"), "{message}");
     check_goes_on(&fourth.edge);
 }
@@ -86,7 +89,7 @@ fn a_disk_that_cannot_be_written_is_named_and_the_edge_goes_on() {
     disk.call("mount", &["-o", "remount,ro"]);
     let origin = pages();
     let observed = ObservedEdge::start(&config(origin.address, &folder));
-    let message = observed.wait_for_message("copies are not kept on disk");
+    let message = observed.wait_for_message("disk cache off in");
     assert!(message.contains("mount it for writing"), "{message}");
     check_goes_on(&observed.edge);
 }
@@ -102,7 +105,7 @@ fn a_disk_that_becomes_read_only_is_named_and_what_it_holds_is_not_believed() {
     wait_for(edge, OBJECTS, 1.0);
     disk.call("mount", &["-o", "remount,ro"]);
     get(edge.address, "/b");
-    let message = observed.wait_for_message("cannot write a copy");
+    let message = observed.wait_for_message("cannot write a stored response");
     assert!(message.contains("mount it for writing"), "{message}");
     let (_, body) = order(edge.admin(), "/purge", r#"{"all": true, "hard": true}"#);
     assert!(body.contains("could not be written"), "{body}");
@@ -144,7 +147,7 @@ fn a_disk_that_fills_is_named_and_the_edge_goes_on() {
         status_and_body(&get(edge.address, "/more")).1.len(),
         100_000
     );
-    let message = observed.wait_for_message("cannot write a copy");
-    assert!(message.contains("make room there"), "{message}");
+    let message = observed.wait_for_message("cannot write a stored response");
+    assert!(message.contains("free space there"), "{message}");
     check_goes_on(edge);
 }
