@@ -40,19 +40,19 @@ const VERSION: u32 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Damage {
     /// It is shorter than what it should hold.
-    #[error("it is cut off")]
+    #[error("truncated")]
     Short,
     /// It does not begin as files of copies do.
-    #[error("it is no copy")]
+    #[error("not a cache file")]
     Magic,
     /// It was written in another format.
-    #[error("it is of another version")]
+    #[error("written in another format version")]
     Version,
     /// A sum does not match.
-    #[error("a sum does not match")]
+    #[error("checksum mismatch")]
     Sum,
     /// Its sums match, and what it says is impossible.
-    #[error("it says what cannot be")]
+    #[error("impossible value")]
     Nonsense,
 }
 

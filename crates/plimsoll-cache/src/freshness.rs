@@ -34,7 +34,7 @@ impl LifetimeSource {
             Self::MaxAge => "max-age",
             Self::Expires => "Expires",
             Self::Heuristic => "a tenth of the time since Last-Modified",
-            Self::Minimum => "the route's least lifetime",
+            Self::Minimum => "the route's minimum lifetime",
             Self::ByStatus => "the route's lifetime for this status",
             Self::Nothing => "nothing",
         }

@@ -85,12 +85,12 @@ impl Passing {
     pub fn text(self) -> &'static str {
         match self {
             Self::Method => "its method is neither GET nor HEAD",
-            Self::Body => "it has a body, which no copy is keyed by",
-            Self::Steering => "it has a field that steers some origins to another answer",
+            Self::Body => "it has a body, which is not part of the cache key",
+            Self::Steering => "it has a header that makes some origins send a different response",
             Self::Condition => {
-                "it has If-Match or If-Unmodified-Since, which only the origin can judge"
+                "it has If-Match or If-Unmodified-Since, which only the origin can evaluate"
             }
-            Self::Cookie => "it has a cookie with which the route passes the cache by",
+            Self::Cookie => "it has a cookie that makes the route bypass the cache",
         }
     }
 }

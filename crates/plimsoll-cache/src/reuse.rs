@@ -91,18 +91,18 @@ impl Reason {
     /// What it is, where a decision is explained.
     pub fn text(self) -> &'static str {
         match self {
-            Self::Stale => "the copy is stale",
-            Self::Purged => "the copy was purged",
-            Self::NoCache => "the copy says Cache-Control: no-cache",
+            Self::Stale => "the cached response is stale",
+            Self::Purged => "the cached response was purged",
+            Self::NoCache => "the cached response has Cache-Control: no-cache",
             Self::RequestDirective => {
-                "the request wishes for something newer (Cache-Control or Pragma)"
+                "the request requires a newer response (Cache-Control or Pragma)"
             }
             Self::Passing(passing) => passing.text(),
             Self::Authorized => {
-                "the request has Authorization, and the copy says neither public, must-revalidate nor s-maxage"
+                "the request has Authorization, and the cached response has neither public, must-revalidate nor s-maxage"
             }
             Self::Named => {
-                "the request has a cookie that counts, and the copy's lifetime is the route's or a guess"
+                "the request has a significant cookie, and the lifetime of the cached response is the route's or heuristic"
             }
         }
     }

@@ -17,38 +17,38 @@ use crate::vary::Vary;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UncacheableReason {
     /// The request passed the cache by.
-    #[error("the request passes the cache by: {}", .0.text())]
+    #[error("the request bypasses the cache: {}", .0.text())]
     Passing(Passing),
     /// The request says `no-store`.
-    #[error("the request says Cache-Control: no-store")]
+    #[error("the request has Cache-Control: no-store")]
     RequestNoStore,
     /// The request has `Authorization`, and the answer does not say that it may serve others.
     #[error(
-        "the request has Authorization, and the answer says neither public, must-revalidate nor s-maxage"
+        "the request has Authorization, and the response has neither public, must-revalidate nor s-maxage"
     )]
     Authorized,
     /// The request is of somebody, and the answer says nothing of its lifetime.
     #[error(
-        "the request has a cookie that counts or Authorization, and the answer gives itself no lifetime"
+        "the request has a significant cookie or Authorization, and the response has no explicit lifetime"
     )]
     Named,
     /// It is not a final answer that stands for itself: 1xx, 206, 304.
-    #[error("its status does not stand for itself")]
+    #[error("its status is not final or not self-contained")]
     Status,
     /// The route does not store this status.
     #[error("the route does not store its status")]
     StatusOfRoute,
     /// The answer says `must-understand`, and its status is not known.
-    #[error("it says Cache-Control: must-understand, and its status is not known")]
+    #[error("it has Cache-Control: must-understand, and its status is unknown")]
     NotUnderstood,
     /// The answer says `no-store`.
-    #[error("it says Cache-Control: no-store")]
+    #[error("it has Cache-Control: no-store")]
     NoStore,
     /// The answer says `private`.
-    #[error("it says Cache-Control: private")]
+    #[error("it has Cache-Control: private")]
     Private,
     /// Its `Cache-Control` cannot be read to the end.
-    #[error("a quoted string in its Cache-Control is never closed")]
+    #[error("its Cache-Control has an unclosed quoted string")]
     Malformed,
     /// It sets a cookie.
     #[error("it has Set-Cookie")]
@@ -57,10 +57,10 @@ pub enum UncacheableReason {
     #[error("it has Vary: *, or a Vary of too many fields")]
     Varies,
     /// It is a part of something (`Content-Range`).
-    #[error("it is a part of something")]
+    #[error("it is a partial response")]
     Partial,
     /// Nothing says that it may be kept, and nothing is there to ask by whether it has changed.
-    #[error("it has neither a lifetime nor anything to ask by whether it has changed")]
+    #[error("it has neither a lifetime nor a validator (ETag, Last-Modified)")]
     NoLifetime,
 }
 

@@ -79,9 +79,9 @@ async fn run_check(
     );
     if server.checked(watch.clock.now(), good, &check) {
         let what = if good {
-            "is well again"
+            "is healthy again"
         } else {
-            "fails its checks and gets no requests"
+            "fails its health checks and receives no requests"
         };
         report(&format!("server {} {what}", server.name));
     }

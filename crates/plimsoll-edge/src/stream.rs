@@ -207,7 +207,7 @@ impl Http2Stream {
     }
 
     fn write_head(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let wrong = || io::Error::other("the head of an answer is not whole");
+        let wrong = || io::Error::other("incomplete response head");
         let end = head::find_end(bytes, 0).ok().flatten().ok_or_else(wrong)?;
         let parsed = head::parse_with(&bytes[..end], |head, headers| {
             (*head, response(head, headers))

@@ -166,7 +166,7 @@ impl ByName {
                         ));
                     }
                     Err(error) => notices.push(format!(
-                        "the certificate {cert} has changed and stays as it was: {}",
+                        "the changed certificate {cert} is not used, the previous one stays: {}",
                         error.in_words()
                     )),
                 }
@@ -179,7 +179,7 @@ impl ByName {
                 .is_some_and(|warned_at| now < warned_at + DAY);
             if now + SOON > until && !was_warned {
                 watched.warned_at = Some(now);
-                let verb = if now > until { "ended" } else { "ends" };
+                let verb = if now > until { "expired" } else { "expires" };
                 let until = httpdate::fmt_http_date(until);
                 notices.push(format!(
                     "warning: the certificate {cert} {verb} on {until}; renew it"

@@ -111,6 +111,6 @@ pub(crate) fn tls_error(error: &io::Error) -> Option<String> {
         rustls::Error::InvalidCertificate(_) => format!(
             "its certificate is not accepted: {cause}; see `tls: {{ ca, name, insecure }}` of the pool"
         ),
-        other => format!("no encrypted connection: {other}; is it spoken to by https?"),
+        other => format!("TLS handshake failed: {other}; check whether the server speaks HTTPS"),
     })
 }

@@ -53,9 +53,9 @@ pub(crate) enum ServerOrder {
 /// Why an order cannot be carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ServerOrderError {
-    #[error("there is no pool `{0}`; there are: {1}")]
+    #[error("no pool `{0}`; valid: {1}")]
     NoPool(String, String),
-    #[error("the pool `{0}` has no server `{1}`; it has: {2}")]
+    #[error("the pool `{0}` has no server `{1}`; valid: {2}")]
     NoServer(String, String, String),
     #[error("the pool `{0}` has a server `{1}` already")]
     IsThere(String, String),
@@ -63,7 +63,9 @@ pub(crate) enum ServerOrderError {
         "`{1}` is the last server of the pool `{0}`; give it the weight 0, or add another first"
     )]
     Last(String, String),
-    #[error("the pool `{0}` was told {ADDED_MAX} things about servers; remove some, or reset it")]
+    #[error(
+        "the pool `{0}` has {ADDED_MAX} server changes, the maximum; remove some, or reset the pool"
+    )]
     TooMany(String),
 }
 
@@ -200,7 +202,7 @@ impl UpstreamRegistry {
         let done = match order {
             ServerOrder::Reset => {
                 after.overrides.remove(pool);
-                format!("the pool {pool} has the servers of its configuration again")
+                format!("the pool {pool} is reset to the servers of its configuration")
             }
             ServerOrder::Add(server) => after.add(&configured, *server)?,
             ServerOrder::Remove(name) => {
@@ -215,7 +217,7 @@ impl UpstreamRegistry {
                     };
                     overrides.changes.insert(name.clone(), change);
                 }
-                format!("{name} is no server of the pool {pool} any more")
+                format!("{name} was removed from the pool {pool}")
             }
             ServerOrder::Weight(name, weight) => {
                 self.must_have(&configured, &name)?;
@@ -225,7 +227,7 @@ impl UpstreamRegistry {
                 let change = overrides.changes.entry(name.clone()).or_default();
                 change.weight = Some(weight);
                 if weight == 0 {
-                    format!("{name} gets no new requests")
+                    format!("{name} receives no new requests")
                 } else {
                     format!("{name} has the weight {weight}")
                 }
@@ -265,7 +267,7 @@ impl UpstreamRegistry {
             return Err(ServerOrderError::TooMany(pool.name.clone()));
         }
         overrides.changes.remove(&name);
-        let done = format!("{name} is a server of the pool {}", pool.name);
+        let done = format!("{name} was added to the pool {}", pool.name);
         if !is_configured {
             if server.is_named() {
                 self.found

@@ -58,13 +58,13 @@ impl ConnectionLimits {
                 self.per_user,
                 "user",
                 user,
-                "there are as many connections of this user as there may be",
+                "too many connections of this user",
             ),
             (
                 self.per_token,
                 "token",
                 token,
-                "there are as many connections with this token as there may be",
+                "too many connections with this token",
             ),
         ] {
             if let (Some(max), Some(name)) = (max, name) {

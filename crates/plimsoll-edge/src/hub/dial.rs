@@ -56,9 +56,9 @@ pub(super) async fn secure(
     };
     let shaken = tokio::time::timeout(PATIENCE, connector.connect(name, stream)).await;
     let stream = shaken
-        .map_err(|_| format!("no encrypted connection within {PATIENCE:?}"))?
+        .map_err(|_| format!("no TLS handshake within {PATIENCE:?}"))?
         .map_err(|error| {
-            format!("no encrypted connection: {error}; see `tls: {{ ca, name, insecure }}` beside its address")
+            format!("TLS handshake failed: {error}; see `tls: {{ ca, name, insecure }}` beside its address")
         })?;
     Ok(Upstream::Tls(Box::new(stream)))
 }

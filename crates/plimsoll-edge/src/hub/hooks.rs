@@ -296,7 +296,7 @@ impl Hooks {
     ) -> Result<HookVerdict, String> {
         let _place = self.line_up(body.len()).ok_or_else(|| {
             let mib = WAITING_BYTES_MAX >> 20;
-            format!("more than {WAITING_MAX} questions, or {mib} MiB of them, wait for it")
+            format!("more than {WAITING_MAX} requests, or {mib} MiB of them, are queued for it")
         })?;
         let exchange = async {
             let permit = self.in_flight.acquire().await;
@@ -337,10 +337,7 @@ impl Hooks {
             && health.good.fetch_add(1, Ordering::Relaxed) + 1 >= GOOD_MIN
             && health.is_down.swap(false, Ordering::Relaxed)
         {
-            let message = format!(
-                "the application answers the hub's hook `{}` again",
-                kind.name()
-            );
+            let message = format!("the hub's hook `{}` works again", kind.name());
             *lock(&health.news) = Some(message);
         }
     }
@@ -350,11 +347,11 @@ impl Hooks {
         health.good.store(0, Ordering::Relaxed);
         if !health.is_down.swap(true, Ordering::Relaxed) {
             let meanwhile = match (kind, self.config.allows_when_down) {
-                (HookKind::Messages, _) => "clients are told so",
-                (HookKind::Aggregate, _) => "meanwhile the newest message goes out",
-                (HookKind::Disconnect, _) => "it is not told of who left meanwhile",
+                (HookKind::Messages, _) => "clients receive an error",
+                (HookKind::Aggregate, _) => "meanwhile the newest message is sent",
+                (HookKind::Disconnect, _) => "disconnects are not reported meanwhile",
                 (_, true) => "meanwhile everything is allowed",
-                (_, false) => "meanwhile nothing is allowed that it would be asked about",
+                (_, false) => "meanwhile everything it decides on is denied",
             };
             let message = format!("the hub's hook `{}` fails: {why}; {meanwhile}", kind.name());
             *lock(&health.news) = Some(message);

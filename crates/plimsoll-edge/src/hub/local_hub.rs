@@ -145,7 +145,7 @@ impl LocalHub {
         {
             hooks.miss(
                 HookKind::Disconnect,
-                "more clients leave than it is told of",
+                "too many disconnects at once to report all of them",
             );
         }
     }

@@ -55,19 +55,17 @@ impl Update {
         let topics: Vec<String> = sse::values(form, "topic").take(TOPICS_MAX + 1).collect();
         if topics.is_empty() {
             return wrong(
-                "an update has a topic: topic=https%3A%2F%2Fa.example%2Fbooks%2F1&data=…",
+                "`topic` is missing; for example topic=https%3A%2F%2Fa.example%2Fbooks%2F1&data=…",
             );
         }
         if topics.len() > TOPICS_MAX {
             return wrong("an update has at most 10 topics");
         }
         if topics.iter().any(|topic| Selector::new(topic).is_wide()) {
-            return wrong("an update is of a topic, not of a template");
+            return wrong("`topic` must not be a template");
         }
         if !first("type").is_empty() {
-            return wrong(
-                "types of events are not sent here: leave `type` out, or put it into the data",
-            );
+            return wrong("`type` is not supported: omit it, or put it into the data");
         }
         let is_private = |pair: &str| pair == "private" || pair.starts_with("private=");
         Ok(Self {
@@ -83,7 +81,7 @@ impl Update {
     /// A status, and why it is not published.
     pub(crate) fn begin(self, hub: &ActiveHub, grant: &Grant) -> Result<Post, UpdateRefusal> {
         if let Some(topic) = self.topics.iter().find(|topic| !grant.may_post(topic)) {
-            let why = format!("the token does not let its bearer publish to {topic}");
+            let why = format!("the token does not allow publishing to {topic}");
             return Err((403, why));
         }
         let is_public =
@@ -94,9 +92,7 @@ impl Update {
             .find(is_public)
             .filter(|_| self.is_private)
         {
-            let why = format!(
-                "everybody may read {topic} (`public`), so that no private update is published to it"
-            );
+            let why = format!("{topic} is `public`: private updates cannot be published to it");
             return Err((403, why));
         }
         let mut first = None;

@@ -12,14 +12,17 @@ pub(crate) const ORDER_LEN_MAX: usize = 4 << 20;
 /// Most publications in one.
 const BATCH_MAX: usize = 10_000;
 /// How an order is written, for whoever wrote another.
-const VALID: &str = "say {\"channel\":\"game-1\",\"data\":…}, or a list of such";
+const VALID: &str = "expected {\"channel\":\"game-1\",\"data\":…}, or a list of these";
 
 /// Carries out an order: the status of the answer, and what it says.
 pub(crate) async fn order(hub: &ActiveHub, body: &[u8]) -> (u16, Value) {
     if body.trim_ascii_start().starts_with(b"[") {
         return match serde_json::from_slice::<Vec<Publication<'_>>>(body) {
             Ok(batch) if batch.len() <= BATCH_MAX => list(hub, &batch).await,
-            Ok(_) => (422, error_body(&format!("more than {BATCH_MAX} at once"))),
+            Ok(_) => (
+                422,
+                error_body(&format!("more than {BATCH_MAX} messages at once")),
+            ),
             Err(error) => not_understood(&error),
         };
     }
@@ -84,7 +87,7 @@ pub(super) fn status(refusal: HubRefusal) -> u16 {
 }
 
 fn not_understood(error: &serde_json::Error) -> (u16, Value) {
-    let why = format!("the order is not understood: {error}; {VALID}");
+    let why = format!("invalid message: {error}; {VALID}");
     (422, error_body(&why))
 }
 
@@ -140,7 +143,7 @@ mod tests {
     fn what_is_refused_says_why() {
         let hub = hub();
         for (body, status, why) in [
-            ("", 422, "not understood: EOF"),
+            ("", 422, "invalid message: EOF"),
             (r#"{"channel":"a"}"#, 422, "missing field `data`"),
             (r#"{"channel":"a","data":1,"x":2}"#, 422, "unknown field"),
             (

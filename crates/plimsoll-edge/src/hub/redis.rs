@@ -72,7 +72,7 @@ async fn listen(
         let why = session.run(config).await;
         if session.is_there != Some(false) {
             report(&format!(
-                "Redis at {address} is not there: {why}; it is tried again and again"
+                "Redis at {address} is unavailable: {why}; retrying"
             ));
             pause = PAUSES.0;
         }
@@ -126,12 +126,12 @@ impl RedisSession<'_> {
             let read = tokio::select! {
                 // Whatever else it says meanwhile.
                 () = &mut late, if self.is_there != Some(true) => {
-                    return Err(format!("it does not let in within {PATIENCE:?}"));
+                    return Err(format!("no authentication within {PATIENCE:?}"));
                 }
                 read = reading => read,
             };
             match read {
-                Ok(Ok(0)) => return Err("it has closed the connection".to_owned()),
+                Ok(Ok(0)) => return Err("it closed the connection".to_owned()),
                 Ok(read) => {
                     read.map_err(in_words)?;
                     is_asked = false;
@@ -161,7 +161,7 @@ impl RedisSession<'_> {
                     self.take(reply).await?;
                     at += len;
                 }
-                Err(MalformedResp) => return Err("what it says is not understood".to_owned()),
+                Err(MalformedResp) => return Err("malformed reply".to_owned()),
             }
         }
     }
@@ -174,8 +174,10 @@ impl RedisSession<'_> {
                     [b"pmessage", _, channel, data] => self.publish(channel, data).await,
                     [b"psubscribe", ..] if self.is_there != Some(true) => {
                         self.is_there = Some(true);
-                        let message =
-                            format!("messages of Redis at {} go to the hub", self.address);
+                        let message = format!(
+                            "messages from Redis at {} are published to the hub",
+                            self.address
+                        );
                         (self.report)(&message);
                     }
                     _ => {}
@@ -208,7 +210,7 @@ impl RedisSession<'_> {
         {
             self.is_refusal_reported = true;
             (self.report)(&format!(
-                "a message of Redis to the channel `{channel}` is not sent: {why}; others are not told of"
+                "a message from Redis to the channel `{channel}` was not published: {why}; further ones are not reported"
             ));
         }
     }

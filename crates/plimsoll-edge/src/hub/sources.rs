@@ -154,9 +154,7 @@ impl SourceSession {
             source.is_there.store(false, Ordering::Relaxed);
             if self.was_there != Some(false) {
                 let title = config.title();
-                (self.report)(&format!(
-                    "{title} is not there: {why}; it is tried again and again"
-                ));
+                (self.report)(&format!("{title} is unavailable: {why}; retrying"));
                 source.losses.fetch_add(1, Ordering::Relaxed);
                 pause = PAUSES.0;
             }
@@ -172,7 +170,7 @@ impl SourceSession {
         if self.was_there != Some(true) {
             self.was_there = Some(true);
             let title = self.source.config.title();
-            (self.report)(&format!("messages of {title} go to the hub"));
+            (self.report)(&format!("messages from {title} are published to the hub"));
         }
     }
 
@@ -204,7 +202,7 @@ impl SourceSession {
             self.is_refusal_reported = true;
             let title = self.source.config.title();
             (self.report)(&format!(
-                "a message of {title} to the channel `{channel}` is not sent: {why}; others are not told of"
+                "a message from {title} to the channel `{channel}` was not published: {why}; further ones are not reported"
             ));
         }
     }
@@ -233,7 +231,7 @@ impl BufferedConnection {
     /// In words; also when something was said before that nobody asked for, which anybody may have put there.
     pub(super) async fn secure(self, host: &str, tls: &ServerTls) -> Result<Self, String> {
         let (Upstream::Plain(stream), true) = (self.stream, self.taken == self.held.len()) else {
-            return Err("it says something before the connection is encrypted".to_owned());
+            return Err("unexpected data before the TLS handshake".to_owned());
         };
         Ok(Self {
             stream: dial::secure(stream, host, tls).await?,
@@ -274,7 +272,7 @@ impl BufferedConnection {
         self.held.reserve(READ_LEN);
         match tokio::time::timeout(patience, self.stream.read_buf(&mut self.held)).await {
             Err(_) => Ok(false),
-            Ok(Ok(0)) => Err("it has closed the connection".to_owned()),
+            Ok(Ok(0)) => Err("it closed the connection".to_owned()),
             Ok(Ok(_)) => Ok(true),
             Ok(Err(error)) => Err(error.to_string()),
         }

@@ -224,11 +224,11 @@ impl SubscriberConnection {
         if !self.closing.may_send() {
             None
         } else if event_loop.is_draining() {
-            Some((code::GOING_AWAY, "the server is ending"))
+            Some((code::GOING_AWAY, "the server is shutting down"))
         } else if self.is_spent() {
             let why = match *self.local_hub.gate.borrow() {
                 Some(_) => "the token has expired",
-                None => "what the application allowed has expired",
+                None => "the authorization by the application has expired",
             };
             Some((code::POLICY, why))
         } else if !self.local_hub.is_open.get() {
@@ -240,7 +240,7 @@ impl SubscriberConnection {
         {
             Some((code::TRY_LATER, "messages were not read in time"))
         } else if self.reader.memory() > 0 && event_loop.memory.is_full() {
-            Some((code::TRY_LATER, "there is no room for a message in pieces"))
+            Some((code::TRY_LATER, "no memory for a fragmented message"))
         } else {
             None
         }
@@ -373,7 +373,7 @@ impl SubscriberConnection {
     }
 
     fn refuse_bytes(&mut self, subscribers: &mut SubscriberTable, event_loop: &LoopState) {
-        let why = "only messages of text are understood";
+        let why = "only text messages are supported";
         self.cast_out(subscribers, event_loop, code::UNSUPPORTED, why);
     }
 

@@ -138,17 +138,17 @@ impl TokenGate {
             .key
             .has_signed(signing_input.as_bytes(), &decode(signature)?)
         {
-            return Err("the signature of the token is not valid");
+            return Err("the signature of the token is invalid");
         }
         let claims = serde_json::from_slice(&decode(claims)?);
         let claims: Claims = claims.map_err(|_| {
-            "the token does not say exp in seconds, and subscribe and publish as lists of patterns"
+            "the token has invalid claims: exp must be in seconds, subscribe and publish must be lists of patterns"
         })?;
         self.grant(claims, now_s)
     }
 
     fn grant(&self, claims: Claims, now_s: f64) -> Result<Grant, &'static str> {
-        let until_s = claims.exp.ok_or("the token has no end (exp)")?;
+        let until_s = claims.exp.ok_or("the token has no expiry (exp)")?;
         if until_s <= now_s {
             return Err("the token has expired");
         }
@@ -239,13 +239,13 @@ impl Grant {
         now_s: f64,
     ) -> Result<Self, &'static str> {
         if until_s <= now_s {
-            return Err("exp is over");
+            return Err("exp is in the past");
         }
         if user.as_ref().is_some_and(|user| user.len() > USER_LEN_MAX) {
-            return Err("the user has a name of more than 200 bytes");
+            return Err("the user name is longer than 200 bytes");
         }
         if subscribe.len().max(publish.len()) > PATTERNS_MAX {
-            return Err("there are more than 100 patterns of one kind");
+            return Err("more than 100 patterns of one kind");
         }
         let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
         Ok(Self {
@@ -262,7 +262,7 @@ impl Grant {
     /// What a token says to a hub of Mercure goes with it.
     fn add_topics(&mut self, topics: &Topics) -> Result<(), &'static str> {
         if topics.subscribe.len().max(topics.publish.len()) > PATTERNS_MAX {
-            return Err("there are more than 100 patterns of one kind");
+            return Err("more than 100 patterns of one kind");
         }
         self.topics = selectors(&topics.subscribe);
         self.posts = selectors(&topics.publish);
@@ -394,13 +394,13 @@ impl Rights for ClientAccess<'_> {
     }
 
     fn present(&mut self, token: &str) -> Result<(), &'static str> {
-        let gate = self.gate.ok_or("this hub asks for no tokens")?;
+        let gate = self.gate.ok_or("this hub does not use tokens")?;
         let mut grant = gate.admit(token, self.now_s)?;
         // What it is asked about, it is asked about as somebody.
         let dialog = self.dialog.as_ref();
         let is_known = self.is_known || dialog.is_some_and(|dialog| dialog.is_waiting());
         if is_known && self.user() != grant.user.as_deref() {
-            return Err("the token has another sub than the subscriptions that there are");
+            return Err("the token's sub differs from that of the existing subscriptions");
         }
         if let Some(bounds) = self.bounds {
             grant.count(bounds, Some(token), self.grant.as_deref())?;

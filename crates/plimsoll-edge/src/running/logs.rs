@@ -48,7 +48,7 @@ pub(super) fn write_log(
 ) -> Result<JoinHandle<()>, EdgeError> {
     let report = Arc::clone(&hooks.report);
     let on_error =
-        move |error: &io::Error| report(&format!("the access log is not written: {error}"));
+        move |error: &io::Error| report(&format!("cannot write the access log: {error}"));
     let path = log.and_then(|log| log.path);
     let open = move || -> io::Result<Option<Out>> {
         let file = path.as_deref().map(open_for_lines).transpose()?;

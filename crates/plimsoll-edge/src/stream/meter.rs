@@ -83,7 +83,7 @@ impl ConnectionMeter {
     fn came(&self, bytes: usize) -> io::Result<()> {
         self.came.set(self.came.get().saturating_add(bytes as u64));
         if self.came.get() / SHARE > self.useful.get().saturating_add(CREDIT) {
-            return Err(io::Error::other("a flood of frames"));
+            return Err(io::Error::other("frame flood"));
         }
         Ok(())
     }

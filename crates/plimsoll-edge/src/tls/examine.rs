@@ -58,8 +58,7 @@ pub fn examine(edge: &EdgeConfig) -> Examined {
 /// What is said of a pool whose servers could be anybody.
 pub(crate) fn insecure(pool: &str) -> String {
     format!(
-        "warning: the certificates of the pool `{pool}` are NOT checked (`insecure: true`): whoever stands between can \
-         read and change everything; name who vouches for them with `ca: FILE`"
+        "warning: the certificates of the pool `{pool}` are NOT checked (`insecure: true`): anyone on the network path can read and change the traffic; set the issuing CA with `ca: FILE`"
     )
 }
 
@@ -81,8 +80,7 @@ pub(crate) fn uncovered(edge: &EdgeConfig, listener: &str, certificates: &ByName
         })
         .map(|host| {
             format!(
-                "warning: no certificate of the listener {listener} is for `{host}`, which a route is for; clients get \
-                 the first one and refuse it"
+                "warning: the listener {listener} has no certificate for `{host}`, the host of a route; clients receive the first certificate and reject it"
             )
         })
         .collect()

@@ -64,7 +64,7 @@ fn roots(authorities: Option<&Authorities>) -> Result<RootCertStore, TlsError> {
         added.map_err(|error| authorities_error(error.to_string()))?;
     }
     if roots.is_empty() {
-        return Err(authorities_error("it holds no certificate".to_owned()));
+        return Err(authorities_error("no certificate found".to_owned()));
     }
     Ok(roots)
 }

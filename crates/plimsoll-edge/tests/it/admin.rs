@@ -178,12 +178,12 @@ fn checks_take_a_server_out_and_bring_it_back() {
     let address = running.addresses()[0];
     assert_eq!(status_and_body(&get(address, "/")).0, 200);
     well.store(false, Ordering::SeqCst);
-    assert!(messages.recv().unwrap().contains("fails its checks"));
+    assert!(messages.recv().unwrap().contains("fails its health checks"));
     let response = get(address, "/");
     assert_eq!(status_and_body(&response).0, 503);
     assert!(response.contains("X-Plimsoll: no-server"));
     well.store(true, Ordering::SeqCst);
-    assert!(messages.recv().unwrap().contains("is well again"));
+    assert!(messages.recv().unwrap().contains("is healthy again"));
     assert_eq!(status_and_body(&get(address, "/")).0, 200);
     running.drain(Duration::ZERO);
 }

@@ -144,7 +144,7 @@ fn a_certificate_that_is_renewed_is_used_without_a_reload() {
     put(&files, "a.example", (2000, 2001));
     // Between its two files a pair does not fit, which may be told before.
     let message = observed.wait_for_message("has expired");
-    assert!(message.contains("stays as it was"), "{message}");
+    assert!(message.contains("the previous one stays"), "{message}");
     assert!(served_start_date(&observed).contains("2021"));
     std::fs::write(&files.cert, "half a file").unwrap();
     observed.wait_for_message("holds no certificate");
@@ -196,14 +196,14 @@ fn what_is_most_likely_not_meant_is_told() {
         (
             warning_count("is for `c.example`"),
             warning_count("is for `*.c.example`"),
-            warning_count("ends on")
+            warning_count("expires on")
         ),
         (1, 1, 1)
     );
     assert_eq!(examined.warnings.len(), 3, "{examined:?}");
     let observed = ObservedEdge::start(&edge);
     observed.wait_for_message("is for `*.c.example`");
-    observed.wait_for_message("ends on");
+    observed.wait_for_message("expires on");
 }
 
 fn in_three_days() -> u64 {

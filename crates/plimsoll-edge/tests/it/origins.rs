@@ -218,15 +218,15 @@ fn a_server_without_encryption_is_named() {
     assert_eq!(status_and_body(&get(observed.edge.address, "/")).0, 502);
     assert!(
         observed
-            .wait_for_message("no encrypted connection")
-            .contains("https?")
+            .wait_for_message("TLS handshake failed")
+            .contains("HTTPS")
     );
 }
 
 #[test]
 fn authorities_that_are_none_do_not_start() {
     for (pem, expected) in [
-        (&b"nothing"[..], "holds no certificate"),
+        (&b"nothing"[..], "no certificate found"),
         (
             b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
             "cannot be used",
@@ -269,7 +269,7 @@ fn checks_are_encrypted_too() {
         (200, "page")
     );
     drop(nginx);
-    observed.wait_for_message("fails its checks");
+    observed.wait_for_message("fails its health checks");
 }
 
 #[test]

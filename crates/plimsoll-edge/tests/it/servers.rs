@@ -139,11 +139,11 @@ fn orders_that_cannot_be_followed_say_why() {
     for (body, expected) in [
         (
             json!({ "pool": "ap", "remove": name }),
-            "there is no pool `ap`; there are: app",
+            "no pool `ap`; valid: app",
         ),
         (
             json!({ "pool": "app", "remove": "x" }),
-            "has no server `x`; it has: 127.0.0.1:",
+            "has no server `x`; valid: 127.0.0.1:",
         ),
         (
             json!({ "pool": "app", "add": format!("http://{name}") }),

@@ -123,7 +123,7 @@ pub(super) fn evaluate(
             let why = refusal.map(|refusal| refusal.error.chars().take(WHY_LEN_MAX).collect());
             Ok(HookVerdict::No(why))
         }
-        _ => Err(format!("it answered {status}")),
+        _ => Err(format!("status {status}")),
     }
 }
 
@@ -139,7 +139,7 @@ pub(super) fn leave(body: &[u8], now_s: f64) -> Result<Grant, String> {
     });
     let until_s = leave.exp.unwrap_or(f64::INFINITY);
     Grant::new(user, &leave.subscribe, &leave.publish, until_s, now_s)
-        .map_err(|why| format!("its answer is not understood: {why}"))
+        .map_err(|why| format!("invalid response: {why}"))
 }
 
 /// What is published instead, if anything is.
@@ -165,7 +165,7 @@ fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<Option<T>, String> {
         return Ok(None);
     }
     let read = serde_json::from_slice(body).map(Some);
-    read.map_err(|error| format!("its answer is not understood: {error}"))
+    read.map_err(|error| format!("invalid response: {error}"))
 }
 
 #[cfg(test)]

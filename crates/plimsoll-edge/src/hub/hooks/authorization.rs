@@ -166,7 +166,7 @@ fn denied(why: Option<String>) -> Denied {
 fn down() -> Denied {
     Denied {
         status: 503,
-        why: "the application that says who may come in does not answer; come back in a second"
+        why: "the application that authorizes clients is unavailable; retry in one second"
             .to_owned(),
         extra: "Retry-After: 1\r\n",
     }

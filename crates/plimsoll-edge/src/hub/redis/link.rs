@@ -47,7 +47,7 @@ pub(in crate::hub) async fn send(stream: &mut Upstream, bytes: &[u8]) -> Result<
         stream.flush().await
     };
     let sent = tokio::time::timeout(PATIENCE, sending).await;
-    sent.map_err(|_| format!("nothing is taken for {PATIENCE:?}"))?
+    sent.map_err(|_| format!("it accepted no data for {PATIENCE:?}"))?
         .map_err(|error| error.to_string())
 }
 
@@ -129,14 +129,14 @@ impl RedisConnection {
                 Ok(None) => Ok(None),
                 Err(malformed) => Err(malformed),
             };
-            match whole.map_err(|_| "what it says is not understood".to_owned())? {
+            match whole.map_err(|_| "malformed reply".to_owned())? {
                 Some((len, value)) => {
                     self.taken += len;
                     self.scan = Scan::default();
                     return Ok(value);
                 }
                 None if bytes.len() > ANSWER_LEN_MAX => {
-                    return Err("its answer has no end".to_owned());
+                    return Err("its reply is too long".to_owned());
                 }
                 None => {}
             }
@@ -147,7 +147,7 @@ impl RedisConnection {
             }
             self.held.reserve(READ_LEN);
             match self.stream.read_buf(&mut self.held).await {
-                Ok(0) => return Err("it has closed the connection".to_owned()),
+                Ok(0) => return Err("it closed the connection".to_owned()),
                 Ok(_) => {}
                 Err(error) => return Err(error.to_string()),
             }

@@ -54,7 +54,7 @@ pub(super) async fn run(session: &mut SharedSession<'_>) -> Result<Infallible, S
     consume(session.shared, &mut posting, &reading, from).await?;
     // What is read from now on is of this order only if no other has taken its place meanwhile.
     if join(session, &mut posting).await?.epoch != joined.epoch {
-        return Err("the order is another than it was".to_owned());
+        return Err("the stream was replaced by another".to_owned());
     }
     while session.shared.at() < joined.at {
         if read_more(session, &mut reading).await? {
@@ -103,7 +103,7 @@ async fn join(
             return Ok(joined);
         }
         if answer["error"]["code"] != NOT_FOUND {
-            return Err(why(&answer, "what is there is no order of edges"));
+            return Err(why(&answer, "the existing stream was not created by edges"));
         }
         // A life that no other had, also where the time of day was set back.
         let epoch = unix_us().max(known + 1);
@@ -120,10 +120,10 @@ async fn join(
         }
         // Another edge may have made it meanwhile, which the next look shows.
         if answer["error"]["err_code"] != NAME_IS_TAKEN {
-            return Err(why(&answer, "no order can be made"));
+            return Err(why(&answer, "the stream cannot be created"));
         }
     }
-    Err("no order can be made".to_owned())
+    Err("the stream cannot be created".to_owned())
 }
 
 /// What a server says of a stream, if it is an order.
@@ -173,7 +173,7 @@ async fn consume(
     if answer["error"].is_null() {
         Ok(())
     } else {
-        Err(why(&answer, "the order cannot be read"))
+        Err(why(&answer, "the stream cannot be read"))
     }
 }
 
@@ -193,7 +193,9 @@ async fn read_more(
 ) -> Result<bool, String> {
     // A consumer whose stream is gone says nothing any more, not even that.
     if !connection.line.more(PATIENCE).await? {
-        return Err(format!("the order is gone: nothing for {PATIENCE:?}"));
+        return Err(format!(
+            "the stream is gone: no data and no heartbeat for {PATIENCE:?}"
+        ));
     }
     let epoch = session.shared.epoch.load(Ordering::Acquire);
     let mut is_idle = false;
@@ -214,7 +216,7 @@ async fn read_more(
             NatsOp::Message { reply, data, .. } => {
                 let read = entry::of_nats(reply, data);
                 let (place, at_ms, channel, data) =
-                    read.ok_or("in the order stands what no edge wrote")?;
+                    read.ok_or("the stream holds an entry that no edge wrote")?;
                 let entry = OrderEntry {
                     place,
                     epoch,
@@ -292,7 +294,7 @@ async fn post(
         }
         while let Some((number, answer)) = connection.answer().await? {
             if number != Some(settled) {
-                return Err("it answers what was not asked".to_owned());
+                return Err("unexpected reply".to_owned());
             }
             settled += 1;
             late.as_mut().reset(Instant::now() + PATIENCE);
@@ -309,7 +311,7 @@ fn settle(
     answer: &Value,
 ) -> Result<(), String> {
     let Some(post) = in_flight.pop_front() else {
-        return Err("it answers what was not asked".to_owned());
+        return Err("unexpected reply".to_owned());
     };
     let place = answer["seq"].as_u64().filter(|place| *place > 0);
     if let (Some(place), true) = (place, answer["error"].is_null()) {
@@ -318,7 +320,7 @@ fn settle(
     }
     // A refusal is certain.
     shared.reply(broker, post, Err(HubRefusal::SharedLogUnavailable));
-    Err(why(answer, "it gives a message no place"))
+    Err(why(answer, "it assigned no offset to a message"))
 }
 
 #[cfg(test)]

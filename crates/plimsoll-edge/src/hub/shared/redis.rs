@@ -58,7 +58,7 @@ async fn join(
     let mut lines = answer.text().unwrap_or_default().lines();
     let process = lines
         .find_map(|line| line.strip_prefix("run_id:"))
-        .ok_or("it does not say which process it is")?;
+        .ok_or("its INFO has no run_id")?;
     let [known, messages] = keys(session.shared);
     let words = ["EVAL", OPEN, "2", &known, &messages, process];
     let answer = link.query(&words).await?;
@@ -69,7 +69,7 @@ async fn join(
         .map(RespValue::number);
     let numbers: Option<Vec<u64>> = numbers.collect();
     let Some([epoch, at, count, now_ms]) = numbers.as_deref() else {
-        return Err("it does not say what the order is".to_owned());
+        return Err("malformed state of the stream".to_owned());
     };
     session.skew_ms = session.broker.now_ms().cast_signed() - now_ms.cast_signed();
     Ok(JoinedOrder {
@@ -137,13 +137,13 @@ async fn check(shared: &SharedHub, link: &mut RedisConnection) -> Result<(), Str
         {
             Ok(())
         }
-        _ => Err("the order is another than it was".to_owned()),
+        _ => Err("the stream was replaced by another".to_owned()),
     }
 }
 
 /// Hands on what was read; how many messages that were.
 async fn take_all(session: &mut SharedSession<'_>, answer: &RespValue) -> Result<usize, String> {
-    let entries = entries(answer).ok_or("in the order stands what no edge wrote")?;
+    let entries = entries(answer).ok_or("the stream holds an entry that no edge wrote")?;
     for entry in &entries {
         session.take(entry).await?;
     }
@@ -213,7 +213,7 @@ fn settle(
     answer: RespValue,
 ) -> Result<(), String> {
     let Some(post) = in_flight.pop_front() else {
-        return Err("it answers what was not asked".to_owned());
+        return Err("unexpected reply".to_owned());
     };
     if let Some(place) = answer.number() {
         shared.reply(broker, post, Ok(place));
@@ -223,6 +223,6 @@ fn settle(
     shared.reply(broker, post, Err(HubRefusal::SharedLogUnavailable));
     match answer {
         RespValue::Error(error) => Err(error),
-        _ => Err("it gives a message no place".to_owned()),
+        _ => Err("it assigned no offset to a message".to_owned()),
     }
 }

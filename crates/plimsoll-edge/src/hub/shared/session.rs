@@ -75,7 +75,7 @@ async fn share(
         }
         if session.is_there != Some(false) {
             report(&format!(
-                "{title}, which the hub shares, is not there: {why}; nothing is published, and it is tried again and again"
+                "{title}, which the hub shares, is unavailable: {why}; nothing is published meanwhile; retrying"
             ));
             pause = PAUSES.0;
         }
@@ -162,7 +162,7 @@ impl SharedSession<'_> {
         if is_loss {
             self.shared.counts.lost.fetch_add(1, Ordering::Relaxed);
             (self.report)(&format!(
-                "messages that {} held were missed; all clients of the hub are told",
+                "messages stored in {} were missed; all clients of the hub are notified",
                 self.title
             ));
         }
@@ -174,7 +174,7 @@ impl SharedSession<'_> {
     pub(super) async fn take(&mut self, entry: &OrderEntry<'_>) -> Result<(), String> {
         let epoch = self.shared.epoch.load(Ordering::Acquire);
         if entry.epoch != epoch {
-            return Err("the order is another than it was".to_owned());
+            return Err("the stream was replaced by another".to_owned());
         }
         let before = entry.place.saturating_sub(1);
         if before > self.shared.at() {
@@ -201,7 +201,7 @@ impl SharedSession<'_> {
         {
             self.is_refusal_reported = true;
             (self.report)(&format!(
-                "a shared message to the channel `{}` is not sent: {why}; others are not told of",
+                "a shared message to the channel `{}` was not published: {why}; further ones are not reported",
                 entry.channel
             ));
         }

@@ -78,9 +78,11 @@ pub(in crate::hub) async fn greet(
     let info = within(introduction(&mut line)).await?;
     let offers_tls = info["tls_required"] == true || info["tls_available"] == true;
     match tls {
-        Some(_) if !offers_tls => Err("it speaks no TLS; leave `tls` out".to_owned()),
+        Some(_) if !offers_tls => Err("the server does not offer TLS; remove `tls`".to_owned()),
         Some(tls) => Ok((line.secure(host, tls).await?, info)),
-        None if info["tls_required"] == true => Err("it wants TLS: `tls: true`".to_owned()),
+        None if info["tls_required"] == true => {
+            Err("the server requires TLS; set `tls: true`".to_owned())
+        }
         None => Ok((line, info)),
     }
 }
@@ -89,7 +91,7 @@ async fn introduction(line: &mut BufferedConnection) -> Result<Value, String> {
     loop {
         if let Some((len, op)) = protocol::read(line.bytes()).map_err(not_understood)? {
             let NatsOp::Info(info) = op else {
-                return Err("it does not say who it is".to_owned());
+                return Err("no INFO from the server".to_owned());
             };
             let info = serde_json::from_slice(info).unwrap_or_default();
             line.advance(len);
@@ -136,5 +138,5 @@ fn commands(config: &HubSource) -> Vec<u8> {
 }
 
 pub(in crate::hub) fn not_understood(_: MalformedNats) -> String {
-    "what it says is not understood".to_owned()
+    "malformed message".to_owned()
 }

@@ -83,7 +83,11 @@ async fn secure(
                 line.advance(1);
                 return line.secure(host, tls).await;
             }
-            [b'N', ..] => return Err("it speaks no TLS (`ssl = on` in its file)".to_owned()),
+            [b'N', ..] => {
+                return Err(
+                    "the server does not offer TLS; set `ssl = on` in postgresql.conf".to_owned(),
+                );
+            }
             _ => return Err(not_understood()),
         }
         line.must_have_more().await?;
@@ -142,7 +146,7 @@ fn error_message(error: &[u8]) -> String {
 }
 
 fn not_understood() -> String {
-    "what it says is not understood".to_owned()
+    "malformed message".to_owned()
 }
 
 #[cfg(test)]

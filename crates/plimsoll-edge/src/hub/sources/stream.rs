@@ -74,7 +74,7 @@ async fn take(
     words.extend(config.names.iter().map(String::as_str));
     words.extend(config.names.iter().map(|_| from));
     let answer = link.query(&words).await?;
-    let streams = streams(&answer).ok_or("it does not answer with entries of streams")?;
+    let streams = streams(&answer).ok_or("malformed reply: expected stream entries")?;
     let mut count = 0;
     for &(key, ref entries) in &streams {
         for entry in entries.iter().filter(|entry| !entry.fields.is_empty()) {

@@ -34,7 +34,7 @@ impl SubscriberConnection {
     pub(super) fn strike(&mut self, subscribers: &mut SubscriberTable, event_loop: &LoopState) {
         self.strikes = self.strikes.saturating_add(1);
         if self.strikes >= STRIKES_MAX {
-            let why = "commands come more often than is allowed";
+            let why = "too many commands";
             self.cast_out(subscribers, event_loop, code::POLICY, why);
         }
     }

@@ -235,7 +235,7 @@ fn what_the_application_allows_ends_when_it_says() {
     let begun = std::time::Instant::now();
     let mut brief = HubClient::open_as(edge.address, "session=brief");
     brief.subscribe("odds");
-    let why = "what the application allowed has expired";
+    let why = "the authorization by the application has expired";
     assert_eq!(brief.receive_close(), (1008, why.to_owned()));
     assert!(begun.elapsed() >= Duration::from_millis(2900));
 }
@@ -369,8 +369,8 @@ fn while_the_application_is_down_nothing_is_allowed_unless_that_is_said() {
     for _ in 0..3 {
         HubClient::open_as(edge.address, "session=adam").subscribe("user-adam");
     }
-    observed.wait_for_message("answers the hub's hook `connect` again");
-    observed.wait_for_message("answers the hub's hook `subscribe` again");
+    observed.wait_for_message("the hub's hook `connect` works again");
+    observed.wait_for_message("the hub's hook `subscribe` works again");
     assert_eq!(application.requests().0.len(), 6);
 }
 

@@ -38,20 +38,20 @@ fn only_who_is_known(source: &HubSource, authorities: &Authorities) -> ObservedE
         ..source.clone()
     };
     let observed = ObservedEdge::start(&with_source(with(trusting(&strangers, NAME))));
-    let message = observed.wait_for_message("is not there");
-    assert!(message.contains("no encrypted connection"), "{message}");
+    let message = observed.wait_for_message("is unavailable");
+    assert!(message.contains("TLS handshake failed"), "{message}");
     assert!(
         message.contains("`tls: { ca, name, insecure }`"),
         "{message}"
     );
     let another = trusting(authorities, "other.test");
     observed.reload(&with_source(with(another))).unwrap();
-    let message = observed.wait_for_message("is not there");
-    assert!(message.contains("no encrypted connection"), "{message}");
+    let message = observed.wait_for_message("is unavailable");
+    assert!(message.contains("TLS handshake failed"), "{message}");
     observed
         .reload(&with_source(with(trusting(authorities, NAME))))
         .unwrap();
-    observed.wait_for_message("go to the hub");
+    observed.wait_for_message("are published to the hub");
     observed
 }
 
@@ -144,8 +144,8 @@ fn subjects_of_nats_come_by_tls() {
         ..source
     };
     observed.reload(&with_source(wanting)).unwrap();
-    let message = observed.wait_for_message("is not there");
-    assert!(message.contains("it speaks no TLS"), "{message}");
+    let message = observed.wait_for_message("is unavailable");
+    assert!(message.contains("does not offer TLS"), "{message}");
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn redis_goes_and_comes_back() {
     let address = port::unused();
     let config = sharing(live(), address);
     let observed = ObservedEdge::start(&config);
-    let message = observed.wait_for_message("which the hub shares, is not there");
+    let message = observed.wait_for_message("which the hub shares, is unavailable");
     assert!(message.contains("nothing is published"), "{message}");
     // Nobody is let in who would be told nonsense.
     let (status, response) = {
@@ -159,7 +159,7 @@ fn redis_goes_and_comes_back() {
     let before = publish(&observed.edge, "a", &json!(1));
     assert_eq!(client.receive()["data"], 1);
     drop(redis);
-    observed.wait_for_message("is not there");
+    observed.wait_for_message("is unavailable");
     let (status, reply) = publish_as(&observed.edge, None, body);
     assert_eq!(status, 503);
     assert!(reply["fault"].as_str().unwrap().contains("away"), "{reply}");
@@ -168,7 +168,7 @@ fn redis_goes_and_comes_back() {
     assert_eq!(reply["recovered"], true);
     drop(other);
     let redis = redis_at(address);
-    observed.wait_for_message("messages that Redis");
+    observed.wait_for_message("messages stored in Redis");
     observed.wait_for_message("the hub shares Redis at");
     let lost = client.receive();
     assert_eq!(

@@ -107,8 +107,8 @@ fn nats_goes_and_comes_back() {
     // Without streams nothing can be shared.
     let nats = Nats::start_at(address, RULES);
     let observed = ObservedEdge::start(&sharing(address));
-    let message = observed.wait_for_message("which the hub shares, is not there");
-    assert!(message.contains("it keeps no streams"), "{message}");
+    let message = observed.wait_for_message("which the hub shares, is unavailable");
+    assert!(message.contains("JetStream is not enabled"), "{message}");
     drop(nats);
     let nats = Nats::streaming_at(address, RULES);
     observed.wait_for_message("the hub shares NATS at");
@@ -117,7 +117,7 @@ fn nats_goes_and_comes_back() {
     let before = publish(&observed.edge, "a", &json!(1));
     assert_eq!(client.receive()["data"], 1);
     drop(nats);
-    observed.wait_for_message("is not there");
+    observed.wait_for_message("is unavailable");
     let body = r#"{"channel":"a","data":1}"#;
     assert_eq!(publish_as(&observed.edge, None, body).0, 503);
     // Those who are there stay, and others may come; a new one begins where this edge is.
@@ -125,7 +125,7 @@ fn nats_goes_and_comes_back() {
     assert_eq!(reply["recovered"], true);
     drop(other);
     let _nats = Nats::streaming_at(address, RULES);
-    observed.wait_for_message("messages that NATS");
+    observed.wait_for_message("messages stored in NATS");
     observed.wait_for_message("the hub shares NATS at");
     let lost = client.receive();
     assert_eq!(
@@ -148,5 +148,5 @@ fn nats_goes_and_comes_back() {
     // What stands there that no edge wrote is told of, and the order is begun anew by whoever ends it.
     let subject = format!("live.order.{}", lost["epoch"]);
     nats_request(address, &subject, "nonsense");
-    observed.wait_for_message("stands what no edge wrote");
+    observed.wait_for_message("an entry that no edge wrote");
 }

@@ -163,7 +163,7 @@ fn subjects_of_nats_go_to_the_hub() {
     }
     nats(at, "other", "1");
     nats(at, "news", &"x".repeat(70_000));
-    let message = observed.wait_for_message("to the channel `live-news` is not sent");
+    let message = observed.wait_for_message("to the channel `live-news` was not published");
     assert!(message.contains("longer than 65536 bytes"), "{message}");
     nats(at, "news", "2");
     expect_message(&mut client, "live-news", &json!(2));
@@ -173,7 +173,7 @@ fn subjects_of_nats_go_to_the_hub() {
     observed.reload(&with_source(source.clone())).unwrap();
     wait_for(edge, &of("messages_total", &source), 4.0);
     drop(server);
-    observed.wait_for_message("is not there");
+    observed.wait_for_message("is unavailable");
     wait_for(edge, &of("connected", &source), 0.0);
     let _server = Nats::start_at(at, rules);
     observed.wait_for_message("messages of NATS at");
@@ -184,7 +184,7 @@ fn subjects_of_nats_go_to_the_hub() {
         ..source
     };
     observed.reload(&with_source(wrong)).unwrap();
-    let message = observed.wait_for_message("is not there");
+    let message = observed.wait_for_message("is unavailable");
     assert!(message.contains("Authorization"), "{message}");
     observed.reload(&only_hub(live())).unwrap();
     super::publish(edge, "live-news", &json!("still here"));
@@ -206,7 +206,7 @@ fn notifications_of_postgres_go_to_the_hub() {
         )
     };
     let observed = ObservedEdge::start(&with_source(source.clone()));
-    observed.wait_for_message("messages of PostgreSQL at");
+    observed.wait_for_message("messages from PostgreSQL at");
     let edge = &observed.edge;
     let mut client = HubClient::open(edge.address);
     for channel in ["odds", "a \"name\""] {
@@ -222,9 +222,9 @@ fn notifications_of_postgres_go_to_the_hub() {
     // The session is ended, and the next one listens again.
     let ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'eye'";
     server.execute(ended);
-    let message = observed.wait_for_message("is not there");
+    let message = observed.wait_for_message("is unavailable");
     assert!(message.contains("terminating connection"), "{message}");
-    observed.wait_for_message("messages of PostgreSQL at");
+    observed.wait_for_message("messages from PostgreSQL at");
     server.execute("NOTIFY odds, '2'");
     expect_message(&mut client, "odds", &json!(2));
     wait_for(edge, &of("messages_total", &source), 4.0);
@@ -234,7 +234,7 @@ fn notifications_of_postgres_go_to_the_hub() {
         ..source
     };
     observed.reload(&with_source(wrong)).unwrap();
-    let message = observed.wait_for_message("is not there");
+    let message = observed.wait_for_message("is unavailable");
     assert!(
         message.contains("password authentication failed"),
         "{message}"

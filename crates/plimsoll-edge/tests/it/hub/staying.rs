@@ -80,7 +80,7 @@ fn who_stays_at_the_end_is_sent_away_in_time() {
     for client in &mut clients[1..] {
         assert_eq!(
             client.receive_close(),
-            (1001, "the server is ending".to_owned())
+            (1001, "the server is shutting down".to_owned())
         );
         // Reading on answers the close frame.
         assert!(client.socket.read().is_err());

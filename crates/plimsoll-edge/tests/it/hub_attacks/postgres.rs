@@ -31,7 +31,7 @@ fn a_server_without_sense_or_end_ends_the_connection_and_learns_no_password() {
         password: Some("the-password".to_owned()),
         ..source(kind, address, &["odds"])
     }));
-    let message = observed.wait_for_message("is not there");
+    let message = observed.wait_for_message("is unavailable");
     assert!(message.contains("it knows only the MD5"), "{message}");
     for number in 0..count {
         let received = received_to_end(&ended, number);

@@ -33,7 +33,7 @@ impl NatsConnection {
         let (mut line, info) = greet(line, &config.host, config.tls.as_ref()).await?;
         if info["jetstream"] != true {
             return Err(
-                "it keeps no streams; start it with `nats-server -js`, or with `jetstream: enabled` in its file"
+                "JetStream is not enabled; start it with `nats-server -js`, or with `jetstream: enabled` in its file"
                     .to_owned(),
             );
         }
@@ -164,7 +164,7 @@ impl NatsConnection {
 fn secret() -> Result<String, String> {
     let random = ring::rand::SystemRandom::new();
     let bytes = ring::rand::generate::<[u8; 16]>(&random);
-    let bytes = bytes.map_err(|_| "this machine has no random numbers".to_owned())?;
+    let bytes = bytes.map_err(|_| "the system provides no random bytes".to_owned())?;
     Ok(format!("{:032x}", u128::from_be_bytes(bytes.expose())))
 }
 
