@@ -1,32 +1,32 @@
 //! Where answers are kept: one store for all loops, within a budget of bytes that counts everything.
 //!
-//! It knows nothing of HTTP. A key is bytes with a hash; a value is the caller's and says what it weighs. Several values
-//! of one key (variants) stand beside each other, and the caller says which of them it means: the newest that matches is
-//! taken. Time is handed in. [`Store::get`] finds, [`Store::begin`] gathers those who miss behind one leader, and the
-//! leader stores what it got; purges count for every thread before they return. What was decided and measured stands in
-//! `docs/decisions/0141-the-store.md`.
+//! It knows nothing of HTTP. A key is bytes with a hash; a value is the caller's and reports its weight. Several values
+//! of one key (variants) are kept side by side, and the caller selects among them: the newest that matches is used.
+//! Time is passed in. [`Store::get`] finds a value, [`Store::begin`] collapses concurrent misses behind one leader, and
+//! the leader stores what it fetched; a purge is visible to every thread before it returns. Decisions and measurements
+//! are in `docs/decisions/0141-the-store.md`.
 //!
 //! ```
 //! use std::sync::Arc;
 //! use std::task::Waker;
-//! use plimsoll_cache::store::{Begin, Copied, How, Limits, Named, Store, Turn, Weigh, allocated};
+//! use plimsoll_cache::store::{Begin, Copied, HeadPoll, How, RawKey, Store, StoreLimits, Weigh, allocated};
 //!
 //! struct Page { language: &'static str, body: bytes::Bytes }
 //! impl Weigh for Page {
 //!     fn heap_bytes(&self) -> usize { allocated(self.body.len()) + allocated(32) }
 //! }
 //!
-//! let store: Arc<Store<Page, &'static str>> = Arc::new(Store::new(Limits::of_bytes(64 << 20)));
-//! let key = Named { hash: 42, key: b"https://news.example/" };
+//! let store: Arc<Store<Page, &'static str>> = Arc::new(Store::new(StoreLimits::of_bytes(64 << 20)));
+//! let key = RawKey { hash: 42, key: b"https://news.example/" };
 //! let german = |page: &Page| page.language == "de";
 //!
 //! assert!(store.get(&key, german).is_none());
-//! let Begin::Lead(leader) = store.begin(&key, 0, 0, german) else { panic!("nobody else asks") };
+//! let Begin::Lead(leader) = store.begin(&key, 0, 0, german) else { panic!("no other request") };
 //! let Begin::Follow(mut follower) = store.begin(&key, 0, 0, german) else { panic!("one leads") };
 //! leader.head(Arc::new("200"), Some(5));
 //! leader.append(b"Hallo", 0);
 //! let mut read = [0; 16];
-//! assert!(matches!(follower.turn(Waker::noop()), Turn::Head(_)));
+//! assert!(matches!(follower.poll_head(Waker::noop()), HeadPoll::Head(_)));
 //! assert_eq!(follower.copy(0, &mut read, Waker::noop()), Copied::Bytes(5));
 //! leader.store(&[], german, |body| Page { language: "de", body });
 //! assert_eq!(follower.copy(5, &mut read, Waker::noop()), Copied::End);
@@ -34,11 +34,11 @@
 //! let hit = store.get(&key, german).expect("it was stored");
 //! assert_eq!(&hit.object.value().body[..], b"Hallo");
 //! store.purge_everything(How::Soft);
-//! assert!(store.get(&key, german).expect("it is there").purged);
+//! assert!(store.get(&key, german).expect("still stored").purged);
 //! ```
 //!
-//! What is kept on disk stands in files of its own ([`crate::disk`]), and comes back by [`Store::recall`] before a miss
-//! becomes a fetch.
+//! Objects on disk live in files of their own ([`crate::disk`]); [`Store::recall`] brings one back before a miss becomes
+//! a fetch.
 
 mod budget;
 mod fill;
@@ -118,7 +118,7 @@ pub struct Hit<V> {
     pub purged: bool,
 }
 
-/// What [`Store::look`] found.
+/// What [`Store::lookup`] found.
 #[derive(Debug)]
 pub enum LookupOutcome<V> {
     /// A value.
@@ -156,7 +156,7 @@ pub struct PurgeEpoch(u64);
 /// Sums for metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StoreMetrics {
-    /// Bytes taken, of [`Limits::bytes`].
+    /// Bytes taken, of [`StoreLimits::bytes`].
     pub bytes: usize,
     /// Objects held.
     pub objects: usize,
@@ -168,7 +168,7 @@ pub struct StoreMetrics {
     pub passes: usize,
 }
 
-/// One object in [`Store::most_asked`].
+/// One object in [`Store::hottest_objects`].
 #[derive(Debug)]
 pub struct HotObject<V> {
     /// Hits since it came, through its renewals.

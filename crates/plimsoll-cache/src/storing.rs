@@ -184,7 +184,7 @@ pub fn evaluate(
     )
 }
 
-/// As [`judge`], for a request of which no more needs to be known.
+/// As [`evaluate`], for a request of which no more needs to be known.
 ///
 /// # Errors
 /// The reason for which it is not.

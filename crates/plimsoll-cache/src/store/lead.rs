@@ -108,7 +108,7 @@ impl<V: Weigh, H> Store<V, H> {
     }
 
     /// Remembers that a key is uncacheable for requests of this kind: none of them waits for another until
-    /// [`super::Limits::pass_ns`] are over.
+    /// [`super::StoreLimits::pass_ns`] are over.
     pub fn remember_pass(&self, key: &impl Lookup, variant: u64, now_ns: u64) {
         self.pass(key.hash(), variant, now_ns);
     }

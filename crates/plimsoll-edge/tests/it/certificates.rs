@@ -194,15 +194,15 @@ fn what_is_most_likely_not_meant_is_told() {
     };
     assert_eq!(
         (
-            warning_count("is for `c.example`"),
-            warning_count("is for `*.c.example`"),
+            warning_count("no certificate for `c.example`"),
+            warning_count("no certificate for `*.c.example`"),
             warning_count("expires on")
         ),
         (1, 1, 1)
     );
     assert_eq!(examined.warnings.len(), 3, "{examined:?}");
     let observed = ObservedEdge::start(&edge);
-    observed.wait_for_message("is for `*.c.example`");
+    observed.wait_for_message("no certificate for `*.c.example`");
     observed.wait_for_message("expires on");
 }
 

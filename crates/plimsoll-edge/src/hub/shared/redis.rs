@@ -1,4 +1,4 @@
-//! The talk with the Redis that edges share.
+//! The protocol with a shared Redis.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -19,10 +19,10 @@ const OPEN: &str = include_str!("open.lua");
 const POST: &str = include_str!("post.lua");
 /// Messages that are read at once.
 const READ_MAX: &str = "200";
-/// How long Redis waits for the next message before it says that there is none, ms.
+/// How long Redis blocks for the next message, ms.
 const BLOCK_MS: &str = "1000";
 
-/// One life of the two connections; why it ended.
+/// One session of the two connections; returns why it ended.
 pub(super) async fn run(session: &mut SharedSession<'_>) -> Result<Infallible, String> {
     let config = &session.shared.config;
     let place = RedisEndpoint {
@@ -79,13 +79,13 @@ async fn join(
     })
 }
 
-/// The keys: what is known of the order, and the order. They are of one slot of a cluster.
+/// The keys: state of the stream, and the stream. Both are in the same cluster slot.
 fn keys(shared: &SharedHub) -> [String; 2] {
     let name = &shared.config.name;
     [format!("{{{name}}}:order"), format!("{{{name}}}:messages")]
 }
 
-/// Reads what was there already.
+/// Reads what is already stored.
 async fn catch_up(
     session: &mut SharedSession<'_>,
     link: &mut RedisConnection,
@@ -125,7 +125,7 @@ async fn fetch_more(
     link.query(&words.collect::<Vec<_>>()).await
 }
 
-/// Nothing came: is it still the order that this edge follows?
+/// Nothing arrived: checks that the stream has not been replaced.
 async fn check(shared: &SharedHub, link: &mut RedisConnection) -> Result<(), String> {
     let [known, _] = keys(shared);
     let answer = link.query(&["HMGET", &known, "epoch", "at"]).await?;
@@ -141,7 +141,7 @@ async fn check(shared: &SharedHub, link: &mut RedisConnection) -> Result<(), Str
     }
 }
 
-/// Hands on what was read; how many messages that were.
+/// Applies what was read; returns the number of messages.
 async fn take_all(session: &mut SharedSession<'_>, answer: &RespValue) -> Result<usize, String> {
     let entries = entries(answer).ok_or("the stream holds an entry that no edge wrote")?;
     for entry in &entries {
@@ -150,7 +150,7 @@ async fn take_all(session: &mut SharedSession<'_>, answer: &RespValue) -> Result
     Ok(entries.len())
 }
 
-/// Asks for the places of what is published.
+/// Requests the offsets of publications.
 async fn post(
     broker: &Broker,
     shared: &SharedHub,
@@ -182,7 +182,7 @@ async fn post(
                 ])
             });
             let commands: Vec<u8> = commands.collect();
-            // From here on nobody knows what became of them until Redis says so.
+            // From here on the outcome is unknown until Redis replies.
             in_flight.extend(posts);
             link.send(&commands).await?;
         }
@@ -205,7 +205,7 @@ async fn post(
     }
 }
 
-/// One place is told.
+/// Handles the reply with one offset.
 fn settle(
     broker: &Broker,
     shared: &SharedHub,
@@ -219,7 +219,7 @@ fn settle(
         shared.reply(broker, post, Ok(place));
         return Ok(());
     }
-    // A refusal is certain.
+    // A rejection is definite.
     shared.reply(broker, post, Err(HubRefusal::SharedLogUnavailable));
     match answer {
         RespValue::Error(error) => Err(error),

@@ -1,4 +1,4 @@
-//! Messages from NATS: what is published to a subject goes to the hub.
+//! Messages from NATS: messages of a subject go to the hub.
 
 pub(in crate::hub) mod protocol;
 
@@ -15,7 +15,7 @@ use protocol::{MalformedNats, NatsOp};
 pub(in crate::hub) const PING: &[u8] = b"PING\r\n";
 pub(in crate::hub) const PONG: &[u8] = b"PONG\r\n";
 
-/// One connection, until it ends; why it did.
+/// One connection until it ends; returns why.
 pub(super) async fn listen(
     session: &mut SourceSession,
     config: &HubSource,
@@ -38,7 +38,7 @@ pub(super) async fn listen(
     }
 }
 
-/// Takes what is whole; whether it answered a question, the first of which stands behind the subscriptions.
+/// Handles complete messages; whether a PONG arrived. The first ping is sent behind the subscriptions.
 async fn take_all(
     session: &mut SourceSession,
     line: &mut BufferedConnection,
@@ -69,7 +69,7 @@ async fn take_all(
     Ok(is_answered)
 }
 
-/// What a server says first, about itself; from then on by TLS, where that is wanted.
+/// Reads the server's INFO; upgrades to TLS where configured.
 pub(in crate::hub) async fn greet(
     mut line: BufferedConnection,
     host: &str,
@@ -101,7 +101,7 @@ async fn introduction(line: &mut BufferedConnection) -> Result<Value, String> {
     }
 }
 
-/// Who is here: a user and password, or a token.
+/// Credentials: user and password, or a token.
 pub(in crate::hub) fn connect(
     user: Option<&str>,
     password: Option<&str>,
@@ -122,7 +122,7 @@ pub(in crate::hub) fn connect(
     format!("CONNECT {who}\r\n")
 }
 
-/// Who listens, to what, and whether that is understood.
+/// CONNECT, the subscriptions, and a ping that confirms them.
 fn commands(config: &HubSource) -> Vec<u8> {
     let mut commands = connect(
         config.user.as_deref(),

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-/// RFC 7515, A.1: signed as HS256, over at 1300819380.
+/// RFC 7515, A.1: signed as HS256, expires at 1300819380.
 const HS256: &str = "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const HS256_KEY: &str =
     "AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow";
@@ -115,9 +115,9 @@ fn a_token_lets_its_bearer_do_what_it_says() {
         assert_eq!(access.may_subscribe(channel), may_subscribe, "{channel}");
         assert_eq!(access.may_publish(channel), may_publish, "{channel}");
     }
-    // A token that is not good changes nothing.
+    // An invalid token changes nothing.
     assert!(access.present("x").is_err() && access.may_subscribe("game-1"));
-    // Who is known in channels stays who it is.
+    // The identity is fixed while the client is subscribed.
     access.is_known = true;
     let other = json!({ "exp": 2000, "sub": "eve" });
     assert!(
