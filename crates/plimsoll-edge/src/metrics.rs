@@ -1,4 +1,4 @@
-//! An overview in the text formats that monitoring systems collect. Pure.
+//! Renders an overview in Prometheus and OpenMetrics text. Pure.
 
 mod disk;
 mod hub;
@@ -11,7 +11,7 @@ use crate::loop_metrics::TimesSum;
 use crate::overview::{Overview, ServerView};
 use crate::reason::Reason;
 
-/// Which of two formats that differ in little.
+/// Which of the two text formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExpositionFormat {
     /// Prometheus text, version 0.0.4.
@@ -29,10 +29,10 @@ impl ExpositionFormat {
     }
 }
 
-/// Exponents of two, in microseconds, of the bounds of histograms: 16 µs to 67 s.
+/// Histogram bounds as exponents of two, in microseconds: 16 µs to 67 s.
 const BOUNDS: std::ops::RangeInclusive<u32> = 4..=26;
 
-/// Writes an overview.
+/// Renders an overview.
 pub(crate) fn render(overview: &Overview, format: ExpositionFormat) -> String {
     let mut page = Exposition {
         text: String::with_capacity(8192),
@@ -128,7 +128,7 @@ fn totals(page: &mut Exposition, overview: &Overview) {
     }
 }
 
-/// What was done to answers, and what was told to others.
+/// Compression, learned fallbacks and export.
 fn response_totals(page: &mut Exposition, overview: &Overview) {
     let counters = [
         (
@@ -188,7 +188,7 @@ fn response_totals(page: &mut Exposition, overview: &Overview) {
     }
 }
 
-/// What of a server a family shows.
+/// The value of a server that a family shows.
 type ServerMetric = fn(&ServerView) -> u64;
 
 fn pools(page: &mut Exposition, overview: &Overview) {
@@ -275,7 +275,7 @@ fn routes(page: &mut Exposition, overview: &Overview) {
     }
 }
 
-/// What copies answered, and what is held of them.
+/// Cache results and contents.
 fn cache(page: &mut Exposition, overview: &Overview) {
     let counters = [
         ("cache_hits", "Cache hits", overview.cache_hits),
@@ -329,7 +329,7 @@ fn cache(page: &mut Exposition, overview: &Overview) {
     }
 }
 
-/// What is held of copies.
+/// Cache contents.
 fn store(page: &mut Exposition, held: &CacheView) {
     let gauges = [
         ("cache_size_bytes", "Memory limit of the cache", held.size),
@@ -369,7 +369,7 @@ struct Exposition {
 
 impl Exposition {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
-        // The older format names a counter's family as its samples.
+        // The older format names a counter's family like its samples.
         let suffix = if kind == "counter" && self.format == ExpositionFormat::Prometheus {
             "_total"
         } else {

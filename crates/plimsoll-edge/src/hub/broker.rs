@@ -76,7 +76,7 @@ pub(super) struct BrokerCounts {
 impl Broker {
     pub(super) fn new(config: &edge::HubConfig, loops: usize, clock: EdgeClock) -> Self {
         let spread = RandomState::new();
-        // The hasher is randomly keyed, so shards are unpredictable.
+        // `RandomState` is randomly keyed, so the seed is unpredictable.
         let seed = (spread.hash_one("first"), spread.hash_one("second"));
         // Below 2^53 for centuries, and above all epochs of former runs that made fewer than a thousand each millisecond.
         let first_epoch = clock::moment().ms() * 1000;

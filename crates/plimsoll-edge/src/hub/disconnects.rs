@@ -80,7 +80,7 @@ async fn report_disconnects(local_hub: Weak<LocalHub>, disconnects: Rc<Disconnec
                     client: left.client.as_deref(),
                     ..HookRequest::default()
                 };
-                // Reported once: a late report is of no use to an application that missed the first.
+                // Reported once, without a retry: a late report is of no use.
                 hooks
                     .query(&links, HookKind::Disconnect, &left.person.passed, &asked)
                     .await;

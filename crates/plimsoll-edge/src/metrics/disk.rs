@@ -1,9 +1,9 @@
-//! What is told of copies on disk.
+//! Metrics of the cache on disk.
 
 use super::Exposition;
 use crate::cache::disk::DiskView;
 
-/// What is held of copies on disk.
+/// Contents of the cache on disk.
 pub(super) fn page(page: &mut Exposition, disk: &DiskView) {
     let gauges = [
         (

@@ -1,9 +1,9 @@
-//! What is told of the hub.
+//! Metrics of the hub.
 
 use super::Exposition;
 use crate::hub::{HubView, SharedView, SourceView};
 
-/// Clients, channels, and what became of messages.
+/// Clients, channels and messages.
 pub(super) fn page(page: &mut Exposition, hub: &HubView) {
     page.family("hub_connections", "gauge", "Connected clients of the hub");
     for (kind, count) in [
@@ -101,7 +101,7 @@ fn channels(page: &mut Exposition, hub: &HubView) {
     }
 }
 
-/// What an application is asked.
+/// Hooks of the application.
 fn hooks(page: &mut Exposition, asked: &[(&str, &str, u64)], waiting: u64) {
     let help = "Hook requests to the application in flight or queued";
     page.family("hub_hooks_waiting", "gauge", help);
@@ -114,10 +114,10 @@ fn hooks(page: &mut Exposition, asked: &[(&str, &str, u64)], waiting: u64) {
     }
 }
 
-/// One of a source's counts.
+/// One counter of a source.
 type Count = fn(&SourceView) -> u64;
 
-/// What the hub listens to, by name.
+/// Message sources, by name.
 fn sources(page: &mut Exposition, sources: &[SourceView]) {
     if sources.is_empty() {
         return;

@@ -28,10 +28,10 @@ pub(super) fn open_log(log: &AccessLog) -> Result<(LogWriter, Out), EdgeError> {
     Ok((LogWriter::new(log.format), out))
 }
 
-/// Mode of a log that is made: its owner writes it, its group (`adm` on many systems) reads it.
+/// Mode of a new log file: writable by its owner, readable by its group (`adm` on many systems).
 const MODE: u32 = 0o640;
 
-/// Opens a log, also anew when it was moved away. One that is there keeps the mode that somebody gave it.
+/// Opens or reopens a log. An existing file keeps its mode.
 fn open_for_lines(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .create(true)
