@@ -11,7 +11,7 @@ use crate::waiting::WaitingPage;
 pub(crate) struct File {
     pub(crate) media_type: &'static str,
     pub(crate) content: &'static str,
-    /// Strong entity tag of the content, quoted.
+    /// Entity tag of the content, quoted.
     pub(crate) tag: String,
 }
 
