@@ -184,7 +184,7 @@ pub fn evaluate(
     )
 }
 
-/// As [`evaluate`], for a request of which no more needs to be known.
+/// Like [`evaluate`], for a request of which nothing more needs to be known.
 ///
 /// # Errors
 /// Why it is not stored.

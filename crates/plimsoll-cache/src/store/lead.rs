@@ -109,12 +109,12 @@ impl<V: Weigh, H> Store<V, H> {
     }
 
     /// Remembers that a key is uncacheable for requests of this kind: none of them waits for another until
-    /// [`super::StoreLimits::pass_ns`] are over.
+    /// [`super::StoreLimits::pass_ns`] have passed.
     pub fn remember_pass(&self, key: &impl Lookup, variant: u64, now_ns: u64) {
         self.pass(key.hash(), variant, now_ns);
     }
 
-    /// Leads a fetch that is followed only through [`Follower`]s handed out; `asked` as for [`Store::put`].
+    /// Leads a fetch that is followed only through [`Follower`]s handed out; `epoch` as for [`Store::put`].
     pub fn alone(
         self: &Arc<Self>,
         key: &impl Lookup,

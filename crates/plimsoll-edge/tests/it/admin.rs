@@ -1,4 +1,4 @@
-//! The admin address: figures for everyone who may ask, nothing for those who were sent.
+//! The admin address: metrics for authorized clients, nothing for requests that a foreign page triggered.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! A Redis that is none: it answers with what nobody asked for, without end, or by sending elsewhere.
+//! A malicious Redis: unsolicited or endless replies, or redirections.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ fn answers_without_end_or_sense_end_the_connection() {
     assert!(message.contains("malformed reply"), "{message}");
     for number in 0..count {
         let received = received_to_end(&ended, number);
-        // It is known to nobody else than who was named, and asked for nothing else.
+        // Credentials are sent only to the configured address, and nothing else is requested.
         let received = String::from_utf8(received).unwrap();
         assert!(
             received.is_empty()
@@ -81,7 +81,7 @@ fn answers_of_a_stream_without_end_or_sense_end_the_connection() {
     goes_on(&observed);
 }
 
-/// Whoever answers everything and never lets in is not waited for: 5 s for all of it.
+/// A server that keeps replying without completing authentication is dropped after 5 s in total.
 #[test]
 fn who_only_says_ok_is_left_in_time() {
     let server = Scripted::start(|mut connection| {
@@ -104,7 +104,7 @@ fn bulk(text: &str) -> String {
     format!("${}\r\n{text}\r\n", text.len())
 }
 
-/// Names and data of whoever publishes there: none of them is obeyed, by readers of events, logs or terminals.
+/// Injected names and data: none is interpreted by readers of events, logs or terminals.
 #[test]
 fn what_is_published_there_is_data_and_nothing_else() {
     let message = |channel: &str, data: &str| {
