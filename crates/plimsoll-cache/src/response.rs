@@ -71,7 +71,7 @@ pub enum Shape {
 }
 
 impl Stored {
-    /// The copy of an answer, as [`crate::storing::evaluate`] said.
+    /// The stored form of a response, on the terms of [`crate::storing::evaluate`].
     pub fn new(answer: &OriginResponse<'_, '_>, storable: &Storable) -> Self {
         let terms = storable.terms;
         let mut head = Vec::with_capacity(512);

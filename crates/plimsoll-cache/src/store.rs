@@ -312,7 +312,7 @@ impl<V: Weigh, H> Store<V, H> {
     }
 
     /// Restores a value that was kept elsewhere, soft-purged meanwhile or not. A value that it would supersede is
-    /// newer, and stays. The purge epoch is read before the value is checked against purges.
+    /// newer, and stays. Read `epoch` before you check whether the value was purged.
     pub fn recall(
         &self,
         key: &impl Lookup,

@@ -28,7 +28,7 @@ pub enum Renewed {
     Mismatch,
 }
 
-/// Renews a stored response by a 304 to a request with its conditions. `asked` is the request on whose behalf it was
+/// Renews a stored response by a 304 to a request with its conditions. `request` is the one on whose behalf it was
 /// revalidated.
 pub fn renew(
     stored: &Stored,

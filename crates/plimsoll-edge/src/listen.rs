@@ -124,7 +124,7 @@ impl Drop for ConnectionGuard {
     }
 }
 
-/// Accepts for ever.
+/// Accepts forever.
 pub(crate) async fn accept(
     listener: Rc<tokio::net::TcpListener>,
     local_address: SocketAddr,

@@ -1,4 +1,4 @@
-//! Replays traces through the store and the alternatives it was chosen from, and times the store: the figures of
+//! Replays traces through the store and the alternatives it was chosen from, and times the store: the metrics of
 //! decision 0141.
 //!
 //! `cargo run --release -p plimsoll-cache --example replay` prints everything; `… replay ratios`, `cost`, `million` or
