@@ -1,4 +1,4 @@
-//! `Cache-Control` of answers and requests (RFC 9111, 5.2), `CDN-Cache-Control` (RFC 9213), and `Pragma`.
+//! `Cache-Control` of responses and requests (RFC 9111, 5.2), `CDN-Cache-Control` (RFC 9213), and `Pragma`.
 //!
 //! An ambiguous field is read in the way that stores less: a lifetime that is not a number is none, of several the
 //! shortest counts, and a response with an unclosed quoted string is not stored.

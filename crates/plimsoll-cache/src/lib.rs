@@ -1,11 +1,11 @@
 //! A shared HTTP cache without I/O: what may be stored, what may be reused, and where it is kept.
 //!
-//! The rules are those of RFC 9111 for a shared cache, with stale answers (RFC 5861), `Cache-Status` (RFC 9211),
+//! The rules are those of RFC 9111 for a shared cache, with stale responses (RFC 5861), `Cache-Status` (RFC 9211),
 //! `CDN-Cache-Control` (RFC 9213) and cache groups (RFC 9875), and over them the policy of a route. Nothing here reads a
-//! clock or a socket or rolls dice: heads come as slices of fields, moments and chance are handed in, and answers are
-//! data. Decision 0140 says why the rules are our own.
+//! clock, a socket or a random number: heads are slices of fields, time and randomness are passed in, and decisions are
+//! data. Decision 0140 explains why the rules are our own.
 //!
-//! # The road of a request
+//! # The path of a request
 //!
 //! A request is parsed once ([`CacheRequest`]), and its key is borrowed from it ([`KeyRef`]). The store is searched by
 //! hash, keys are compared byte for byte; of the responses stored under one key [`Variants`] finds the one that the

@@ -106,7 +106,7 @@ pub(crate) struct Hooks {
 #[derive(Debug, Default)]
 struct Health {
     is_down: AtomicBool,
-    /// Good answers in a row.
+    /// Consecutive successes.
     good: AtomicU32,
     /// A pending notice.
     news: Mutex<Option<String>>,
