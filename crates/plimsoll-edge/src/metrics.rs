@@ -334,7 +334,7 @@ fn store(page: &mut Exposition, held: &CacheView) {
     let gauges = [
         ("cache_size_bytes", "Memory limit of the cache", held.size),
         ("cache_bytes", "Memory used by the cache", held.bytes),
-        ("cache_objects", "Copies", held.objects),
+        ("cache_objects", "Cached responses", held.objects),
         (
             "cache_fetches",
             "Fetches for the cache in progress",

@@ -2,7 +2,7 @@
 -- KEYS: state of the stream, the stream. ARGV: epoch, channel, data, maximum number and bytes of stored messages.
 -- Returns the offset.
 if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then
-  return redis.error_reply('LIFE the order is another')
+  return redis.error_reply('LIFE the stream was replaced by another')
 end
 local function size(channel, data)
   return #channel + #data + 100
