@@ -42,8 +42,8 @@ impl Label {
     }
 }
 
-/// The distinct labels of a response: `Cache-Tag` separated by commas, `Surrogate-Key` by spaces, `Cache-Groups` by RFC
-/// 9875. `None` when there are more than [`LABELS_MAX`].
+/// The distinct labels of a response: `Cache-Tag` separated by commas, `Surrogate-Key` by spaces, `Cache-Groups` as a
+/// structured field (RFC 9875). `None` when there are more than [`LABELS_MAX`].
 pub fn labels(answer: &[Header<'_>], key: &KeyRef<'_>, seed: Seed) -> Option<Box<[Label]>> {
     let tags = lines(answer, "cache-tag").flat_map(members);
     let keys = lines(answer, "surrogate-key")

@@ -56,7 +56,7 @@ pub(super) fn scripted_peer(speeches: Vec<Speech>) -> (SocketAddr, Receiver<(usi
     (server.address, ended)
 }
 
-/// Waits for the end of a connection of [`speaking`] that accepted no more than kernel buffers; what was received on
+/// Waits for the end of a connection of [`scripted_peer`] that accepted no more than kernel buffers; what was received on
 /// it.
 #[track_caller]
 pub(super) fn received_to_end(ended: &Receiver<(usize, Vec<u8>)>, number: usize) -> Vec<u8> {
