@@ -1,27 +1,27 @@
-//! An answer of the origin, as a cache sees it.
+//! A response of the origin as the cache evaluates it.
 
 use httparse::Header;
 
 use crate::moment::Moment;
 
-/// The head of a final answer.
+/// The head of a final response.
 #[derive(Clone, Copy, Debug)]
 pub struct OriginResponse<'h, 'b> {
     /// Its status, 200 to 999.
     pub status: u16,
-    /// What its first line says after the status.
+    /// Reason phrase of the status line.
     pub reason: &'b str,
     /// All its fields.
     pub headers: &'h [Header<'b>],
 }
 
-/// When an answer was asked for and when its head came, and a number for what is left to chance.
+/// When a response was requested and when its head arrived, and a random number.
 #[derive(Clone, Copy, Debug)]
 pub struct OriginExchange {
     /// When the request was sent.
     pub requested_at: Moment,
-    /// When the answer's head was there.
+    /// When the head of the response arrived.
     pub received_at: Moment,
-    /// Any number, all as likely.
+    /// Uniformly distributed.
     pub chance: u32,
 }

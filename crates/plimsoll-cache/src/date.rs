@@ -1,9 +1,9 @@
-//! Dates of HTTP (RFC 9110, 5.6.7), in all three forms.
+//! HTTP dates (RFC 9110, 5.6.7), in all three forms.
 //!
-//! Stricter and milder than the `httpdate` crate, where a cache must be: names are taken in any case and a weekday that
-//! does not fit its date is overlooked, since both are common and harm nobody; a year of two digits is read as the
-//! standard says, beside the present; a leap second is a date. Everything else that breaks the grammar is no date, and
-//! what it dates is stale.
+//! Stricter and more lenient than the `httpdate` crate, where a cache must be: names are accepted in any case and a
+//! wrong weekday is ignored, since both are common and harmless; a two-digit year is resolved relative to the present,
+//! as the standard requires; a leap second is a date. Everything else that breaks the grammar is not a date, and what
+//! it dates is stale.
 
 const WEEKDAYS: [&[u8]; 7] = [
     b"monday",
@@ -22,8 +22,8 @@ const MONTHS: [&[u8; 3]; 12] = [
 /// Seconds in a day.
 const DAY: i64 = 86_400;
 
-/// The moment that a date names, seconds since 1970; before it they are negative. `now` settles the century of a year
-/// of two digits, in the same seconds.
+/// Parses a date; seconds since 1970, negative before. `now`, in the same unit, settles the century of a two-digit
+/// year.
 pub fn parse(value: &[u8], now: i64) -> Option<i64> {
     let value = value.trim_ascii();
     let comma = value.iter().position(|&byte| byte == b',');
@@ -58,7 +58,7 @@ fn rfc850(name: &[u8], rest: &[u8], now: i64) -> Option<i64> {
     let day = digits(&rest[1..3])?;
     let month = month(&rest[4..7])?;
     let in_century = digits(&rest[8..10])?;
-    // More than 50 years ahead stands for the last year that ended so.
+    // More than 50 years ahead means the latest past year with these digits.
     let this_year = year_of(now);
     let century = this_year - this_year.rem_euclid(100);
     [100, 0, -100]
@@ -115,7 +115,7 @@ fn digits(digits: &[u8]) -> Option<i64> {
     })
 }
 
-/// Seconds since 1970 of a day and a `08:49:37` in it.
+/// Seconds since 1970 of a day and a time such as `08:49:37`.
 fn seconds(year: i64, month: i64, day: i64, time: &[u8]) -> Option<i64> {
     let [h1, h2, b':', m1, m2, b':', s1, s2] = *time else {
         return None;
@@ -241,7 +241,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
-        /// Held against another reader of dates, which is right for all that are well formed.
+        /// Compared with another parser, which is correct for all well-formed dates.
         #[test]
         fn well_formed_dates_are_read_alike(at in 0_u64..253_402_300_799) {
             let date = UNIX_EPOCH + Duration::from_secs(at);

@@ -1,24 +1,25 @@
-//! `Cache-Control` of answers and requests (RFC 9111, 5.2), `CDN-Cache-Control` (RFC 9213), and `Pragma`.
+//! `Cache-Control` of responses and requests (RFC 9111, 5.2), `CDN-Cache-Control` (RFC 9213), and `Pragma`.
 //!
-//! Where a field can be read in two ways, it is read in the one that keeps less: a lifetime that is not a number is
-//! none, of several the shortest holds, and a quoted string that never ends makes the answer one that is not stored.
+//! An ambiguous field is read in the way that stores less: a lifetime that is not a number is none, of several the
+//! shortest counts, and a response with an unclosed quoted string is not stored.
 
 use httparse::Header;
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
 
 use crate::fields::{decimal, has, is_closed, lines, members};
 
-/// Most field names taken from `private="…"` and `no-cache="…"`; an answer that lists more is private as a whole.
+/// Maximum number of field names accepted in `private="…"` and `no-cache="…"`; a response that lists more is private as
+/// a whole.
 const WITHHELD_MAX: usize = 32;
 
-/// What an answer says of how it may be kept.
+/// Cache directives of a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "the directives of the standard, each on its own"
 )]
 pub struct Directives {
-    /// Whether they were read from `CDN-Cache-Control`; then `Cache-Control` and `Expires` count for nothing.
+    /// Whether they come from `CDN-Cache-Control`; then `Cache-Control` and `Expires` are ignored.
     pub targeted: bool,
     /// `max-age`, seconds.
     pub max_age: Option<u32>,
@@ -30,9 +31,9 @@ pub struct Directives {
     pub stale_if_error: Option<u32>,
     /// `no-store`.
     pub no_store: bool,
-    /// `no-cache` that names no fields.
+    /// `no-cache` without field names.
     pub no_cache: bool,
-    /// `private` that names no fields.
+    /// `private` without field names.
     pub private: bool,
     /// `public`.
     pub public: bool,
@@ -42,14 +43,14 @@ pub struct Directives {
     pub proxy_revalidate: bool,
     /// `must-understand`.
     pub must_understand: bool,
-    /// Whether a quoted string is never closed, so that what follows it is anybody's guess.
+    /// Whether a quoted string is unclosed, so that the meaning of the rest is unknown.
     pub malformed: bool,
-    /// Fields that a shared copy must not hold, in small letters: those of `private="…"` and `no-cache="…"`.
+    /// Fields that must not be stored, in lower case: those of `private="…"` and `no-cache="…"`.
     pub withheld: Vec<String>,
 }
 
 impl Directives {
-    /// Those of an answer: of `CDN-Cache-Control` where it is valid and not empty, of `Cache-Control` otherwise.
+    /// Directives of a response: of `CDN-Cache-Control` where it is valid and not empty, of `Cache-Control` otherwise.
     pub fn of(answer: &[Header<'_>]) -> Self {
         if let Some(targeted) = Self::targeted(answer) {
             return targeted;
@@ -64,8 +65,7 @@ impl Directives {
         directives
     }
 
-    /// Those of `CDN-Cache-Control`, a dictionary of structured fields (RFC 9213, 2.1). One that is not valid is not
-    /// there.
+    /// Directives of `CDN-Cache-Control`, a structured-field dictionary (RFC 9213, 2.1). An invalid one is ignored.
     fn targeted(answer: &[Header<'_>]) -> Option<Self> {
         if !has(answer, "cdn-cache-control") {
             return None;
@@ -96,7 +96,7 @@ impl Directives {
                 BareItem::String(list) if ["private", "no-cache"].contains(&name.as_str()) => {
                     Argument::Fields(list.as_str().as_bytes())
                 }
-                // Of no type that a directive has: as if it were not a number.
+                // Wrong type for any directive: treated like a non-number.
                 _ => Argument::Number(None),
             };
             directives.take(&Directive {
@@ -107,12 +107,12 @@ impl Directives {
         Some(directives)
     }
 
-    /// Whether the answer says itself how long it is fresh.
+    /// Whether the response has an explicit lifetime.
     pub fn is_explicit(&self) -> bool {
         self.max_age.is_some() || self.s_maxage.is_some()
     }
 
-    /// Whether the answer may serve others than the one who proved who they are (RFC 9111, 3.5).
+    /// Whether a response to an authenticated request may serve other requests (RFC 9111, 3.5).
     pub fn allows_authorized(&self) -> bool {
         self.public || self.must_revalidate || self.s_maxage.is_some()
     }
@@ -140,7 +140,7 @@ impl Directives {
         }
     }
 
-    /// Takes the names that `private` or `no-cache` is about; true when it is about the whole answer.
+    /// Collects the field names of `private` or `no-cache`; true when the directive covers the whole response.
     fn is_unqualified(&mut self, argument: &Argument<'_>) -> bool {
         let Argument::Fields(list) = argument else {
             return true;
@@ -159,10 +159,10 @@ impl Directives {
     }
 }
 
-/// What a request wishes of the cache.
+/// Cache directives of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestDirectives {
-    /// `no-cache`, or `Pragma: no-cache` where `Cache-Control` is not there.
+    /// `no-cache`, or `Pragma: no-cache` without `Cache-Control`.
     pub no_cache: bool,
     /// `no-store`.
     pub no_store: bool,
@@ -177,7 +177,7 @@ pub struct RequestDirectives {
 }
 
 impl RequestDirectives {
-    /// Those of a request. What is not valid is not wished.
+    /// Directives of a request. Invalid ones are ignored.
     pub fn of(request: &[Header<'_>]) -> Self {
         let mut directives = Self::default();
         let mut is_pragma_alone = true;
@@ -226,7 +226,7 @@ struct Directive<'a> {
 
 enum Argument<'a> {
     None,
-    /// A number, or what should have been one.
+    /// A number, or an invalid one.
     Number(Option<u32>),
     /// A quoted string.
     Fields(&'a [u8]),
@@ -243,7 +243,8 @@ impl<'a> Directive<'a> {
         let (name, value) = (&member[..equals], &member[equals + 1..]);
         let argument = match value {
             [b'"', quoted @ .., b'"'] => Argument::Fields(quoted),
-            // White space around the sign is not of the grammar: recognised for what it forbids, not for its number.
+            // White space around the sign breaks the grammar: the directive is recognized if it prohibits, its number
+            // is not used.
             _ if name.trim_ascii_end().len() < name.len() => Argument::Number(None),
             _ => Argument::Number(decimal(value)),
         };
@@ -255,7 +256,7 @@ impl<'a> Directive<'a> {
 }
 
 impl Argument<'_> {
-    /// The number, in quotes or not.
+    /// The number, quoted or not.
     fn number(&self) -> Option<u32> {
         match self {
             Argument::Number(number) => *number,
@@ -264,7 +265,7 @@ impl Argument<'_> {
         }
     }
 
-    /// The number, as a lifetime: one that cannot be read is none (RFC 9111, 4.2.1).
+    /// The number as a lifetime: an unreadable one is none (RFC 9111, 4.2.1).
     fn lifetime(&self) -> u32 {
         self.number().unwrap_or(0)
     }

@@ -1,9 +1,9 @@
-//! Copies as files: how one is written, and how it is read without trusting a byte of it.
+//! Format of cache files: how they are written, and how they are read without trusting a byte.
 //!
-//! A file is a beginning of fixed length, what is known of the copy, and the body in blocks. Each of the three has its
-//! sum, so that a part of a body is checked without reading the rest, and no byte is served that was not checked. All
-//! numbers are little endian. Sums are xxh3 of 64 bits, begun with the file's own number: a block of another file, or of
-//! an older one in the same place, does not pass. Decision 0160 says why.
+//! A file is a header of fixed length, the metadata of the stored response, and the body in blocks. Each has a
+//! checksum, so that a range of a body is verified without reading the rest, and no unverified byte is served. All
+//! numbers are little endian. Checksums are 64-bit xxh3, seeded with the file's own number: a block of another file, or
+//! of an older one in the same place, does not pass. Decision 0160 has the reasons.
 
 mod journal;
 mod meta;
@@ -16,16 +16,16 @@ use twox_hash::XxHash3_64;
 pub use self::journal::{About, JOURNAL_LEN_MAX, Journal};
 pub use self::meta::{Copy, CopyRef};
 
-/// Length of a file's beginning.
+/// Length of the header.
 pub const START_LEN: usize = 64;
 
-/// Length of a body's blocks, but for the last.
+/// Length of a body block, except the last.
 pub const BLOCK_LEN: usize = 64 * 1024;
 
-/// Length of a sum.
+/// Length of a checksum.
 pub const SUM_LEN: usize = 8;
 
-/// Longest description of a copy.
+/// Longest metadata.
 pub const META_LEN_MAX: usize = 4 << 20;
 
 /// The longest body that a file can hold.
@@ -33,48 +33,48 @@ pub const BODY_LEN_MAX: u64 = 1 << 46;
 
 const MAGIC: [u8; 8] = *b"plimcopy";
 
-/// The version of the format; files of another are dropped.
+/// Version of the format; files of other versions are dropped.
 const VERSION: u32 = 1;
 
-/// Why a file, or a part of one, is not used.
+/// Why a file, or a part of one, is unusable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Damage {
-    /// It is shorter than what it should hold.
-    #[error("it is cut off")]
+    /// It is shorter than its contents require.
+    #[error("truncated")]
     Short,
-    /// It does not begin as files of copies do.
-    #[error("it is no copy")]
+    /// Wrong magic number.
+    #[error("not a cache file")]
     Magic,
-    /// It was written in another format.
-    #[error("it is of another version")]
+    /// Written in another format version.
+    #[error("written in another format version")]
     Version,
-    /// A sum does not match.
-    #[error("a sum does not match")]
+    /// Checksum mismatch.
+    #[error("checksum mismatch")]
     Sum,
-    /// Its sums match, and what it says is impossible.
-    #[error("it says what cannot be")]
+    /// Checksums match, but a value is impossible.
+    #[error("impossible value")]
     Nonsense,
 }
 
-/// The beginning of a file.
+/// The header of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheFileHeader {
-    /// The file's own number, which its sums begin with.
+    /// The file's own number, which seeds its checksums.
     pub file_id: u64,
-    /// The number of the last purge when the copy was asked for.
+    /// Number of the last purge when the response was requested.
     pub purges: u64,
     /// The hash of its key.
     pub hash: u64,
-    /// Length of what is known of the copy.
+    /// Length of the metadata.
     pub meta_len: u32,
     /// Length of the body.
     pub body_len: u64,
-    /// The sum of what is known of the copy.
+    /// Checksum of the metadata.
     pub meta_sum: u64,
 }
 
 impl CacheFileHeader {
-    /// The bytes of it.
+    /// Encodes it.
     pub fn write(&self) -> [u8; START_LEN] {
         let mut bytes = [0; START_LEN];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -95,10 +95,10 @@ impl CacheFileHeader {
         bytes
     }
 
-    /// Reads it.
+    /// Parses it.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is damaged.
     pub fn read(bytes: &[u8]) -> Result<Self, Damage> {
         let bytes: &[u8; START_LEN] = bytes
             .get(..START_LEN)
@@ -130,22 +130,22 @@ impl CacheFileHeader {
         Ok(start)
     }
 
-    /// Where the body begins.
+    /// Offset of the body.
     pub fn body_at(&self) -> u64 {
         START_LEN as u64 + u64::from(self.meta_len)
     }
 
-    /// How long the whole file is.
+    /// Length of the whole file.
     pub fn file_len(&self) -> u64 {
         self.body_at() + self.body_len + self.blocks() * SUM_LEN as u64
     }
 
-    /// How many blocks the body has.
+    /// Number of body blocks.
     pub fn blocks(&self) -> u64 {
         self.body_len.div_ceil(BLOCK_LEN as u64)
     }
 
-    /// Where a block begins in the file, and how long it is without its sum.
+    /// Offset of a block in the file, and its length without the checksum.
     pub fn block(&self, index: u64) -> (u64, usize) {
         let before = index * BLOCK_LEN as u64;
         let at = self.body_at() + before + index * SUM_LEN as u64;
@@ -154,10 +154,10 @@ impl CacheFileHeader {
         (at, len)
     }
 
-    /// What a block holds, when its sum, which stands behind it, says so.
+    /// The contents of a block, verified by the checksum behind it.
     ///
     /// # Errors
-    /// When it does not.
+    /// When the checksum does not match.
     pub fn check_block<'b>(&self, index: u64, block: &'b [u8]) -> Result<&'b [u8], Damage> {
         let len = self.block(index).1;
         let (data, sum) = block.split_at_checked(len).ok_or(Damage::Short)?;
@@ -167,10 +167,10 @@ impl CacheFileHeader {
         Ok(data)
     }
 
-    /// Checks what is known of the copy against its sum, and reads it.
+    /// Verifies the metadata and parses it.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is damaged.
     pub fn read_meta(&self, meta: &[u8]) -> Result<Copy, Damage> {
         if meta.len() != self.meta_len as usize {
             return Err(Damage::Short);
@@ -182,19 +182,19 @@ impl CacheFileHeader {
     }
 }
 
-/// The sum of what is known of a copy.
+/// Checksum of the metadata.
 pub fn meta_sum(file_id: u64, meta: &[u8]) -> u64 {
     XxHash3_64::oneshot_with_seed(file_id, meta)
 }
 
-/// The sum that stands behind a block.
+/// Checksum of a block.
 pub fn block_sum(file_id: u64, index: u64, data: &[u8]) -> [u8; SUM_LEN] {
-    // The place is part of it, so that blocks cannot change places.
+    // The position is included, so that blocks cannot be swapped.
     let seed = file_id ^ (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     XxHash3_64::oneshot_with_seed(seed, data).to_le_bytes()
 }
 
-/// Bytes that are read from the front.
+/// Reads from the front of a byte slice.
 struct ByteCursor<'a>(&'a [u8]);
 
 impl<'a> ByteCursor<'a> {
@@ -221,14 +221,14 @@ impl<'a> ByteCursor<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// Bytes behind their length.
+    /// Length-prefixed bytes.
     fn bytes(&mut self) -> Result<&'a [u8], Damage> {
         let len = self.u32()?;
         self.take(usize::try_from(len).unwrap_or(usize::MAX))
     }
 }
 
-/// Writes bytes behind their length.
+/// Writes length-prefixed bytes.
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
     out.extend_from_slice(&len.to_le_bytes());

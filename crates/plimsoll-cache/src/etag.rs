@@ -1,8 +1,8 @@
-//! Entity tags (RFC 9110, 8.8.3) and how they are compared.
+//! Entity tags (RFC 9110, 8.8.3) and their comparison.
 
 use crate::fields::members;
 
-/// A tag as it stands in a field: weak or not, and what is between the quotes with them.
+/// A parsed tag: weak or not, and the opaque part with its quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ETag<'a> {
     weak: bool,
@@ -10,7 +10,7 @@ pub struct ETag<'a> {
 }
 
 impl<'a> ETag<'a> {
-    /// A tag from a field. One without quotes is taken as it stands: it compares with itself alone.
+    /// Parses a tag. One without quotes is kept as it is: it equals only itself.
     pub fn of(value: &'a [u8]) -> Self {
         match value {
             [b'W', b'/', opaque @ ..] => Self { weak: true, opaque },
@@ -21,7 +21,7 @@ impl<'a> ETag<'a> {
         }
     }
 
-    /// Whether it is a strong one: no part of the content differs between two with the same.
+    /// Whether it is strong: equal tags mean byte-identical content.
     pub fn is_strong(&self) -> bool {
         !self.weak && self.opaque.len() >= 2 && self.opaque.starts_with(b"\"")
     }
@@ -31,13 +31,13 @@ impl<'a> ETag<'a> {
         self.opaque == other.opaque
     }
 
-    /// The strong comparison, for `If-Range` and for what a 304 renews.
+    /// The strong comparison, for `If-Range` and for renewal by a 304.
     pub fn matches_strongly(&self, other: &ETag<'_>) -> bool {
         self.is_strong() && other.is_strong() && self.opaque == other.opaque
     }
 }
 
-/// Whether a line of `If-None-Match` names this tag.
+/// Whether a line of `If-None-Match` contains this tag.
 pub fn names(line: &[u8], tag: &ETag<'_>) -> bool {
     members(line).any(|member| ETag::of(member).matches_weakly(tag))
 }

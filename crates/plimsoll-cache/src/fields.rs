@@ -1,4 +1,4 @@
-//! Field lines of a head: found by name, and split into the members of their lists.
+//! Header fields of a head: lookup by name, and splitting of lists.
 
 use httparse::Header;
 
@@ -21,14 +21,14 @@ pub fn first<'b>(headers: &[Header<'b>], name: &str) -> Option<&'b [u8]> {
         .map(|header| header.value.trim_ascii())
 }
 
-/// The only line of a name; `None` when there is none or more than one.
+/// The only line of a name; `None` when there are none or several.
 pub fn only<'b>(headers: &[Header<'b>], name: &str) -> Option<&'b [u8]> {
     let mut found = headers.iter().filter(|header| is(header.name, name));
     let line = found.next()?;
     found.next().is_none().then(|| line.value.trim_ascii())
 }
 
-/// Whether a line of this name is there.
+/// Whether there is a line of this name.
 pub fn has(headers: &[Header<'_>], name: &str) -> bool {
     headers.iter().any(|header| is(header.name, name))
 }
@@ -39,13 +39,13 @@ pub(crate) fn is(name: &str, ours: &str) -> bool {
     name.len() == ours.len() && name.eq_ignore_ascii_case(ours)
 }
 
-/// Members of one line of a comma-separated list (RFC 9110, 5.6.1): empty ones are left out, commas in quoted strings
-/// do not part.
+/// Members of one line of a comma-separated list (RFC 9110, 5.6.1): empty ones are skipped, commas in quoted strings do
+/// not separate.
 pub fn members(line: &[u8]) -> Members<'_> {
     Members { rest: line }
 }
 
-/// What [`members`] gives.
+/// Iterator returned by [`members`].
 #[derive(Clone, Debug)]
 pub struct Members<'a> {
     rest: &'a [u8],
@@ -67,7 +67,7 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-/// Where the first member ends: at a comma that is not quoted, or at the end.
+/// End of the first member: at an unquoted comma, or at the end.
 fn member_end(line: &[u8]) -> usize {
     let mut quoted = false;
     let mut escaped = false;
@@ -98,7 +98,7 @@ pub(crate) fn is_closed(line: &[u8]) -> bool {
     !quoted
 }
 
-/// A number of decimal digits alone; one too great is the greatest there is (RFC 9111, 1.2.2).
+/// A number of decimal digits only; one that is too large saturates (RFC 9111, 1.2.2).
 pub(crate) fn decimal(digits: &[u8]) -> Option<u32> {
     if digits.is_empty() {
         return None;

@@ -1,10 +1,10 @@
-//! Edge-side includes: the tags of a page that stand for fragments with lifetimes of their own.
+//! Edge-side includes: tags of a page that stand for fragments with lifetimes of their own.
 //!
-//! The language is the part of the ESI Language Specification 1.0 (W3C note, August 2001) that Varnish, Fastly and
+//! The language is the subset of the ESI Language Specification 1.0 (W3C note, August 2001) that Varnish, Fastly and
 //! Akamai share: `<esi:include src alt onerror="continue"/>`, `<esi:remove>…</esi:remove>`, `<esi:comment/>` and
-//! `<!--esi … -->`. A page is read once, when it is stored; what is not one of these tags is text and stays as it is,
-//! byte for byte, and so does a tag that is not closed, too long or without an address. As with Varnish, tags in
-//! ordinary comments are text. Decision 0163 says why.
+//! `<!--esi … -->`. A page is parsed once, when it is stored; everything but these tags is text and stays unchanged,
+//! byte for byte, and so does a tag that is unclosed, too long or without an address. As with Varnish, tags in ordinary
+//! comments are text. Decision 0163 has the reasons.
 
 pub mod address;
 mod tag;
@@ -17,7 +17,7 @@ use memchr::memmem::Finder;
 use crate::fields::{lines, members};
 use tag::Tag;
 
-/// Most tags that are read in one page; what comes behind is text.
+/// Maximum number of tags parsed in one page; the rest is text.
 pub const TAGS_MAX: usize = 1024;
 /// Longest tag, bytes.
 pub const TAG_LEN_MAX: usize = 4096;
@@ -26,27 +26,27 @@ const OPEN: &[u8] = b"<!--esi";
 const CLOSE: &[u8] = b"-->";
 const REMOVED: &[u8] = b"</esi:remove>";
 
-/// A fragment that a page asks for.
+/// A fragment that a page includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Include {
     /// Its address, as the page writes it, with entities resolved.
     pub src: Box<str>,
-    /// Where else it is to be had.
+    /// Alternative address.
     pub alt: Option<Box<str>>,
-    /// The page says that it is right without it: `onerror="continue"`.
+    /// The page is valid without it: `onerror="continue"`.
     pub may_fail: bool,
 }
 
-/// A piece of a page, in its order.
+/// A piece of a page, in page order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EsiSegment {
     /// Bytes of the page.
     Text(Range<usize>),
-    /// What a fragment says.
+    /// An included fragment.
     Include(Include),
 }
 
-/// A page taken apart.
+/// A parsed page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EsiTemplate {
     pieces: Box<[EsiSegment]>,
@@ -55,7 +55,7 @@ pub struct EsiTemplate {
 }
 
 impl EsiTemplate {
-    /// Takes a page apart.
+    /// Parses a page.
     pub fn parse(page: &[u8]) -> Self {
         let mut reader = EsiParser::new(page);
         reader.read();
@@ -67,17 +67,17 @@ impl EsiTemplate {
         &self.pieces
     }
 
-    /// How many fragments it asks for.
+    /// Number of included fragments.
     pub fn includes(&self) -> usize {
         self.includes
     }
 
-    /// Whether it holds no tag at all: its text is all of it.
+    /// Whether it has no tag at all: it is all text.
     pub fn is_plain(&self) -> bool {
         self.tags == 0
     }
 
-    /// The fragments it asks for.
+    /// The included fragments.
     pub fn include_tags(&self) -> impl Iterator<Item = &Include> {
         self.pieces.iter().filter_map(|piece| match piece {
             EsiSegment::Include(include) => Some(include),
@@ -85,7 +85,7 @@ impl EsiTemplate {
         })
     }
 
-    /// Memory that it takes besides itself, bytes.
+    /// Heap memory, bytes.
     pub fn heap_bytes(&self) -> usize {
         let texts = self
             .include_tags()
@@ -94,19 +94,19 @@ impl EsiTemplate {
     }
 }
 
-/// Walks a page from tag to tag.
+/// Scans a page from tag to tag.
 struct EsiParser<'a> {
     page: &'a [u8],
     at: usize,
-    /// Where the text begins that has not become a piece.
+    /// Start of text that is not yet a piece.
     text: usize,
     pieces: Vec<EsiSegment>,
     includes: usize,
     tags: usize,
     /// Within `<!--esi … -->`.
     is_open: bool,
-    /// Where the last `-->` and the last `</esi:remove>` stand: what is opened behind is never closed. Looked for once,
-    /// so that a page of nothing but openings costs no more than any other.
+    /// Positions of the last `-->` and the last `</esi:remove>`: tags opened behind them are never closed. Searched
+    /// once, so that a page of nothing but openings costs no more than any other.
     last_close: Option<usize>,
     last_removed: Option<usize>,
 }
@@ -144,7 +144,7 @@ impl<'a> EsiParser<'a> {
         }
     }
 
-    /// What stands here; afterwards it stands behind that.
+    /// Handles the tag at the current position and advances behind it.
     fn consume_tag(&mut self, close: &Finder<'_>, removed: &Finder<'_>) {
         let rest = &self.page[self.at..];
         if self.is_open && rest.starts_with(CLOSE) {
@@ -182,7 +182,7 @@ impl<'a> EsiParser<'a> {
         }
     }
 
-    /// Leaves out what stands between here and there.
+    /// Omits a range of the page.
     fn drop_to(&mut self, end: usize) {
         self.put_text();
         self.tags += 1;
@@ -207,8 +207,8 @@ impl<'a> EsiParser<'a> {
     }
 }
 
-/// Whether an answer asks for assembly: `Surrogate-Control: content="ESI/1.0"` (Edge Architecture Specification 1.0,
-/// W3C note, August 2001), for everybody or by this name.
+/// Whether a response requests assembly: `Surrogate-Control: content="ESI/1.0"` (Edge Architecture Specification 1.0,
+/// W3C note, August 2001), for all surrogates or for this name.
 pub fn requests_assembly(answer: &[Header<'_>], device: &str) -> bool {
     lines(answer, "surrogate-control")
         .flat_map(members)

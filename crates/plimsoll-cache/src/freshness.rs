@@ -1,4 +1,4 @@
-//! How long an answer is fresh, and how old it is (RFC 9111, 4.2).
+//! Freshness lifetime and age of a response (RFC 9111, 4.2).
 
 use httparse::Header;
 
@@ -7,7 +7,7 @@ use crate::date;
 use crate::directives::Directives;
 use crate::fields::{decimal, first, lines, members};
 
-/// Where a lifetime is from.
+/// Source of a lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LifetimeSource {
     /// `s-maxage`.
@@ -18,29 +18,29 @@ pub enum LifetimeSource {
     Expires,
     /// A tenth of the time since `Last-Modified`.
     Heuristic,
-    /// The route's least lifetime.
+    /// The route's minimum lifetime.
     Minimum,
     /// The route's lifetime for this status.
     ByStatus,
-    /// Nothing says how long.
+    /// No lifetime.
     Nothing,
 }
 
 impl LifetimeSource {
-    /// What it is called where a decision is explained.
+    /// Its name in explanations.
     pub fn word(self) -> &'static str {
         match self {
             Self::SharedMaxAge => "s-maxage",
             Self::MaxAge => "max-age",
             Self::Expires => "Expires",
             Self::Heuristic => "a tenth of the time since Last-Modified",
-            Self::Minimum => "the route's least lifetime",
+            Self::Minimum => "the route's minimum lifetime",
             Self::ByStatus => "the route's lifetime for this status",
             Self::Nothing => "nothing",
         }
     }
 
-    /// The fields of the answer that it stands in, the first of them that is there.
+    /// The response fields that contain it; the first that is present counts.
     pub fn fields(self) -> &'static [&'static str] {
         match self {
             Self::SharedMaxAge | Self::MaxAge => &["cdn-cache-control", "cache-control"],
@@ -51,25 +51,25 @@ impl LifetimeSource {
     }
 }
 
-/// How long an answer is fresh after it was made.
+/// Freshness lifetime of a response, from its date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreshnessLifetime {
     /// Seconds.
     pub seconds: u32,
-    /// Where that is from.
+    /// Its source.
     pub source: LifetimeSource,
 }
 
 impl FreshnessLifetime {
-    /// None.
+    /// Zero.
     pub const NOTHING: Self = Self {
         seconds: 0,
         source: LifetimeSource::Nothing,
     };
 }
 
-/// The lifetime that the answer itself gives (RFC 9111, 4.2.1): `s-maxage`, else `max-age`, else `Expires` less `Date`.
-/// `None` when it says nothing of it.
+/// The explicit lifetime (RFC 9111, 4.2.1): `s-maxage`, else `max-age`, else `Expires` less `Date`. `None` without any
+/// of them.
 pub fn explicit(
     answer: &OriginResponse<'_, '_>,
     directives: &Directives,
@@ -87,7 +87,7 @@ pub fn explicit(
     }
     let received = exchange.received_at.seconds();
     let date = made(answer.headers, received);
-    // One that is no date has passed already (RFC 9111, 5.3), and of several the earliest counts.
+    // An invalid one counts as past (RFC 9111, 5.3), and of several the earliest counts.
     let expires = lines(answer.headers, "expires")
         .map(|line| date::parse(line, received).unwrap_or(i64::MIN))
         .min()?;
@@ -98,8 +98,8 @@ pub fn explicit(
     )
 }
 
-/// The lifetime that is guessed when nothing is said (RFC 9111, 4.2.2): a tenth of the time since the last change, at
-/// most `seconds_max`, for statuses that the standard names and for answers that say `public`.
+/// The heuristic lifetime without an explicit one (RFC 9111, 4.2.2): a tenth of the time since the last change, at most
+/// `seconds_max`, for statuses that the standard names and for `public` responses.
 pub fn heuristic(
     answer: &OriginResponse<'_, '_>,
     directives: &Directives,
@@ -119,7 +119,7 @@ pub fn heuristic(
     })
 }
 
-/// Statuses whose lifetime may be guessed (RFC 9110, 15.1), but 206.
+/// Heuristically cacheable statuses (RFC 9110, 15.1), except 206.
 pub(crate) fn is_heuristic(status: u16) -> bool {
     matches!(
         status,
@@ -127,17 +127,17 @@ pub(crate) fn is_heuristic(status: u16) -> bool {
     )
 }
 
-/// When the answer was made, seconds since 1970: its `Date`, or when it came.
+/// When the response was generated, seconds since 1970: its `Date`, or its arrival.
 pub fn made(answer: &[Header<'_>], received: i64) -> i64 {
     first(answer, "date")
         .and_then(|date| date::parse(date, received))
         .unwrap_or(received)
 }
 
-/// How old an answer was when it came, seconds: `corrected_initial_age` of RFC 9111, 4.2.3.
+/// Age of a response on arrival, seconds: `corrected_initial_age` of RFC 9111, 4.2.3.
 ///
-/// Both dates and the standard's arithmetic count whole seconds: a difference of one between two clocks cut off to
-/// seconds is no age, and would take a page of one second its whole life.
+/// Both dates and the standard's arithmetic use whole seconds: a difference of one between two truncated clocks is no
+/// age, and would consume the whole lifetime of a page that lives for one second.
 pub fn initial_age(answer: &[Header<'_>], exchange: &OriginExchange) -> u32 {
     let received = exchange.received_at.seconds();
     let apparent = match received.saturating_sub(made(answer, received)) {
@@ -149,8 +149,8 @@ pub fn initial_age(answer: &[Header<'_>], exchange: &OriginExchange) -> u32 {
     apparent.max(age_value(answer).saturating_add(delay))
 }
 
-/// The number in `Age`: of several the first, of what is not a number none (RFC 9111, 5.1). Parameters, which it cannot
-/// have, take nothing from it.
+/// The number in `Age`: the first of several, none if it is not a number (RFC 9111, 5.1). Invalid parameters are
+/// ignored.
 fn age_value(answer: &[Header<'_>]) -> u32 {
     first(answer, "age")
         .and_then(|line| members(line).next())
@@ -312,7 +312,7 @@ mod tests {
     }
 
     proptest! {
-        /// Held against the formula of the standard, which may be a second greater for what was cut off.
+        /// Compared with the standard's formula, which may be a second greater because of truncation.
         #[test]
         fn age_is_that_of_the_formula(date in 0_u64..2_000, age: u16, delay in 0_u64..100_000) {
             let date_at = RECEIVED.ms() / 1000 - 1_000 + date;

@@ -1,4 +1,4 @@
-//! What a copy is no longer right after (RFC 9111, 4.4; RFC 9875), and the labels that copies are purged by.
+//! Invalidation by unsafe requests (RFC 9111, 4.4; RFC 9875), and the labels by which responses are purged.
 
 use std::hash::Hasher;
 
@@ -11,10 +11,10 @@ use crate::fields::{lines, members, only};
 use crate::key::{KeyRef, Seed};
 use crate::request::Method;
 
-/// Most labels of one copy. One with more cannot be purged by all of them, so it is not stored.
+/// Maximum number of labels per response. One with more could not be purged by all of them, so it is not stored.
 pub const LABELS_MAX: usize = 1_024;
 
-/// A label, hashed: a tag of any origin, or a group of one.
+/// A hashed label: a tag of any origin, or a cache group of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Label(pub u64);
 
@@ -42,8 +42,8 @@ impl Label {
     }
 }
 
-/// The labels of an answer, each once: `Cache-Tag` with commas, `Surrogate-Key` with spaces, `Cache-Groups` as RFC 9875
-/// says. `None` when there are more than [`LABELS_MAX`].
+/// The distinct labels of a response: `Cache-Tag` separated by commas, `Surrogate-Key` by spaces, `Cache-Groups` as a
+/// structured field (RFC 9875). `None` when there are more than [`LABELS_MAX`].
 pub fn labels(answer: &[Header<'_>], key: &KeyRef<'_>, seed: Seed) -> Option<Box<[Label]>> {
     let tags = lines(answer, "cache-tag").flat_map(members);
     let keys = lines(answer, "surrogate-key")
@@ -65,7 +65,7 @@ pub fn labels(answer: &[Header<'_>], key: &KeyRef<'_>, seed: Seed) -> Option<Box
     (labels.len() <= LABELS_MAX).then(|| labels.into_boxed_slice())
 }
 
-/// What an answer makes invalid.
+/// What a response invalidates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Invalidation {
     /// Targets (path and query) of the same scheme and host.
@@ -74,10 +74,10 @@ pub struct Invalidation {
     pub groups: Vec<Label>,
 }
 
-/// What the answer to a request makes invalid: after a success or a redirect of an unsafe method what was asked for, what
-/// `Location` and `Content-Location` name at the same origin, and the groups of `Cache-Group-Invalidation`.
+/// What the response to a request invalidates: after a success or a redirect of an unsafe method the request's target,
+/// the same-origin targets of `Location` and `Content-Location`, and the groups of `Cache-Group-Invalidation`.
 ///
-/// What is invalid must not be served again unchecked, not even while it is renewed: a purge of it is a hard one.
+/// Invalid responses must not be served again unvalidated, not even while they are renewed: the purge is a hard one.
 pub fn invalidated(
     method: Method,
     key: &KeyRef<'_>,
@@ -105,7 +105,7 @@ pub fn invalidated(
     Invalidation { targets, groups }
 }
 
-/// The target that a reference names, when it is of the same origin: one origin must not empty another's copies.
+/// The target of a reference, when it has the same origin: one origin must not invalidate another's responses.
 fn same_origin(key: &KeyRef<'_>, target: &str, reference: &[u8]) -> Option<String> {
     let scheme = if key.is_secure() { "https" } else { "http" };
     let base = Url::parse(&format!("{scheme}://{}{target}", key.host())).ok()?;
@@ -121,8 +121,8 @@ fn same_origin(key: &KeyRef<'_>, target: &str, reference: &[u8]) -> Option<Strin
     Some(target)
 }
 
-/// The strings of a list of structured fields; none when it is not valid (RFC 9651, 4.2), and other members are not
-/// groups (RFC 9875, 2).
+/// The strings of a structured-field list; empty when it is invalid (RFC 9651, 4.2). Other members are not groups (RFC
+/// 9875, 2).
 fn strings(answer: &[Header<'_>], name: &'static str) -> Vec<String> {
     let joined = lines(answer, name).collect::<Vec<_>>().join(&b", "[..]);
     let Ok(list) = Parser::new(&joined).parse::<List>() else {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever an answer names, only targets of its own origin become invalid.
+        /// Whatever a response names, only targets of its own origin become invalid.
         #[test]
         fn nothing_of_another_origin_becomes_invalid(reference in "[ -~]{0,40}") {
             let rule = KeyRule::default();

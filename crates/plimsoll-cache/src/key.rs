@@ -1,17 +1,17 @@
-//! The primary key of a copy: scheme, host, path, and of the query what the route says.
+//! The primary cache key: scheme, host, path, and the parts of the query that the route selects.
 //!
-//! A key is bytes, `https://host/path?query`, that two requests share only when the origin is asked for the same.
-//! Nothing is left out that an origin might use: ports that are not the scheme's own stay, so do fragments and the case
-//! of percent signs. A request's key is hashed and compared piece by piece, without being built.
+//! A key is bytes, `https://host/path?query`, that two requests share only when they mean the same to the origin.
+//! Nothing that an origin might use is omitted: non-default ports stay, and so do fragments and the case of
+//! percent-encodings. A request's key is hashed and compared piece by piece, without being built.
 
 use std::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
 
-/// Most parameters of a query that are sorted; a longer query counts as it stands.
+/// Maximum number of query parameters that are sorted; a longer query is used unsorted.
 const SORTED_MAX: usize = 64;
 
-/// Parameters that tell where a visitor came from, and change no page. A trailing `*` stands for any ending.
+/// Tracking parameters, which change no page. A trailing `*` matches any suffix.
 const TRACKING: [&str; 24] = [
     "utm_*",
     "mtm_*",
@@ -39,35 +39,35 @@ const TRACKING: [&str; 24] = [
     "wickedid",
 ];
 
-/// What of a query is part of the key.
+/// Parts of the query that belong to the key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Query {
-    /// All of it: a parameter that is left out but used by the origin would let one visitor choose what others see.
+    /// All of it: a parameter that is omitted but used by the origin would let one client choose what others see.
     #[default]
     All,
     /// Nothing.
     Ignore,
     /// The parameters of these names.
     Only(Vec<String>),
-    /// All but those known to say only where a visitor came from.
+    /// All except known tracking parameters.
     Tracking,
 }
 
 /// How a key is made from a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyRule {
-    /// What of the query counts.
+    /// Relevant parts of the query.
     pub query: Query,
-    /// Whether parameters are put in the order of their names; those of one name stay in theirs.
+    /// Whether parameters are sorted by name; those of one name keep their order.
     pub sorted: bool,
 }
 
-/// Where a cache's hashes start: random numbers, so that nobody outside can find keys that meet.
+/// Seed of a cache's hashes: random, so that outsiders cannot construct collisions.
 #[derive(Clone, Copy, Debug)]
 pub struct Seed(pub u64, pub u64);
 
 impl Seed {
-    /// A hash that starts here.
+    /// A hasher with this seed.
     pub(crate) fn hasher(self) -> SipHasher13 {
         SipHasher13::new_with_keys(self.0, self.1)
     }
@@ -90,7 +90,7 @@ pub struct KeyRef<'a> {
     rule: &'a KeyRule,
 }
 
-/// The key of a copy.
+/// An owned key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CacheKey(Box<[u8]>);
 
@@ -100,7 +100,7 @@ impl CacheKey {
         &self.0
     }
 
-    /// Its bytes to keep.
+    /// Its bytes, owned.
     pub fn into_bytes(self) -> Box<[u8]> {
         self.0
     }
@@ -115,8 +115,8 @@ impl CacheKey {
 }
 
 impl<'a> KeyRef<'a> {
-    /// Of a request over an encrypted connection or not, for a host (with its port, if it was written) and a target
-    /// that starts with a slash or is empty.
+    /// The key of a request: over TLS or not, for a host (with its port, if written) and a target that starts with a
+    /// slash or is empty.
     pub fn new(secure: bool, host: &'a str, target: &'a str, rule: &'a KeyRule) -> Self {
         let (path, query) = match target.split_once('?') {
             Some((path, query)) => (path, Some(query)),
@@ -131,19 +131,18 @@ impl<'a> KeyRef<'a> {
         }
     }
 
-    /// Whether the request came over an encrypted connection.
+    /// Whether the request came over TLS.
     pub fn is_secure(&self) -> bool {
         self.secure
     }
 
-    /// The host as it was written, without the scheme's own port.
+    /// The host as written, without the scheme's default port.
     pub fn host(&self) -> &'a str {
         self.host
     }
 
-    /// The target that the key stands for, when it is not the one that was asked for: without the parameters that do not
-    /// count, in the order in which they count. An origin that is asked for this cannot put into a copy what is in no
-    /// key.
+    /// The target that the key stands for, when it differs from the requested one: without irrelevant parameters, in
+    /// key order. Sent to the origin, it ensures that nothing outside the key ends up in a stored response.
     pub fn target(&self) -> Option<String> {
         let query = self.query?;
         if self.rule.query == Query::All && !self.rule.sorted {
@@ -161,12 +160,12 @@ impl<'a> KeyRef<'a> {
         Some(format!("{}{kept}", self.path))
     }
 
-    /// The path as it was written.
+    /// The path as written.
     pub fn path(&self) -> &'a str {
         self.path
     }
 
-    /// Whether a field such as `Content-Location` names what was asked for: path and query byte for byte, alone or
+    /// Whether a field such as `Content-Location` names the requested target: path and query byte for byte, alone or
     /// behind scheme and host.
     pub fn is_named_by(&self, uri: &[u8]) -> bool {
         let rest = match uri.first() {
@@ -190,7 +189,7 @@ impl<'a> KeyRef<'a> {
         }
     }
 
-    /// What follows scheme and host in an absolute URI, when they are this key's.
+    /// The rest of an absolute URI behind scheme and host, when they are this key's.
     fn behind_host<'u>(&self, uri: &'u [u8]) -> Option<&'u [u8]> {
         let scheme: &[u8] = if self.secure { b"https://" } else { b"http://" };
         let (start, rest) = uri.split_at_checked(scheme.len())?;
@@ -205,7 +204,7 @@ impl<'a> KeyRef<'a> {
             .then_some(rest)
     }
 
-    /// A hash that differs from run to run.
+    /// The hash under a seed.
     pub fn hash(&self, seed: Seed) -> u64 {
         let mut hasher = seed.hasher();
         self.pieces(&mut |piece| {
@@ -215,7 +214,7 @@ impl<'a> KeyRef<'a> {
         hasher.finish()
     }
 
-    /// Whether a copy's key is this one, byte for byte.
+    /// Whether an owned key equals this one, byte for byte.
     pub fn is(&self, key: &CacheKey) -> bool {
         self.is_written(key.as_bytes())
     }
@@ -233,7 +232,7 @@ impl<'a> KeyRef<'a> {
         all_match && rest.is_empty()
     }
 
-    /// The key to keep.
+    /// An owned key.
     pub fn to_key(&self) -> CacheKey {
         let mut bytes = Vec::with_capacity(
             16 + self.host.len() + self.path.len() + self.query.map_or(0, str::len),
@@ -245,7 +244,7 @@ impl<'a> KeyRef<'a> {
         CacheKey(bytes.into_boxed_slice())
     }
 
-    /// Hands out the key's bytes in order until one piece is not wanted; whether all were.
+    /// Emits the key's bytes in order until a piece is refused; whether all were accepted.
     fn pieces(&self, take: &mut impl FnMut(&[u8]) -> bool) -> bool {
         let scheme: &[u8] = if self.secure { b"https://" } else { b"http://" };
         if !take(scheme) || !lowered(self.host.as_bytes(), take) || !take(self.path.as_bytes()) {
@@ -254,7 +253,7 @@ impl<'a> KeyRef<'a> {
         self.query_pieces(take)
     }
 
-    /// Hands out the query's part of the key.
+    /// Emits the query part of the key.
     fn query_pieces(&self, take: &mut impl FnMut(&[u8]) -> bool) -> bool {
         let Some(query) = self.query else {
             return true;
@@ -267,7 +266,7 @@ impl<'a> KeyRef<'a> {
     }
 }
 
-/// Hands out the parameters that count.
+/// Emits the relevant parameters.
 fn parameters(
     query: &str,
     kept: &Query,
@@ -291,7 +290,7 @@ fn parameters(
         count += 1;
     }
     let ordered = &mut room[..count];
-    // Sorting in place needs no memory; the place keeps those of one name in order.
+    // Sorting in place needs no memory; the position keeps those of one name in order.
     ordered.sort_unstable_by(|(place, parameter), (other_place, other)| {
         (name_of(parameter), place).cmp(&(name_of(other), other_place))
     });
@@ -300,7 +299,7 @@ fn parameters(
 
 /// Whether a parameter is part of the key.
 fn counts(parameter: &str, kept: &Query) -> bool {
-    // Some origins take a semicolon for an ampersand: what hides behind it counts.
+    // Some origins treat a semicolon as an ampersand: a parameter hidden behind it counts.
     if parameter.contains(';') {
         return true;
     }
@@ -324,7 +323,7 @@ fn name_of(parameter: &str) -> &str {
         .map_or(parameter, |(name, _)| name)
 }
 
-/// Hands out bytes in small letters.
+/// Emits bytes in lower case.
 fn lowered(bytes: &[u8], take: &mut impl FnMut(&[u8]) -> bool) -> bool {
     if !bytes.iter().any(u8::is_ascii_uppercase) {
         return take(bytes);
@@ -338,7 +337,7 @@ fn lowered(bytes: &[u8], take: &mut impl FnMut(&[u8]) -> bool) -> bool {
     })
 }
 
-/// A host without the port that its scheme has anyway.
+/// A host without its scheme's default port.
 fn without_own_port(host: &str, secure: bool) -> &str {
     let own = if secure { ":443" } else { ":80" };
     let bare = host.strip_suffix(own).unwrap_or(host);

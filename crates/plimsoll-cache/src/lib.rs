@@ -1,55 +1,56 @@
 //! A shared HTTP cache without I/O: what may be stored, what may be reused, and where it is kept.
 //!
-//! The rules are those of RFC 9111 for a shared cache, with stale answers (RFC 5861), `Cache-Status` (RFC 9211),
+//! The rules are those of RFC 9111 for a shared cache, with stale responses (RFC 5861), `Cache-Status` (RFC 9211),
 //! `CDN-Cache-Control` (RFC 9213) and cache groups (RFC 9875), and over them the policy of a route. Nothing here reads a
-//! clock or a socket or rolls dice: heads come as slices of fields, moments and chance are handed in, and answers are
-//! data. Decision 0140 says why the rules are our own.
+//! clock, a socket or a random number: heads are slices of fields, time and randomness are passed in, and decisions are
+//! data. Decision 0140 explains why the rules are our own.
 //!
-//! # The road of a request
+//! # The path of a request
 //!
-//! A request is read once ([`Asked`]), and its key is borrowed from it ([`KeyRef`]). The store is looked up by hash and
-//! compared byte for byte; of the copies under one key [`Variants`] finds the one that the request selects, and
-//! [`reuse::decide`] says what becomes of it. On the road of a plain fresh hit nothing is allocated.
+//! A request is parsed once ([`CacheRequest`]), and its key is borrowed from it ([`KeyRef`]). The store is searched by
+//! hash, keys are compared byte for byte; of the responses stored under one key [`Variants`] finds the one that the
+//! request selects, and [`reuse::decide`] decides what happens with it. A plain fresh hit allocates nothing.
 //!
-//! An answer that came is judged ([`storing::judge`]) and kept ([`Stored`]), or the reason is named. A 304 renews a copy
-//! ([`update::renew`]), a change makes copies invalid ([`invalidate::invalidated`]), and when the origin is ill
-//! [`stale::may_serve`] says whether a copy stands in for it.
+//! A response of the origin is evaluated ([`storing::evaluate`]) and stored ([`Stored`]), or the reason is reported. A
+//! 304 renews a stored response ([`update::renew`]), an unsafe request invalidates others
+//! ([`invalidate::invalidated`]), and when the origin fails [`stale::may_serve`] decides whether a stored response may
+//! replace its answer.
 //!
 //! ```
 //! use std::sync::Arc;
 //!
 //! use httparse::Header;
 //! use plimsoll_cache::{
-//!     Answer, Asked, CacheStatus, Decision, Exchange, KeyRef, Moment, Policy, Seed, Stored, Variants,
-//!     reuse, storing,
+//!     CachePolicy, CacheRequest, CacheStatus, Decision, KeyRef, Moment, OriginExchange, OriginResponse, Seed, Stored,
+//!     Variants, reuse, storing,
 //! };
 //!
-//! let policy = Policy::default();
-//! let request = [Header { name: "Accept", value: b"*/*" }];
-//! let asked = Asked::read("GET", false, &request, &policy);
+//! let policy = CachePolicy::default();
+//! let fields = [Header { name: "Accept", value: b"*/*" }];
+//! let request = CacheRequest::read("GET", false, &fields, &policy);
 //! let key = KeyRef::new(true, "www.example", "/news?page=2", &policy.key);
 //! let hash = key.hash(Seed(1, 2));
 //! # let _ = hash;
 //!
-//! // The store knows nothing yet, so the origin was asked. Its answer is judged and kept.
+//! // The store is empty, so the request went to the origin. Its response is evaluated and stored.
 //! let fields = [Header { name: "Cache-Control", value: b"max-age=60" }];
-//! let answer = Answer { status: 200, reason: "OK", headers: &fields };
+//! let response = OriginResponse { status: 200, reason: "OK", headers: &fields };
 //! let start = Moment::from_ms(1_795_348_800_000);
-//! let exchange = Exchange { asked_at: start, received_at: start, chance: 0 };
-//! let storable = storing::judge(&asked, &key, &answer, &policy, &exchange)?;
-//! let copy = Arc::new(Stored::new(&answer, &storable));
-//! let variants = Variants::default().with(&storable.vary, asked.headers, &policy, copy);
+//! let exchange = OriginExchange { requested_at: start, received_at: start, chance: 0 };
+//! let storable = storing::evaluate(&request, &key, &response, &policy, &exchange)?;
+//! let stored = Arc::new(Stored::new(&response, &storable));
+//! let variants = Variants::default().with(&storable.vary, request.headers, &policy, stored);
 //! let owned = key.to_key();
 //!
-//! // Twenty seconds later the same is asked for. `room` and `out` are the loop's, and used again and again.
+//! // Twenty seconds later the same request arrives. `room` and `out` belong to the event loop and are reused.
 //! let (mut room, mut out) = (Vec::new(), Vec::new());
 //! let now = start.after(20_000);
 //! assert!(key.is(&owned));
-//! let copy = variants.find(asked.headers, &policy, &mut room).expect("the copy");
-//! let Decision::Serve(serve) = reuse::decide(&asked, copy, None, Some(5), now, &policy) else {
+//! let stored = variants.find(request.headers, &policy, &mut room).expect("the stored response");
+//! let Decision::Serve(serve) = reuse::decide(&request, stored, None, Some(5), now, &policy) else {
 //!     panic!("it is fresh");
 //! };
-//! copy.write_head(&mut out, serve.shape, Some(5), now);
+//! stored.write_head(&mut out, serve.shape, Some(5), now);
 //! CacheStatus { ttl: Some(serve.ttl_ms / 1000), ..CacheStatus::default() }.write(&mut out);
 //! out.extend_from_slice(b"\r\n");
 //! assert_eq!(
@@ -60,16 +61,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is left to whoever fetches
+//! # Duties of the caller that fetches
 //!
-//! - A fetch that may fill the cache is sent without the fields of [`Asked::stays_behind`], with
-//!   [`vary::Codings`] for the client's `Accept-Encoding` where it has one, and with
-//!   [`Stored::write_conditions`] where there is a copy to renew. What the client asked for is then cut from the copy
-//!   ([`reuse::shape`]). A request with a `Range` that nothing is there for goes on as it is, and so does a HEAD that no
-//!   fresh copy answers; what its answer means for a copy, [`update::head_effect`] says.
-//! - Only requests of one [`Class`] wait for one fetch, and take only what is fresh for them when it comes
-//!   ([`Terms::is_fresh`]). A refusal is remembered for its class when [`Refusal::is_remembered`] says so.
-//! - A copy is complete when its body is; one that broke off is dropped.
+//! - A fetch that may fill the cache is sent without the fields of [`CacheRequest::stays_behind`], with
+//!   [`vary::Codings`] for the client's `Accept-Encoding` where it has one, and with [`Stored::write_conditions`] where
+//!   a stored response is to be renewed. The range that the client requested is then cut from the stored response
+//!   ([`reuse::shape`]). A request with a `Range` for which nothing is stored is forwarded as it is, and so is a HEAD
+//!   that no fresh stored response can answer; [`update::head_effect`] decides what its response means for the store.
+//! - Only requests of one [`Class`] wait for the same fetch, and they use only a result that is fresh for them
+//!   ([`Terms::is_fresh`]). A rejection is remembered for its class when [`UncacheableReason::is_remembered`] is true.
+//! - A stored response is complete when its body is; a truncated one is dropped.
 
 pub mod answer;
 pub mod date;

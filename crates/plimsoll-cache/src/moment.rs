@@ -1,4 +1,4 @@
-//! Moments, as they are handed in.
+//! Timestamps, passed in by the caller.
 
 /// A moment of the wall clock, milliseconds since 1970-01-01 00:00 UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,13 +21,13 @@ impl Moment {
         (self.0 / 1000).cast_signed()
     }
 
-    /// This moment and some milliseconds; it stays at the end of time.
+    /// Adds milliseconds, saturating.
     #[must_use]
     pub const fn after(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))
     }
 
-    /// Milliseconds from an earlier moment; nothing when it was later, as after a clock was set back.
+    /// Milliseconds since an earlier moment; zero when it was later, as after a clock was set back.
     pub const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }

@@ -1,58 +1,59 @@
-//! What the owner of a route has decided beyond what the answers say.
+//! Cache policy of a route, beyond what responses specify.
 
 use crate::key::KeyRule;
 
-/// What is done with an answer that sets a cookie.
+/// Handling of a response that sets a cookie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SetCookie {
-    /// It is not stored: one person's cookie would be handed to everybody.
+    /// Not stored: one user's cookie would be sent to everybody.
     #[default]
     Refuse,
-    /// It is stored without the cookie; who asked first still gets it.
+    /// Stored without the cookie; the original requester still receives it.
     Strip,
-    /// It is stored with the cookie, as RFC 9111, 7.3 allows. For origins that know what they do.
+    /// Stored with the cookie, as RFC 9111, 7.3 allows. For origins that expect it.
     Keep,
 }
 
 /// The policy of a route. Lifetimes are seconds.
 ///
-/// The default is what RFC 9111 allows without being told anything, except that a stale copy is kept for an hour in case
-/// the origin fails.
+/// The default is RFC 9111 without extensions, except that a stale response is kept for an hour in case the origin
+/// fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachePolicy {
-    /// What of a request makes its key.
+    /// How a request forms its key.
     pub key: KeyRule,
-    /// Least lifetime of a plain page: a 200 to a GET by nobody in particular, which says neither `private`, `no-store`
-    /// nor `no-cache`, sets no cookie and does not vary by it.
+    /// Minimum lifetime of a plain page: a 200 to an anonymous GET, with neither `private`, `no-store` nor `no-cache`,
+    /// that sets no cookie and does not vary by it.
     pub lifetime_min: u32,
-    /// Greatest lifetime of any copy.
+    /// Maximum lifetime of any response.
     pub lifetime_max: u32,
-    /// Greatest lifetime that is guessed from `Last-Modified`; 0 guesses none.
+    /// Maximum heuristic lifetime from `Last-Modified`; 0 disables it.
     pub heuristic_max: u32,
-    /// Lifetimes by status, for answers to nobody in particular that say nothing of theirs.
+    /// Lifetimes by status, for responses to anonymous requests without an explicit one.
     pub lifetimes_by_status: Vec<(u16, u32)>,
-    /// By how many percent a lifetime may be shortened by chance, so that pages stored together do not end together.
+    /// Jitter: by how many percent a lifetime may be shortened at random, so that pages stored together do not expire
+    /// together.
     pub jitter_percent: u8,
-    /// How long a stale copy is served while it is renewed, where the answer says nothing of it.
+    /// Default `stale-while-revalidate`.
     pub stale_while_revalidate: u32,
-    /// How long a stale copy is served when the origin fails, where the answer says nothing of it.
+    /// Default `stale-if-error`.
     pub stale_if_error: u32,
-    /// How long a copy that was purged softly is served while it is renewed.
+    /// How long a soft-purged response is served while it is renewed.
     pub purge_grace: u32,
-    /// Whether a copy in the last tenth of its lifetime is renewed by the first who asks for it.
+    /// Whether a response in the last tenth of its lifetime is renewed by the next request.
     pub renews_early: bool,
-    /// From which age on, in seconds, a client's wish for something newer (`no-cache`, `max-age`, `min-fresh`) is
-    /// granted. `None` grants none: everybody who reloads a page would ask the origin.
+    /// Minimum age, in seconds, from which a client's request for a newer response (`no-cache`, `max-age`, `min-fresh`)
+    /// is honored. `None`: never, since everybody who reloads a page would reach the origin.
     pub reload_after: Option<u32>,
-    /// Statuses that are stored at all; empty for all.
+    /// Statuses that are stored; empty for all.
     pub statuses: Vec<u16>,
-    /// Cookies that change nothing in any answer.
+    /// Cookies that change nothing in any response.
     pub cookies_ignored: Vec<String>,
-    /// Cookies with which a request passes the cache by.
+    /// Cookies that make a request bypass the cache.
     pub cookies_bypass: Vec<String>,
-    /// Names of request fields that every answer varies by, in small letters.
+    /// Names of request fields that every response varies by, in lower case.
     pub fields_keyed: Vec<String>,
-    /// Answers that set cookies.
+    /// Responses that set cookies.
     pub set_cookie: SetCookie,
 }
 

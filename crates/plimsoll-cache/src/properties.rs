@@ -1,5 +1,5 @@
-//! What must hold for any bytes at all: tried by the tests with bytes that look like heads, by the fuzz targets with
-//! any. Each function panics where it does not hold.
+//! Properties that hold for any bytes: tested with bytes that resemble heads, fuzzed with any. Each function panics
+//! where its property is violated.
 
 use httparse::{EMPTY_HEADER, Header, Request, Response, Status};
 
@@ -24,7 +24,7 @@ use crate::vary::{SELECTING_LEN_MAX, Vary, write_selecting};
 /// Most fields of a head that is tried.
 const FIELDS_MAX: usize = 64;
 
-/// However the rest reads, what forbids is not overlooked, and nothing that is added lengthens a lifetime.
+/// Whatever the rest contains, a prohibition is never overlooked, and an addition never lengthens a lifetime.
 ///
 /// # Panics
 /// When it does not hold.
@@ -47,7 +47,7 @@ pub fn directives_are_read_safely(value: &[u8]) {
     }]);
 }
 
-/// A date is read or refused; one that is read is read the same when it is written anew.
+/// A date is parsed or rejected; a parsed one round-trips.
 ///
 /// # Panics
 /// When it is not.
@@ -76,7 +76,7 @@ pub fn range_lies_within(range: &[u8], len: u64) {
     }
 }
 
-/// The secondary key of a request does not depend on what the answer does not vary by, and is bounded.
+/// The secondary key of a request does not depend on fields outside `Vary`, and is bounded.
 ///
 /// # Panics
 /// When it does.
@@ -106,7 +106,8 @@ pub fn selecting_depends_on_what_is_named(vary: &[u8], value: &[u8], other: &[u8
     assert!(alone.is_none_or(|selecting| selecting.len() <= SELECTING_LEN_MAX));
 }
 
-/// Two targets share a key under the rule that leaves nothing out only when they are one; under any rule a key is itself.
+/// Two targets share a key under the rule that omits nothing only when they are equal; under any rule a key equals
+/// itself.
 ///
 /// # Panics
 /// When it does not hold.
@@ -141,8 +142,7 @@ pub fn keys_distinguish_targets(host: &str, target: &str, other: &str) {
     }
 }
 
-/// An answer that is stored for a request is one that may be shared, and every head made from its copy is one that a
-/// client reads as it is meant.
+/// A stored response may be shared, and every head written from it is parsed by a client with the same meaning.
 ///
 /// # Panics
 /// When it is not.
@@ -229,8 +229,8 @@ fn check_head(stored: &Stored, shape: crate::response::Shape, now: Moment) {
     }
 }
 
-/// The pieces of a page stand in its order and do not overlap; what lies between them is tags and what they remove, and
-/// without tags nothing does. What a reference leads to can be asked for.
+/// The pieces of a page are in page order and do not overlap; the bytes between them are tags and what they remove, and
+/// without tags there are none. A resolved reference can be requested.
 ///
 /// # Panics
 /// When it does not hold.
@@ -255,7 +255,7 @@ pub fn pages_come_apart_safely(page: &[u8], reference: &str) {
     assert_eq!(includes, template.includes());
     assert!(includes <= TAGS_MAX);
     assert!(!template.is_plain() || kept == page.len());
-    // A page without the beginning of a tag has none.
+    // A page without the start of a tag has no tags.
     let has_tag = |tag: &[u8]| page.windows(tag.len()).any(|window| window == tag);
     assert!(template.is_plain() || has_tag(b"<esi:") || has_tag(b"<!--esi"));
     if let Some(address) = Address::resolve("a.example", "/page?x", reference) {
@@ -265,8 +265,7 @@ pub fn pages_come_apart_safely(page: &[u8], reference: &str) {
     }
 }
 
-/// A file of a copy is read or refused; one that is read says the same when it is written anew, and its head is one that
-/// can be sent.
+/// A cache file is parsed or rejected; a parsed one round-trips, and its head can be sent.
 ///
 /// # Panics
 /// When it does not.
@@ -291,7 +290,7 @@ pub fn file_is_read_or_refused(bytes: &[u8]) {
     }
 }
 
-/// What is known of a copy is read or refused, even when its sum is true.
+/// Metadata is parsed or rejected, even under a valid checksum.
 ///
 /// # Panics
 /// When it is not.

@@ -1,25 +1,25 @@
-//! `Range` (RFC 9110, 14): which part of a whole copy is asked for.
+//! `Range` (RFC 9110, 14): the requested part of a complete response.
 
 use crate::fields::members;
 
-/// What of a body is sent.
+/// The part of a body that is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteRange {
-    /// All of it: no range that counts is asked for, or several, which may be answered so.
+    /// All of it: no valid range is requested, or several, which may be answered so.
     Whole,
-    /// From the first to the last byte, both counted from 0 and both sent.
+    /// From the first to the last byte, both counted from 0 and inclusive.
     Bytes {
         /// The first.
         first: u64,
         /// The last.
         last: u64,
     },
-    /// Nothing of it: the range lies behind the end.
+    /// None of it: the range lies behind the end.
     Unsatisfiable,
 }
 
 impl ByteRange {
-    /// What a `Range` asks for of a body of so many bytes. A field that breaks the grammar counts for nothing.
+    /// Resolves a `Range` for a body of this length. A malformed field is ignored.
     pub fn of(range: &[u8], len: u64) -> Self {
         let Some(equals) = range.iter().position(|&byte| byte == b'=') else {
             return Self::Whole;
@@ -35,7 +35,7 @@ impl ByteRange {
     }
 }
 
-/// One range; `None` when it is not valid.
+/// One range; `None` when it is invalid.
 fn single(range: &[u8], len: u64) -> Option<ByteRange> {
     let dash = range.iter().position(|&byte| byte == b'-')?;
     let (first, last) = (&range[..dash], &range[dash + 1..]);
@@ -66,7 +66,7 @@ fn single(range: &[u8], len: u64) -> Option<ByteRange> {
     })
 }
 
-/// A position; one too great is the greatest there is.
+/// A position, saturating.
 fn position(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! What of a request matters to a cache, found in one walk over its head.
+//! Properties of a request that a cache needs, found in one pass over its head.
 
 use httparse::Header;
 
@@ -7,23 +7,23 @@ use crate::fields::{is, lines};
 use crate::policy::CachePolicy;
 use crate::steering::{is_plain, merge, steers_unvalidated};
 
-/// What a method means to a cache.
+/// Methods as a cache distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// `GET`.
     Get,
-    /// `HEAD`: answered from the copy of a GET.
+    /// `HEAD`: answered from the response to a GET.
     Head,
-    /// `POST`: its answer may be a copy for a GET that follows, and it makes copies invalid.
+    /// `POST`: its response may serve a GET that follows, and it invalidates.
     Post,
-    /// Another one that changes nothing.
+    /// Another safe method.
     Safe,
-    /// One that may change what was copied, or that is not known.
+    /// An unsafe or unknown method.
     Unsafe,
 }
 
 impl Method {
-    /// Of a method as it is written.
+    /// Parses a method.
     pub fn of(method: &str) -> Self {
         match method {
             "GET" => Self::Get,
@@ -34,43 +34,42 @@ impl Method {
         }
     }
 
-    /// Whether a successful answer makes copies invalid (RFC 9111, 4.4).
+    /// Whether a successful response invalidates stored ones (RFC 9111, 4.4).
     pub fn invalidates(self) -> bool {
         matches!(self, Self::Post | Self::Unsafe)
     }
 }
 
-/// In whose company a request is fetched when there is no copy. Requests of two classes never wait for one fetch, and
-/// that one's answer could not be stored is remembered for its class alone: so nobody can make the cache forget pages
-/// for others by asking for them in an odd way.
+/// Fetch class of a request on a miss. Requests of two classes never wait for the same fetch, and an uncacheable
+/// response is remembered for its class alone: so nobody can make the cache forget pages for others by odd requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Of nobody in particular: neither `Authorization` nor a cookie that counts.
+    /// Anonymous: neither `Authorization` nor a significant cookie.
     Plain,
-    /// Of somebody: with `Authorization` or a cookie that counts.
+    /// Identified: with `Authorization` or a significant cookie.
     Named,
-    /// By itself: it is neither answered from the cache, nor waits, nor is waited for.
+    /// Alone: it is neither answered from the cache, nor waits, nor is waited for.
     Alone(Passing),
 }
 
-/// Why a request passes the cache by.
+/// Why a request bypasses the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Passing {
     /// Its method is neither GET nor HEAD.
     Method,
-    /// It has a body, which no copy is keyed by.
+    /// It has a body, which is not part of the key.
     Body,
-    /// It has a field that steers some origins elsewhere, or one with a name that some servers merge with another's
-    /// (`X_Foo`): no copy is keyed by it.
+    /// It has a field that steers some origins elsewhere, or one whose name some servers merge with another (`X_Foo`):
+    /// neither is part of the key.
     Steering,
-    /// A condition that only the origin can judge: `If-Match`, `If-Unmodified-Since`.
+    /// A condition that only the origin can evaluate: `If-Match`, `If-Unmodified-Since`.
     Condition,
-    /// A cookie with which the route passes the cache by.
+    /// A cookie that makes the route bypass the cache.
     Cookie,
 }
 
 impl Passing {
-    /// A word for `Cache-Status`.
+    /// Its word in `Cache-Status`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Method => "method",
@@ -81,43 +80,43 @@ impl Passing {
         }
     }
 
-    /// What it is, where a decision is explained.
+    /// Explanation.
     pub fn text(self) -> &'static str {
         match self {
             Self::Method => "its method is neither GET nor HEAD",
-            Self::Body => "it has a body, which no copy is keyed by",
-            Self::Steering => "it has a field that steers some origins to another answer",
+            Self::Body => "it has a body, which is not part of the cache key",
+            Self::Steering => "it has a header that makes some origins send a different response",
             Self::Condition => {
-                "it has If-Match or If-Unmodified-Since, which only the origin can judge"
+                "it has If-Match or If-Unmodified-Since, which only the origin can evaluate"
             }
-            Self::Cookie => "it has a cookie with which the route passes the cache by",
+            Self::Cookie => "it has a cookie that makes the route bypass the cache",
         }
     }
 }
 
-/// A request, as a cache sees it.
+/// A request as the cache evaluates it.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheRequest<'h, 'b> {
     /// All its fields.
     pub headers: &'h [Header<'b>],
-    /// What its method means.
+    /// Its method.
     pub method: Method,
-    /// In whose company it is fetched.
+    /// Its fetch class.
     pub class: Class,
-    /// Whether it proves who asks.
+    /// Whether it has `Authorization`.
     pub authorized: bool,
-    /// Whether it is conditional in a way that a copy can answer: `If-None-Match` or `If-Modified-Since`.
+    /// Whether it has a condition that a stored response can answer: `If-None-Match` or `If-Modified-Since`.
     pub conditional: bool,
-    /// The range that it asks for.
+    /// The requested range.
     pub range: Option<&'b [u8]>,
-    /// Whether it says under which condition a range is wanted.
+    /// Whether it has `If-Range`.
     pub if_range: bool,
-    /// What it wishes; `None` when neither `Cache-Control` nor `Pragma` is there.
+    /// Its directives; `None` with neither `Cache-Control` nor `Pragma`.
     pub cache_control: Option<RequestDirectives>,
 }
 
 impl<'h, 'b> CacheRequest<'h, 'b> {
-    /// Reads a request. Nothing is allocated.
+    /// Parses a request without allocation.
     pub fn read(
         method: &str,
         has_body: bool,
@@ -179,7 +178,7 @@ impl<'h, 'b> CacheRequest<'h, 'b> {
         request
     }
 
-    /// Whether a copy can be answered whole and at once, without looking at anything but its times.
+    /// Whether a stored response can answer it whole, by its times alone.
     pub(crate) fn is_plain(&self) -> bool {
         self.class == Class::Plain
             && !self.conditional
@@ -187,8 +186,8 @@ impl<'h, 'b> CacheRequest<'h, 'b> {
             && self.cache_control.is_none()
     }
 
-    /// Whether a field of this request stays behind when a copy is fetched: conditions and ranges are answered from the
-    /// copy, whole, and the edge adds conditions of its own.
+    /// Whether a field of this request is removed from a fetch for the cache: conditions and ranges are answered from
+    /// the complete stored response, and the edge adds conditions of its own.
     pub fn stays_behind(name: &str) -> bool {
         match name.len() {
             5 => is(name, "range"),
@@ -216,7 +215,7 @@ impl<'h, 'b> CacheRequest<'h, 'b> {
     }
 }
 
-/// The names in a line of `Cookie`; that of a cookie without one is empty.
+/// The names in a line of `Cookie`; empty for a cookie without a name.
 fn cookie_names(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value
         .split(|&byte| byte == b';')
@@ -226,7 +225,7 @@ fn cookie_names(value: &[u8]) -> impl Iterator<Item = &[u8]> {
         .map(<[u8]>::trim_ascii_end)
 }
 
-/// Whether a field may change the answer and is in no key: it steers some origins, or they may take it for another.
+/// Whether a field may change the response and is in no key: it steers some origins, or is merged with one that does.
 #[inline]
 fn is_unkeyed(name: &str, policy: &CachePolicy) -> bool {
     (!is_plain(name) || steers_unvalidated(name))

@@ -1,4 +1,4 @@
-//! The head of a copy: what of an answer is kept (RFC 9111, 3.1), and how it is sent again.
+//! The head of a stored response: which fields are stored (RFC 9111, 3.1), and how it is sent again.
 
 use std::num::NonZeroU32;
 use std::time::{Duration, UNIX_EPOCH};
@@ -12,10 +12,10 @@ use crate::fields::{is, lines, members, only};
 use crate::moment::Moment;
 use crate::storing::{Storable, Terms};
 
-/// The last second that an HTTP date can name.
+/// The last second that an HTTP date can express.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// Where a value lies in a head; never at its beginning, where the first line is.
+/// Position of a value in a head; never 0, where the status line is.
 #[derive(Clone, Copy, Debug)]
 struct HeadSpan {
     start: NonZeroU32,
@@ -23,7 +23,7 @@ struct HeadSpan {
 }
 
 impl HeadSpan {
-    /// `None` for one that no head has, which are bounded.
+    /// `None` beyond the maximum length of a head.
     fn new(start: usize, end: usize) -> Option<Self> {
         Some(Self {
             start: NonZeroU32::new(u32::try_from(start).ok()?)?,
@@ -36,13 +36,13 @@ impl HeadSpan {
     }
 }
 
-/// A copy's head, as it is sent, and all that is needed to decide about it.
+/// A stored head, ready to send, and everything needed to decide about it.
 ///
-/// There are millions of them: what is seldom asked is read from the head when it is.
+/// There are millions of them: rarely needed values are parsed from the head on demand.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// First line and fields, each with its end; without what belongs to one connection or one sending. Behind them
-    /// what [`Self::with_tail`] put there.
+    /// Status line and fields, each with its line end; without connection-specific fields. Behind them the bytes added
+    /// by [`Self::with_tail`].
     text: Box<[u8]>,
     /// Length of the head.
     head_len: u32,
@@ -52,18 +52,18 @@ pub struct Stored {
     terms: Terms,
 }
 
-/// What of a copy is sent.
+/// The part of a stored response that is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// All of it; to a HEAD, its head.
+    /// All of it; for a HEAD, its head.
     Whole,
-    /// 304: the client has it already.
+    /// 304: the client already has it.
     NotModified,
     /// 206: from the first to the last byte.
     Partial {
         /// The first, counted from 0.
         first: u64,
-        /// The last, which is sent too.
+        /// The last, inclusive.
         last: u64,
     },
     /// 416: the range lies behind the end.
@@ -71,7 +71,7 @@ pub enum Shape {
 }
 
 impl Stored {
-    /// The copy of an answer, as [`crate::storing::judge`] said.
+    /// The stored form of a response, on the terms of [`crate::storing::evaluate`].
     pub fn new(answer: &OriginResponse<'_, '_>, storable: &Storable) -> Self {
         let terms = storable.terms;
         let mut head = Vec::with_capacity(512);
@@ -93,7 +93,7 @@ impl Stored {
             last_modified: None,
             terms,
         };
-        // Whoever keeps an answer without a date that can be read gives it one (RFC 9110, 6.6.1).
+        // A recipient that stores a response without a valid date adds one (RFC 9110, 6.6.1).
         let received = terms.received_at.seconds();
         let made = only(answer.headers, "date").and_then(|line| date::parse(line, received));
         if made.is_none() {
@@ -125,7 +125,7 @@ impl Stored {
         stored
     }
 
-    /// A copy's head as it was kept, with the terms it was stored on; `None` when no copy has such a head.
+    /// Restores a stored head with its terms; `None` when it is not a valid one.
     pub fn from_head(head: Box<[u8]>, terms: Terms) -> Option<Self> {
         let (line, fields) = split_line(&head)?;
         let status = line.strip_prefix(b"HTTP/1.1 ")?;
@@ -169,7 +169,7 @@ impl Stored {
         })
     }
 
-    /// The same, with some bytes in the same allocation: each of its own costs as much as they do when they are few.
+    /// The same with extra bytes in the same allocation: a separate one would cost as much as a few bytes.
     #[must_use]
     pub fn with_tail(&self, tail: &[u8]) -> Self {
         Self {
@@ -178,7 +178,7 @@ impl Stored {
         }
     }
 
-    /// What [`Self::with_tail`] put behind the head.
+    /// The bytes added by [`Self::with_tail`].
     pub fn tail(&self) -> &[u8] {
         &self.text[self.head_len as usize..]
     }
@@ -188,17 +188,17 @@ impl Stored {
         self.status
     }
 
-    /// The terms that it was stored on.
+    /// The terms on which it was stored.
     pub fn terms(&self) -> &Terms {
         &self.terms
     }
 
-    /// Its entity tag as it stands.
+    /// Its entity tag, verbatim.
     pub fn etag(&self) -> Option<&[u8]> {
         self.etag.map(|span| span.of(&self.text))
     }
 
-    /// The language that it is in, where it says one.
+    /// Its `Content-Language`, if any.
     pub fn language(&self) -> Option<&[u8]> {
         let mut lines = self
             .fields()
@@ -208,17 +208,17 @@ impl Stored {
         is_single.then_some(line)
     }
 
-    /// Its `Last-Modified` as it stands.
+    /// Its `Last-Modified`, verbatim.
     pub fn last_modified(&self) -> Option<&[u8]> {
         self.last_modified.map(|span| span.of(&self.text))
     }
 
-    /// When it was last modified, seconds since 1970, where it says so.
+    /// When it was last modified, seconds since 1970, if known.
     fn modified(&self) -> Option<i64> {
         date::parse(self.last_modified()?, self.terms.received_at.seconds())
     }
 
-    /// When it was made, seconds since 1970.
+    /// When it was generated, seconds since 1970.
     fn made(&self) -> i64 {
         let received = self.terms.received_at.seconds();
         let date = self.fields().find(|header| is(header.name, "date"));
@@ -226,17 +226,17 @@ impl Stored {
             .unwrap_or(received)
     }
 
-    /// Whether the origin can be asked if it has changed.
+    /// Whether the origin can revalidate it.
     pub fn has_validator(&self) -> bool {
         self.etag.is_some() || self.last_modified.is_some()
     }
 
-    /// First line and fields as they are kept.
+    /// Status line and fields as stored.
     pub fn head(&self) -> &[u8] {
         &self.text[..self.head_len as usize]
     }
 
-    /// How old it is (RFC 9111, 4.2.3), whole seconds.
+    /// Its age (RFC 9111, 4.2.3), whole seconds.
     pub fn age(&self, now: Moment) -> u32 {
         let resident = now.since(self.terms.received_at) / 1000;
         self.terms
@@ -244,12 +244,12 @@ impl Stored {
             .saturating_add(u32::try_from(resident).unwrap_or(u32::MAX))
     }
 
-    /// Bytes that it takes elsewhere than where it lies itself.
+    /// Heap bytes.
     pub fn heap_len(&self) -> usize {
         self.text.len()
     }
 
-    /// Writes the conditions under which the origin is asked for it anew (RFC 9111, 4.3.1).
+    /// Writes the conditions for its revalidation (RFC 9111, 4.3.1).
     pub fn write_conditions(&self, out: &mut Vec<u8>) {
         for (name, value) in [
             ("If-None-Match: ", self.etag()),
@@ -263,9 +263,8 @@ impl Stored {
         }
     }
 
-    /// Writes the head of an answer made from it, but for the empty line at its end: whoever sends it adds what belongs
-    /// to the connection. `body_len` is the length of the copy's whole body, if it is known; if it is not, the framing
-    /// is added by the caller too.
+    /// Writes the head of a response made from it, without the empty line at its end: the caller adds the connection
+    /// fields. `body_len` is the length of the whole stored body, if known; if not, the caller adds the framing too.
     pub fn write_head(&self, out: &mut Vec<u8>, shape: Shape, body_len: Option<u64>, now: Moment) {
         match shape {
             Shape::Whole => {
@@ -301,10 +300,10 @@ impl Stored {
         number(out, "Age: ", self.age(now).into());
     }
 
-    /// Whether a request's conditions find that the client has this copy already (RFC 9111, 4.3.2): `If-None-Match`
-    /// where it is there, `If-Modified-Since` otherwise.
+    /// Whether a request's conditions show that the client already has this response (RFC 9111, 4.3.2): `If-None-Match`
+    /// if present, `If-Modified-Since` otherwise.
     pub fn is_known_to(&self, request: &[Header<'_>]) -> bool {
-        // Conditions count where the answer would have been a success (RFC 9110, 13.2.1).
+        // Conditions apply where the response would have been a success (RFC 9110, 13.2.1).
         if !(200..300).contains(&self.status) {
             return false;
         }
@@ -322,7 +321,7 @@ impl Stored {
         self.modified().unwrap_or_else(|| self.made()) <= since
     }
 
-    /// Whether a range may be cut from this copy for a client that has a part of it (RFC 9110, 13.1.5).
+    /// Whether a range may be cut for a client that has a part of this response (RFC 9110, 13.1.5).
     pub fn is_same_as(&self, if_range: &[u8]) -> bool {
         if if_range.starts_with(b"\"") || if_range.starts_with(b"W/") {
             return self
@@ -331,20 +330,20 @@ impl Stored {
         }
         let received = self.terms.received_at.seconds();
         match (self.modified(), date::parse(if_range, received)) {
-            // A date says which of two contents it is only when it lies a second before the answer (RFC 9110, 8.8.2.2).
+            // A date is a strong validator only when it lies a second before the response (RFC 9110, 8.8.2.2).
             (Some(modified), Some(requested)) => modified == requested && modified < self.made(),
             _ => false,
         }
     }
 
-    /// What the first line says after the status.
+    /// Reason phrase of the status line.
     pub(crate) fn reason(&self) -> &str {
         let line = split_line(self.head()).map_or(&[][..], |(line, _)| line);
         let reason = line.get("HTTP/1.1 200 ".len()..).unwrap_or_default();
         std::str::from_utf8(reason).unwrap_or_default()
     }
 
-    /// The fields, as they are kept.
+    /// The fields, as stored.
     pub(crate) fn fields(&self) -> impl Iterator<Item = Header<'_>> {
         let fields = split_line(self.head()).map_or(&[][..], |(_, fields)| fields);
         let lines = fields.split_inclusive(|&byte| byte == b'\n');
@@ -366,7 +365,7 @@ impl Stored {
     }
 }
 
-/// The first line, without its end, and the rest; `None` when it does not end as it must.
+/// The status line, without its end, and the rest; `None` when the head is not terminated.
 fn split_line(head: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = head.iter().position(|&byte| byte == b'\r')?;
     let rest = head[end..].strip_prefix(b"\r\n")?;
@@ -375,8 +374,7 @@ fn split_line(head: &[u8]) -> Option<(&[u8], &[u8])> {
     is_line.then_some((line, rest))
 }
 
-/// Whether a field of an answer goes into its copy (RFC 9111, 3.1). Its length is that of the body that is kept, its
-/// age is reckoned.
+/// Whether a response field is stored (RFC 9111, 3.1). Length and age are computed when it is sent.
 fn is_field_stored(answer: &[Header<'_>], name: &str, storable: &Storable) -> bool {
     if ends_with_connection(name) || is(name, "age") || is(name, "content-length") {
         return false;
@@ -388,7 +386,7 @@ fn is_field_stored(answer: &[Header<'_>], name: &str, storable: &Storable) -> bo
     !is_withheld && !is_named_by_connection(answer, name)
 }
 
-/// Whether a field belongs to one connection, or to a proxy's talk with its client.
+/// Whether a field is connection-specific, or between a proxy and its client.
 pub(crate) fn ends_with_connection(name: &str) -> bool {
     match name.len() {
         2 => is(name, "te"),
@@ -403,8 +401,8 @@ pub(crate) fn ends_with_connection(name: &str) -> bool {
     }
 }
 
-/// Whether `Connection` names this field. What a copy is decided by is for all who get it, whatever is said of it
-/// (RFC 9110, 7.6.1).
+/// Whether `Connection` names this field. Fields that control caching are end-to-end whatever it says (RFC 9110,
+/// 7.6.1).
 pub(crate) fn is_named_by_connection(answer: &[Header<'_>], name: &str) -> bool {
     let is_decisive = match name.len() {
         4 => is(name, "date") || is(name, "etag") || is(name, "vary"),
@@ -421,7 +419,7 @@ pub(crate) fn is_named_by_connection(answer: &[Header<'_>], name: &str) -> bool 
         .any(|member| member.eq_ignore_ascii_case(name.as_bytes()))
 }
 
-/// Fields that say what the content is, which a 304 does not have (RFC 9110, 15.4.5).
+/// Fields that describe the content, which a 304 does not have (RFC 9110, 15.4.5).
 fn describes_content(name: &str) -> bool {
     [
         "content-encoding",
@@ -434,7 +432,7 @@ fn describes_content(name: &str) -> bool {
     .any(|field| is(name, field))
 }
 
-/// A moment as fields name it.
+/// Parses a date field.
 fn http_date(at: Moment) -> String {
     let seconds = (at.ms() / 1000).min(LAST_SECOND);
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
@@ -454,7 +452,7 @@ fn put(out: &mut Vec<u8>, texts: &[&str]) {
     }
 }
 
-/// Writes a field that is a number, without a detour over memory.
+/// Writes a numeric field without allocation.
 pub(crate) fn number(out: &mut Vec<u8>, field: &str, number: u64) {
     put(out, &[field]);
     digits(out, number);

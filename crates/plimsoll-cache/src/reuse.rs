@@ -1,4 +1,4 @@
-//! What a request that selects a copy is answered with (RFC 9111, 4).
+//! How a request that selects a stored response is answered (RFC 9111, 4).
 
 use crate::fields::only;
 use crate::moment::Moment;
@@ -7,44 +7,44 @@ use crate::range::ByteRange;
 use crate::request::{CacheRequest, Class, Passing};
 use crate::response::{Shape, Stored};
 
-/// What is done for a request.
+/// Decision for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// The copy answers, at once.
+    /// The stored response answers at once.
     Serve(Serve),
-    /// The origin is asked whether the copy is still right, and the request waits. When the origin is ill,
-    /// [`crate::stale::may_serve`] says whether the copy answers.
+    /// The stored response is revalidated, and the request waits. When the origin fails, [`crate::stale::may_serve`]
+    /// decides whether the stored response answers.
     Revalidate(Reason),
-    /// The copy is not for this request: the origin answers it.
+    /// The stored response must not be used: the origin answers.
     Fetch(Reason),
-    /// 504: the client wants a copy or nothing (`only-if-cached`), and there is none for it.
+    /// 504: the client requires a stored response (`only-if-cached`), and none is usable.
     Refuse,
 }
 
-/// How a copy answers.
+/// How a stored response answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Serve {
-    /// What of it is sent.
+    /// The part that is sent.
     pub shape: Shape,
-    /// Milliseconds that it stays fresh; below zero when it is stale.
+    /// Remaining freshness in milliseconds; negative when it is stale.
     pub ttl_ms: i64,
-    /// Whether one request should renew it meanwhile.
+    /// Whether one request should renew it in the background.
     pub renew: Option<Renewal>,
 }
 
-/// Why a copy is renewed while it answers.
+/// Why a response is renewed while it is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
     /// It is in the last tenth of its lifetime.
     Early,
-    /// It is stale, and may be served meanwhile.
+    /// It is stale, within `stale-while-revalidate`.
     Stale,
-    /// It was purged softly.
+    /// It was soft-purged.
     Purged,
 }
 
 impl Renewal {
-    /// A word for `Cache-Status`.
+    /// Its word in `Cache-Status`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Early => "renewed-early",
@@ -54,28 +54,28 @@ impl Renewal {
     }
 }
 
-/// Why a copy does not answer at once.
+/// Why a stored response does not answer at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// It is stale.
     Stale,
-    /// It was purged softly, too long ago.
+    /// It was soft-purged, too long ago.
     Purged,
-    /// It says `no-cache`.
+    /// It has `no-cache`.
     NoCache,
-    /// The client wishes for something newer.
+    /// The client requires a newer response.
     RequestDirective,
-    /// The request passes the cache by.
+    /// The request bypasses the cache.
     Passing(Passing),
-    /// The request has `Authorization`, and the copy is not said to serve such.
+    /// The request has `Authorization`, and the response is not marked as shareable.
     Authorized,
-    /// The request has a cookie, and the copy's lifetime is the route's or a guess, which holds for nobody in
-    /// particular.
+    /// The request has a cookie, and the lifetime is the route's or heuristic, which applies to anonymous requests
+    /// only.
     Named,
 }
 
 impl Reason {
-    /// A word for `Cache-Status`.
+    /// Its word in `Cache-Status`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Stale => "stale",
@@ -88,36 +88,36 @@ impl Reason {
         }
     }
 
-    /// What it is, where a decision is explained.
+    /// Explanation.
     pub fn text(self) -> &'static str {
         match self {
-            Self::Stale => "the copy is stale",
-            Self::Purged => "the copy was purged",
-            Self::NoCache => "the copy says Cache-Control: no-cache",
+            Self::Stale => "the cached response is stale",
+            Self::Purged => "the cached response was purged",
+            Self::NoCache => "the cached response has Cache-Control: no-cache",
             Self::RequestDirective => {
-                "the request wishes for something newer (Cache-Control or Pragma)"
+                "the request requires a newer response (Cache-Control or Pragma)"
             }
             Self::Passing(passing) => passing.text(),
             Self::Authorized => {
-                "the request has Authorization, and the copy says neither public, must-revalidate nor s-maxage"
+                "the request has Authorization, and the cached response has neither public, must-revalidate nor s-maxage"
             }
             Self::Named => {
-                "the request has a cookie that counts, and the copy's lifetime is the route's or a guess"
+                "the request has a significant cookie, and the lifetime of the cached response is the route's or heuristic"
             }
         }
     }
 }
 
-/// The times of a copy that hold for a request.
+/// Freshness of a stored response for a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FreshnessTimes {
-    /// Until when it is fresh.
+    /// Fresh until then.
     pub(crate) fresh_until: Moment,
-    /// How long it is fresh here.
+    /// Remaining freshness.
     pub(crate) lifetime_ms: u64,
 }
 
-/// The times that hold for this request: the route's own lifetimes and guesses only for nobody in particular.
+/// Freshness for this request: the route's lifetimes and heuristic ones apply to anonymous requests only.
 pub(crate) fn times(request: &CacheRequest<'_, '_>, stored: &Stored) -> FreshnessTimes {
     let terms = stored.terms();
     let fresh_until = if request.class == Class::Plain {
@@ -131,8 +131,8 @@ pub(crate) fn times(request: &CacheRequest<'_, '_>, stored: &Stored) -> Freshnes
     }
 }
 
-/// Decides for a request and the copy that it selects. `purged_at` is when the copy was purged softly, if it was;
-/// `body_len` the length of its body, if that is known yet.
+/// Decides for a request and the stored response that it selects. `purged_at` is when it was soft-purged, if it was;
+/// `body_len` the length of its body, if known yet.
 pub fn decide(
     request: &CacheRequest<'_, '_>,
     stored: &Stored,
@@ -183,7 +183,7 @@ pub fn decide(
     Decision::Revalidate(reason)
 }
 
-/// Whether a request that selects no copy is refused with a 504: it wants a copy or nothing.
+/// Whether a request without a usable stored response is answered with 504 (`only-if-cached`).
 pub fn is_refused_without(request: &CacheRequest<'_, '_>) -> bool {
     !matches!(request.class, Class::Alone(_))
         && request
@@ -191,7 +191,7 @@ pub fn is_refused_without(request: &CacheRequest<'_, '_>) -> bool {
             .is_some_and(|cache_control| cache_control.only_if_cached)
 }
 
-/// Why a copy is not for this request at all.
+/// Why a stored response must not answer this request at all.
 fn barred(request: &CacheRequest<'_, '_>, stored: &Stored) -> Option<Reason> {
     if request.is_plain() {
         return None;
@@ -207,7 +207,7 @@ fn barred(request: &CacheRequest<'_, '_>, stored: &Stored) -> Option<Reason> {
     }
 }
 
-/// Whether a stale copy may answer: within what it or the route allows, or the client.
+/// Whether a stale response may be served: as it, the route or the client allows.
 fn may_serve_stale(
     request: &CacheRequest<'_, '_>,
     stored: &Stored,
@@ -230,7 +230,7 @@ fn may_serve_stale(
     })
 }
 
-/// Whether the client wishes for something newer, and the route grants it.
+/// Whether the client requires a newer response, and the route honors that.
 fn requests_newer(
     request: &CacheRequest<'_, '_>,
     stored: &Stored,
@@ -252,7 +252,7 @@ fn requests_newer(
     (is_too_old || is_too_late) && age >= age_min
 }
 
-/// What of a copy is sent to a request, which may have waited for it: whether it is fresh is not asked here.
+/// The part of a stored response for a request that may have waited for it; its freshness is not checked here.
 pub fn shape(request: &CacheRequest<'_, '_>, stored: &Stored, body_len: Option<u64>) -> Shape {
     if request.conditional && stored.is_known_to(request.headers) {
         return Shape::NotModified;
@@ -272,7 +272,7 @@ pub fn shape(request: &CacheRequest<'_, '_>, stored: &Stored, body_len: Option<u
     }
 }
 
-/// Milliseconds from `now` to a moment, below zero when it has passed.
+/// Milliseconds from `now` to a moment, negative when it has passed.
 fn signed_gap(at: Moment, now: Moment) -> i64 {
     let ahead = i64::try_from(at.since(now)).unwrap_or(i64::MAX);
     let behind = i64::try_from(now.since(at)).unwrap_or(i64::MAX);

@@ -1,30 +1,30 @@
-//! What may be answered with a stale copy when the origin is ill (RFC 5861, 4; RFC 9111, 4.2.4).
+//! Stale responses when the origin fails (RFC 5861, 4; RFC 9111, 4.2.4).
 
 use crate::moment::Moment;
 use crate::request::CacheRequest;
 use crate::response::Stored;
 use crate::reuse::{FreshnessTimes, times};
 
-/// What ails the origin.
+/// Failure of the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginFailure {
-    /// No connection, or one that broke before the answer's head was whole.
+    /// No connection, or one that broke before the response head was complete.
     Unreachable,
-    /// It did not answer in time.
+    /// No response in time.
     TimedOut,
-    /// No server of the pool may be asked, or its queue is full.
+    /// No server of the pool is available, or its queue is full.
     Full,
-    /// It answered so.
+    /// A response with this status.
     Status(u16),
 }
 
 impl OriginFailure {
-    /// What an answer says of the origin's health; `None` when it is well.
+    /// The failure that a status means; `None` when the origin is healthy.
     pub fn of_status(status: u16) -> Option<Self> {
         matches!(status, 500 | 502 | 503 | 504).then_some(Self::Status(status))
     }
 
-    /// The status that the origin answered with, if it did.
+    /// The status of the failed response, if there was one.
     pub fn status(self) -> Option<u16> {
         match self {
             Self::Status(status) => Some(status),
@@ -33,7 +33,7 @@ impl OriginFailure {
     }
 }
 
-/// Whether a copy answers this request in place of the origin's failure.
+/// Whether a stored response may replace the failure for this request.
 pub fn may_serve(request: &CacheRequest<'_, '_>, stored: &Stored, now: Moment) -> bool {
     if request.authorized && !stored.terms().for_authorized {
         return false;

@@ -1,21 +1,21 @@
-//! `Cache-Status` (RFC 9211): what the cache did with a request, for those who look.
+//! `Cache-Status` (RFC 9211): what the cache did with a request.
 
 use crate::response::digits;
 
-/// Why a request went on to the origin.
+/// Why a request was forwarded to the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forward {
-    /// The route does not use the cache, or the request passes it by.
+    /// The route does not use the cache, or the request bypasses it.
     Bypass,
-    /// Its method is not one that copies answer.
+    /// Stored responses do not answer its method.
     Method,
-    /// There was no copy.
+    /// Nothing was stored under the key.
     UriMiss,
-    /// There were copies, but none that it selects.
+    /// Variants were stored, but none that it selects.
     VaryMiss,
-    /// There was a copy for it, but the request asked for something newer or proves who asks.
+    /// A variant was stored, but the request requires a newer one or is authenticated.
     Request,
-    /// There was a copy, but it was stale.
+    /// A variant was stored, but stale.
     Stale,
 }
 
@@ -47,20 +47,20 @@ impl From<crate::reuse::Reason> for Forward {
     }
 }
 
-/// What is said of one answer.
+/// Parameters of one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatus {
-    /// Why the request went on; `None` when a copy answered without.
+    /// Why the request was forwarded; `None` for a hit.
     pub forward: Option<Forward>,
-    /// What the origin answered, where the client gets something else.
+    /// Status of the origin, where the client receives another.
     pub forward_status: Option<u16>,
-    /// How long the answer stays fresh, seconds; below zero when it is stale.
+    /// Remaining freshness, seconds; negative when it is stale.
     pub ttl: Option<i64>,
-    /// Whether the answer was stored.
+    /// Whether the response was stored.
     pub stored: bool,
-    /// Whether the request waited for another's fetch.
+    /// Whether the request waited for the fetch of another.
     pub collapsed: bool,
-    /// A word more, a token of RFC 9110.
+    /// Additional detail, a token of RFC 9110.
     pub detail: Option<&'static str>,
 }
 
@@ -112,7 +112,7 @@ mod tests {
         status.write(&mut out);
         let line = String::from_utf8(out).unwrap();
         assert_eq!(line, format!("Cache-Status: plimsoll; {expected}\r\n"));
-        // It is a list of structured fields (RFC 9211, 2), as another reader finds too.
+        // It is a structured-field list (RFC 9211, 2), verified by another parser.
         let value = line.trim_end().trim_start_matches("Cache-Status: ");
         let list: sfv::List = sfv::Parser::new(value).parse().expect("a valid list");
         assert_eq!(list.len(), 1);

@@ -1,13 +1,13 @@
-//! Request fields that a proxy is expected to write: applications believe them about the scheme, host, path, method or
-//! address that was asked for, and answer another request than the one on the request line.
+//! Steering fields: request fields usually written by proxies. Applications trust them about the requested scheme,
+//! host, path, method or address, and then answer a different request than the one on the request line.
 //!
-//! No list of such fields is ever complete, so families of names are known rather than names. Names are compared with
-//! every byte that is neither letter nor digit as a hyphen: servers that hand fields on as variables (CGI, WSGI,
-//! FastCGI) merge `X_Forwarded_Host` into `X-Forwarded-Host`.
+//! No list of such fields is ever complete, so families of names are matched. For the comparison every byte that is
+//! neither letter nor digit counts as a hyphen: servers that pass fields on as variables (CGI, WSGI, FastCGI) merge
+//! `X_Forwarded_Host` into `X-Forwarded-Host`.
 
-/// Starts of names that begin with `x-`, in small letters. Each stands for every name that starts so.
+/// Prefixes of names that begin with `x-`, in lower case. Each matches every name with that prefix.
 const X_FAMILIES: [&str; 22] = [
-    // What proxies say of a request: X-Forwarded-Ssl, -Port, -Protocol, -Uri, -Path, -Prefix, -Context, -Server, -User.
+    // Written by proxies: X-Forwarded-Ssl, -Port, -Protocol, -Uri, -Path, -Prefix, -Context, -Server, -User.
     "x-forward",
     // The target before it was rewritten: X-Original-URL, X-Rewrite-URL, X-Envoy-Original-Path, X-WAWS-Unencoded-URL.
     "x-original-",
@@ -30,15 +30,15 @@ const X_FAMILIES: [&str; 22] = [
     "x-https",
     "x-ssl",
     "x-arr-",
-    // Which file a server hands out instead of an answer: X-Accel-Mapping, X-Sendfile-Type.
+    // Files served instead of a response: X-Accel-Mapping, X-Sendfile-Type.
     "x-accel-",
     "x-sendfile-",
-    // Who was proven to ask: X-Remote-User, X-Client-Cert.
+    // Authenticated user: X-Remote-User, X-Client-Cert.
     "x-remote-",
     "x-client-cert",
 ];
 
-/// Starts of other names that steer. The last is of `$WSSC` and its like, which application servers of one vendor believe.
+/// Prefixes of other steering names. The last is of `$WSSC` and similar, which application servers of one vendor trust.
 const FAMILIES: [&str; 8] = [
     "base-url",
     "front-end-",
@@ -50,10 +50,10 @@ const FAMILIES: [&str; 8] = [
     "-ws",
 ];
 
-/// A name that starts as a family does and steers nothing: a script library says its version.
+/// A name with a family's prefix that steers nothing: the version of a script library.
 const HARMLESS: &str = "x-prototype-version";
 
-/// Names that tell the client's address. They change who is thought to ask, not what is asked for.
+/// Names that contain the client's address. They change the assumed sender, not the requested resource.
 const CLIENT_ADDRESS: [&str; 11] = [
     "x-real-ip",
     "x-client-ip",
@@ -68,7 +68,7 @@ const CLIENT_ADDRESS: [&str; 11] = [
     "fly-client-ip",
 ];
 
-/// The fields of [`steers`] that an edge judges itself, because the peers it trusts write them into every request.
+/// The fields of [`steers`] that an edge evaluates itself, because trusted peers write them into every request.
 const EDGE_VALIDATED: [&str; 4] = [
     "x-forwarded-for",
     "x-forwarded-host",
@@ -76,8 +76,7 @@ const EDGE_VALIDATED: [&str; 4] = [
     "x-forwarded-proto",
 ];
 
-/// Fields that an edge writes anew for each client or request, so that no two requests have the same: an answer that
-/// varies by one of them is for nobody else.
+/// Fields that an edge rewrites per client or request: a response that varies by one of them is useless for others.
 const PER_REQUEST: [&str; 5] = [
     "forwarded",
     "x-forwarded-for",
@@ -86,7 +85,7 @@ const PER_REQUEST: [&str; 5] = [
     "x-plimsoll",
 ];
 
-/// A byte of a name, as servers see it that hand fields on as variables.
+/// A byte of a name as servers map it to variables.
 #[inline]
 fn plain(byte: u8) -> u8 {
     if byte.is_ascii_alphanumeric() {
@@ -96,7 +95,7 @@ fn plain(byte: u8) -> u8 {
     }
 }
 
-/// Whether two field names become one variable in servers that hand fields on so.
+/// Whether two field names map to the same variable in such servers.
 #[inline]
 pub fn merge(name: &str, other: &str) -> bool {
     name.len() == other.len() && name.bytes().map(plain).eq(other.bytes().map(plain))
@@ -109,10 +108,10 @@ pub fn is_plain(name: &str) -> bool {
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// Whether a field steers some applications to another answer than the one for the request line and `Host`.
+/// Whether a field makes some applications answer another request than that of the request line and `Host`.
 #[inline]
 pub fn steers(name: &str) -> bool {
-    // Most fields are told apart by their first letter.
+    // Most fields are excluded by their first letter.
     match name.as_bytes() {
         [b'x' | b'X', ..] => is_of(&X_FAMILIES, name) && !merge(name, HARMLESS),
         [
@@ -131,7 +130,7 @@ fn is_of(families: &[&str], name: &str) -> bool {
     })
 }
 
-/// Whether a field steers, and is not one that an edge judges by itself when a trusted peer wrote it.
+/// Whether a field steers, and is not one that an edge evaluates itself when a trusted peer wrote it.
 pub(crate) fn steers_unvalidated(name: &str) -> bool {
     steers(name)
         && !EDGE_VALIDATED
@@ -139,7 +138,7 @@ pub(crate) fn steers_unvalidated(name: &str) -> bool {
             .any(|validated| merge(name, validated))
 }
 
-/// Whether a field tells the address of the client, as far as its writer is believed.
+/// Whether a field contains the address of the client, if its sender is trusted.
 #[inline]
 pub fn identifies_client(name: &str) -> bool {
     let starts_so = matches!(
@@ -149,7 +148,7 @@ pub fn identifies_client(name: &str) -> bool {
     starts_so && name.len() >= 9 && CLIENT_ADDRESS.iter().any(|other| merge(name, other))
 }
 
-/// Whether a field differs from one request to the next because the edge writes it, or because it tells who asks.
+/// Whether a field differs per request because the edge writes it, or because it identifies the client.
 pub fn is_per_request(name: &str) -> bool {
     PER_REQUEST.iter().any(|other| merge(name, other)) || identifies_client(name)
 }

@@ -1,32 +1,32 @@
-//! Where answers are kept: one store for all loops, within a budget of bytes that counts everything.
+//! The object store: one for all loops, within a byte budget that counts everything.
 //!
-//! It knows nothing of HTTP. A key is bytes with a hash; a value is the caller's and says what it weighs. Several values
-//! of one key (variants) stand beside each other, and the caller says which of them it means: the newest that matches is
-//! taken. Time is handed in. [`Store::get`] finds, [`Store::begin`] gathers those who miss behind one leader, and the
-//! leader stores what it got; purges count for every thread before they return. What was decided and measured stands in
-//! `docs/decisions/0141-the-store.md`.
+//! It knows nothing of HTTP. A key is bytes with a hash; a value is the caller's and reports its weight. Several values
+//! of one key (variants) are kept side by side, and the caller selects among them: the newest that matches is used.
+//! Time is passed in. [`Store::get`] finds a value, [`Store::begin`] collapses concurrent misses behind one leader, and
+//! the leader stores what it fetched; a purge is visible to every thread before it returns. Decisions and measurements
+//! are in `docs/decisions/0141-the-store.md`.
 //!
 //! ```
 //! use std::sync::Arc;
 //! use std::task::Waker;
-//! use plimsoll_cache::store::{Begin, Copied, How, Limits, Named, Store, Turn, Weigh, allocated};
+//! use plimsoll_cache::store::{Begin, Copied, HeadPoll, How, RawKey, Store, StoreLimits, Weigh, allocated};
 //!
 //! struct Page { language: &'static str, body: bytes::Bytes }
 //! impl Weigh for Page {
 //!     fn heap_bytes(&self) -> usize { allocated(self.body.len()) + allocated(32) }
 //! }
 //!
-//! let store: Arc<Store<Page, &'static str>> = Arc::new(Store::new(Limits::of_bytes(64 << 20)));
-//! let key = Named { hash: 42, key: b"https://news.example/" };
+//! let store: Arc<Store<Page, &'static str>> = Arc::new(Store::new(StoreLimits::of_bytes(64 << 20)));
+//! let key = RawKey { hash: 42, key: b"https://news.example/" };
 //! let german = |page: &Page| page.language == "de";
 //!
 //! assert!(store.get(&key, german).is_none());
-//! let Begin::Lead(leader) = store.begin(&key, 0, 0, german) else { panic!("nobody else asks") };
+//! let Begin::Lead(leader) = store.begin(&key, 0, 0, german) else { panic!("no other request") };
 //! let Begin::Follow(mut follower) = store.begin(&key, 0, 0, german) else { panic!("one leads") };
 //! leader.head(Arc::new("200"), Some(5));
 //! leader.append(b"Hallo", 0);
 //! let mut read = [0; 16];
-//! assert!(matches!(follower.turn(Waker::noop()), Turn::Head(_)));
+//! assert!(matches!(follower.poll_head(Waker::noop()), HeadPoll::Head(_)));
 //! assert_eq!(follower.copy(0, &mut read, Waker::noop()), Copied::Bytes(5));
 //! leader.store(&[], german, |body| Page { language: "de", body });
 //! assert_eq!(follower.copy(5, &mut read, Waker::noop()), Copied::End);
@@ -34,11 +34,11 @@
 //! let hit = store.get(&key, german).expect("it was stored");
 //! assert_eq!(&hit.object.value().body[..], b"Hallo");
 //! store.purge_everything(How::Soft);
-//! assert!(store.get(&key, german).expect("it is there").purged);
+//! assert!(store.get(&key, german).expect("still stored").purged);
 //! ```
 //!
-//! What is kept on disk stands in files of its own ([`crate::disk`]), and comes back by [`Store::recall`] before a miss
-//! becomes a fetch.
+//! Objects on disk live in files of their own ([`crate::disk`]); [`Store::recall`] brings one back before a miss becomes
+//! a fetch.
 
 mod budget;
 mod fill;
@@ -70,121 +70,121 @@ pub use self::lead::{Begin, Leader};
 pub use self::limits::StoreLimits;
 pub use self::purge::How;
 
-/// How much memory one shard is meant for, so that a table of it grows in well under a millisecond.
+/// Memory per shard, so that its table grows in well under a millisecond.
 const SHARD_BYTES: usize = 4 << 20;
 
-/// At least so many shards, so that loops seldom meet; at most so many.
+/// Minimum number of shards, so that loops seldom contend; and the maximum.
 const SHARDS: (usize, usize) = (16, 4096);
 
-/// A value with what the store must know of it.
+/// A value with the store's metadata.
 #[derive(Debug)]
 pub struct Object<V> {
     value: V,
     key: Box<[u8]>,
     tags: Box<[u64]>,
     weight: usize,
-    /// The order in which objects came.
+    /// Insertion order of objects.
     born: u64,
 }
 
 impl<V> Object<V> {
-    /// What was stored.
+    /// The stored value.
     pub fn value(&self) -> &V {
         &self.value
     }
 
-    /// Under which key.
+    /// Its key.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// With which tags.
+    /// Its tags.
     pub fn tags(&self) -> &[u64] {
         &self.tags
     }
 
-    /// Bytes counted for it, the tables' left out.
+    /// Bytes counted for it, without the tables.
     pub fn weight(&self) -> usize {
         self.weight
     }
 }
 
-/// What a lookup found.
+/// Result of a hit.
 #[derive(Debug)]
 pub struct Hit<V> {
     /// The newest that matched.
     pub object: Arc<Object<V>>,
-    /// It was purged softly: treat it as stale.
+    /// It was soft-purged: treat it as stale.
     pub purged: bool,
 }
 
-/// What [`Store::look`] found.
+/// What [`Store::lookup`] found.
 #[derive(Debug)]
 pub enum LookupOutcome<V> {
     /// A value.
     Hit(Hit<V>),
-    /// None; requests of this kind for the key ask for themselves.
+    /// None; the key is remembered as uncacheable for requests of this kind.
     Pass(Remembered),
     /// Neither.
     Nothing,
 }
 
-/// A key that is remembered as uncacheable.
+/// A key remembered as uncacheable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remembered {
-    /// More than half of the time for which it is remembered is to come: it need not be said again.
+    /// More than half of its time remains: it need not be recorded again.
     pub is_recent: bool,
 }
 
-/// What became of a value.
+/// Result of storing a value.
 #[derive(Debug)]
 pub enum Put<V> {
-    /// It is stored, and this is it. `purged` if a soft purge came since it was asked for.
+    /// It is stored. `purged` if a soft purge came since it was requested.
     Stored(Hit<V>),
-    /// It is larger than one object may be, or was no longer held whole.
+    /// It exceeds the object limit, or was no longer held completely.
     TooLarge,
     /// No room could be made.
     Full,
-    /// A hard purge came since it was asked for.
+    /// A hard purge came since it was requested.
     Purged,
 }
 
-/// The number of the last purge when a request was sent: what [`Store::put`] must know of it.
+/// Number of the last purge when a request was sent; needed by [`Store::put`].
 #[derive(Debug, Clone, Copy)]
 pub struct PurgeEpoch(u64);
 
-/// Sums for metrics.
+/// Totals for metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StoreMetrics {
-    /// Bytes taken, of [`Limits::bytes`].
+    /// Bytes taken, of [`StoreLimits::bytes`].
     pub bytes: usize,
     /// Objects held.
     pub objects: usize,
-    /// Objects that left for want of room, since the start.
+    /// Evictions since the start.
     pub evicted_total: u64,
-    /// Fetches under way.
+    /// Fetches in progress.
     pub fills: usize,
-    /// Keys remembered as uncacheable, those whose time is over included.
+    /// Keys remembered as uncacheable, expired ones included.
     pub passes: usize,
 }
 
-/// One object in [`Store::most_asked`].
+/// One object in [`Store::hottest_objects`].
 #[derive(Debug)]
 pub struct HotObject<V> {
-    /// Hits since it came, through its renewals.
+    /// Hits since it was stored, renewals included.
     pub hits: u32,
     /// The object.
     pub object: Arc<Object<V>>,
 }
 
-/// Answers of one cache: `V` is what is stored, `H` what is told of an answer on its way.
+/// Objects of one cache: `V` is the stored value, `H` the head of a response in progress.
 #[derive(Debug)]
 pub struct Store<V, H> {
     shards: Box<[Mutex<Shard<V, H>>]>,
     budget: Arc<StoreBudget>,
     purges: Purges,
     limits: StoreLimits,
-    /// The shard that is next to let somebody go.
+    /// The next shard to evict from.
     eviction_cursor: AtomicUsize,
     /// Objects held.
     live: AtomicUsize,
@@ -235,8 +235,8 @@ impl<V: Weigh, H> Store<V, H> {
         hit
     }
 
-    /// As [`Self::get`]; and when nothing matches, whether the key is remembered as uncacheable for requests of this
-    /// kind ([`Self::remember_pass`]), by the same look.
+    /// Like [`Self::get`]; on a miss also returns whether the key is remembered as uncacheable for requests of this
+    /// kind ([`Self::remember_pass`]), in the same lookup.
     pub fn lookup(
         &self,
         key: &impl Lookup,
@@ -284,12 +284,12 @@ impl<V: Weigh, H> Store<V, H> {
         hit
     }
 
-    /// To be asked before a request is sent whose answer is given to [`Self::put`].
+    /// To be called before a request is sent whose response is passed to [`Self::put`].
     pub fn purge_epoch(&self) -> PurgeEpoch {
         PurgeEpoch(self.purges.last())
     }
 
-    /// Stores a value that nobody waits for. It takes the place of those variants that it `supersedes`.
+    /// Stores a value without waiting readers. It replaces the variants that it `supersedes`.
     ///
     /// `tags` are hashes by which it is purged along with others.
     pub fn put(
@@ -311,8 +311,8 @@ impl<V: Weigh, H> Store<V, H> {
         self.insert(entry, value, supersedes, None)
     }
 
-    /// Takes back a value that was kept elsewhere, `purged` softly meanwhile or not. One that it would supersede came
-    /// later, and stays. `asked` is asked for before it is looked whether the value was purged.
+    /// Restores a value that was kept elsewhere, soft-purged meanwhile or not. A value that it would supersede is
+    /// newer, and stays. Read `epoch` before you check whether the value was purged.
     pub fn recall(
         &self,
         key: &impl Lookup,
@@ -333,7 +333,7 @@ impl<V: Weigh, H> Store<V, H> {
         self.insert(entry, value, supersedes, None)
     }
 
-    /// Sums, by a look at every shard.
+    /// Totals over all shards.
     pub fn metrics(&self) -> StoreMetrics {
         let mut metrics = StoreMetrics {
             bytes: self.budget.taken(),
@@ -389,7 +389,7 @@ impl<V: Weigh, H> Store<V, H> {
     }
 
     fn shard_index(&self, hash: u64) -> usize {
-        // Bits that neither the table's place (lowest) nor its tag (highest seven) is made of.
+        // Bits used neither for the table's position (lowest) nor for its tag (highest seven).
         let bits = usize::try_from(hash >> 40 & 0xffff).expect("sixteen bits");
         bits & (self.shards.len() - 1)
     }

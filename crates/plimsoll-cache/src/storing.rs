@@ -1,4 +1,4 @@
-//! Whether an answer is stored (RFC 9111, 3), and on which terms.
+//! Whether a response is stored (RFC 9111, 3), and on which terms.
 
 use httparse::Header;
 use thiserror::Error;
@@ -13,59 +13,59 @@ use crate::policy::{CachePolicy, SetCookie};
 use crate::request::{CacheRequest, Class, Method, Passing};
 use crate::vary::Vary;
 
-/// Why an answer is not stored.
+/// Why a response is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UncacheableReason {
-    /// The request passed the cache by.
-    #[error("the request passes the cache by: {}", .0.text())]
+    /// The request bypassed the cache.
+    #[error("the request bypasses the cache: {}", .0.text())]
     Passing(Passing),
-    /// The request says `no-store`.
-    #[error("the request says Cache-Control: no-store")]
+    /// The request has `no-store`.
+    #[error("the request has Cache-Control: no-store")]
     RequestNoStore,
-    /// The request has `Authorization`, and the answer does not say that it may serve others.
+    /// The request has `Authorization`, and the response is not marked as shareable.
     #[error(
-        "the request has Authorization, and the answer says neither public, must-revalidate nor s-maxage"
+        "the request has Authorization, and the response has neither public, must-revalidate nor s-maxage"
     )]
     Authorized,
-    /// The request is of somebody, and the answer says nothing of its lifetime.
+    /// The request is identified, and the response has no explicit lifetime.
     #[error(
-        "the request has a cookie that counts or Authorization, and the answer gives itself no lifetime"
+        "the request has a significant cookie or Authorization, and the response has no explicit lifetime"
     )]
     Named,
-    /// It is not a final answer that stands for itself: 1xx, 206, 304.
-    #[error("its status does not stand for itself")]
+    /// The status is not final or not self-contained: 1xx, 206, 304.
+    #[error("its status is not final or not self-contained")]
     Status,
     /// The route does not store this status.
     #[error("the route does not store its status")]
     StatusOfRoute,
-    /// The answer says `must-understand`, and its status is not known.
-    #[error("it says Cache-Control: must-understand, and its status is not known")]
+    /// The response has `must-understand`, and its status is unknown.
+    #[error("it has Cache-Control: must-understand, and its status is unknown")]
     NotUnderstood,
-    /// The answer says `no-store`.
-    #[error("it says Cache-Control: no-store")]
+    /// The response has `no-store`.
+    #[error("it has Cache-Control: no-store")]
     NoStore,
-    /// The answer says `private`.
-    #[error("it says Cache-Control: private")]
+    /// The response has `private`.
+    #[error("it has Cache-Control: private")]
     Private,
-    /// Its `Cache-Control` cannot be read to the end.
-    #[error("a quoted string in its Cache-Control is never closed")]
+    /// Its `Cache-Control` has an unclosed quoted string.
+    #[error("its Cache-Control has an unclosed quoted string")]
     Malformed,
     /// It sets a cookie.
     #[error("it has Set-Cookie")]
     SetCookie,
-    /// It varies by what no request shows, or by too much.
+    /// `Vary: *`, or too many fields in it.
     #[error("it has Vary: *, or a Vary of too many fields")]
     Varies,
-    /// It is a part of something (`Content-Range`).
-    #[error("it is a part of something")]
+    /// It is a partial response (`Content-Range`).
+    #[error("it is a partial response")]
     Partial,
-    /// Nothing says that it may be kept, and nothing is there to ask by whether it has changed.
-    #[error("it has neither a lifetime nor anything to ask by whether it has changed")]
+    /// It has neither a lifetime nor a validator.
+    #[error("it has neither a lifetime nor a validator (ETag, Last-Modified)")]
     NoLifetime,
 }
 
 impl UncacheableReason {
-    /// A word for `Cache-Status`.
+    /// Its word in `Cache-Status`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Passing(passing) => passing.word(),
@@ -85,7 +85,7 @@ impl UncacheableReason {
         }
     }
 
-    /// The fields of the answer that say so, the first of them that is there; none where it is something else.
+    /// The response fields that caused it, the first that is present counts; empty where something else did.
     pub fn fields(self) -> &'static [&'static str] {
         match self {
             Self::NotUnderstood | Self::NoStore | Self::Private | Self::Malformed => {
@@ -98,8 +98,8 @@ impl UncacheableReason {
         }
     }
 
-    /// Whether the same is to be expected of the next request of this class, so that nobody should wait for it. What
-    /// one request brought upon itself says nothing of the next.
+    /// Whether the next request of this class will probably meet the same, so that none should wait for it. A reason
+    /// caused by the request itself does not predict the next one.
     pub fn is_remembered(self) -> bool {
         !matches!(
             self,
@@ -108,49 +108,49 @@ impl UncacheableReason {
     }
 }
 
-/// An answer that is stored, and how.
+/// A response to be stored, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Storable {
-    /// The terms that its copy goes by.
+    /// Its terms.
     pub terms: Terms,
-    /// What it varies by; never [`Vary::Everything`].
+    /// Its `Vary`; never [`Vary::Everything`].
     pub vary: Vary,
-    /// Whether `Set-Cookie` stays out of the copy.
+    /// Whether `Set-Cookie` is not stored.
     pub strips_cookies: bool,
-    /// Fields that stay out of the copy, in small letters.
+    /// Fields that are not stored, in lower case.
     pub withheld: Vec<String>,
 }
 
-/// The terms that a copy goes by.
+/// Terms of a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// The lifetime that the answer gives itself.
+    /// The explicit lifetime.
     pub explicit: FreshnessLifetime,
-    /// The lifetime for those who are nobody in particular; never shorter.
+    /// The lifetime for anonymous requests; never shorter.
     pub plain: FreshnessLifetime,
-    /// How old the answer was when it came, seconds.
+    /// Age on arrival, seconds.
     pub age: u32,
-    /// When it came.
+    /// When it arrived.
     pub received_at: Moment,
-    /// Until when it is fresh for all.
+    /// Fresh until then, for all requests.
     pub fresh_until: Moment,
-    /// Until when it is fresh for those who are nobody in particular.
+    /// Fresh until then, for anonymous requests.
     pub plain_until: Moment,
-    /// How long it is served while it is renewed, seconds after it went stale.
+    /// `stale-while-revalidate`, seconds.
     pub stale_while_revalidate: u32,
-    /// How long it is served when the origin fails, seconds after it went stale.
+    /// `stale-if-error`, seconds.
     pub stale_if_error: u32,
-    /// Whether it is asked for at the origin every time (`no-cache`).
+    /// Whether it must be revalidated before every use (`no-cache`).
     pub no_cache: bool,
-    /// Whether nothing allows to serve it stale.
+    /// Whether it must never be served stale.
     pub must_revalidate: bool,
     /// Whether it may serve requests with `Authorization`.
     pub for_authorized: bool,
 }
 
 impl Terms {
-    /// Whether the copy is fresh at a moment for somebody of a class. Who waits for a fetch may take what came only when
-    /// it is.
+    /// Whether the response is fresh at a moment for a class of requests. A request that waited for a fetch may use the
+    /// result only then.
     pub fn is_fresh(&self, class: Class, at: Moment) -> bool {
         let until = match class {
             Class::Plain => self.plain_until,
@@ -163,7 +163,7 @@ impl Terms {
 /// Whether an answer is stored, and on which terms.
 ///
 /// # Errors
-/// The reason for which it is not.
+/// Why it is not stored.
 pub fn evaluate(
     request: &CacheRequest<'_, '_>,
     key: &KeyRef<'_>,
@@ -184,10 +184,10 @@ pub fn evaluate(
     )
 }
 
-/// As [`judge`], for a request of which no more needs to be known.
+/// Like [`evaluate`], for a request of which nothing more needs to be known.
 ///
 /// # Errors
-/// The reason for which it is not.
+/// Why it is not stored.
 pub fn evaluate_simple(
     simple: Simple,
     answer: &OriginResponse<'_, '_>,
@@ -199,13 +199,12 @@ pub fn evaluate_simple(
     evaluate_allowed(simple.0, answer, directives, explicit, policy, exchange)
 }
 
-/// A GET that does not stand against being kept itself, and proves nobody's identity: the answer alone says whether it
-/// is.
+/// A GET that does not forbid storing and is not authenticated: the response alone decides whether it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Simple(RequestKind);
 
 impl Simple {
-    /// `None` when more must be known of a request than that it is one.
+    /// `None` when other properties of the request matter.
     pub fn of(request: &CacheRequest<'_, '_>) -> Option<Self> {
         let is_simple = request.method == Method::Get
             && matches!(request.class, Class::Plain | Class::Named)
@@ -217,7 +216,7 @@ impl Simple {
     }
 }
 
-/// What of a request the terms of its answer depend on.
+/// Properties of a request on which the terms of its response depend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RequestKind {
     method: Method,
@@ -233,7 +232,7 @@ impl From<&CacheRequest<'_, '_>> for RequestKind {
     }
 }
 
-/// For a request that allows it.
+/// Evaluates the response after the request was accepted.
 fn evaluate_allowed(
     kind: RequestKind,
     answer: &OriginResponse<'_, '_>,
@@ -274,15 +273,15 @@ fn request_allows(
 ) -> Result<(), UncacheableReason> {
     match request.class {
         Class::Plain | Class::Named if request.method == Method::Get => {}
-        // A HEAD has no body to keep.
+        // A response to HEAD has no body to store.
         Class::Plain | Class::Named => return Err(UncacheableReason::Passing(Passing::Method)),
-        // What a POST made, named as what it was sent to, stands for it (RFC 9110, 9.3.3).
+        // The response to a POST whose Content-Location is its own target represents that target (RFC 9110, 9.3.3).
         Class::Alone(Passing::Method)
             if request.method == Method::Post
                 && answer.status == 200
                 && explicit.is_some_and(|lifetime| lifetime.seconds > 0)
                 && !has(request.headers, "cookie")
-                // It was made from all of its query, of which its key would have only a part.
+                // It was made from the whole query, of which the key has only a part.
                 && key.target().is_none()
                 && first(answer.headers, "content-location")
                     .is_some_and(|location| key.is_named_by(location)) => {}
@@ -320,7 +319,7 @@ fn answer_allows(
     if directives.must_understand && !is_understood(answer.status) {
         return Err(UncacheableReason::NotUnderstood);
     }
-    // Whoever understands the status overlooks it beside must-understand (RFC 9111, 5.2.2.3).
+    // A cache that understands the status ignores no-store beside must-understand (RFC 9111, 5.2.2.3).
     if directives.no_store && !directives.must_understand {
         return Err(UncacheableReason::NoStore);
     }
@@ -334,7 +333,7 @@ fn answer_allows(
     Ok(())
 }
 
-/// Final statuses whose meaning to a cache is known here (RFC 9110, 15).
+/// Final statuses whose meaning is known here (RFC 9110, 15).
 fn is_understood(status: u16) -> bool {
     matches!(
         status,
@@ -369,7 +368,7 @@ fn terms(
     if kind.class == Class::Plain && !directives.no_cache {
         let guess = guessed(answer, directives, explicit, policy, exchange);
         let minimum = minimum(kind, answer, vary, policy);
-        // The route's own lifetimes count from when the answer came.
+        // The route's own lifetimes start when the response arrives.
         for (lifetime, age) in [(guess, age), (minimum, 0)] {
             if let Some(lifetime) = lifetime
                 && until(lifetime, age) > plain.1
@@ -380,7 +379,7 @@ fn terms(
     }
     let must_revalidate =
         directives.must_revalidate || directives.proxy_revalidate || directives.no_cache;
-    // s-maxage forbids stale answers too, unless the same answer says in so many words that it does not.
+    // s-maxage forbids stale responses too, unless the same response explicitly allows them.
     let stale = |directive: Option<u32>, of_route: u32| match directive {
         _ if must_revalidate => 0,
         Some(seconds) => seconds,
@@ -405,7 +404,7 @@ fn terms(
     }
 }
 
-/// The lifetime of an answer that says none: what the route gives its status, else a guess.
+/// The lifetime without an explicit one: the route's for its status, else heuristic.
 fn guessed(
     answer: &OriginResponse<'_, '_>,
     directives: &Directives,
@@ -427,7 +426,7 @@ fn guessed(
     of_status.or_else(|| freshness::heuristic(answer, directives, exchange, policy.heuristic_max))
 }
 
-/// The route's least lifetime, where it counts. What else it does not count for is refused or told apart before.
+/// The route's minimum lifetime, where it applies. Other exclusions are handled before.
 fn minimum(
     kind: RequestKind,
     answer: &OriginResponse<'_, '_>,
@@ -445,7 +444,7 @@ fn minimum(
     })
 }
 
-/// A lifetime in milliseconds, shortened by chance.
+/// A lifetime in milliseconds, shortened by random jitter.
 fn jittered(seconds: u32, percent: u8, chance: u32) -> u64 {
     let lifetime_ms = u64::from(seconds) * 1000;
     let most = u128::from(lifetime_ms) * u128::from(percent.min(100)) / 100;

@@ -1,4 +1,4 @@
-//! For the tests: one page, asked for and stored, and asked for again.
+//! Test fixtures: one page, requested, stored, and requested again.
 
 use httparse::Header;
 
@@ -47,7 +47,7 @@ pub(crate) fn exchange(at: Moment) -> OriginExchange {
     }
 }
 
-/// The terms on which an answer to a request by this method is stored.
+/// The terms on which the response to this method is stored.
 pub(crate) fn evaluate(
     method: &str,
     request: FieldLines<'_>,
@@ -75,14 +75,14 @@ fn evaluate_storable(
     };
     let verdict = storing::evaluate(&cache_request, &key(), &answer, policy, &exchange(START));
     if let Some(simple) = Simple::of(&cache_request) {
-        // What needs no more of the request says the same.
+        // The simple evaluation gives the same result.
         let simple_verdict = storing::evaluate_simple(simple, &answer, policy, &exchange(START));
         assert_eq!(simple_verdict, verdict, "{cache_request:?} {answer:?}");
     }
     verdict
 }
 
-/// Stores an answer that came at the start.
+/// Stores a response that arrived at the start.
 pub(crate) fn store(
     request: FieldLines<'_>,
     status: u16,

@@ -1,4 +1,4 @@
-//! What a 304 or the answer to a HEAD does to a copy (RFC 9111, 3.2, 4.3.4 and 4.3.5).
+//! Effect of a 304, or of the response to a HEAD, on a stored response (RFC 9111, 3.2, 4.3.4 and 4.3.5).
 
 use httparse::{EMPTY_HEADER, Header};
 
@@ -14,22 +14,22 @@ use crate::response::{Stored, ends_with_connection, is_named_by_connection};
 use crate::storing::{self, Storable, Terms, UncacheableReason};
 use crate::vary::Vary;
 
-/// Most fields of a copy together with those that renew it.
+/// Maximum number of fields of a stored response together with those of its update.
 const FIELDS_MAX: usize = 256;
 
-/// What a 304 means for the copy that was asked about.
+/// Effect of a 304 on the revalidated response.
 #[derive(Debug)]
 pub enum Renewed {
-    /// The copy goes on so, varying by that.
+    /// It is stored anew in this form, with this `Vary`.
     Copy(Box<Stored>, Vary),
-    /// The copy answers those who wait, and then goes: it may not be kept any longer.
+    /// It serves the waiting requests and is then removed: it may no longer be stored.
     Once(Box<Stored>, UncacheableReason),
-    /// The 304 is about something else than this copy: the origin is asked again, without conditions.
+    /// The 304 is about another response: the origin is asked again, without conditions.
     Mismatch,
 }
 
-/// Renews a copy by a 304 to a request that carried the copy's conditions. `asked` is the request on whose behalf the
-/// origin was asked.
+/// Renews a stored response by a 304 to a request with its conditions. `request` is the one on whose behalf it was
+/// revalidated.
 pub fn renew(
     stored: &Stored,
     request: &CacheRequest<'_, '_>,
@@ -42,7 +42,7 @@ pub fn renew(
         return Renewed::Mismatch;
     }
     let request = CacheRequest {
-        // A copy that was stored for a POST is renewed by a GET; a HEAD renews as a GET would.
+        // A response stored for a POST is renewed by a GET; a HEAD renews like a GET.
         method: Method::Get,
         ..*request
     };
@@ -76,19 +76,19 @@ pub fn renew(
     }
 }
 
-/// What the answer to a HEAD means for the copy of a GET.
+/// Effect of the response to a HEAD on the stored response to a GET.
 #[derive(Debug)]
 pub enum HeadEffect {
-    /// The copy is the same as what a GET would bring: it goes on so, varying by that.
+    /// A GET would return the same: it is stored anew in this form, with this `Vary`.
     Copy(Box<Stored>, Vary),
-    /// A GET would bring something else: the copy is stale from now on.
+    /// A GET would return something else: it is stale from now on.
     Stale,
-    /// It says nothing of the copy.
+    /// No effect.
     Nothing,
 }
 
-/// What the answer to a HEAD means for the copy, whose body is so long. Without anything to compare by, it means
-/// nothing: a head alone is no proof that the body is the same.
+/// Effect of the response to a HEAD on the stored response with a body of this length. Without a validator there is
+/// none: a head alone does not prove that the body is the same.
 pub fn head_effect(
     stored: &Stored,
     body_len: Option<u64>,
@@ -119,7 +119,7 @@ pub fn head_effect(
     }
 }
 
-/// Whether what an answer says of its content fits the copy (RFC 9111, 4.3.4).
+/// Whether the content fields of a response match the stored one (RFC 9111, 4.3.4).
 fn is_about(stored: &Stored, answer: &[Header<'_>]) -> bool {
     let ours = stored.etag().map(ETag::of);
     if let Some(theirs) = first(answer, "etag").map(ETag::of) {
@@ -140,8 +140,8 @@ fn is_about(stored: &Stored, answer: &[Header<'_>]) -> bool {
     }
 }
 
-/// The copy's fields, with those of the answer in the place of theirs. A date is the answer's own in any case: without
-/// one the copy gets that of now. `None` when they are too many.
+/// The stored fields, replaced by those of the update. The date is always the update's own: without one the current
+/// time is used. `None` when there are too many.
 fn merged<'r, 'b>(
     stored: &'b Stored,
     answer: &[Header<'b>],
@@ -160,8 +160,8 @@ fn merged<'r, 'b>(
     Some(&room[..count])
 }
 
-/// Whether a field of a 304 takes the place of the copy's (RFC 9111, 3.2). What says how the body is coded, how long it
-/// is, and what sum it has, stays as the body does; a cookie is for the one who asked.
+/// Whether a field of a 304 replaces the stored one (RFC 9111, 3.2). Coding, length and digest of the body stay as the
+/// body does; a cookie is for the requester only.
 fn is_renewed(name: &str, policy: &CachePolicy) -> bool {
     let describes_body = [
         "content-digest",

@@ -1,7 +1,7 @@
-//! `Vary` (RFC 9111, 4.1): the secondary key of a copy, and the few copies that share a primary one.
+//! `Vary` (RFC 9111, 4.1): the secondary key, and the variants that share a primary one.
 //!
-//! Values are compared after what cannot matter is taken out: lines of one field are joined, white space around commas
-//! goes, languages and codings are in small letters. The order of `Accept-Language` stays, because origins use it.
+//! Values are compared after normalization: lines of one field are joined, white space around commas is removed,
+//! languages and codings are in lower case. The order of `Accept-Language` stays, because origins use it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,29 +12,29 @@ use crate::fields::{lines, members};
 use crate::policy::CachePolicy;
 use crate::steering::{is_per_request, merge};
 
-/// Most field names in a `Vary` that is kept.
+/// Maximum number of field names in a stored `Vary`.
 pub const NAMES_MAX: usize = 16;
 
-/// Most bytes of a secondary key.
+/// Maximum length of a secondary key, bytes.
 pub const SELECTING_LEN_MAX: usize = 2_048;
 
-/// Most copies of one primary key.
+/// Maximum number of variants per primary key.
 pub const VARIANTS_MAX: usize = 16;
 
-/// What an answer varies by.
+/// The `Vary` of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Vary {
-    /// By nothing.
+    /// Empty.
     Nothing,
-    /// By the fields of these names, in small letters, sorted, with commas between.
+    /// Fields of these names, in lower case, sorted, separated by commas.
     Fields(Box<str>),
-    /// By what no request shows (`*`), by what no two requests share (the client's address, a trace), or by more than is
-    /// kept.
+    /// By unknown properties (`*`), by per-request fields (the client's address, a trace), or by more fields than are
+    /// stored.
     Everything,
 }
 
 impl Vary {
-    /// Of an answer.
+    /// Parses that of a response.
     pub fn of(answer: &[Header<'_>]) -> Self {
         let mut names: Vec<String> = Vec::new();
         for member in lines(answer, "vary").flat_map(members) {
@@ -47,7 +47,7 @@ impl Vary {
         Self::by(names)
     }
 
-    /// By the fields of these names too.
+    /// Adds fields.
     #[must_use]
     pub fn and(self, more: &[String]) -> Self {
         if more.is_empty() {
@@ -82,8 +82,8 @@ impl Vary {
     }
 }
 
-/// Writes what a request says in the fields of `names` (as in [`Vary::Fields`]), so that two requests that say the same
-/// write the same. False when it is longer than [`SELECTING_LEN_MAX`]: such a request has no copy.
+/// Writes a request's values of the fields `names` (as in [`Vary::Fields`]); equal requests write equal bytes. False
+/// when they exceed [`SELECTING_LEN_MAX`]: such a request selects nothing.
 pub fn write_selecting(
     out: &mut Vec<u8>,
     names: &str,
@@ -101,7 +101,7 @@ pub fn write_selecting(
             "cookie" => write_cookies(out, request, policy),
             _ => write_lines(out, name, request, false),
         }
-        // No value holds a line feed, so that no two lists of values are written alike.
+        // No value contains a line feed, so the encoding of a list is unique.
         out.push(b'\n');
         if out.len() > SELECTING_LEN_MAX {
             return false;
@@ -110,10 +110,10 @@ pub fn write_selecting(
     true
 }
 
-/// The lines of a field as one list. A field that is not there differs from an empty one.
+/// The lines of a field as one list. A missing field differs from an empty one.
 fn write_lines(out: &mut Vec<u8>, name: &str, request: &[Header<'_>], lowers: bool) {
     let start = out.len();
-    // Servers that hand fields on as variables take both spellings of a name for one.
+    // Servers that pass fields on as variables treat both spellings of a name alike.
     let lines = request.iter().filter(|header| merge(header.name, name));
     for line in lines.map(|header| header.value.trim_ascii()) {
         let mut is_first = true;
@@ -131,7 +131,7 @@ fn write_lines(out: &mut Vec<u8>, name: &str, request: &[Header<'_>], lowers: bo
     }
 }
 
-/// The cookies that count, in their order.
+/// The significant cookies, in their order.
 fn write_cookies(out: &mut Vec<u8>, request: &[Header<'_>], policy: &CachePolicy) {
     let pairs = lines(request, "cookie").flat_map(|line| line.split(|&byte| byte == b';'));
     for pair in pairs.map(<[u8]>::trim_ascii) {
@@ -148,14 +148,14 @@ fn write_cookies(out: &mut Vec<u8>, request: &[Header<'_>], policy: &CachePolicy
     }
 }
 
-/// The codings that a client accepts, of those that anybody uses.
+/// The commonly used codings that a client accepts.
 ///
-/// A copy is fetched with [`Codings::as_str`] instead of what the client wrote: then the origin never sees a coding
-/// that is not in here, and clients that write the same in other words share a copy.
+/// A fetch sends [`Codings::as_str`] instead of the client's field: the origin never receives an unknown coding, and
+/// clients with equivalent fields share a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codings(u8);
 
-/// The known codings, and what is written for each set of them.
+/// The known codings, and the field value for each set of them.
 const KNOWN: [&str; 4] = ["br", "deflate", "gzip", "zstd"];
 const SETS: [&str; 16] = [
     "",
@@ -177,7 +177,7 @@ const SETS: [&str; 16] = [
 ];
 
 impl Codings {
-    /// Of a request. `None` when its wish cannot be said so: it refuses a plain answer, or likes one coding better.
+    /// Parses that of a request. `None` when the field cannot be normalized: it refuses identity, or has weights.
     pub fn of(request: &[Header<'_>]) -> Option<Self> {
         let mut codings = 0;
         for member in lines(request, "accept-encoding").flat_map(members) {
@@ -204,13 +204,13 @@ impl Codings {
         Some(Self(codings))
     }
 
-    /// The list of them; empty for none.
+    /// The field value; empty for none.
     pub fn as_str(self) -> &'static str {
         SETS[usize::from(self.0)]
     }
 }
 
-/// The one language that a request prefers to all others; `None` when it says nothing of that, or likes several as much.
+/// The single most preferred language of a request; `None` without a preference, or with several equal ones.
 pub fn preferred_language<'b>(request: &[Header<'b>]) -> Option<&'b [u8]> {
     let mut best: Option<(&[u8], u16)> = None;
     let mut is_shared = false;
@@ -235,7 +235,7 @@ pub fn preferred_language<'b>(request: &[Header<'b>]) -> Option<&'b [u8]> {
         .map(|(name, _)| name)
 }
 
-/// A weight (RFC 9110, 12.4.2) in thousandths; `None` when it is none.
+/// A weight (RFC 9110, 12.4.2) in thousandths; `None` when it is invalid.
 fn thousandths(weight: &[u8]) -> Option<u16> {
     let text = std::str::from_utf8(weight).ok()?;
     let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
@@ -270,7 +270,7 @@ fn weighted(member: &[u8]) -> (&[u8], Weight) {
     (name, weight)
 }
 
-/// One of the copies that share a primary key.
+/// One of the variants that share a primary key.
 #[derive(Debug)]
 struct Variant<T> {
     names: Box<str>,
@@ -279,10 +279,10 @@ struct Variant<T> {
     copy: T,
 }
 
-/// The copies that share a primary key, newest first. It is never changed: a new copy makes a new list.
+/// The variants that share a primary key, newest first. Immutable: a new variant makes a new list.
 ///
-/// When there are [`VARIANTS_MAX`], the oldest that nobody asked for since the last one went makes room, so that a
-/// flood of variants that are asked for once leaves those that are asked for often.
+/// At [`VARIANTS_MAX`], the oldest that was unused since the last removal is dropped, so that a flood of variants
+/// requested once does not evict those in use.
 #[derive(Clone, Debug)]
 pub struct Variants<T>(Vec<Arc<Variant<T>>>);
 
@@ -293,7 +293,7 @@ impl<T> Default for Variants<T> {
 }
 
 impl<T> Variants<T> {
-    /// The newest copy that this request selects. `room` is written over.
+    /// The newest variant that this request selects. `room` is scratch space.
     pub fn find(
         &self,
         request: &[Header<'_>],
@@ -318,8 +318,8 @@ impl<T> Variants<T> {
         Some(&found.copy)
     }
 
-    /// A list with one more copy, which takes the place of the one that the same requests select. The same list when the
-    /// request says too much in the fields that count.
+    /// A list with one more variant, which replaces the one that the same requests select. The same list when the
+    /// request's values exceed the limit.
     #[must_use]
     pub fn with(&self, vary: &Vary, request: &[Header<'_>], policy: &CachePolicy, copy: T) -> Self {
         let names: Box<str> = match vary {
@@ -332,7 +332,7 @@ impl<T> Variants<T> {
             return self.share();
         }
         let is_replaced = |variant: &Variant<T>| {
-            // A copy that varies by nothing stands for all: those before it would never be found again.
+            // A variant without `Vary` matches everything: earlier ones would never be found again.
             names.is_empty() || (variant.names == names && *variant.selecting == *selecting)
         };
         let mut kept: Vec<_> = self
@@ -356,7 +356,7 @@ impl<T> Variants<T> {
         Self(kept)
     }
 
-    /// A list without the copies that are not wanted.
+    /// A list without unwanted variants.
     #[must_use]
     pub fn without(&self, mut is_unwanted: impl FnMut(&T) -> bool) -> Self {
         let kept = self
@@ -367,7 +367,7 @@ impl<T> Variants<T> {
         Self(kept.collect())
     }
 
-    /// All copies, newest first.
+    /// All variants, newest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter().map(|variant| &variant.copy)
     }
@@ -382,7 +382,7 @@ impl<T> Variants<T> {
         self.0.is_empty()
     }
 
-    /// Bytes that the list takes besides the copies.
+    /// Bytes of the list without the variants.
     pub fn weight(&self) -> usize {
         let fixed = size_of::<Variant<T>>() + 2 * size_of::<usize>() + size_of::<usize>();
         self.0
@@ -396,7 +396,7 @@ impl<T> Variants<T> {
     }
 }
 
-/// Drops the oldest that was not used since the last was dropped.
+/// Drops the oldest that was unused since the last drop.
 fn evict_unused<T>(variants: &mut Vec<Arc<Variant<T>>>) {
     let unused = variants
         .iter()

@@ -1,4 +1,5 @@
-//! What the store counts is what the process holds. Alone in its process, for the kernel counts the process as a whole.
+//! The store's accounting matches the process's memory. Alone in its process, because the kernel counts the process as
+//! a whole.
 
 use plimsoll_cache::store::{RawKey, Store, StoreLimits, Weigh, allocated};
 
@@ -15,7 +16,7 @@ impl Weigh for TestPage {
     }
 }
 
-/// What the kernel counts for this process (`/proc/self/statm`, second number, in pages).
+/// Resident pages of this process (`/proc/self/statm`, second number).
 fn resident_bytes() -> f64 {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     let pages = statm.split(' ').nth(1).expect("seven numbers");

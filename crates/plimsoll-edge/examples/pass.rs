@@ -1,5 +1,5 @@
-//! The smallest edge: `pass LISTEN SERVER...` passes everything on, on one loop, until its input ends.
-//! What a measurement of the data path alone starts.
+//! The smallest edge: `pass LISTEN SERVER...` forwards everything on one loop until its standard input ends.
+//! Used to measure the data path alone.
 
 use std::io::Read as _;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ fn main() {
         ..EdgeConfig::single_pool(listen, pool)
     };
     let running = plimsoll_edge::start(&edge, plimsoll_edge::Hooks::none()).expect("it starts");
-    // A closed input is how whoever started it says that it is enough.
+    // The parent process closes the input to stop it.
     let _ = std::io::stdin().read(&mut [0]);
     running.drain(Duration::from_secs(1));
 }

@@ -1,4 +1,4 @@
-//! Numbers and bytes spread evenly, the same in every process.
+//! Hashes with well-distributed bits, the same in every process.
 
 /// Spreads a number over all bits (the finaliser of `SplitMix64`).
 pub(crate) fn mix(number: u64) -> u64 {

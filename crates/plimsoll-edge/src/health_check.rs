@@ -1,4 +1,4 @@
-//! Active checks: each server of a pool that wants them is asked now and then whether it is well.
+//! Active health checks: each server of a pool that configures them is probed at an interval.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -16,18 +16,18 @@ use crate::overview::OverviewSource;
 use crate::pool::server::UpstreamServer;
 use crate::upstream::{Upstream, tls_error};
 
-/// How often it is looked who is due.
+/// How often due checks are looked up.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Longest head of an answer that is read.
+/// Longest response head that is read.
 const HEAD_LEN_MAX: usize = 16 * 1024;
 
-/// Checks for ever.
+/// Runs the checks forever.
 pub(crate) async fn keep(watch: Arc<OverviewSource>, report: NoticeSink) {
     let mut last_checks: HashMap<usize, Nanoseconds> = HashMap::new();
     loop {
         let now = watch.clock.now();
         let pools = lock(&watch.pools).clone();
-        // A server that is gone is forgotten.
+        // Forget servers that no longer exist.
         last_checks.retain(|id, _| {
             pools
                 .iter()
@@ -79,15 +79,15 @@ async fn run_check(
     );
     if server.checked(watch.clock.now(), good, &check) {
         let what = if good {
-            "is well again"
+            "is healthy again"
         } else {
-            "fails its checks and gets no requests"
+            "fails its health checks and receives no requests"
         };
         report(&format!("server {} {what}", server.name));
     }
 }
 
-/// Asks once; `None` is no.
+/// One probe; `None` when it fails.
 async fn is_well(address: SocketAddr, server: &UpstreamServer, path: Option<&str>) -> Option<()> {
     let mut stream = match Upstream::connect(address, server.secure.clone()).await {
         Ok(stream) => stream,

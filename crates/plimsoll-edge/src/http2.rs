@@ -1,10 +1,10 @@
-//! HTTP/2 towards clients: each stream is a connection of one request to the rest of the edge.
+//! HTTP/2 towards clients: each stream is presented to the rest of the edge as a connection with one request.
 //!
-//! A stream's request is written as HTTP/1.1 and read by the same reader as any other, so that what is refused there is
-//! refused here too, and nothing can be smuggled on the way down. The answer comes back in the edge's own framing and
-//! goes out in frames. What HTTP/2 itself bounds (headers, streams, small frames of data) is bounded by the h2 crate,
-//! frames that bring nothing forward and streams that are reset by [`Meter`], and the time of a connection by
-//! [`lifetime`]. Decision 0349 says what is counted.
+//! A stream's request is written as HTTP/1.1 and parsed by the same reader as any other, so the same requests are
+//! rejected and nothing can be smuggled by the conversion. The response comes back in the edge's own framing and is
+//! sent in frames. The h2 crate bounds what HTTP/2 itself bounds (headers, streams, small data frames); the connection
+//! meter bounds frames without progress and reset streams, and [`lifetime`] bounds the time of a connection. Decision
+//! 0349 describes what is counted.
 
 mod lifetime;
 
@@ -23,29 +23,29 @@ use crate::peer::Peer;
 use crate::stream::{ConnectionMeter, Http2Stream, Inbound, Metered, Outbound};
 use lifetime::{ConnectionLifetime, LifetimeAction, Observed};
 
-/// Streams of one connection at once.
+/// Concurrent streams of one connection.
 const STREAMS_MAX: u32 = 128;
-/// Requests of one connection at once, those included that the client has reset and a server still works on.
+/// Concurrent requests of one connection, including those that the client has reset while a server still works on them.
 const UNFINISHED_MAX: usize = 3 * STREAMS_MAX as usize;
-/// Bytes that a client may send ahead, of a stream and of a connection.
+/// Bytes that a client may send ahead, per stream and per connection.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// Bytes of answers that wait for a client, of each stream.
+/// Bytes of the response buffered for a client, per stream.
 const SEND_MAX: usize = 128 * 1024;
-/// Streams that have ended by a reset and are remembered for a while: frames that were on their way to them break no rule.
+/// Reset streams that are remembered for a while: frames that were already on their way to them are no violation.
 const RESET_KNOWN_MAX: usize = STREAMS_MAX as usize;
 const RESET_KNOWN: Duration = Duration::from_secs(10);
-/// Streams of one connection that a client may break by frames that are against the rules.
+/// Streams of one connection that a client may break by protocol violations.
 const BROKEN_MAX: usize = STREAMS_MAX as usize;
-/// Streams that a client may reset before the edge has taken them up.
+/// Streams that a client may reset before the edge has accepted them.
 const RESETS_BEFORE_ACCEPT_MAX: usize = 50;
-/// How often a connection on which nothing happens is looked at.
+/// How often an idle connection is checked.
 const IDLE_POLL: Duration = Duration::from_millis(500);
 
-/// Begins to answer the request of a stream, which is a client of its own.
+/// Starts serving the request of a stream, which acts as a client of its own.
 pub(crate) type Begin = fn(ClientStream, Peer, &Rc<EventLoop>);
 
-/// Serves a connection to its end, and counts it meanwhile.
+/// Serves a connection to its end and counts it while it is open.
 pub(crate) async fn serve<T>(io: T, peer: Peer, event_loop: Rc<EventLoop>, begin: Begin)
 where
     T: AsyncRead + AsyncWrite + Unpin,
@@ -56,7 +56,7 @@ where
     event_loop.figures.connections.decrement();
 }
 
-/// Serves a connection that is counted already.
+/// Serves a connection that is already counted.
 pub(crate) async fn serve_counted<T>(io: T, peer: &Peer, event_loop: &Rc<EventLoop>, begin: Begin)
 where
     T: AsyncRead + AsyncWrite + Unpin,
@@ -99,7 +99,7 @@ async fn streams<T>(
     loop {
         let accepted = poll_fn(|cx| {
             let polled = frames.poll_accept(cx);
-            // What came is with its stream now.
+            // The received data belongs to its stream now.
             inbound.count();
             polled
         });
@@ -140,7 +140,7 @@ async fn streams<T>(
             LifetimeAction::CutOff => return,
         }
     }
-    // What was answered last may still be on its way.
+    // The last response may still be in flight.
     let flushed = poll_fn(|cx| frames.poll_closed(cx));
     let _ = tokio::time::timeout(IDLE_POLL, flushed).await;
 }

@@ -1,14 +1,15 @@
-//! The hub: clients subscribe to channels by WebSocket or Server-Sent Events, and whoever may publishes to them at the
-//! admin address. What decides is `plimsoll_hub`; here is what it needs of the world.
+//! The hub: clients subscribe to channels by WebSocket or Server-Sent Events; publishers use the admin address.
+//! `plimsoll_hub` holds the pure logic; this module connects it to sockets, time and other programs.
 //!
 //! ```text
-//!  POST /publish ─┐                                   ┌─► House of loop 0 ─► its clients' sockets
-//!  a client ──────┼─► World: shards of the channels ──┤
-//!  Redis, timer ──┘   (numbers, histories, intervals) └─► House of loop 1 ─► …
+//!  POST /publish ─┐                                     ┌─► LocalHub of loop 0 ─► its clients' sockets
+//!  a client ──────┼─► Broker: shards of the channels ───┤
+//!  Redis, timer ──┘   (offsets, histories, intervals)   └─► LocalHub of loop 1 ─► …
 //! ```
 //!
-//! [`world::World`] is shared by all loops. Between it and a loop's [`house::House`] stands only an inbox, woken once for
-//! a batch. A client is a [`visitor::Visitor`]: a stage of its connection that holds no buffer.
+//! [`broker::Broker`] is shared by all event loops. Only an inbox lies between it and a loop's [`local_hub::LocalHub`];
+//! the loop is woken once per batch. A client is a [`subscriber::Subscriber`]: a stage of its connection that holds no
+//! buffer.
 
 mod aggregate;
 pub(crate) mod broker;
@@ -58,30 +59,30 @@ use hooks::{Hooks, Links};
 use token::TokenGate;
 pub(crate) use view::{HubView, SharedView, SourceView};
 
-/// How much longer than the time-out what was made of messages is waited for, ms.
+/// How much longer than the time-out an aggregate of messages is waited for, ms.
 const AGGREGATE_MORE_MS: u64 = 5000;
-/// Where Mercure's clients look for a hub (RFC 8615).
+/// Well-known path at which Mercure clients look for a hub (RFC 8615).
 const MERCURE_PATH: &str = "/.well-known/mercure";
-/// Most fragments of a client's message.
+/// Maximum number of fragments of a client's message.
 const FRAGMENTS_MAX: u32 = 64;
 
-/// What a configuration says of the hub, and what a reload keeps of it.
+/// The configured hub, and the state that a reload keeps.
 #[derive(Debug)]
 pub(crate) struct ActiveHub {
     pub(crate) config: edge::HubConfig,
     pub(crate) broker: Arc<Broker>,
-    /// `None` lets everybody read everything.
+    /// `None`: every client may read every channel.
     pub(crate) gate: Option<Arc<TokenGate>>,
-    /// What an application is asked.
+    /// Hooks of the application.
     pub(crate) hooks: Option<Arc<Hooks>>,
 }
 
 impl ActiveHub {
-    /// Goes on from an earlier one, whose channels stay. They follow the rules once [`Hub::rule`] is called: until then
-    /// nothing has changed.
+    /// Continues an earlier hub, whose channels stay. They follow the new rules once [`Self::rule`] is called; until
+    /// then nothing has changed.
     ///
     /// # Errors
-    /// When there are more loops than a channel knows.
+    /// When there are more loops than a channel supports.
     pub(crate) fn new(
         config: &edge::HubConfig,
         before: Option<&Arc<Self>>,
@@ -92,7 +93,7 @@ impl ActiveHub {
             return Err(SettingsError::HubLoops(loops));
         }
         let broker = match before {
-            // Channels of one order mean nothing in another.
+            // Channels of one shared stream are meaningless in another.
             Some(before)
                 if before.config.shared == config.shared
                     && before.config.mercure == config.mercure =>
@@ -104,7 +105,7 @@ impl ActiveHub {
         let before = before.filter(|before| Arc::ptr_eq(&before.broker, &broker));
         let hooks = hooks_of(config).map(|hooks| {
             let before = before.and_then(|before| before.hooks.as_ref());
-            // What is known stays known as long as the same is asked.
+            // Remembered verdicts stay valid as long as the hooks are unchanged.
             match before.filter(|before| before.config == hooks) {
                 Some(before) => Arc::clone(before),
                 None => Arc::new(Hooks::new(&hooks, Arc::clone(&broker.hook_counts), clock)),
@@ -121,50 +122,50 @@ impl ActiveHub {
         })
     }
 
-    /// Lets all channels follow the rules.
+    /// Applies the rules to all channels.
     pub(crate) fn rule(&self) {
         self.broker.follow(&self.config);
     }
 
-    /// Whether clients can be let in: where channels are shared, something must be known of them.
+    /// Whether clients can be admitted: shared channels must have been read first.
     pub(crate) fn is_open(&self) -> bool {
         let shared = self.broker.shared.as_ref();
         shared.is_none_or(|shared| shared.is_known())
     }
 
-    /// Whether a target is the hub's.
+    /// Whether a target belongs to the hub.
     #[inline]
     pub(crate) fn takes(&self, target: &str) -> bool {
         let rest = target.strip_prefix(self.config.path.as_str());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
     }
 
-    /// Whether a target is Mercure's.
+    /// Whether a target belongs to Mercure.
     #[inline]
     pub(crate) fn takes_mercure(&self, target: &str) -> bool {
         let rest = target.strip_prefix(MERCURE_PATH);
         self.config.mercure && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
     }
 
-    /// A reader of Mercure is about to subscribe to a template; whether there is room for it.
+    /// Whether there is room for a template that a Mercure reader is about to subscribe to.
     pub(crate) fn wants_template(&self, name: &str) -> bool {
         self.broker.want_template(name)
     }
 
-    /// The file that a target asks for, beside the hub: `/live/client.js`.
+    /// The static file that a target names, beside the hub: `/live/client.js`.
     #[inline]
     pub(crate) fn file(&self, target: &str) -> Option<&'static crate::synthetic_response::File> {
         let rest = target.strip_prefix(self.config.path.as_str())?;
         client::file(rest.strip_prefix('/')?)
     }
 
-    /// Whether pages of the origin that asks may open the hub: those of its own host, and those that are listed.
-    /// Who is no browser names no origin.
+    /// Whether pages of the request's origin may open the hub: those of its own host, and listed ones. Clients that are
+    /// no browsers send no origin.
     pub(crate) fn lets_in(&self, head: &RequestHead<'_, '_>) -> bool {
         check_origin(head).is_ok() || self.foreign_origin(head).is_some()
     }
 
-    /// The origin that asks, if it is one of those that are listed.
+    /// The request's origin, if it is listed.
     pub(crate) fn foreign_origin<'b>(&self, head: &RequestHead<'_, 'b>) -> Option<&'b str> {
         let mut origins = head
             .headers
@@ -182,18 +183,18 @@ impl ActiveHub {
         is_listed.then_some(origin)
     }
 
-    /// How many connections users and tokens may have.
+    /// Connection limits per user and token.
     pub(crate) fn bounds(&self) -> ConnectionLimits {
         ConnectionLimits::new(&self.config, &self.broker.quota)
     }
 
-    /// Whether pages of the origin that asks are known by name, so that they may bring cookies along.
+    /// Whether the origin is listed by name, so that its pages may send cookies.
     pub(crate) fn trusts(&self, origin: &str) -> bool {
         let mut origins = self.config.origins.iter();
         origins.any(|listed| listed.eq_ignore_ascii_case(origin))
     }
 
-    /// What a client may have and ask for.
+    /// Limits of one client.
     fn audience_limits(&self) -> AudienceLimits {
         let config = &self.config;
         AudienceLimits {
@@ -222,7 +223,7 @@ impl ActiveHub {
     }
 }
 
-/// What an application is asked, if anything.
+/// The hooks, if any are configured.
 fn hooks_of(config: &edge::HubConfig) -> Option<HubHooks> {
     let mut rules = config.channels.iter();
     let aggregates = rules.any(|rule| rule.aggregate.is_some());
@@ -230,14 +231,14 @@ fn hooks_of(config: &edge::HubConfig) -> Option<HubHooks> {
     hooks.or_else(|| aggregates.then(HubHooks::none))
 }
 
-/// Whether an application decides who may read.
+/// Whether a hook decides who may read.
 pub(crate) fn reads_need_hook(config: &edge::HubConfig) -> bool {
     config.hooks.as_ref().is_some_and(hooks::decide_reading)
 }
 
 /// The rules of all channels.
 fn rules(config: &edge::HubConfig) -> Rules {
-    // Longer than an answer can take, so that whoever asks says what becomes of it.
+    // Longer than a response can take, so that the caller decides the outcome.
     let timeout = config
         .hooks
         .as_ref()
@@ -298,12 +299,12 @@ fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// The hub that is in use, for what goes on beside the loops.
+/// The hub in use, for background tasks.
 #[derive(Clone, Copy)]
 pub(crate) struct InUse<'a> {
     /// A reload replaces it.
     pub(crate) hub: &'a Mutex<Option<Arc<ActiveHub>>>,
-    /// There may be another, or it may be configured otherwise.
+    /// A reload may have replaced or reconfigured it.
     pub(crate) changed: &'a Notify,
     pub(crate) report: &'a NoticeSink,
     pub(crate) clock: EdgeClock,
@@ -315,8 +316,7 @@ impl InUse<'_> {
     }
 }
 
-/// Sends for ever what was held long enough, has the application asked what is made of it, and ends channels that nobody
-/// uses.
+/// Runs forever: sends held messages that are due, requests aggregates from the application, and ends unused channels.
 pub(crate) async fn keep_time(in_use: InUse<'_>) {
     let links = Arc::new(Links::new(in_use.clock));
     loop {

@@ -1,4 +1,4 @@
-//! Who is let in: ranges of addresses as sorted numbers, countries by a database. Pure.
+//! IP filter: address ranges as sorted numbers, countries by a database. Pure.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl IpFilter {
     /// Compiles them.
     ///
     /// # Errors
-    /// When a database is none.
+    /// When a database is invalid.
     pub(crate) fn new(access: &IpFilterConfig) -> Result<Self, maxminddb::MaxMindDbError> {
         let countries = access.countries.as_ref().map(|countries| {
             let reader = Reader::from_source(Arc::clone(&countries.database));
@@ -42,7 +42,7 @@ impl IpFilter {
         })
     }
 
-    /// Whether somebody is let in.
+    /// Whether an address is allowed.
     pub(crate) fn lets_in(&self, address: IpAddr) -> bool {
         let number = number(address);
         if self.allow.hold(number) {
@@ -65,7 +65,7 @@ impl Countries {
     }
 }
 
-/// The two letters of the country that an address is in, as far as the database knows.
+/// Two-letter country code of an address, if the database has it.
 fn country(reader: &Reader<Arc<[u8]>>, address: IpAddr) -> Option<&str> {
     let found = reader.lookup(address.to_canonical()).ok()?;
     let paths = [["country", "iso_code"], ["registered_country", "iso_code"]];
@@ -78,7 +78,7 @@ fn country(reader: &Reader<Arc<[u8]>>, address: IpAddr) -> Option<&str> {
     })
 }
 
-/// Ranges that neither touch nor overlap, in order.
+/// Sorted ranges that neither touch nor overlap.
 #[derive(Debug, Default)]
 struct Ranges(Vec<(u128, u128)>);
 

@@ -1,7 +1,7 @@
-//! Fallbacks that are learnt from the origin: a page that is fetched, and answers that say they are the shell.
+//! Fallbacks learned from the origin: a fetched page, and responses marked as a shell.
 //!
-//! Kept in memory, shared by all loops; each loop looks at its own copy and takes a new one when something was learnt,
-//! so that giving a fallback touches no lock.
+//! Kept in memory, shared by all loops. Each loop has a snapshot and replaces it when something was learned, so that
+//! serving a fallback takes no lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,10 +13,10 @@ use crate::compress::decompress;
 use crate::lock::lock;
 use crate::synthetic_response::FallbackPage;
 
-/// Shells of one route for different paths.
+/// Maximum number of shells of one route, for different paths.
 const PAGES_MAX: usize = 16;
 
-/// What a route has learnt.
+/// Learned pages of a route.
 #[derive(Debug)]
 pub(crate) struct LearnedFallbacks {
     pub(crate) config: LearnedFallback,
@@ -24,17 +24,17 @@ pub(crate) struct LearnedFallbacks {
     learnt: Mutex<Vec<Learnt>>,
 }
 
-/// A page, and for which paths it stands.
+/// A page and the paths that it covers.
 #[derive(Clone, Debug)]
 struct Learnt {
     scope: Scope,
     page: Arc<FallbackPage>,
-    /// It was compressed, or is not worth it.
+    /// It is compressed, or not worth it.
     is_packed: bool,
     since: Nanoseconds,
 }
 
-/// Paths that a shell stands for.
+/// Paths that a shell covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     Any,
@@ -43,7 +43,7 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
-    /// `/news/*`, `/news`, or `*`; `None` when it is none of these.
+    /// Parses `/news/*`, `/news`, or `*`; `None` for anything else.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?.trim();
         match text.strip_suffix('*') {
@@ -66,7 +66,7 @@ impl Scope {
         }
     }
 
-    /// How narrow it is; the narrowest that holds a path is taken.
+    /// Specificity; the most specific pattern that matches a path wins.
     fn rank(&self) -> usize {
         match self {
             Self::Any => 0,
@@ -76,7 +76,7 @@ impl Scope {
     }
 }
 
-/// An answer of the origin, perhaps a shell.
+/// A response of the origin that may be a shell.
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub(crate) scope: Scope,
@@ -95,7 +95,7 @@ impl LearnedFallbacks {
         }
     }
 
-    /// Whether an answer for these paths would be kept now: not more often than configured.
+    /// Whether a response for these paths would be stored now: not more often than configured.
     pub(crate) fn wants(&self, scope: &Scope, now: Nanoseconds) -> bool {
         let learnt = lock(&self.learnt);
         match learnt.iter().find(|entry| entry.scope == *scope) {
@@ -104,7 +104,7 @@ impl LearnedFallbacks {
         }
     }
 
-    /// Keeps a page, in place of an earlier one for the same paths. Whether it could be kept.
+    /// Stores a page in place of an earlier one for the same paths; whether it could be stored.
     pub(crate) fn keep(&self, candidate: Candidate, now: Nanoseconds) -> bool {
         let Candidate {
             scope,
@@ -133,7 +133,7 @@ impl LearnedFallbacks {
         true
     }
 
-    /// Compresses what was learnt since it was last done. Not for loops: it takes its time.
+    /// Compresses pages learned since the last call. Too slow for event loops.
     pub(crate) fn pack(&self, compress: &Compress) {
         loop {
             let learnt = lock(&self.learnt);
@@ -144,7 +144,7 @@ impl LearnedFallbacks {
             drop(learnt);
             let packed = Arc::new(plain.packed(compress));
             let mut learnt = lock(&self.learnt);
-            // Another may have taken its place meanwhile.
+            // Another page may have replaced it meanwhile.
             let mut pages = learnt.iter_mut();
             if let Some(entry) = pages.find(|entry| Arc::ptr_eq(&entry.page, &plain)) {
                 (entry.page, entry.is_packed) = (packed, true);
@@ -154,14 +154,14 @@ impl LearnedFallbacks {
     }
 }
 
-/// One loop's look at what was learnt.
+/// One loop's snapshot of the learned pages.
 #[derive(Debug, Default)]
 pub(crate) struct LearnedSnapshot {
     version: u64,
     learnt: Vec<Learnt>,
 }
 
-/// The page that stands for a path, if one was learnt.
+/// The learned page for a path, if any.
 pub(crate) fn find(
     learned_fallbacks: &LearnedFallbacks,
     snapshot: &Mutex<LearnedSnapshot>,

@@ -1,9 +1,9 @@
-//! The edge: it stands in front of a service and keeps it afloat beyond its load line.
+//! The edge: a reverse proxy that keeps a service responsive beyond its load line.
 //!
-//! A request's way is listen → admit → look up → pick → exchange. `connection` takes it along; `route` and
-//! `bucket` admit, `pool` picks and lets wait, `exchange` moves bytes, `own` answers when no server does.
-//! Everything that decides is pure and told the time; what does I/O is thin around it. One loop per core, each with
-//! its own connections on both sides; loops share only what a pool must know as a whole.
+//! The path of a request is listen → admit → look up → pick → exchange. `connection` drives it; `route` and
+//! `rate_limit` admit, `pool` picks a server or queues, `exchange` moves bytes, `synthetic_response` answers when no
+//! server does. Everything that decides is pure and receives the time as a value; the I/O around it is thin. One event
+//! loop per core, each with its own connections on both sides; loops share only what a pool must know as a whole.
 
 mod access_log_entry;
 mod acme;

@@ -1,4 +1,4 @@
-//! Where clients come in: sockets bound before anything starts, one of each address for every loop.
+//! Listeners: sockets bound before anything starts, one per address and loop.
 
 use std::collections::HashMap;
 use std::io;
@@ -24,7 +24,7 @@ use crate::settings::ListenerSettings;
 use crate::tls;
 use crate::tls::challenges::ACME_TLS;
 
-/// Connections that wait in the kernel to be accepted.
+/// Accept backlog in the kernel.
 const BACKLOG: i32 = 4096;
 /// Pause when the system has no descriptor for another connection.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -37,8 +37,8 @@ pub(crate) fn bind(address: SocketAddr, loops: usize) -> io::Result<Vec<TcpListe
     let mut listeners = Vec::with_capacity(loops);
     let mut address = address;
     if loops > 1 {
-        // Sockets that share a port share it with any process of the same user too; one that does not share finds
-        // out whether somebody has it.
+        // Sockets with SO_REUSEPORT share the port with any process of the same user too; binding one without it first
+        // detects another owner.
         address = bind_socket(address, false)?.local_addr()?;
     }
     for _ in 0..loops {
@@ -66,14 +66,14 @@ fn bind_socket(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// How many connections there are, over all loops.
+/// Number of connections, over all loops.
 #[derive(Debug, Default)]
 pub(crate) struct Census {
     total: AtomicU32,
     by_address: Mutex<HashMap<IpAddr, u32>>,
 }
 
-/// One connection that is counted as long as this lives.
+/// A counted connection; released on drop.
 #[derive(Debug)]
 pub(crate) struct ConnectionGuard {
     census: Arc<Census>,
@@ -81,7 +81,7 @@ pub(crate) struct ConnectionGuard {
 }
 
 impl Census {
-    /// Counts a connection; `None` when there are too many.
+    /// Counts a connection; `None` at the limit.
     pub(crate) fn count(
         self: &Arc<Self>,
         address: IpAddr,
@@ -124,7 +124,7 @@ impl Drop for ConnectionGuard {
     }
 }
 
-/// Accepts for ever.
+/// Accepts forever.
 pub(crate) async fn accept(
     listener: Rc<tokio::net::TcpListener>,
     local_address: SocketAddr,
@@ -135,13 +135,13 @@ pub(crate) async fn accept(
         match listener.accept().await {
             Ok((stream, address)) => welcome(stream, address, local_address, &event_loop, &census),
             Err(error) if is_connection_error(&error) => {}
-            // Out of descriptors or memory: those that are there go on, and some will end.
+            // Out of descriptors or memory: existing connections continue, and some will end.
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
 }
 
-/// Takes those that wait to be accepted; they came before the end was decided.
+/// Accepts the backlog; these connections arrived before shutdown was decided.
 pub(crate) fn accept_waiting(
     listener: &tokio::net::TcpListener,
     local_address: SocketAddr,
@@ -183,13 +183,13 @@ fn welcome(
     }
     let (listener, event_loop) = (Arc::clone(listener), Rc::clone(event_loop));
     tokio::task::spawn_local(async move {
-        // Boxed: an idle connection must not carry the room that its handshake needed.
+        // Boxed: an idle connection must not carry the room of its handshake.
         Box::pin(prepare(stream, peer, listener, event_loop)).await;
         drop(counted);
     });
 }
 
-/// What comes before the first request: who the client is, and encryption.
+/// Steps before the first request: PROXY header and TLS.
 async fn prepare(
     mut stream: TcpStream,
     mut peer: Peer,
@@ -215,7 +215,7 @@ async fn prepare(
     };
     stream.get_mut().0.end_handshake();
     if stream.get_ref().1.alpn_protocol() == Some(ACME_TLS) {
-        // The handshake was all that was asked for.
+        // The client only completed a handshake (ACME validation).
         return;
     }
     peer.secure = true;
@@ -225,7 +225,7 @@ async fn prepare(
     DownstreamConnection::new(ClientStream::Tls(Box::new(stream)), peer, &event_loop).await;
 }
 
-/// The client that a proxy in front speaks of.
+/// The client named by a PROXY header.
 async fn proxied(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
     let no_header = |_| io::Error::from(io::ErrorKind::InvalidData);
     let mut fixed = [0; proxy_header::FIXED_LEN];
@@ -235,7 +235,7 @@ async fn proxied(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
     match proxy_header::version(start).map_err(no_header)? {
         Version::Line => {
             let mut line = start.to_vec();
-            // Byte by byte: what follows the line belongs to the client.
+            // Byte by byte: data behind the line belongs to the client.
             while line.len() < proxy_header::LINE_LEN_MAX && !line.ends_with(b"\n") {
                 line.push(stream.read_u8().await?);
             }
@@ -251,7 +251,7 @@ async fn proxied(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
     }
 }
 
-/// Whether an error of `accept` is about the connection that was to be accepted, which is gone.
+/// Whether an error of `accept` concerns only the connection to be accepted, which is gone.
 fn is_connection_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),

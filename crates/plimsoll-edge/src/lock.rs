@@ -1,8 +1,8 @@
-//! Locks of things that stay whole.
+//! Locks of state that stays consistent.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The lock of something that stays whole even when a thread died holding it.
+/// Locks state that stays consistent even when a thread panicked while holding the lock.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

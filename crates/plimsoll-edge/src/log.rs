@@ -1,6 +1,6 @@
-//! The access log: lines are gathered by each loop and written by one thread.
+//! The access log: each loop buffers lines, one thread writes them.
 //!
-//! A loop never waits for a disk. When the writer is behind by its bound, lines are dropped and counted.
+//! An event loop never waits for a disk. When the writer's queue is full, lines are dropped and counted.
 
 use std::io::Write;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -9,9 +9,9 @@ use plimsoll_config::edge::LogFormat;
 
 use crate::loop_metrics::LoopMetrics;
 
-/// Bytes of lines that a loop gathers before it hands them on.
+/// Bytes of lines that a loop buffers before it hands them over.
 const BATCH_LEN: usize = 32 * 1024;
-/// Batches that may wait for the disk.
+/// Batches queued for the disk.
 const BATCHES_MAX: usize = 256;
 
 /// The lines of one loop.
@@ -24,19 +24,19 @@ pub(crate) struct LogLines {
 }
 
 impl LogLines {
-    /// Whether lines are wanted at all.
+    /// Whether the log is enabled.
     #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         self.to.is_some()
     }
 
-    /// Where the next line is written to; it ends with a line feed.
+    /// Buffer for the next line; it ends with a line feed.
     pub(crate) fn next(&mut self) -> &mut Vec<u8> {
         self.count += 1;
         &mut self.batch
     }
 
-    /// Hands on when enough was gathered.
+    /// Hands the buffer over when it is large enough.
     #[inline]
     pub(crate) fn flush_if_full(&mut self, figures: &LoopMetrics) {
         if self.batch.len() >= BATCH_LEN {
@@ -44,7 +44,7 @@ impl LogLines {
         }
     }
 
-    /// Hands on what was gathered.
+    /// Hands the buffer over.
     pub(crate) fn flush(&mut self, figures: &LoopMetrics) {
         let Some(to) = &self.to else {
             return;
@@ -60,26 +60,26 @@ impl LogLines {
     }
 }
 
-/// What the writer is given.
+/// Message to the writer.
 #[derive(Debug)]
 enum LogWriterMessage {
     Lines(Vec<u8>),
     Reopen,
 }
 
-/// Asks for the file to be opened again.
+/// Requests that the file is reopened.
 #[derive(Clone, Debug)]
 pub(crate) struct Reopener(SyncSender<LogWriterMessage>);
 
 impl Reopener {
-    /// Asks; what was handed on before still goes to the old file.
+    /// Requests it; lines handed over before still go to the old file.
     pub(crate) fn reopen(&self) {
-        // A writer that is behind by its bound is asked again by the next signal.
+        // When the writer's queue is full, the next signal requests it again.
         let _ = self.0.try_send(LogWriterMessage::Reopen);
     }
 }
 
-/// Takes the lines of all loops to where they are kept.
+/// Writes the lines of all loops.
 #[derive(Debug)]
 pub(crate) struct LogWriter {
     from: Receiver<LogWriterMessage>,
@@ -103,13 +103,13 @@ impl LogWriter {
         }
     }
 
-    /// Whoever may ask for the file to be opened again.
+    /// A handle that requests a reopen.
     pub(crate) fn reopener(&self) -> Reopener {
         Reopener(self.to.clone())
     }
 
-    /// Writes until every loop has ended; `fails` is told of the first write that failed after a good one. `open`
-    /// opens the file again, when somebody has moved it away.
+    /// Writes until every loop has ended; `fails` receives the first write error after a success. `open` reopens the
+    /// file after log rotation.
     pub(crate) fn run<W: Write>(
         self,
         mut out: W,
@@ -126,7 +126,7 @@ impl LogWriter {
                     match open() {
                         Ok(Some(new)) => out = new,
                         Ok(None) => {}
-                        // The old file is better than none.
+                        // Writing to the old file is better than losing lines.
                         Err(error) => fails(&error),
                     }
                     continue;

@@ -1,4 +1,4 @@
-//! What a loop counts. Each loop has its own; whoever shows them adds them up.
+//! Metrics of an event loop. Each loop has its own; readers add them up.
 //!
 //! One thread writes, others read: a plain store is enough, and no loop waits for another.
 
@@ -29,7 +29,7 @@ impl Counter {
         self.add(u64::MAX);
     }
 
-    /// Follows what is counted elsewhere in the same loop; never goes down.
+    /// Follows a counter kept elsewhere in the same loop; never decreases.
     pub(crate) fn raise(&self, count: u64) {
         self.0.store(self.get().max(count), Ordering::Relaxed);
     }
@@ -39,14 +39,14 @@ impl Counter {
     }
 }
 
-/// Microseconds below which each has its own place.
+/// Microseconds below which each has a bucket of its own.
 const LINEAR: u64 = 16;
-/// Places for every doubling above.
+/// Buckets per doubling above.
 const PER_DOUBLING: u64 = 8;
-/// Places in all: up to an hour and more.
+/// Number of buckets: more than an hour.
 const PLACES: usize = 248;
 
-/// Times, to within an eighth.
+/// Histogram of times, exact to an eighth.
 #[derive(Debug)]
 pub(crate) struct LatencyHistogram {
     counts: Box<[Counter]>,
@@ -79,7 +79,7 @@ impl LatencyHistogram {
     }
 }
 
-/// Times of several loops.
+/// Histograms of several loops added up.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TimesSum {
     counts: Vec<u64>,
@@ -91,12 +91,12 @@ impl TimesSum {
         self.counts.iter().sum()
     }
 
-    /// How many were below a power of two of microseconds, from 16 on.
+    /// Count below a power of two of microseconds, from 16 on.
     pub(crate) fn below(&self, us: u64) -> u64 {
         self.counts.iter().take(place(us)).sum()
     }
 
-    /// The time that this share of them did not exceed, ms; the upper bound of its place.
+    /// A quantile, ms: the upper bound of its bucket.
     pub(crate) fn quantile_ms(&self, share: f64) -> Option<f64> {
         let count = self.count();
         if count == 0 {
@@ -134,81 +134,81 @@ fn upper_us(place: u64) -> u64 {
     (1 << doubling) + ((within + 1) << (doubling - 3))
 }
 
-/// All that a loop counts.
+/// All metrics of a loop.
 #[derive(Debug, Default)]
 pub(crate) struct LoopMetrics {
-    /// Client connections, ever.
+    /// Client connections accepted.
     pub(crate) accepted: Counter,
-    /// Client connections that were turned away at a limit.
+    /// Client connections rejected at a limit.
     pub(crate) rejected: Counter,
-    /// Client connections now.
+    /// Open client connections.
     pub(crate) connections: Counter,
-    /// Tunnels now.
+    /// Open tunnels.
     pub(crate) tunnels: Counter,
-    /// Requests that began.
+    /// Requests received.
     pub(crate) requests: Counter,
-    /// Answers by class of status, 1xx to 5xx.
+    /// Responses by status class, 1xx to 5xx.
     pub(crate) statuses: [Counter; 5],
-    /// Answers of the edge's own, by reason.
+    /// Synthetic responses, by reason.
     pub(crate) own: [Counter; Reason::COUNT],
-    /// Connections to servers, ever.
+    /// Connections to servers opened.
     pub(crate) connects: Counter,
-    /// Connections to servers that could not be made.
+    /// Failed connections to servers.
     pub(crate) connects_failed: Counter,
-    /// Requests that were sent again.
+    /// Retries.
     pub(crate) retries: Counter,
-    /// Answers that broke off.
+    /// Truncated responses.
     pub(crate) broken: Counter,
-    /// Clients that left before their answer.
+    /// Requests canceled by the client before their response.
     pub(crate) clients_gone: Counter,
     /// Bytes to clients.
     pub(crate) bytes_out: Counter,
     /// Bytes from clients.
     pub(crate) bytes_in: Counter,
-    /// Lines of the access log that were dropped because the disk was behind.
+    /// Access-log lines dropped because the disk was too slow.
     pub(crate) log_lines_dropped: Counter,
-    /// Answers that were compressed.
+    /// Compressed responses.
     pub(crate) compressed: Counter,
-    /// Answers that were not, for want of time or room.
+    /// Responses not compressed for lack of CPU time or memory.
     pub(crate) compress_skipped: Counter,
-    /// Bytes of bodies before and after.
+    /// Bytes of bodies before and after compression.
     pub(crate) compress_in: Counter,
     pub(crate) compress_out: Counter,
-    /// Pages of the origin that were kept as fallbacks.
+    /// Pages of the origin kept as fallbacks.
     pub(crate) fallbacks_learned: Counter,
-    /// Spans that were dropped because the collector was behind.
+    /// Spans dropped because the collector was too slow.
     pub(crate) spans_dropped: Counter,
-    /// Requests that a fresh copy answered.
+    /// Cache hits.
     pub(crate) cache_hits: Counter,
-    /// Requests that a stale copy answered.
+    /// Cache hits with a stale response.
     pub(crate) cache_stale: Counter,
-    /// Requests for which there was no copy, or none that could answer by itself.
+    /// Cache misses, revalidations included.
     pub(crate) cache_misses: Counter,
-    /// Of these, those that waited for another's fetch.
+    /// Of these, requests that waited for the fetch of another.
     pub(crate) cache_collapsed: Counter,
-    /// Requests that passed the cache by.
+    /// Requests that bypassed the cache.
     pub(crate) cache_passed: Counter,
-    /// Copies that a server said are still right.
+    /// Cached responses that a server confirmed (304).
     pub(crate) cache_renewed: Counter,
-    /// The hub's WebSockets, its readers of Server-Sent Events, and those of Mercure, now.
+    /// Connected WebSocket, Server-Sent Events and Mercure clients of the hub.
     pub(crate) hub_sockets: Counter,
     pub(crate) hub_events: Counter,
     pub(crate) hub_mercure: Counter,
-    /// Messages given to them, and those that they did not get, for they were slow.
+    /// Messages delivered to them, and messages dropped because they were too slow.
     pub(crate) hub_delivered: Counter,
     pub(crate) hub_dropped: Counter,
-    /// Clients that were disconnected, for they were slow.
+    /// Clients disconnected because they were too slow.
     pub(crate) hub_disconnected: Counter,
-    /// Subscriptions that got all that they had missed, and those that could not.
+    /// Subscriptions that recovered all missed messages, and those that could not.
     pub(crate) hub_recovered: Counter,
     pub(crate) hub_unrecovered: Counter,
-    /// Fragments by what became of them.
+    /// Fragments by outcome.
     pub(crate) fragments: [Counter; Served::COUNT],
-    /// From the head of a request to the last byte of its answer.
+    /// Time from the head of a request to the last byte of its response.
     pub(crate) answer_times: LatencyHistogram,
-    /// Of requests that waited in line.
+    /// Queue time of requests that waited.
     pub(crate) wait_times: LatencyHistogram,
-    /// From when the hub sends a message until all clients of this loop were written to.
+    /// Time from sending a message until all clients of this loop were written to.
     pub(crate) hub_lag: LatencyHistogram,
 }
 

@@ -1,4 +1,4 @@
-//! What every connection of a loop needs of it, whatever it speaks: a buffer to read into, deadlines, memory, figures.
+//! State that every connection of a loop needs, whatever its protocol: read buffer, deadlines, memory, metrics.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,32 +13,32 @@ use crate::deadline::{TICK_MS, Wheel};
 use crate::loop_metrics::LoopMetrics;
 use crate::memory::Memory;
 
-/// Length of the buffer that everything is read into.
+/// Length of the shared read buffer.
 const SHARED_LEN: usize = 64 * 1024;
-/// A second, ticks.
+/// Ticks per second.
 pub(crate) const SECOND_TICKS: u64 = 1000 / TICK_MS;
 
-/// What one loop's connections share.
+/// State shared by the connections of one loop.
 #[derive(Debug)]
 pub(crate) struct LoopState {
     pub(crate) clock: EdgeClock,
-    /// Borrowed only while bytes are read and handed on, never across a wait.
+    /// Borrowed only while bytes are read and handed on, never across an await.
     pub(crate) shared: RefCell<Box<[u8]>>,
     pub(crate) wheel: RefCell<Wheel<Waker>>,
     pub(crate) figures: Arc<LoopMetrics>,
-    /// What connections hold, and may hold.
+    /// Memory used by connections, and its limit.
     pub(crate) memory: Rc<Memory>,
     generation: Cell<u32>,
-    /// About to end: connections close when their answers are given.
+    /// Shutting down: connections close after their responses.
     draining: Cell<bool>,
-    /// Wakes the clockwork when the first connection comes, or a deadline moves while it dozes.
+    /// Wakes the ticker when the first connection arrives, or when a deadline moves while it dozes.
     busy: Notify,
-    /// The clockwork leaves out ticks at which nothing is due, or stands still for want of connections.
+    /// The ticker skips ticks without due deadlines, or pauses without connections.
     is_dozing: Cell<bool>,
 }
 
 impl LoopState {
-    /// Without connections, which may hold `memory_max` bytes together.
+    /// Without connections; together they may hold `memory_max` bytes.
     pub(crate) fn new(clock: EdgeClock, memory_max: usize, figures: Arc<LoopMetrics>) -> Self {
         Self {
             clock,
@@ -53,7 +53,7 @@ impl LoopState {
         }
     }
 
-    /// Room for a connection's deadline.
+    /// Registers a connection's deadline.
     pub(crate) fn enter(&self) -> usize {
         self.rouse();
         let generation = self.generation.get().wrapping_add(1);
@@ -68,13 +68,13 @@ impl LoopState {
         self.wheel.borrow_mut().set(key, ticks);
     }
 
-    /// Whether the loop is about to end.
+    /// Whether the loop is shutting down.
     #[inline]
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.get()
     }
 
-    /// Lets connections end when their answers are given, and those that wait for a request at once.
+    /// Lets connections close after their responses, and idle ones at once.
     pub(crate) fn drain(&self) {
         self.draining.set(true);
         self.wheel.borrow_mut().wake_all(Waker::wake_by_ref);
@@ -87,8 +87,9 @@ impl LoopState {
         self.is_dozing.set(false);
     }
 
-    /// Waits for the next tick. Where no deadline has moved since a second after `roused`, for the next at which something
-    /// is due, or until one moves: thousands who only listen need no hundred ticks a second. Whether one has moved.
+    /// Waits for the next tick. If no deadline has moved within a second after `roused`, waits for the next due
+    /// deadline or until one moves: thousands of idle subscribers need no hundred ticks a second. Returns whether a
+    /// deadline moved.
     pub(crate) async fn pass_time(&self, roused: u64) -> bool {
         let now = self.ticks();
         let to_second = SECOND_TICKS - now % SECOND_TICKS;
@@ -110,7 +111,7 @@ impl LoopState {
         !self.is_dozing.replace(false)
     }
 
-    /// A deadline moves: it counts from now, and ticks are told again.
+    /// A deadline moved: its time counts from now, and regular ticks resume.
     #[inline]
     fn rouse(&self) {
         if self.is_dozing.replace(false) {
@@ -121,7 +122,7 @@ impl LoopState {
         }
     }
 
-    /// Ticks since the clock was started.
+    /// Ticks since the clock started.
     pub(crate) fn ticks(&self) -> u64 {
         self.clock.now() / (TICK_MS * 1_000_000)
     }

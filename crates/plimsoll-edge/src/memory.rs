@@ -1,8 +1,8 @@
-//! How much memory the connections of one loop take for bytes on their way.
+//! Memory accounting for bytes in flight on the connections of one loop.
 
 use std::cell::Cell;
 
-/// Bytes that connections hold, for slow clients and servers above all.
+/// Bytes held by connections, mostly for slow clients and servers.
 #[derive(Debug)]
 pub(crate) struct Memory {
     held: Cell<usize>,
@@ -10,7 +10,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Nothing is held; at most `max` bytes may be.
+    /// Nothing is held; the limit is `max` bytes.
     pub(crate) fn new(max: usize) -> Self {
         Self {
             held: Cell::new(0),
@@ -18,18 +18,18 @@ impl Memory {
         }
     }
 
-    /// Follows another limit, bytes.
+    /// Applies another limit, bytes.
     pub(crate) fn follow(&self, max: usize) {
         self.max.set(max);
     }
 
-    /// Takes note that a connection holds so many bytes now, and how many it held before.
+    /// Updates the bytes that a connection holds.
     #[inline]
     pub(crate) fn hold(&self, before: usize, now: usize) {
         self.held.set(self.held.get() + now - before);
     }
 
-    /// Whether connections hold as much as they may: nothing new is begun then.
+    /// Whether the limit is reached: no new work is accepted then.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.held.get() >= self.max.get()

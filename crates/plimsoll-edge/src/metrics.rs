@@ -1,4 +1,4 @@
-//! An overview in the text formats that monitoring systems collect. Pure.
+//! Renders an overview in Prometheus and OpenMetrics text. Pure.
 
 mod disk;
 mod hub;
@@ -11,7 +11,7 @@ use crate::loop_metrics::TimesSum;
 use crate::overview::{Overview, ServerView};
 use crate::reason::Reason;
 
-/// Which of two formats that differ in little.
+/// Which of the two text formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExpositionFormat {
     /// Prometheus text, version 0.0.4.
@@ -29,10 +29,10 @@ impl ExpositionFormat {
     }
 }
 
-/// Exponents of two, in microseconds, of the bounds of histograms: 16 µs to 67 s.
+/// Histogram bounds as exponents of two, in microseconds: 16 µs to 67 s.
 const BOUNDS: std::ops::RangeInclusive<u32> = 4..=26;
 
-/// Writes an overview.
+/// Renders an overview.
 pub(crate) fn render(overview: &Overview, format: ExpositionFormat) -> String {
     let mut page = Exposition {
         text: String::with_capacity(8192),
@@ -40,25 +40,21 @@ pub(crate) fn render(overview: &Overview, format: ExpositionFormat) -> String {
     };
     totals(&mut page, overview);
     response_totals(&mut page, overview);
-    page.family(
-        "answers",
-        "counter",
-        "Answers to clients by class of status",
-    );
+    page.family("answers", "counter", "Responses to clients by status class");
     for (class, count) in (1..=5).zip(overview.statuses) {
         page.line("answers_total", &[("class", &format!("{class}xx"))], count);
     }
     page.family(
         "own_answers",
         "counter",
-        "Answers that no server gave, by reason",
+        "Synthetic responses, which no server gave, by reason",
     );
     for (reason, count) in Reason::ALL.into_iter().zip(overview.own) {
         page.line("own_answers_total", &[("reason", reason.name())], count);
     }
-    let help = "From the head of a request to the last byte of its answer";
+    let help = "Time from the head of a request to the last byte of its response";
     page.histogram("answer_seconds", help, &overview.answer_times);
-    let help = "Time in line, of requests that waited and were served";
+    let help = "Time in the queue, of requests that waited and were served";
     page.histogram("wait_seconds", help, &overview.wait_times);
     pools(&mut page, overview);
     routes(&mut page, overview);
@@ -74,15 +70,15 @@ pub(crate) fn render(overview: &Overview, format: ExpositionFormat) -> String {
 
 fn totals(page: &mut Exposition, overview: &Overview) {
     let counters = [
-        ("requests", "Requests that began", overview.requests),
+        ("requests", "Requests received", overview.requests),
         (
             "connections_accepted",
-            "Connections of clients",
+            "Client connections",
             overview.accepted,
         ),
         (
             "connections_turned_away",
-            "Connections of clients beyond a limit",
+            "Client connections rejected at a limit",
             overview.rejected_connections,
         ),
         (
@@ -92,25 +88,25 @@ fn totals(page: &mut Exposition, overview: &Overview) {
         ),
         (
             "server_connect_failures",
-            "Connections to servers that failed",
+            "Failed connections to servers",
             overview.connects_failed,
         ),
-        (
-            "retries",
-            "Requests that were sent to another server",
-            overview.retries,
-        ),
-        ("broken_answers", "Answers that broke off", overview.broken),
+        ("retries", "Retries on another server", overview.retries),
+        ("broken_answers", "Truncated responses", overview.broken),
         (
             "clients_gone",
-            "Clients that left before their answer",
+            "Requests canceled by the client before their response",
             overview.clients_gone,
         ),
-        ("received_bytes", "Bytes from clients", overview.bytes_in),
-        ("sent_bytes", "Bytes to clients", overview.bytes_out),
+        (
+            "received_bytes",
+            "Bytes received from clients",
+            overview.bytes_in,
+        ),
+        ("sent_bytes", "Bytes sent to clients", overview.bytes_out),
         (
             "log_lines_dropped",
-            "Lines of the access log that were dropped",
+            "Access-log lines dropped",
             overview.log_lines_dropped,
         ),
     ];
@@ -121,10 +117,10 @@ fn totals(page: &mut Exposition, overview: &Overview) {
     let gauges = [
         (
             "connections",
-            "Connections of clients now",
+            "Open client connections",
             overview.connections,
         ),
-        ("tunnels", "Upgraded connections now", overview.tunnels),
+        ("tunnels", "Open upgraded connections", overview.tunnels),
     ];
     for (name, help, count) in gauges {
         page.family(name, "gauge", help);
@@ -132,57 +128,57 @@ fn totals(page: &mut Exposition, overview: &Overview) {
     }
 }
 
-/// What was done to answers, and what was told to others.
+/// Compression, learned fallbacks and export.
 fn response_totals(page: &mut Exposition, overview: &Overview) {
     let counters = [
         (
             "compressed_answers",
-            "Answers that were compressed",
+            "Compressed responses",
             overview.compressed,
         ),
         (
             "compress_skipped",
-            "Answers that were not compressed for want of time or room",
+            "Responses not compressed for lack of CPU time or memory",
             overview.compress_skipped,
         ),
         (
             "compress_in_bytes",
-            "Bytes of bodies before they were compressed",
+            "Bytes of bodies before compression",
             overview.compress_in,
         ),
         (
             "compress_out_bytes",
-            "Bytes of bodies after they were compressed",
+            "Bytes of bodies after compression",
             overview.compress_out,
         ),
         (
             "shells_kept",
-            "Pages of the origin that were kept as fallbacks",
+            "Pages of the origin kept as fallbacks",
             overview.fallbacks_learned,
         ),
         (
             "spans_sent",
-            "Requests whose spans the collector took",
+            "Requests whose spans the collector accepted",
             overview.spans_sent,
         ),
         (
             "spans_lost",
-            "Requests whose spans the collector did not take",
+            "Requests whose spans the collector did not accept",
             overview.spans_lost,
         ),
         (
             "spans_dropped",
-            "Requests whose spans were dropped because the collector was behind",
+            "Requests whose spans were dropped because the collector was too slow",
             overview.spans_dropped,
         ),
         (
             "webhooks_sent",
-            "Alarms that the webhook took",
+            "Rate alerts accepted by the webhook",
             overview.webhooks_sent,
         ),
         (
             "webhooks_failed",
-            "Alarms that the webhook did not take",
+            "Rate alerts not accepted by the webhook",
             overview.webhooks_failed,
         ),
     ];
@@ -192,11 +188,11 @@ fn response_totals(page: &mut Exposition, overview: &Overview) {
     }
 }
 
-/// What of a server a family shows.
+/// The value of a server that a family shows.
 type ServerMetric = fn(&ServerView) -> u64;
 
 fn pools(page: &mut Exposition, overview: &Overview) {
-    page.family("waiting", "gauge", "Requests in line");
+    page.family("waiting", "gauge", "Requests in the queue");
     for pool in &overview.pools {
         page.line("waiting", &[("pool", &pool.name)], pool.waiting);
     }
@@ -204,31 +200,31 @@ fn pools(page: &mut Exposition, overview: &Overview) {
         (
             "server_up",
             "gauge",
-            "Whether requests may go to a server",
+            "Whether a server accepts requests",
             |server| server.is_in.into(),
         ),
         (
             "server_in_flight",
             "gauge",
-            "Requests with a server",
+            "Requests in flight at a server",
             |server| server.in_flight,
         ),
         (
             "server_limit",
             "gauge",
-            "Requests that may be with a server",
+            "Limit of requests in flight at a server",
             |server| server.limit,
         ),
         (
             "server_answers",
             "counter",
-            "Answers of a server",
+            "Responses of a server",
             |server| server.answers,
         ),
         (
             "server_failures",
             "counter",
-            "Failed answers of a server",
+            "Failed responses of a server",
             |server| server.failures,
         ),
     ];
@@ -257,7 +253,7 @@ fn routes(page: &mut Exposition, overview: &Overview) {
             route.requests,
         );
     }
-    page.family("in_line", "gauge", "Browsers with a place in line");
+    page.family("in_line", "gauge", "Browsers in the waiting line");
     for route in &overview.routes {
         if let Some(in_line) = route.in_line {
             page.line("in_line", &[("route", &route.name)], in_line);
@@ -266,50 +262,46 @@ fn routes(page: &mut Exposition, overview: &Overview) {
     page.family(
         "rate_alarm",
         "gauge",
-        "Whether the rate of requests is out of its usual range",
+        "Whether the request rate is outside its usual range",
     );
     for alert in &overview.rate_alerts {
         let labels = [("kind", alert.kind), ("name", &alert.name)];
         page.line("rate_alarm", &labels, alert.is_alarmed.into());
     }
-    page.family("rate_alarms", "counter", "Alarms of the rate of requests");
+    page.family("rate_alarms", "counter", "Rate alerts");
     for alert in &overview.rate_alerts {
         let labels = [("kind", alert.kind), ("name", &alert.name)];
         page.line("rate_alarms_total", &labels, alert.raised);
     }
 }
 
-/// What copies answered, and what is held of them.
+/// Cache results and contents.
 fn cache(page: &mut Exposition, overview: &Overview) {
     let counters = [
-        (
-            "cache_hits",
-            "Requests that a fresh copy answered",
-            overview.cache_hits,
-        ),
+        ("cache_hits", "Cache hits", overview.cache_hits),
         (
             "cache_stale",
-            "Requests that a stale copy answered",
+            "Cache hits with a stale response",
             overview.cache_stale,
         ),
         (
             "cache_misses",
-            "Requests that no copy could answer by itself",
+            "Cache misses, revalidations included",
             overview.cache_misses,
         ),
         (
             "cache_collapsed",
-            "Misses that waited for the fetch of another",
+            "Misses that waited for the fetch of another request",
             overview.cache_collapsed,
         ),
         (
             "cache_passed",
-            "Requests that passed the cache by",
+            "Requests that bypassed the cache",
             overview.cache_passed,
         ),
         (
             "cache_renewed",
-            "Copies that a server said are still right",
+            "Cached responses that a server confirmed (304)",
             overview.cache_renewed,
         ),
     ];
@@ -320,7 +312,7 @@ fn cache(page: &mut Exposition, overview: &Overview) {
     page.family(
         "route_cache_requests",
         "counter",
-        "Requests of a route by what the cache had for them",
+        "Requests of a route by cache result",
     );
     for route in &overview.routes {
         for (result, count) in [("hit", route.hits), ("miss", route.misses)] {
@@ -328,11 +320,7 @@ fn cache(page: &mut Exposition, overview: &Overview) {
             page.line("route_cache_requests_total", &labels, count);
         }
     }
-    page.family(
-        "fragments",
-        "counter",
-        "Fragments of pages by what became of them",
-    );
+    page.family("fragments", "counter", "Page fragments by outcome");
     for (served, count) in Served::ALL.iter().zip(overview.fragments) {
         page.line("fragments_total", &[("result", served.name())], count);
     }
@@ -341,15 +329,15 @@ fn cache(page: &mut Exposition, overview: &Overview) {
     }
 }
 
-/// What is held of copies.
+/// Cache contents.
 fn store(page: &mut Exposition, held: &CacheView) {
     let gauges = [
-        ("cache_size_bytes", "Memory that copies may take", held.size),
-        ("cache_bytes", "Memory that copies take", held.bytes),
-        ("cache_objects", "Copies", held.objects),
+        ("cache_size_bytes", "Memory limit of the cache", held.size),
+        ("cache_bytes", "Memory used by the cache", held.bytes),
+        ("cache_objects", "Cached responses", held.objects),
         (
             "cache_fetches",
-            "Fetches for copies under way",
+            "Fetches for the cache in progress",
             held.fetches,
         ),
     ];
@@ -360,10 +348,10 @@ fn store(page: &mut Exposition, held: &CacheView) {
     let counters = [
         (
             "cache_evictions",
-            "Copies that left for want of room",
+            "Cached responses evicted for lack of memory",
             held.evicted,
         ),
-        ("cache_purges", "Orders to purge", held.purges),
+        ("cache_purges", "Purge commands", held.purges),
     ];
     for (name, help, count) in counters {
         page.family(name, "counter", help);
@@ -381,7 +369,7 @@ struct Exposition {
 
 impl Exposition {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
-        // The older format names a counter's family as its samples.
+        // The older format names a counter's family like its samples.
         let suffix = if kind == "counter" && self.format == ExpositionFormat::Prometheus {
             "_total"
         } else {

@@ -1,15 +1,15 @@
-//! The times of one request.
+//! Timestamps of one request.
 
 use crate::clock::Nanoseconds;
 
-/// When things happened.
+/// When each phase was reached.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moments {
     pub(crate) began: Nanoseconds,
-    /// A server was found.
+    /// A server was picked.
     pub(crate) admitted: Nanoseconds,
-    /// There was a connection to it.
+    /// The connection to it was ready.
     pub(crate) connected: Nanoseconds,
-    /// The head of the answer came.
+    /// The head of the response arrived.
     pub(crate) first_byte: Nanoseconds,
 }

@@ -1,6 +1,6 @@
-//! How whoever started the edge learns of what happens while it runs.
+//! Notices about events while the edge runs.
 
 use std::sync::Arc;
 
-/// Is given a line for the user: a server goes or comes back, a file cannot be read, a name has moved.
+/// Receives a line for the operator: a server fails or recovers, a file cannot be read, a name has new addresses.
 pub(crate) type NoticeSink = Arc<dyn Fn(&str) + Send + Sync>;

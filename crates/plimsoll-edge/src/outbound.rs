@@ -1,5 +1,5 @@
-//! Requests of the edge's own: to the collector, to a webhook, and for a page of the origin. One request a connection,
-//! bounded in time and length, without redirects.
+//! Outgoing requests of the edge itself: to the collector, to a webhook, and for a page of the origin. One request per
+//! connection, bounded in time and length, no redirects.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -20,10 +20,10 @@ use tokio_rustls::TlsConnector;
 
 use crate::upstream::{Secure, Upstream};
 
-/// Longest answer to something that was sent; nobody reads it.
+/// Longest response to a POST; it is discarded.
 const ANSWER_LEN_MAX: usize = 64 * 1024;
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct OutboundResponse {
     pub(crate) status: StatusCode,
@@ -38,14 +38,14 @@ pub(crate) struct OriginRequest<'a> {
     pub(crate) secure: Option<Secure>,
     pub(crate) host: &'a str,
     pub(crate) target: &'a str,
-    /// Longest body that is taken.
+    /// Longest accepted body.
     pub(crate) len_max: usize,
 }
 
 /// Sends JSON to an endpoint.
 ///
 /// # Errors
-/// In words, when nobody answered in time.
+/// A message, when there is no response in time.
 pub(crate) async fn post(
     endpoint: &Endpoint,
     json: String,
@@ -82,7 +82,7 @@ pub(crate) async fn post(
 /// Fetches a page from a server of the origin.
 ///
 /// # Errors
-/// In words, when it was not to be had in time or is too long.
+/// A message, when there is no response in time or it is too long.
 pub(crate) async fn get(
     page: OriginRequest<'_>,
     timeout: Duration,
@@ -126,7 +126,7 @@ where
         })
     };
     tokio::pin!(sending, connection);
-    // The connection moves as long as somebody polls it; an answer may come with its end.
+    // The connection runs as long as it is polled; a response may arrive together with its end.
     tokio::select! {
         biased;
         answer = &mut sending => answer,
@@ -137,7 +137,7 @@ where
     }
 }
 
-/// What a request says of whom it is for.
+/// Host and path of a request.
 pub(crate) fn host(endpoint: &Endpoint) -> String {
     let name = if endpoint.host.contains(':') {
         format!("[{}]", endpoint.host)
@@ -150,7 +150,7 @@ pub(crate) fn host(endpoint: &Endpoint) -> String {
     }
 }
 
-/// What trusts whom this host trusts.
+/// A TLS client that trusts the authorities of this host.
 pub(crate) fn connector() -> TlsConnector {
     static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     let config = CONFIG.get_or_init(|| {

@@ -1,10 +1,9 @@
-//! Bytes on their way out.
+//! Output buffer.
 
-/// A body up to this long is copied behind its head: one piece to send costs the kernel less than two, by more than
-/// the copy.
+/// A body up to this length is copied behind its head: one write costs the kernel less than two, by more than the copy.
 pub(crate) const GATHERED_MAX: usize = 4 * 1024;
 
-/// Bytes that are still to be written.
+/// Bytes still to be written.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     pub(crate) bytes: Vec<u8>,
@@ -18,7 +17,7 @@ impl From<Vec<u8>> for Outgoing {
 }
 
 impl Outgoing {
-    /// Most memory that is kept for the next use.
+    /// Maximum capacity kept for the next use.
     const RETAINED_MAX: usize = 128 * 1024;
 
     #[inline]
@@ -31,19 +30,19 @@ impl Outgoing {
         &self.bytes[self.at..]
     }
 
-    /// Takes note that so many bytes were written; what was is kept.
+    /// Records that this many bytes were written; they are kept.
     #[inline]
     pub(crate) fn advance(&mut self, count: usize) {
         self.at += count;
     }
 
-    /// Memory it takes.
+    /// Allocated memory.
     #[inline]
     pub(crate) fn memory(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Starts again from the first byte, to write the same once more.
+    /// Restarts at the first byte, to write the same again.
     pub(crate) fn rewind(&mut self) {
         self.at = 0;
     }
@@ -57,7 +56,7 @@ impl Outgoing {
         }
     }
 
-    /// Forgets what was written, when all of it was.
+    /// Clears the buffer when all of it was written.
     #[inline]
     pub(crate) fn clear_if_written(&mut self) {
         if self.is_empty() {

@@ -1,4 +1,4 @@
-//! The edge at one moment: figures of all loops added up, and how its pools are. Plain data for whoever shows it.
+//! Snapshot of the edge: metrics of all loops added up, and the state of its pools. Plain data for display.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,12 +13,12 @@ use crate::pool::UpstreamPool;
 use crate::reason::Reason;
 use crate::route::shared::RouteShared;
 
-/// Where an overview is taken from.
+/// Sources of a snapshot.
 #[derive(Debug)]
 pub(crate) struct OverviewSource {
     pub(crate) clock: EdgeClock,
     pub(crate) loops: Vec<Arc<LoopMetrics>>,
-    /// Those in use now; a reload replaces them.
+    /// The settings in use; a reload replaces them.
     pub(crate) pools: Mutex<Vec<Arc<UpstreamPool>>>,
     pub(crate) routes: Mutex<Vec<Arc<RouteShared>>>,
     pub(crate) cache: Mutex<Option<Arc<Cache>>>,
@@ -27,17 +27,17 @@ pub(crate) struct OverviewSource {
     pub(crate) exports: ExportCounts,
 }
 
-/// What was told to others.
+/// Export totals.
 #[derive(Debug, Default)]
 pub(crate) struct ExportCounts {
     pub(crate) spans_sent: Counter,
-    /// Spans that the collector did not take.
+    /// Spans that the collector did not accept.
     pub(crate) spans_lost: Counter,
     pub(crate) webhooks_sent: Counter,
     pub(crate) webhooks_failed: Counter,
 }
 
-/// All there is to see.
+/// The snapshot.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overview {
     pub(crate) accepted: u64,
@@ -86,21 +86,21 @@ pub(crate) struct Overview {
 pub(crate) struct RouteView {
     pub(crate) name: String,
     pub(crate) requests: u64,
-    /// Browsers in its line.
+    /// Browsers in its waiting line.
     pub(crate) in_line: Option<u64>,
-    /// Requests that a copy answered.
+    /// Cache hits.
     pub(crate) hits: u64,
-    /// Requests that went on though the cache was asked.
+    /// Requests that went on after a cache lookup.
     pub(crate) misses: u64,
 }
 
-/// Something whose rate is watched.
+/// A watched request rate.
 #[derive(Clone, Debug)]
 pub(crate) struct RateAlertView {
     pub(crate) kind: &'static str,
     pub(crate) name: String,
     pub(crate) is_alarmed: bool,
-    /// Alarms so far.
+    /// Rate alerts so far.
     pub(crate) raised: u64,
 }
 
@@ -121,12 +121,12 @@ pub(crate) struct ServerView {
     pub(crate) limit: u64,
     pub(crate) answers: u64,
     pub(crate) failures: u64,
-    /// Peak latency of late, ms, where servers are compared.
+    /// Recent peak latency, ms, where servers are compared.
     pub(crate) latency_ms: Option<f64>,
 }
 
 impl OverviewSource {
-    /// What there is to see now.
+    /// Takes a snapshot.
     pub(crate) fn collect(&self) -> Overview {
         let mut overview = Overview::default();
         for figures in &self.loops {

@@ -1,21 +1,21 @@
-//! Who is at the other end of a connection.
+//! The peer of a connection.
 
 use std::net::IpAddr;
 
 use plimsoll_config::edge::Network;
 
-/// Who is at the other end.
+/// The peer.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
     pub(crate) text: String,
-    /// Whether what it says of its clients is believed.
+    /// Whether its forwarding headers are trusted.
     pub(crate) trusted: bool,
     pub(crate) secure: bool,
 }
 
 impl Peer {
-    /// Somebody at an address, not encrypted so far; those in `trusted` networks are believed.
+    /// A peer at an address, not encrypted so far; those in `trusted` networks are trusted.
     pub(crate) fn new(address: IpAddr, trusted: &[Network]) -> Self {
         Self {
             address,

@@ -1,7 +1,7 @@
-//! Servers that can stand in for each other, shared by all loops.
+//! Interchangeable servers, shared by all loops.
 //!
-//! A place with a server is taken by raising a number that has a limit; no lock is touched while there is room. When
-//! there is none, requests wait in one queue per pool, and whoever gives a place back hands it to the next in line.
+//! A slot at a server is taken by incrementing a bounded counter; no lock is taken while there is room. Otherwise
+//! requests wait in one queue per pool, and a released slot goes to the next in the queue.
 
 pub(crate) mod health;
 pub(crate) mod latency;
@@ -27,38 +27,38 @@ use queue::{QueueRejection, RequestQueue, Rules, SHARES};
 use server::UpstreamServer;
 use ticket::Ticket;
 
-/// Retries that are free in each window, so that a quiet service has some.
+/// Retries that are free in each window, so that a service with little traffic has some.
 const RETRIES_FREE: u64 = 10;
-/// Window over which retries are held against requests, ns.
+/// Window over which retries are limited relative to requests, ns.
 const RETRY_WINDOW_NS: u64 = 10_000_000_000;
-/// Servers that failed are tried by those who can do without them at most this often: 32 times a second.
+/// Maximum rate at which optional requests probe failed servers: 32 times a second.
 const TRY_NS: Nanoseconds = 31_250_000;
 
-/// A pool as requests meet it.
+/// A pool as requests use it.
 #[derive(Debug)]
 pub(crate) struct UpstreamPool {
     pub(crate) config: edge::PoolConfig,
     pub(crate) servers: Vec<Arc<UpstreamServer>>,
     state: Arc<PoolState>,
-    /// How its servers are spoken to by TLS, if one is.
+    /// TLS towards its servers, if one uses it.
     encryption: Option<Arc<ClientConfig>>,
     clock: EdgeClock,
 }
 
-/// What outlives a change of servers or of configuration.
+/// State that survives a change of servers or configuration.
 #[derive(Debug)]
 struct PoolState {
     queue: Mutex<RequestQueue<Arc<Ticket>>>,
     /// Length of the queue, readable without its lock.
     waiting: AtomicUsize,
-    /// The servers of late: whoever waits goes to one of these, whichever change freed a place.
+    /// The current servers: queued requests go to one of these, whichever change freed a slot.
     servers: Mutex<Vec<Arc<UpstreamServer>>>,
     arrivals: AtomicU64,
     retries: Mutex<Retries>,
     failure: FailureState,
 }
 
-/// Whether it failed last, and when that was last looked into.
+/// Whether it failed last, and when that was last probed.
 #[derive(Debug, Default)]
 struct FailureState {
     has_failed: AtomicBool,
@@ -72,35 +72,35 @@ struct Retries {
     count: u64,
 }
 
-/// What matters of a request to its pool.
+/// Properties of a request that its pool needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolRequest {
     pub(crate) class: Class,
-    /// Hash of what the chooser wants hashed.
+    /// Hash key for the balancing policy.
     pub(crate) key: u64,
-    /// The server that a cookie speaks of.
+    /// The server named by a cookie.
     pub(crate) sticky: Option<u64>,
-    /// The server that has just failed it.
+    /// The server that has just failed this request.
     pub(crate) avoid: Option<usize>,
     pub(crate) random: u64,
 }
 
-/// What becomes of a request at its pool.
+/// Outcome of a request at its pool.
 #[derive(Debug)]
 pub(crate) enum PoolAdmission {
     Granted(Permit),
     Wait(Arc<Ticket>),
     Refused(QueueRejection),
-    /// No server is well.
+    /// No healthy server.
     NoServer,
 }
 
-/// A place with a server; given back when dropped.
+/// A slot at a server; released on drop.
 #[derive(Debug)]
 pub(crate) struct Permit {
     pub(crate) pool: Arc<UpstreamPool>,
     pub(crate) server: Arc<UpstreamServer>,
-    /// Requests in flight there, this one included, when it was granted.
+    /// Requests in flight there when it was granted, this one included.
     pub(crate) in_flight: u32,
     /// When it was granted.
     pub(crate) granted: Nanoseconds,
@@ -114,10 +114,10 @@ impl Drop for Permit {
 }
 
 impl UpstreamPool {
-    /// Builds it; servers and waiting requests of an earlier pool of the same name stay.
+    /// Builds it; servers and queued requests of an earlier pool of the same name are kept.
     ///
     /// # Errors
-    /// When its servers cannot be spoken to by TLS.
+    /// When TLS towards its servers cannot be set up.
     pub(crate) fn new(
         config: &edge::PoolConfig,
         before: Option<&Self>,
@@ -177,8 +177,8 @@ impl UpstreamPool {
         })
     }
 
-    /// Puts the pool in the place of those of its name before it: servers that were kept follow its configuration, and
-    /// whoever waits goes to its servers.
+    /// Replaces the earlier pool of its name: kept servers follow the new configuration, and queued requests go to the
+    /// new servers.
     pub(crate) fn take_over(self: &Arc<Self>) {
         for (server, config) in self.servers.iter().zip(&self.config.servers) {
             server.follow(config, &self.config);
@@ -188,10 +188,10 @@ impl UpstreamPool {
         self.grant_waiting();
     }
 
-    /// A place for a request, a place in line, or neither.
+    /// A slot, a place in the queue, or neither.
     pub(crate) fn enter(self: &Arc<Self>, request: &PoolRequest) -> PoolAdmission {
         let now = self.clock.now();
-        // Nobody overtakes those who wait.
+        // Requests in the queue go first.
         if self.state.waiting.load(Ordering::SeqCst) == 0
             && let Some(permit) = self.take(request, now)
         {
@@ -210,7 +210,7 @@ impl UpstreamPool {
             self.state.waiting.store(queue.len(), Ordering::SeqCst);
             ticket
         };
-        // A place may have been given back before the queue was seen to have somebody in it.
+        // A slot may have been released before the queue was known to be non-empty.
         self.grant_waiting();
         match ticket.taken() {
             Some(server) => PoolAdmission::Granted(self.permit(server)),
@@ -218,12 +218,12 @@ impl UpstreamPool {
         }
     }
 
-    /// A place without waiting, for a retry.
+    /// A slot without queueing, for a retry.
     pub(crate) fn enter_again(self: &Arc<Self>, request: &PoolRequest) -> Option<Permit> {
         self.take(request, self.clock.now())
     }
 
-    /// A permit for a server that a ticket was granted.
+    /// A permit for the server granted to a ticket.
     pub(crate) fn permit(self: &Arc<Self>, server: Arc<UpstreamServer>) -> Permit {
         let in_flight = server.in_flight();
         Permit {
@@ -234,10 +234,10 @@ impl UpstreamPool {
         }
     }
 
-    /// Somebody waits no longer.
+    /// A queued request gave up.
     pub(crate) fn leave(self: &Arc<Self>, ticket: &Arc<Ticket>) {
         if let Some(server) = ticket.leave() {
-            // Granted at the last moment: the place goes on to the next.
+            // Granted at the last moment: the slot goes to the next.
             drop(self.permit(server));
             return;
         }
@@ -246,12 +246,13 @@ impl UpstreamPool {
         self.state.waiting.store(queue.len(), Ordering::SeqCst);
     }
 
-    /// How many wait.
+    /// Queue length.
     pub(crate) fn waiting(&self) -> usize {
         self.state.waiting.load(Ordering::Relaxed)
     }
 
-    /// Whether a request may be sent again: retries are a share of requests, so that they never double an overload.
+    /// Whether a request may be retried: retries are limited to a share of requests, so that they never double an
+    /// overload.
     pub(crate) fn may_retry(&self) -> bool {
         let now = self.clock.now();
         let arrivals = self.state.arrivals.load(Ordering::Relaxed);
@@ -270,8 +271,8 @@ impl UpstreamPool {
         may
     }
 
-    /// Whether it is worth asking for something that can be done without: always while it answers well, and now and
-    /// then when it failed last, so that a thousand stale pages do not each find out that it is still down.
+    /// Whether an optional request makes sense: always while the pool responds well, and now and then after a failure,
+    /// so that a thousand stale pages do not each find out that it is still down.
     pub(crate) fn is_worth_a_try(&self, now: Nanoseconds) -> bool {
         let failure = &self.state.failure;
         if !failure.has_failed.load(Ordering::Relaxed) {
@@ -286,7 +287,7 @@ impl UpstreamPool {
                 .is_ok()
     }
 
-    /// Takes note of how a server answered just now.
+    /// Records how a server has just responded.
     pub(crate) fn answered(
         &self,
         permit: &Permit,
@@ -351,7 +352,7 @@ impl UpstreamPool {
                 });
             }
         }
-        // The one that failed it is asked again only when it is the only one.
+        // A server that has just failed this request is used again only when it is the only one.
         if let Some(avoid) = request.avoid
             && candidates.len() > 1
         {
@@ -388,7 +389,7 @@ impl UpstreamPool {
         }
     }
 
-    /// Gives free places to those who wait.
+    /// Grants free slots to queued requests.
     fn grant_waiting(self: &Arc<Self>) {
         if self.state.waiting.load(Ordering::SeqCst) == 0 {
             return;
@@ -401,7 +402,7 @@ impl UpstreamPool {
             };
             match queue.pop(now) {
                 Some(ticket) if ticket.grant(&server) => {}
-                // Gone meanwhile: the place is for the next.
+                // It gave up meanwhile: the slot is for the next.
                 _ => server.release(),
             }
         }
@@ -426,8 +427,8 @@ impl UpstreamPool {
     }
 }
 
-/// Leaves those of the edge's zone, as long as one of them is well and has room; all of them when none has. A
-/// client that belongs to a server stays with it wherever it stands.
+/// Keeps the servers of the edge's zone as long as one of them is healthy and has room; otherwise all. A client that
+/// sticks to a server stays with it whatever its zone.
 fn prefer_near(
     candidates: &mut Vec<Candidate>,
     servers: &[Arc<UpstreamServer>],
@@ -440,7 +441,7 @@ fn prefer_near(
     }
 }
 
-/// What the queue keeps to.
+/// Rules of the queue.
 fn rules(config: &edge::PoolConfig) -> Rules {
     Rules {
         len_max: config.queue,
@@ -449,7 +450,7 @@ fn rules(config: &edge::PoolConfig) -> Rules {
     }
 }
 
-/// The limit a server starts with, and whether it learns.
+/// The initial limit of a server, and whether it adapts.
 fn ceiling(server: &edge::ServerConfig, pool: &edge::PoolConfig) -> Ceiling {
     server.max_in_flight.map_or(pool.ceiling, Ceiling::Fixed)
 }

@@ -1,5 +1,5 @@
-//! What must hold for any bytes at all: tried by the tests with bytes that look like requests, by the fuzz targets with
-//! any. Each function panics where it does not hold.
+//! Properties that hold for any bytes: tested with bytes that resemble requests, fuzzed with any. Each function panics
+//! where its property is violated.
 
 mod keys;
 mod paths;
@@ -23,7 +23,7 @@ use crate::route::{CompiledRoute, Routes};
 /// Longest head that is tried.
 const HEAD_LEN_MAX: usize = 32 * 1024;
 
-/// What of a request decides where it ends and who answers it.
+/// Properties of a request that decide where it ends and who answers it.
 #[derive(Debug, PartialEq, Eq)]
 struct RequestMeaning {
     method: String,
@@ -48,7 +48,7 @@ impl RequestMeaning {
     }
 }
 
-/// A request that is accepted goes on as one that means the same, with nothing in it that the client may not say.
+/// An accepted request is forwarded as one that means the same, without anything that the client must not send.
 ///
 /// # Panics
 /// When it does not.
@@ -85,7 +85,7 @@ pub fn request_goes_on_as_it_was_meant(bytes: &[u8], trusted: bool) {
     let mut out = Vec::new();
     forward::request(&mut out, bytes, &head, &upstream_request);
     assert_eq!(find_end(&out, 0, usize::MAX), Ok(Some(out.len())));
-    // It is longer than it was, so it may have more headers than are accepted; every other fault is ours.
+    // The forwarded request is longer, so it may exceed the header limit; any other error is a bug.
     let mut room = header_buffer();
     let again = match request_head::parse(&out, &mut room) {
         Ok(again) => again,
@@ -121,7 +121,7 @@ pub fn request_goes_on_as_it_was_meant(bytes: &[u8], trusted: bool) {
     }
 }
 
-/// The head of an answer that is accepted goes on as one head that says the same of its body; that of an upgrade too.
+/// The head of an accepted response is forwarded as one with the same body framing; that of an upgrade too.
 ///
 /// # Panics
 /// When it does not.
@@ -187,7 +187,7 @@ fn check_answer(
     assert_eq!(again.length, length, "{}", String::from_utf8_lossy(&out));
 }
 
-/// A PROXY header is read or refused, and its length is bounded before anything is kept.
+/// A PROXY header is parsed or rejected, and its length is bounded before anything is buffered.
 ///
 /// # Panics
 /// When it is not.
@@ -220,7 +220,7 @@ fn request_to(target: &str) -> Vec<u8> {
     format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n").into_bytes()
 }
 
-/// The head that the bytes are, to their last: of others nothing is to be shown.
+/// The head that the bytes form, to the last byte; for other input nothing is checked.
 fn whole<'h, 'b>(bytes: &'b [u8], room: &'h mut HeaderBuffer<'b>) -> Option<RequestHead<'h, 'b>> {
     if find_end(bytes, 0, HEAD_LEN_MAX) != Ok(Some(bytes.len())) {
         return None;
@@ -228,7 +228,7 @@ fn whole<'h, 'b>(bytes: &'b [u8], room: &'h mut HeaderBuffer<'b>) -> Option<Requ
     request_head::parse(bytes, room).ok()
 }
 
-/// A rewritten target is one that a server reads as we wrote it, and its path is where its route leads.
+/// A rewritten target is one that a server reads as written, and its path leads to its route.
 ///
 /// # Panics
 /// When it is not.

@@ -1,8 +1,8 @@
-//! What a proxy in front says of the connection it passes on: the PROXY protocol, versions 1 and 2. Pure.
+//! Parser of the PROXY protocol, versions 1 and 2: what a proxy in front reports about the connection. Pure.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Bytes that tell the versions apart; every header is longer.
+/// Bytes needed to tell the versions apart; every header is longer.
 pub(crate) const START_LEN: usize = 12;
 /// Longest header of version 1, its line end included.
 pub(crate) const LINE_LEN_MAX: usize = 107;
@@ -13,20 +13,20 @@ const ADDRESSES_LEN_MAX: usize = 2048;
 
 const SIGNATURE: &[u8; START_LEN] = b"\r\n\r\n\0\r\nQUIT\n";
 
-/// Bytes that are no such header. The connection is of no use.
+/// Malformed header. The connection is unusable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoHeader;
 
-/// How a header goes on after its start.
+/// How a header continues after its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
     /// A line of text, up to its line feed.
     Line,
-    /// Fixed bytes that say how many more there are.
+    /// Fixed bytes that contain the length of the rest.
     Binary,
 }
 
-/// Which version begins with these bytes.
+/// The version that begins with these bytes.
 pub(crate) fn version(start: [u8; START_LEN]) -> Result<Version, NoHeader> {
     if start == *SIGNATURE {
         Ok(Version::Binary)
@@ -37,7 +37,7 @@ pub(crate) fn version(start: [u8; START_LEN]) -> Result<Version, NoHeader> {
     }
 }
 
-/// The client that a line speaks of; `None` when it is not known.
+/// The client named by a line; `None` when it is unknown.
 pub(crate) fn line(line: &[u8]) -> Result<Option<SocketAddr>, NoHeader> {
     let line = line.strip_suffix(b"\r\n").ok_or(NoHeader)?;
     let line = std::str::from_utf8(line).map_err(|_| NoHeader)?;
@@ -73,7 +73,7 @@ pub(crate) fn addresses_len(fixed: [u8; FIXED_LEN]) -> Result<usize, NoHeader> {
         .ok_or(NoHeader)
 }
 
-/// The client that a header of version 2 speaks of; `None` when the proxy speaks for itself, or of no address.
+/// The client named by a version 2 header; `None` when the proxy connects for itself, or without an address.
 pub(crate) fn binary(
     fixed: [u8; FIXED_LEN],
     addresses: &[u8],

@@ -1,21 +1,21 @@
-//! When a rate of requests leaves its usual range. Pure.
+//! Detects when a request rate leaves its usual range. Pure.
 //!
-//! The usual range is the median of the last counts, and as many robust standard deviations (1.4826 times the median
-//! absolute deviation) to both sides, of the counts' logarithms: traffic doubles and halves, it does not add. Two
-//! counts in a row outside raise the alarm, two inside end it. What is unusual for long becomes usual.
+//! The usual range is the median of the recent counts plus and minus a number of robust standard deviations (1.4826
+//! times the median absolute deviation), computed on logarithms: traffic doubles and halves, it does not add. Two
+//! consecutive counts outside raise the alert, two inside clear it. A change that persists becomes usual.
 
 use std::collections::VecDeque;
 
-/// Counts in a row that raise or end an alarm.
+/// Consecutive counts that raise or clear an alert.
 const IN_A_ROW: u32 = 2;
-/// Counts before anything is called unusual.
+/// Counts needed before anything is called unusual.
 const LEAST: usize = 5;
-/// Least half width of the range: a third more, a quarter less.
+/// Minimum half width of the range: a third more, a quarter less.
 const HALF_WIDTH_MIN: f64 = 0.3;
-/// A deviation as a standard deviation, if counts were normal.
+/// Factor from the median absolute deviation to a standard deviation of a normal distribution.
 const ROBUST: f64 = 1.4826;
 
-/// What a rate has done so far.
+/// State of a watched rate.
 #[derive(Debug, Default)]
 pub(crate) struct Detector {
     counts: VecDeque<f64>,
@@ -31,14 +31,14 @@ pub(crate) struct Usual {
     pub(crate) high: f64,
 }
 
-/// What changed with a count.
+/// Change caused by a count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum AlertChange {
     Raised(Usual),
     Ended(Usual),
 }
 
-/// How a detector is set.
+/// Settings of a detector.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sensitivity {
     pub(crate) history: usize,
@@ -52,7 +52,7 @@ impl Detector {
         self.is_alarmed
     }
 
-    /// Takes the next count.
+    /// Evaluates the next count.
     pub(crate) fn count(&mut self, count: u64, set: Sensitivity) -> Option<AlertChange> {
         let usual = (self.counts.len() >= LEAST).then(|| self.usual(set));
         let count = count as f64;
@@ -85,7 +85,7 @@ impl Detector {
         let middle = median(&mut sorted);
         let mut deviations: Vec<f64> = sorted.iter().map(|count| (count - middle).abs()).collect();
         let deviation = ROBUST * median(&mut deviations);
-        // Counts vary by their root even when nothing changes.
+        // Counts vary by their square root even when nothing changes.
         let root = 1.0 / middle.exp().max(1.0).sqrt();
         let half = (set.factor * deviation.max(root)).max(HALF_WIDTH_MIN);
         Usual {
@@ -115,7 +115,7 @@ mod tests {
         least: 60.0,
     };
 
-    /// How often each kind of change comes, and at which counts.
+    /// Number of changes of each kind, and the counts at which they occur.
     fn changes(counts: impl IntoIterator<Item = u64>) -> Vec<(usize, bool)> {
         let mut detector = Detector::default();
         let observed = counts.into_iter().enumerate().filter_map(|(at, count)| {

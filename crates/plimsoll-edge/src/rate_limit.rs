@@ -1,4 +1,4 @@
-//! How often one client may ask: a bucket of tokens for each, filled at a steady rate.
+//! Rate limit per client: a token bucket, refilled at a steady rate.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,12 +9,12 @@ use plimsoll_config::edge::Rate;
 use crate::clock::Nanoseconds;
 use crate::lock::lock;
 
-/// Parts of the table, so that loops seldom wait for each other.
+/// Shards of the table, so that loops seldom wait for each other.
 const SHARDS: usize = 16;
-/// Most clients that are remembered in each part.
+/// Maximum number of clients remembered per shard.
 const CLIENTS_MAX: usize = 8192;
 
-/// Buckets of all clients of a route.
+/// Token buckets of all clients of a route.
 #[derive(Debug)]
 pub(crate) struct RateLimiter {
     rate: Rate,
@@ -45,7 +45,7 @@ impl RateLimiter {
         }
     }
 
-    /// Takes a token of a client; `false` when it has none left.
+    /// Takes a token for a client; `false` when none is left.
     pub(crate) fn take(&self, client: IpAddr, now: Nanoseconds) -> bool {
         let client = subscriber(client);
         let full = TokenBucket {
@@ -54,7 +54,7 @@ impl RateLimiter {
         };
         let mut shard = lock(&self.shards[shard_of(client)]);
         if shard.len() >= CLIENTS_MAX && !shard.contains_key(&client) {
-            // A full bucket is as good as none. Where nobody's is full, all begin anew: memory has a bound.
+            // A full bucket equals no bucket. If none is full, the shard is cleared: memory has a bound.
             let rate = self.rate;
             shard.retain(|_, bucket| bucket.filled(now, rate).tokens < f64::from(rate.burst));
             if shard.len() >= CLIENTS_MAX {
@@ -71,7 +71,7 @@ impl RateLimiter {
     }
 }
 
-/// Whoever has one IPv6 address has all 2^64 of its network.
+/// A client with one IPv6 address usually has all 2^64 of its network.
 fn subscriber(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !u128::from(u64::MAX)).into()),
@@ -107,7 +107,7 @@ mod tests {
         };
         let got = taken(SECOND, 10, client);
         assert!((104..=105).contains(&got), "{got}");
-        // Somebody else has his own; a neighbour in the same IPv6 network has not.
+        // Another client has its own bucket; a neighbor in the same IPv6 network shares it.
         assert!(limiter.take("192.0.2.8".parse().unwrap(), 11 * SECOND));
         let (first, other) = ("2001:db8::1", "2001:db8::2");
         assert_eq!(

@@ -1,35 +1,35 @@
-//! Why the edge answers itself.
+//! Reasons of synthetic responses.
 
-/// Why the edge answered itself; each answer says it in `X-Plimsoll`.
+/// Why the edge answered itself; each response carries it in `X-Plimsoll`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// The fallback in place of a page.
     Fallback,
-    /// All places in line were taken.
+    /// The queue was full.
     QueueFull,
     /// No server had room in time.
     QueueTimeout,
-    /// Refused on purpose, for others go first or the wait would be too long.
+    /// Load shedding: other classes go first or the wait would be too long.
     Shed,
-    /// The client asks too often.
+    /// The client exceeds its rate limit.
     RateLimited,
-    /// The client may not ask.
+    /// The client is not allowed.
     Blocked,
-    /// No server is well, or none answered.
+    /// No healthy server, or none answered.
     NoServer,
-    /// The request is not acceptable.
+    /// The request is invalid.
     BadRequest,
-    /// A route sends the client elsewhere.
+    /// A route redirects the client.
     Redirect,
-    /// A page with a place in line.
+    /// A waiting page with a place in line.
     Waiting,
-    /// The client wants a copy or nothing, and there is none for it.
+    /// The client accepts only a cached response, and there is none.
     NoCopy,
-    /// A `PURGE` was carried out.
+    /// A `PURGE` was executed.
     Purged,
     /// A `PURGE` without the token.
     NoToken,
-    /// It is the hub's.
+    /// It belongs to the hub.
     Hub,
 }
 
@@ -54,7 +54,7 @@ impl Reason {
         Self::Hub,
     ];
 
-    /// As it is written in headers, logs and metrics.
+    /// Its word in headers, logs and metrics.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Fallback => "fallback",
@@ -74,7 +74,7 @@ impl Reason {
         }
     }
 
-    /// Whether the fallback may stand in for it.
+    /// Whether the fallback may replace it.
     pub(crate) fn may_fall_back(self) -> bool {
         matches!(
             self,

@@ -1,8 +1,9 @@
-//! Which route a request takes. Pure.
+//! Routing. Pure.
 //!
-//! A path that two servers could read in two ways must not be matched in one and served in the other. Dot segments are
-//! refused (browsers and tools resolve them before they ask), slashes in a row count as one, and a path that is written
-//! unusually is matched in each reading that servers have: when they take different routes, it is refused.
+//! A path that two servers could read in two ways must not be matched in one reading and served in the other. Dot
+//! segments are rejected (browsers and tools resolve them before sending), repeated slashes count as one, and an
+//! unusually written path is matched in each reading that servers have: if the readings take different routes, it is
+//! rejected.
 
 mod decoding;
 mod readings;
@@ -31,14 +32,14 @@ pub(crate) struct CompiledRoute {
     pub(crate) config: edge::RouteConfig,
     pub(crate) shared: Arc<RouteShared>,
     page: Option<Arc<FallbackPage>>,
-    /// This loop's look at pages that were learnt.
-    /// Only its own loop asks: nobody ever waits for it.
+    /// This loop's snapshot of learned pages.
+    /// Used by its own loop only: no contention.
     learned_pages: Mutex<learned_fallback::LearnedSnapshot>,
     path: Path,
-    /// What matches the path in its place, where case is ignored.
+    /// The case-insensitive matcher used instead, where case is ignored.
     caseless: Option<Regex>,
     rewrite: Option<Regex>,
-    /// Its part in the cache.
+    /// Its cache settings.
     pub(crate) cache: Option<RouteCache>,
 }
 
@@ -46,7 +47,7 @@ pub(crate) struct CompiledRoute {
 enum Path {
     Any,
     Exact(String),
-    /// With the slash at its end, if it was written so.
+    /// With its trailing slash, if it was written so.
     Prefix(String),
     Regex(Regex),
 }
@@ -55,9 +56,9 @@ enum Path {
 #[derive(Debug)]
 pub(crate) struct Routes {
     all: Vec<CompiledRoute>,
-    /// Whether the first takes everything.
+    /// Whether the first route matches everything.
     plain: bool,
-    /// Whether some ignore case.
+    /// Whether some routes ignore case.
     caseless: bool,
 }
 
@@ -87,7 +88,7 @@ impl Routes {
         })
     }
 
-    /// The first route that takes a request. `random` is in [0, 1), for routes that take a share.
+    /// The first route that matches a request. `random` is in [0, 1), for routes with a share.
     ///
     /// # Errors
     /// When the path could be read in two ways.
@@ -142,7 +143,7 @@ impl Routes {
             first = self.with_parameters(first, bare)?;
         }
         for reading in &readings.rare {
-            // Many write two slashes where one is meant: only who gets past somebody's word by it is refused.
+            // Doubled slashes are common: a request is rejected only if they would bypass a route's access rules.
             let rare = taken(reading)?;
             if rare != first
                 && self
@@ -155,7 +156,7 @@ impl Routes {
         Ok(first)
     }
 
-    /// The route of a path with parameters: it takes the path with them, and another, or the same, without.
+    /// The route of a path with parameters: the path must take the same route with and without them.
     fn with_parameters(
         &self,
         first: Option<usize>,
@@ -171,7 +172,7 @@ impl Routes {
         }
         let keeps =
             |route: &CompiledRoute| route.config.path_parameters == Some(PathParameters::Kept);
-        // A server that does not know of parameters must not get what another route guards.
+        // A server that does not know parameters must not receive what another route guards.
         let guards = |route: &CompiledRoute| route.config.access.is_some() || refuses(route);
         if self.route(bare).is_some_and(keeps) && !self.route(first).is_some_and(guards) {
             return Ok(bare);
@@ -202,7 +203,7 @@ fn path_of(target: &str) -> &str {
     }
 }
 
-/// What matches a path whatever the case of its letters.
+/// Case-insensitive matcher of a path.
 fn caseless(path: &PathMatch) -> Result<Option<Regex>, regex::Error> {
     let expression = match path {
         PathMatch::Any => return Ok(None),
@@ -217,8 +218,8 @@ fn caseless(path: &PathMatch) -> Result<Option<Regex>, regex::Error> {
     expression.case_insensitive(true).build().map(Some)
 }
 
-/// The route as it is carried out: servers are told that pages are put together here (Edge Architecture Specification
-/// 1.0), and what they say to the edge about that ends here.
+/// The route with ESI applied: servers are informed that fragments are assembled here (Edge Architecture Specification
+/// 1.0), and their surrogate headers end here.
 fn with_capability(config: &edge::RouteConfig) -> edge::RouteConfig {
     let mut config = config.clone();
     if config.fragments.is_none() {
@@ -276,14 +277,14 @@ impl CompiledRoute {
         })
     }
 
-    /// Whether something may stand in for a page of this route.
+    /// Whether a fallback may replace a page of this route.
     #[inline]
     pub(crate) fn may_stand_in(&self) -> bool {
         let shared = &self.shared;
         self.page.is_some() || shared.learned_fallbacks.is_some() || shared.waiting_room.is_some()
     }
 
-    /// The page that stands in for what is at a path; what was learnt goes before the file.
+    /// The fallback for a path; a learned page takes precedence over the file.
     pub(crate) fn page(&self, path: &str) -> Option<Arc<FallbackPage>> {
         let learnt = self.shared.learned_fallbacks.as_ref();
         learnt
@@ -305,7 +306,7 @@ impl CompiledRoute {
         path_fits && self.takes_rest(head, random)
     }
 
-    /// Whether everything but the path is as it must be.
+    /// Whether all conditions but the path match.
     fn takes_rest(&self, head: &RequestHead<'_, '_>, random: f64) -> bool {
         let wanted = &self.config.matches;
         (wanted.hosts.is_empty() || wanted.hosts.iter().any(|host| is_host(head.host, host)))
@@ -323,10 +324,10 @@ impl CompiledRoute {
             && wanted.share.is_none_or(|share| random < share)
     }
 
-    /// The target that the server is asked for, when it is not the client's own.
+    /// The target sent to the server, when it differs from the client's.
     ///
     /// # Errors
-    /// When the path as written does not start with what it was matched by, or the new one could be read in two ways.
+    /// When the path as written does not start with the matched prefix, or the new one could be read in two ways.
     pub(crate) fn rewritten(&self, target: &str) -> Result<Option<String>, Confused> {
         let path = path_of(target);
         let query = &target[path.len()..];
@@ -346,9 +347,9 @@ impl CompiledRoute {
         };
         let rooted = if new.starts_with('/') { "" } else { "/" };
         let whole = format!("{rooted}{new}{query}");
-        // What was written into the file was checked there; what the client sent holds no blank or control byte.
+        // Text of the configuration was validated there; the client's target has no blank or control byte.
         let is_clean = whole.bytes().all(|byte| (0x21..0x7f).contains(&byte));
-        // Two harmless parts may come together to a dot segment.
+        // Two harmless parts may join to a dot segment.
         let path = path_of(&whole).as_bytes();
         if !is_plain(path, false) {
             Readings::of(path)?;
@@ -360,14 +361,14 @@ impl CompiledRoute {
         }
     }
 
-    /// What of a path stands behind its start, which is written as the route has it.
+    /// The rest of a path behind the route's prefix.
     fn behind<'p>(&self, path: &'p str, start: &str) -> Option<&'p str> {
         let (head, rest) = path.split_at_checked(start.len())?;
         let is_same = head == start || self.config.case_ignored && head.eq_ignore_ascii_case(start);
         is_same.then_some(rest)
     }
 
-    /// Where a route sends a client.
+    /// Redirect target of a route.
     pub(crate) fn location(&self, head: &RequestHead<'_, '_>) -> Option<(u16, String)> {
         let Action::Redirect { status, location } = &self.config.action else {
             return None;
@@ -379,7 +380,7 @@ impl CompiledRoute {
     }
 }
 
-/// Whether the host that is asked for, without its port, is the one that is meant.
+/// Whether the requested host, without its port, is the configured one.
 fn is_host(asked: Option<&str>, meant: &str) -> bool {
     let Some(asked) = asked else {
         return false;
@@ -399,7 +400,7 @@ fn is_host(asked: Option<&str>, meant: &str) -> bool {
     }
 }
 
-/// Crawlers that get no fallback: they would take the shell for the page.
+/// Crawlers that receive no fallback: they would index the shell instead of the page.
 const CRAWLERS: [&str; 24] = [
     "googlebot",
     "google-inspectiontool",
@@ -427,7 +428,7 @@ const CRAWLERS: [&str; 24] = [
     "crawler",
 ];
 
-/// Finds the names of crawlers in what a client calls itself.
+/// Finds crawler names in a `User-Agent`.
 ///
 /// # Errors
 /// When there are too many names.
@@ -439,7 +440,7 @@ pub(crate) fn crawlers(extra: &[String]) -> Result<regex::bytes::Regex, regex::E
     regex::bytes::Regex::new(&format!("(?i-u){}", names.join("|")))
 }
 
-/// Whether a request may be answered with a page that only a browser can fill.
+/// Whether a request may be answered with a page that needs a browser to complete it.
 pub(crate) fn takes_page(head: &RequestHead<'_, '_>, crawlers: &regex::bytes::Regex) -> bool {
     if !matches!(head.method, "GET" | "HEAD") {
         return false;
@@ -462,11 +463,11 @@ pub(crate) fn takes_page(head: &RequestHead<'_, '_>, crawlers: &regex::bytes::Re
             _ => {}
         }
     }
-    // Who says nothing takes everything (RFC 9110, 12.5.1).
+    // A request without `Accept` accepts everything (RFC 9110, 12.5.1).
     accepts.unwrap_or(true)
 }
 
-/// Whether an `Accept` takes pages; what is narrower goes before `*/*`.
+/// Whether an `Accept` allows HTML; more specific ranges take precedence over `*/*`.
 fn accepts_pages(value: &[u8]) -> bool {
     let (mut html, mut all) = (None, None);
     for item in value.split(|&byte| byte == b',') {

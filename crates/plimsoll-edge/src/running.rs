@@ -1,4 +1,4 @@
-//! An edge that runs: its loops, its log, and how it is told to change or to end.
+//! A running edge: its loops, its log, and the handle that reloads and stops it.
 
 mod event_loops;
 mod logs;
@@ -34,7 +34,7 @@ use crate::upstream_registry::UpstreamRegistry;
 use event_loops::LoopInputs;
 use logs::{Out, open_log, write_log};
 
-/// An edge that runs until it is told to end.
+/// An edge that runs until it is stopped.
 pub struct EdgeHandle {
     control: Arc<Control>,
     admin: Option<AdminHandle>,
@@ -50,18 +50,18 @@ struct AdminHandle {
     end: oneshot::Sender<()>,
 }
 
-/// Starts an edge. Whatever can fail has failed or succeeded when this returns.
+/// Starts an edge. All errors of starting are reported before this returns.
 ///
 /// # Errors
-/// When an address, a file or a thread is not to be had.
+/// When an address, a file or a thread is unavailable.
 pub fn start(edge: &EdgeConfig, hooks: Hooks) -> Result<EdgeHandle, EdgeError> {
     start_with(edge, hooks, Vec::new())
 }
 
-/// Starts an edge with sockets that whoever started the process has bound already.
+/// Starts an edge with sockets that the parent process has already bound.
 ///
 /// # Errors
-/// When an address, a file or a thread is not to be had, or nobody wants a socket.
+/// When an address, a file or a thread is unavailable, or a socket matches no listener.
 pub fn start_with(
     edge: &EdgeConfig,
     hooks: Hooks,
@@ -143,7 +143,8 @@ pub fn start_with(
     })
 }
 
-/// What all loops share. Rights are given up in between: certificates may be root's, copies on disk are not.
+/// State that all loops share. Privileges are dropped in between: certificates may be root's, cached responses on disk
+/// are not.
 fn share(
     edge: &EdgeConfig,
     registry: &UpstreamRegistry,
@@ -164,7 +165,7 @@ fn share(
 /// Sockets by loop.
 type ByLoop = Vec<Added>;
 
-/// Binds what is to be listened at, or takes what was handed over; also says where each listener is bound.
+/// Binds the listeners, or takes inherited sockets; also returns the bound address of each listener.
 fn listen(
     edge: &EdgeConfig,
     handed: &mut InheritedSockets,
@@ -182,8 +183,8 @@ fn listen(
     Ok((by_loop, listening))
 }
 
-/// Becomes the user that was asked for. What is bound and open by now needed rights; the folder of obtained certificates
-/// becomes that user's.
+/// Becomes the configured user. Sockets and files that needed privileges are open by now; the folder of obtained
+/// certificates becomes that user's.
 fn give_up_rights(edge: &EdgeConfig) -> Result<(), EdgeError> {
     let user = edge.user.as_deref().map(user::find).transpose()?;
     let owner = user
@@ -196,13 +197,13 @@ fn give_up_rights(edge: &EdgeConfig) -> Result<(), EdgeError> {
         })?;
     }
     if let Some(disk) = &edge.cache_disk {
-        // What fails here fails again when it is opened, and is told then.
+        // An error here occurs again when the file is opened, and is reported then.
         let _ = cache::disk::prepare(&disk.path, owner);
     }
     user.as_ref().map_or(Ok(()), user::become_user)
 }
 
-/// Loops that run.
+/// Running loops.
 struct Started {
     threads: Vec<JoinHandle<()>>,
     orders: Vec<Sender>,
@@ -259,41 +260,41 @@ fn start_loops(
 }
 
 impl EdgeHandle {
-    /// Where clients come in, with ports that the system chose filled in.
+    /// Bound addresses of the listeners, with ports that the system assigned.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.control.addresses()
     }
 
-    /// Where the edge itself is asked.
+    /// Bound admin address.
     pub fn admin(&self) -> Option<SocketAddr> {
         self.admin.as_ref().map(|admin| admin.address)
     }
 
-    /// Reads the configuration again and follows it, without losing a request; the old one stays when it cannot.
+    /// Reloads the configuration without losing a request; on an error the old one stays.
     ///
     /// # Errors
-    /// Why it could not, in words.
+    /// Why it failed: a message.
     pub fn reload(&self) -> Result<String, String> {
         self.control.reload()
     }
 
-    /// Opens the access log again, when somebody has moved it away to make room.
+    /// Reopens the access log after rotation.
     pub fn reopen_log(&self) {
         if let Some(reopener) = &self.reopener {
             reopener.reopen();
         }
     }
 
-    /// Takes no new connections, lets requests and tunnels end for at most so long, and ends.
+    /// Graceful shutdown: stops accepting, lets requests and tunnels end within a time limit, and ends.
     pub fn drain(self, at_most: Duration) {
         (self.control.hooks.phase)(EdgePhase::Stopping);
         for orders in &self.control.orders {
             orders.drain(at_most);
         }
-        // The writer ends with the last who might give it something.
+        // The writer ends with its last sender.
         drop(self.reopener);
         for thread in self.loops.into_iter().chain(self.writer) {
-            // A thread that died has told so on stderr; the others end all the same.
+            // A panicked thread has reported that on stderr; the others are joined all the same.
             let _ = thread.join();
         }
         let (thread, end) = self.background_tasks;
@@ -303,7 +304,7 @@ impl EdgeHandle {
             let _ = admin.end.send(());
             let _ = admin.thread.join();
         }
-        // After the last who might purge.
+        // After the last task that might purge.
         if let Some(disk) = self.control.disk() {
             disk.close();
         }
@@ -345,7 +346,7 @@ fn spawn_background_tasks(
     Ok((spawn("edge-errands".to_owned(), body)?, end))
 }
 
-/// What the numbers of a loop grow from; nobody shall foresee them, or get the same ones after a restart.
+/// Random seed of a loop; it must be unpredictable and differ after a restart.
 fn seed(number: usize) -> Result<u64, EdgeError> {
     let random = ring::rand::SystemRandom::new();
     let bytes = ring::rand::generate::<[u8; 8]>(&random).map_err(|_| EdgeError::NoRandom)?;

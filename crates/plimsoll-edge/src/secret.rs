@@ -1,6 +1,6 @@
-//! Secrets that are compared.
+//! Comparison of secrets.
 
-/// Compares in a time that tells nothing of where they differ.
+/// Compares in constant time.
 pub(crate) fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }

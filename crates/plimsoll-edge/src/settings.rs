@@ -1,4 +1,4 @@
-//! A configuration compiled for use; a reload puts a new one in its place whole.
+//! A configuration compiled for use; a reload replaces it as a whole.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -21,7 +21,7 @@ use crate::tls::challenges::Challenges;
 use crate::tls::{self, ByName, Obtained};
 use tokio_rustls::TlsAcceptor;
 
-/// What loops look things up in.
+/// Settings that event loops look up.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) routes: Arc<Routes>,
@@ -29,28 +29,28 @@ pub(crate) struct Settings {
     pub(crate) limits: EdgeLimits,
     pub(crate) trusted: Vec<Network>,
     pub(crate) ticks: Ticks,
-    /// Who is let in.
+    /// IP filter.
     pub(crate) gate: Option<Arc<IpFilter>>,
-    /// Names of clients that get no page in place of another.
+    /// Names of clients that receive no fallback.
     pub(crate) crawlers: regex::bytes::Regex,
     pub(crate) traces: Option<Arc<Traces>>,
     pub(crate) cache: Option<Arc<Cache>>,
-    /// Who knows it may `PURGE`.
+    /// Token that allows `PURGE`.
     pub(crate) purge_token: Option<Arc<str>>,
     pub(crate) hub: Option<Arc<ActiveHub>>,
-    /// Which of a route's counters is this loop's.
+    /// Index of this loop's counters of a route.
     pub(crate) number: usize,
-    /// Bytes that the connections of one loop may hold together.
+    /// Memory limit of one loop's connections, bytes.
     pub(crate) memory_max: usize,
     listeners: Vec<Arc<ListenerSettings>>,
 }
 
-/// How clients of one listener are met.
+/// Settings of one listener.
 pub(crate) struct ListenerSettings {
     pub(crate) address: SocketAddr,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) certificates: Option<Arc<ByName>>,
-    /// Trusted peers begin with a PROXY header.
+    /// Trusted peers send a PROXY header.
     pub(crate) proxy_protocol: bool,
 }
 
@@ -62,7 +62,7 @@ impl std::fmt::Debug for ListenerSettings {
     }
 }
 
-/// What all loops share of a configuration.
+/// Parts of a configuration that all loops share.
 #[derive(Debug)]
 pub(crate) struct SharedSettings {
     pub(crate) pools: Vec<Arc<UpstreamPool>>,
@@ -74,7 +74,7 @@ pub(crate) struct SharedSettings {
     pub(crate) listeners: Vec<Arc<ListenerSettings>>,
 }
 
-/// What a configuration goes on from.
+/// Earlier state that a configuration continues.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Before<'a> {
     pub(crate) pools: &'a [Arc<UpstreamPool>],
@@ -85,8 +85,8 @@ pub(crate) struct Before<'a> {
 }
 
 impl SharedSettings {
-    /// Builds it for so many loops; `servers` are the configuration's pools with the servers that they have now. Pools
-    /// of the same name and routes for the same requests go on from earlier ones.
+    /// Builds it for `loops` loops; `servers` are the configured pools with their current servers. Pools of the same
+    /// name and routes for the same requests continue earlier ones.
     pub(crate) fn new(
         edge: &EdgeConfig,
         servers: &[edge::PoolConfig],
@@ -132,8 +132,8 @@ impl SharedSettings {
     }
 }
 
-/// The copies: a reload keeps them unless it gives them another room. The disk is used by whoever the process becomes,
-/// so that this comes after that.
+/// The cache: a reload keeps it unless its limits change. The disk is accessed as the user that the process becomes, so
+/// this runs after privileges were dropped.
 pub(crate) fn cache(
     edge: &EdgeConfig,
     before: Option<&Arc<Cache>>,
@@ -166,13 +166,13 @@ pub(crate) fn cache(
     Ok(Some(cache))
 }
 
-/// The admin address's token: whoever may ask there may purge by method.
+/// The admin token: it also allows purging by method.
 fn purge_token(edge: &EdgeConfig) -> Option<Arc<str>> {
     let token = edge.admin.as_ref()?.token.as_deref()?;
     Some(token.into())
 }
 
-/// Builds pools; those of the same name go on from earlier ones.
+/// Builds pools; those of the same name continue earlier ones.
 pub(crate) fn pools(
     configs: &[edge::PoolConfig],
     before: &[Arc<UpstreamPool>],
@@ -195,7 +195,7 @@ pub(crate) struct Ticks {
 }
 
 impl Settings {
-    /// Compiles a configuration for one loop: regular expressions of its own share no memory with another's.
+    /// Compiles a configuration for one loop: its regular expressions share no memory with another loop's.
     ///
     /// # Errors
     /// When a regular expression is not valid.
@@ -250,28 +250,28 @@ impl Settings {
         }
     }
 
-    /// This loop's counter of a route's requests, when somebody watches them.
+    /// This loop's request counter of a route, when its rate is watched.
     #[inline]
     pub(crate) fn count_of(&self, route: usize) -> Option<&Counter> {
         let counts = &self.routes.get(route).shared.counts;
         counts.get(self.number).map(|counter| &counter.0)
     }
 
-    /// This loop's counter of a route's requests that a copy answered.
+    /// This loop's counter of cache hits of a route.
     #[inline]
     pub(crate) fn hits_of(&self, route: usize) -> Option<&Counter> {
         let hits = &self.routes.get(route).shared.hits;
         hits.get(self.number).map(|counter| &counter.0)
     }
 
-    /// This loop's counter of a route's requests that went on though the cache was asked.
+    /// This loop's counter of requests of a route that went on after a cache lookup.
     #[inline]
     pub(crate) fn misses_of(&self, route: usize) -> Option<&Counter> {
         let misses = &self.routes.get(route).shared.misses;
         misses.get(self.number).map(|counter| &counter.0)
     }
 
-    /// How clients of a listener are met; `None` when the configuration no longer has it.
+    /// Settings of a listener; `None` when it was removed from the configuration.
     pub(crate) fn listener(&self, address: SocketAddr) -> Option<&Arc<ListenerSettings>> {
         self.listeners
             .iter()

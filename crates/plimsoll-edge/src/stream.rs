@@ -1,4 +1,4 @@
-//! One stream: read as the bytes of a request, written to as the bytes of an answer.
+//! One HTTP/2 stream: read as the bytes of a request, written to as the bytes of a response.
 
 mod held;
 mod meter;
@@ -26,11 +26,11 @@ use crate::memory::Memory;
 
 /// One stream of a client.
 pub(crate) struct Http2Stream {
-    /// What of the request is to be read next.
+    /// The next part of the request to read.
     pending: Vec<u8>,
     at: usize,
     body: StreamBody,
-    /// The body goes on in chunks, for its length is not known.
+    /// A body of unknown length, forwarded in chunks.
     in_chunks: bool,
     body_ended: bool,
     respond: SendResponse<Outbound>,
@@ -60,7 +60,7 @@ impl Drop for Http2Stream {
 
 #[derive(Debug)]
 enum StreamResponse {
-    /// Its head is to come.
+    /// Its head is not read yet.
     Head,
     Body(SendStream<Outbound>, BodyReader),
     Complete,
@@ -92,17 +92,17 @@ impl Http2Stream {
         }
     }
 
-    /// The body that is to come, if there is one.
+    /// The remaining body, if there is one.
     pub(crate) fn awaited(&self) -> Option<&StreamBody> {
         (!self.body_ended).then_some(&self.body)
     }
 
-    /// Memory that it takes for what was read.
+    /// Memory held for received data.
     pub(crate) fn memory(&self) -> usize {
         self.pending.capacity()
     }
 
-    /// Reads what is there of the request; 0 when the answer was given.
+    /// Reads received data of the request; 0 after the response.
     pub(crate) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
@@ -150,7 +150,7 @@ impl Http2Stream {
         }
     }
 
-    /// Whether its client has given it up, or broken it, before it was answered.
+    /// Whether its client has reset or broken it before the response.
     pub(crate) fn is_reset(&mut self) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
         self.poll_reset(&mut cx).is_ready()
@@ -165,7 +165,7 @@ impl Http2Stream {
         reset.map(drop)
     }
 
-    /// Takes bytes of the answer: a whole head, or as much of the body as the client has room for.
+    /// Accepts bytes of the response: a whole head, or as much of the body as the client's window allows.
     pub(crate) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
@@ -196,10 +196,10 @@ impl Http2Stream {
         }
     }
 
-    /// Ends an answer that would last as long as its connection.
+    /// Ends a response that is delimited by the end of its connection.
     pub(crate) fn end(&mut self) {
         if let StreamResponse::Body(stream, _) = &mut self.answer {
-            // Whoever is gone needs no end.
+            // A client that is gone needs no end.
             let nothing = Outbound::new(Vec::new(), &self.memory);
             let _ = stream.send_data(nothing, true);
             self.answer = StreamResponse::Complete;
@@ -207,7 +207,7 @@ impl Http2Stream {
     }
 
     fn write_head(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let wrong = || io::Error::other("the head of an answer is not whole");
+        let wrong = || io::Error::other("incomplete response head");
         let end = head::find_end(bytes, 0).ok().flatten().ok_or_else(wrong)?;
         let parsed = head::parse_with(&bytes[..end], |head, headers| {
             (*head, response(head, headers))
@@ -233,7 +233,7 @@ impl Http2Stream {
     }
 }
 
-/// How many of so many bytes the client has room for; more than none.
+/// How many of these bytes the client's window allows; at least one.
 fn poll_capacity(
     stream: &mut SendStream<Outbound>,
     cx: &mut Context<'_>,
@@ -250,7 +250,7 @@ fn poll_capacity(
     Poll::Ready(Ok(stream.capacity().min(wanted)))
 }
 
-/// The request's head as HTTP/1.1 has it.
+/// The request's head in HTTP/1.1.
 fn request_head(parts: &hyper::http::request::Parts, in_chunks: bool) -> Vec<u8> {
     let mut head = Vec::with_capacity(512);
     let target = parts
@@ -271,7 +271,7 @@ fn request_head(parts: &hyper::http::request::Parts, in_chunks: bool) -> Vec<u8>
             put(&mut head, name.as_str(), value.as_bytes());
         }
     }
-    // Crumbs of cookies become one line again (RFC 9113, 8.2.3).
+    // Split cookie fields are joined again (RFC 9113, 8.2.3).
     let crumbs: Vec<&[u8]> = parts
         .headers
         .get_all("cookie")
@@ -294,7 +294,7 @@ fn put(head: &mut Vec<u8>, name: &str, value: &[u8]) {
     }
 }
 
-/// The answer's head as HTTP/2 has it: without what belongs to a connection.
+/// The response's head in HTTP/2: without connection-specific fields.
 fn response(head: &Head, headers: &[Header<'_>]) -> Option<Response<()>> {
     let mut response = Response::new(());
     *response.status_mut() = StatusCode::from_u16(head.status).ok()?;

@@ -1,4 +1,4 @@
-//! Answers of the edge's own: what a client gets when the server does not answer it. Made to cost next to nothing.
+//! Synthetic responses: what a client receives when no server answers. Designed to cost next to nothing.
 
 use plimsoll_config::edge::{Compress, CompressCoding};
 
@@ -6,16 +6,16 @@ use crate::compress;
 use crate::reason::Reason;
 use crate::waiting::WaitingPage;
 
-/// A file that anybody may have.
+/// A public static file.
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) media_type: &'static str,
     pub(crate) content: &'static str,
-    /// Of the content, in quotes.
+    /// Entity tag of the content, quoted.
     pub(crate) tag: String,
 }
 
-/// A fallback with its head made at the start, in all codings of its route.
+/// A fallback with its head prepared at start, in all codings of its route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FallbackPage {
     media_type: String,
@@ -23,10 +23,10 @@ pub(crate) struct FallbackPage {
     packed: Vec<(CompressCoding, Form)>,
 }
 
-/// A page as it is sent.
+/// A page ready to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Form {
-    /// Status line and headers but for the date.
+    /// Status line and headers except the date.
     head: Vec<u8>,
     content: Vec<u8>,
 }
@@ -46,7 +46,7 @@ impl Form {
 }
 
 impl FallbackPage {
-    /// As it is, for everybody.
+    /// Uncompressed.
     pub(crate) fn new(media_type: &str, content: Vec<u8>) -> Self {
         Self {
             media_type: media_type.to_owned(),
@@ -55,7 +55,7 @@ impl FallbackPage {
         }
     }
 
-    /// The same, compressed too where that is worth it: once, however often it is asked for.
+    /// Compressed too where worthwhile: once, however often it is requested.
     pub(crate) fn packed(&self, compress: &Compress) -> Self {
         let plain = &self.plain.content;
         let is_short = (plain.len() as u64) < compress.len_min;
@@ -88,24 +88,24 @@ impl FallbackPage {
         found.map_or(&self.plain, |(_, form)| form)
     }
 
-    /// What it shows.
+    /// The uncompressed page.
     #[cfg(test)]
     pub(crate) fn content(&self) -> &[u8] {
         &self.plain.content
     }
 }
 
-/// How an answer is written.
+/// How a response is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResponseOptions<'a> {
-    /// Only its head.
+    /// Only its head (HEAD).
     pub(crate) head_only: bool,
-    /// What is said of the connection, a header line or nothing.
+    /// The `Connection` header line, or nothing.
     pub(crate) connection: &'a str,
     pub(crate) date: &'a str,
 }
 
-/// Writes the fallback in a coding, if it is there in that.
+/// Writes the fallback in a coding, if it exists in that coding.
 pub(crate) fn fallback(
     out: &mut Vec<u8>,
     page: &FallbackPage,
@@ -120,7 +120,7 @@ pub(crate) fn fallback(
     }
 }
 
-/// Writes a refusal or another answer of a few words. `extra` are whole header lines.
+/// Writes a rejection or another short response. `extra` are whole header lines.
 pub(crate) fn words(
     out: &mut Vec<u8>,
     status: u16,
@@ -156,7 +156,7 @@ pub(crate) fn words(
     }
 }
 
-/// Writes a refusal that says why, and further header lines.
+/// Writes a rejection with an explanation, and further header lines.
 pub(crate) fn explained(
     out: &mut Vec<u8>,
     status: u16,
@@ -179,7 +179,7 @@ pub(crate) fn explained(
     }
 }
 
-/// Writes a text that the hub answers with, and nothing behind it.
+/// Writes a text response of the hub.
 pub(crate) fn text(out: &mut Vec<u8>, text: &str, extra: &str, manner: ResponseOptions<'_>) {
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
@@ -194,7 +194,7 @@ pub(crate) fn text(out: &mut Vec<u8>, text: &str, extra: &str, manner: ResponseO
     }
 }
 
-/// Writes a file that everybody may have and keep for an hour; only its head if the asker has it already.
+/// Writes a public file, cacheable for an hour; only its head if the client already has it.
 pub(crate) fn file(out: &mut Vec<u8>, file: &File, is_known: bool, manner: ResponseOptions<'_>) {
     let File {
         media_type,
@@ -224,7 +224,7 @@ pub(crate) fn file(out: &mut Vec<u8>, file: &File, is_known: bool, manner: Respo
     }
 }
 
-/// Writes the page of somebody who waits. It is no answer to what was asked, so its status is that of a refusal.
+/// Writes the waiting page. It is not the requested resource, so its status is that of a rejection.
 pub(crate) fn waiting(out: &mut Vec<u8>, page: &WaitingPage, manner: ResponseOptions<'_>) {
     let retry = page.retry_s.to_string();
     let len = page.content.len().to_string();

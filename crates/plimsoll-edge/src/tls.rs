@@ -1,4 +1,4 @@
-//! Encryption towards clients: certificates by name.
+//! TLS towards clients: certificates by name.
 
 pub(crate) mod certificate;
 pub(crate) mod challenges;
@@ -21,28 +21,28 @@ use challenges::{ACME_TLS, Challenges};
 pub use examine::{Examined, examine};
 pub(crate) use examine::{insecure, uncovered};
 
-/// The name of HTTP/2 in the handshake.
+/// ALPN name of HTTP/2.
 pub(crate) const H2: &[u8] = b"h2";
-/// How long before its end a certificate is spoken of.
+/// How long before its expiry a certificate causes a warning.
 const SOON: Duration = Duration::from_hours(7 * 24);
 const DAY: Duration = Duration::from_hours(24);
 
-/// Certificates that may not be there yet, and proofs for whoever gives them out.
+/// Certificates that may not exist yet, and ACME challenges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Obtained<'a> {
     pub(crate) acme: Option<&'a Acme>,
     pub(crate) challenges: Option<&'a Arc<Challenges>>,
 }
 
-/// What ends the encryption of a listener's clients.
+/// Terminates the TLS of a listener.
 #[derive(Clone)]
 pub(crate) struct TlsTermination {
     pub(crate) acceptor: TlsAcceptor,
     pub(crate) certificates: Arc<ByName>,
 }
 
-/// What ends the encryption of a listener's clients; `None` when it is plain. A certificate that has expired is
-/// refused, but for one that was in use `before`: another change must not wait for it.
+/// TLS of a listener; `None` when it is plain. An expired certificate is rejected, unless it was already in use
+/// `before`: another change must not wait for it.
 pub(crate) fn ending(
     listener: &ListenerConfig,
     before: Option<&ByName>,
@@ -69,8 +69,8 @@ pub(crate) fn ending(
     }))
 }
 
-/// Certificates, each for the names in it; the first is for clients that name none, or another. Their files are
-/// watched: what is put in their place is used from then on.
+/// Certificates by the names they contain; the first serves clients that send no name, or an unknown one. Their files
+/// are watched: a replacement is used from then on.
 #[derive(Debug)]
 pub(crate) struct ByName {
     /// `None` is still to be obtained.
@@ -79,13 +79,13 @@ pub(crate) struct ByName {
     watched: Mutex<Vec<WatchedCertificate>>,
 }
 
-/// The files of a certificate, and what was last seen of them.
+/// The files of a certificate, and their last observed state.
 #[derive(Debug)]
 struct WatchedCertificate {
     files: Certificate,
     fingerprint: FileFingerprint,
     until: Option<SystemTime>,
-    /// When it was last said that its end is near.
+    /// When its approaching expiry was last reported.
     warned_at: Option<SystemTime>,
 }
 
@@ -99,12 +99,12 @@ impl ByName {
         let mut keys = Vec::new();
         let mut watched = Vec::new();
         for files in certificates {
-            // Before the files are read: a change while they are is seen afterwards.
+            // Before the files are read: a change during reading is detected afterwards.
             let fingerprint = FileFingerprint::of(files);
             let listed = obtained.acme.map_or(&[][..], |acme| &acme.certificates);
             let is_obtained = listed.iter().any(|certificate| certificate.files == *files);
             let loaded = match load(files) {
-                // Whoever obtains it sees that it is missing, or too old.
+                // The ACME task detects that it is missing or too old.
                 Err(_) if is_obtained => None,
                 Err(error) => return Err(error),
                 Ok(loaded) => Some(loaded),
@@ -137,14 +137,13 @@ impl ByName {
             .any(|candidate| candidate.cert == key.cert)
     }
 
-    /// Whether a certificate is for a name.
+    /// Whether a certificate covers a name.
     pub(crate) fn covers(&self, name: &ServerName<'_>) -> bool {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         keys.iter().flatten().any(|key| is_for(key, name))
     }
 
-    /// Looks whether files have changed and whether certificates end soon; what there is to tell. A file that cannot
-    /// be used changes nothing.
+    /// Checks for changed files and approaching expiry; returns notices. An unusable file changes nothing.
     pub(crate) fn check(&self, now: SystemTime) -> Vec<String> {
         let mut notices = Vec::new();
         for (place, watched) in lock(&self.watched).iter_mut().enumerate() {
@@ -166,7 +165,7 @@ impl ByName {
                         ));
                     }
                     Err(error) => notices.push(format!(
-                        "the certificate {cert} has changed and stays as it was: {}",
+                        "the changed certificate {cert} is not used, the previous one stays: {}",
                         error.in_words()
                     )),
                 }
@@ -179,7 +178,7 @@ impl ByName {
                 .is_some_and(|warned_at| now < warned_at + DAY);
             if now + SOON > until && !was_warned {
                 watched.warned_at = Some(now);
-                let verb = if now > until { "ended" } else { "ends" };
+                let verb = if now > until { "expired" } else { "expires" };
                 let until = httpdate::fmt_http_date(until);
                 notices.push(format!(
                     "warning: the certificate {cert} {verb} on {until}; renew it"

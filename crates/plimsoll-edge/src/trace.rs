@@ -1,4 +1,4 @@
-//! Traces: the context of a request as W3C writes it, and spans of those that are sampled. Pure.
+//! Tracing: W3C trace context of a request, and spans of sampled ones. Pure.
 
 pub(crate) mod otlp;
 
@@ -12,22 +12,22 @@ use tokio::sync::mpsc;
 use crate::clock::Nanoseconds;
 use crate::loop_metrics::LoopMetrics;
 
-/// Spans that a loop gathers before it hands them on.
+/// Spans that a loop buffers before it hands them over.
 const BATCH_LEN: usize = 64;
 /// Longest text of a request in a span, bytes.
 const TEXT_LEN_MAX: usize = 1024;
 
-/// Whose child a span is, and whether it is kept.
+/// Parent of a span, and the sampling decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Context {
     pub(crate) trace: u128,
-    /// 0 is the first of its trace.
+    /// 0: the root of its trace.
     pub(crate) parent: u64,
     pub(crate) sampled: bool,
 }
 
 impl Context {
-    /// What a client's `traceparent` says; `None` when there is none that holds.
+    /// Parses a client's `traceparent`; `None` when there is no valid one.
     pub(crate) fn parse(value: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(value.trim_ascii()).ok()?;
         let mut fields = text.split('-');
@@ -37,7 +37,7 @@ impl Context {
         let trace = fields.next().filter(|field| is_hex(field, 32))?;
         let parent = fields.next().filter(|field| is_hex(field, 16))?;
         let flags = fields.next().filter(|field| is_hex(field, 2))?;
-        // Later versions may say more behind; this one says nothing.
+        // Later versions may append fields; this version must not.
         if version == "00" && fields.next().is_some() {
             return None;
         }
@@ -57,21 +57,21 @@ fn is_hex(text: &str, len: usize) -> bool {
             .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// What the edge says to the server, and what it will tell of itself.
+/// Trace state of a request: context for the server, and data for the edge's own spans.
 #[derive(Debug)]
 pub(crate) struct RequestTrace {
     pub(crate) context: Context,
-    /// The request, as the edge took it.
+    /// The request at the edge.
     pub(crate) span: u64,
-    /// The exchange with a server, which is that server's parent.
+    /// The exchange with a server, which is the parent of that server's span.
     pub(crate) exchange: u64,
-    /// Whether the client's own context goes on.
+    /// Whether the client's own context continues.
     pub(crate) goes_on: bool,
-    /// What is remembered of the request when it is sampled.
+    /// Request data recorded when it is sampled.
     pub(crate) request: Option<Box<SpanRequest>>,
 }
 
-/// What a span tells of a request.
+/// Request attributes of a span.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SpanRequest {
     pub(crate) method: String,
@@ -87,7 +87,7 @@ pub(crate) struct SpanRequest {
 }
 
 impl RequestTrace {
-    /// Decides by the client's context or by chance. `random` gives a number nobody foresees at every call.
+    /// Decides by the client's context or by chance. `random` returns an unpredictable number at every call.
     pub(crate) fn begin(
         headers: &[Header<'_>],
         traces: &Traces,
@@ -102,7 +102,7 @@ impl RequestTrace {
         let mut lines = headers
             .iter()
             .filter(|header| follows && header.name.eq_ignore_ascii_case("traceparent"));
-        // One that is said twice says nothing.
+        // A duplicate header is ignored.
         let parent = match (lines.next(), lines.next()) {
             (Some(line), None) => Context::parse(line.value),
             _ => None,
@@ -121,7 +121,7 @@ impl RequestTrace {
         }
     }
 
-    /// The `traceparent` that a server gets.
+    /// The `traceparent` sent to the server.
     pub(crate) fn header(&self) -> String {
         format!(
             "00-{:032x}-{:016x}-{:02x}",
@@ -132,7 +132,7 @@ impl RequestTrace {
     }
 }
 
-/// Cuts a text at a bound.
+/// Truncates a text.
 pub(crate) fn cut(text: &[u8]) -> String {
     String::from_utf8_lossy(&text[..text.len().min(TEXT_LEN_MAX)]).into_owned()
 }
@@ -145,26 +145,26 @@ fn unit(random: u64) -> f64 {
 #[derive(Clone, Debug)]
 pub(crate) struct RequestSpan {
     pub(crate) context: Context,
-    /// Its own identity.
+    /// Its own span id.
     pub(crate) id: u64,
-    /// That of its exchange with a server.
+    /// The span id of its exchange with a server.
     pub(crate) exchange: u64,
     pub(crate) request: Box<SpanRequest>,
     pub(crate) status: u16,
     /// Why no server answered.
     pub(crate) reason: Option<&'static str>,
-    /// The server that was asked last.
+    /// The server used last.
     pub(crate) server: Option<String>,
     /// When it ended.
     pub(crate) wall: SystemTime,
     pub(crate) began: Nanoseconds,
-    /// When a server was found, 0 when none was.
+    /// When a server was picked, 0 when none was.
     pub(crate) admitted: Nanoseconds,
     pub(crate) first_byte: Nanoseconds,
     pub(crate) ended: Nanoseconds,
 }
 
-/// The spans of one loop, handed on together. A loop never waits for the collector.
+/// The spans of one loop, handed over in batches. A loop never waits for the collector.
 #[derive(Debug, Default)]
 pub(crate) struct Spans {
     to: Option<mpsc::Sender<Vec<RequestSpan>>>,
@@ -186,7 +186,7 @@ impl Spans {
         }
     }
 
-    /// Hands on what was gathered.
+    /// Hands the buffered spans over.
     pub(crate) fn flush(&mut self, figures: &LoopMetrics) {
         if self.batch.is_empty() {
             return;

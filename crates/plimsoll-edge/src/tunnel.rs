@@ -1,4 +1,4 @@
-//! Two connections joined after an upgrade: bytes pass both ways, unread.
+//! Two connections joined after an upgrade: bytes pass both ways, uninterpreted.
 
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -10,7 +10,7 @@ use crate::event_loop::EventLoop;
 use crate::outgoing::Outgoing;
 use crate::upstream::Upstream;
 
-/// The server's end, and what is on its way.
+/// The server connection and the bytes in flight.
 #[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -22,7 +22,7 @@ pub(crate) struct Tunnel {
     to_client: Outgoing,
     client_ended: bool,
     server_ended: bool,
-    /// The end was passed on.
+    /// End of stream was passed on.
     server_shut_down: bool,
     client_shut_down: bool,
     idle_ticks: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Tunnel {
 }
 
 impl Tunnel {
-    /// `early` came from the client behind its request.
+    /// `early` is data that the client sent behind its request.
     pub(crate) fn new(server: Upstream, early: Vec<u8>, idle_ticks: u64) -> Self {
         Self {
             server,
@@ -45,12 +45,12 @@ impl Tunnel {
         }
     }
 
-    /// Memory it takes for bytes on their way.
+    /// Memory held for bytes in flight.
     pub(crate) fn memory(&self) -> usize {
         self.to_server.memory() + self.to_client.memory()
     }
 
-    /// Passes bytes until both ends have ended, or one is gone.
+    /// Passes bytes until both directions have ended, or one peer is gone.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -173,7 +173,7 @@ impl Tunnel {
     }
 }
 
-/// A tunnel in which nothing moves holds no memory for bytes.
+/// An idle tunnel holds no memory for bytes.
 fn release_if_written(outgoing: &mut Outgoing) {
     if outgoing.is_empty() {
         *outgoing = Outgoing::default();

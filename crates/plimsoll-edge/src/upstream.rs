@@ -1,4 +1,4 @@
-//! The server's end of a connection: bytes in, bytes out, encrypted or not.
+//! A connection to a server, plain or encrypted.
 
 pub(crate) mod trust;
 
@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// How a server that is spoken to by TLS is known again.
+/// TLS name and configuration of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Secure {
     pub(crate) config: Arc<ClientConfig>,
@@ -30,7 +30,7 @@ pub(crate) enum Upstream {
 }
 
 impl Upstream {
-    /// Makes one, hands shaken.
+    /// Connects, handshake included.
     pub(crate) async fn connect(address: SocketAddr, secure: Option<Secure>) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
@@ -86,7 +86,7 @@ impl AsyncWrite for Upstream {
         true
     }
 
-    /// Lets go of what an encrypted stream still holds of what was written.
+    /// Flushes what an encrypted stream still buffers.
     #[inline]
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
@@ -103,7 +103,7 @@ impl AsyncWrite for Upstream {
     }
 }
 
-/// Why no encrypted connection was made, when that is the reason: what the configuration and the server disagree on.
+/// Explains a failed TLS handshake: the disagreement of configuration and server.
 pub(crate) fn tls_error(error: &io::Error) -> Option<String> {
     let inner = error.get_ref()?;
     let cause = inner.downcast_ref::<rustls::Error>()?;
@@ -111,6 +111,6 @@ pub(crate) fn tls_error(error: &io::Error) -> Option<String> {
         rustls::Error::InvalidCertificate(_) => format!(
             "its certificate is not accepted: {cause}; see `tls: {{ ca, name, insecure }}` of the pool"
         ),
-        other => format!("no encrypted connection: {other}; is it spoken to by https?"),
+        other => format!("TLS handshake failed: {other}; check whether the server speaks HTTPS"),
     })
 }

@@ -1,35 +1,35 @@
-//! Which servers each pool has: those of the configuration and those that the admin address was told of, each name
-//! as many as it has addresses. Pure.
+//! Servers of each pool: those of the configuration and changes made at the admin address, each name resolved to all
+//! its addresses. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use plimsoll_config::edge::{self, ServerConfig};
 
-/// Most servers that a pool is told of besides those of its configuration.
+/// Maximum number of changes of a pool at the admin address.
 const ADDED_MAX: usize = 1000;
-/// Most addresses of one name that become servers.
+/// Maximum number of addresses of one name that become servers.
 pub(crate) const ADDRESSES_MAX: usize = 256;
 
 /// A host and a port whose addresses may change.
 pub(crate) type HostPort = (String, u16);
 
-/// What is known of all servers.
+/// State of all servers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UpstreamRegistry {
     /// As configured.
     pools: Vec<edge::PoolConfig>,
-    /// Where names were last found.
+    /// Last resolved addresses of names.
     found: BTreeMap<HostPort, Vec<SocketAddr>>,
-    /// What the admin address was told, by pool.
+    /// Changes made at the admin address, by pool.
     overrides: BTreeMap<String, PoolOverrides>,
 }
 
-/// What the admin address was told of one pool.
+/// Changes of one pool.
 #[derive(Clone, Debug, Default)]
 struct PoolOverrides {
     added: Vec<ServerConfig>,
-    /// By a server's name.
+    /// By server name.
     changes: BTreeMap<String, ServerOverride>,
 }
 
@@ -39,23 +39,23 @@ struct ServerOverride {
     removed: bool,
 }
 
-/// What is to be done with the servers of a pool.
+/// A change of the servers of a pool.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ServerOrder {
     Add(Box<ServerConfig>),
     Remove(String),
-    /// 0 gives it no new requests.
+    /// Weight 0 receives no new requests.
     Weight(String, u32),
-    /// Everything that was told is forgotten.
+    /// Discards all changes.
     Reset,
 }
 
-/// Why an order cannot be carried out.
+/// Why a change was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ServerOrderError {
-    #[error("there is no pool `{0}`; there are: {1}")]
+    #[error("no pool `{0}`; valid: {1}")]
     NoPool(String, String),
-    #[error("the pool `{0}` has no server `{1}`; it has: {2}")]
+    #[error("the pool `{0}` has no server `{1}`; valid: {2}")]
     NoServer(String, String, String),
     #[error("the pool `{0}` has a server `{1}` already")]
     IsThere(String, String),
@@ -63,7 +63,9 @@ pub(crate) enum ServerOrderError {
         "`{1}` is the last server of the pool `{0}`; give it the weight 0, or add another first"
     )]
     Last(String, String),
-    #[error("the pool `{0}` was told {ADDED_MAX} things about servers; remove some, or reset it")]
+    #[error(
+        "the pool `{0}` has {ADDED_MAX} server changes, the maximum; remove some, or reset the pool"
+    )]
     TooMany(String),
 }
 
@@ -74,15 +76,15 @@ impl UpstreamRegistry {
         new
     }
 
-    /// Follows a new configuration. What was told stays in force for pools that are still there: a reload for another
-    /// reason must not undo what was done in need.
+    /// Applies a new configuration. Changes stay in force for pools that still exist: a reload for another reason must
+    /// not undo emergency measures.
     pub(crate) fn follow(&mut self, pools: &[edge::PoolConfig]) {
         self.pools = pools.to_vec();
         self.overrides
             .retain(|name, _| pools.iter().any(|pool| pool.name == *name));
         for server in pools.iter().flat_map(|pool| &pool.servers) {
             if server.is_named() {
-                // Whoever read the configuration has looked it up just now.
+                // The configuration reader has just resolved it.
                 self.found.insert(name_of(server), server.addresses.clone());
             }
         }
@@ -90,13 +92,13 @@ impl UpstreamRegistry {
         self.found.retain(|name, _| names.contains(name));
     }
 
-    /// How much of what was told is in force.
+    /// Number of changes in force.
     pub(crate) fn override_count(&self) -> usize {
         let count = |overrides: &PoolOverrides| overrides.added.len() + overrides.changes.len();
         self.overrides.values().map(count).sum()
     }
 
-    /// All names that are to be looked up again and again.
+    /// All names that are re-resolved periodically.
     pub(crate) fn names(&self) -> BTreeSet<HostPort> {
         let added = self
             .overrides
@@ -112,12 +114,12 @@ impl UpstreamRegistry {
             .collect()
     }
 
-    /// Where a name was last found.
+    /// Last resolved addresses of a name.
     pub(crate) fn addresses(&self, name: &HostPort) -> &[SocketAddr] {
         self.found.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Takes note of where a name was found; whether that is somewhere else than before.
+    /// Records the addresses of a name; whether they changed.
     pub(crate) fn found(&mut self, name: &HostPort, addresses: Vec<SocketAddr>) -> bool {
         if addresses.is_empty() || !self.names().contains(name) {
             return false;
@@ -126,7 +128,7 @@ impl UpstreamRegistry {
         before.as_ref() != self.found.get(name)
     }
 
-    /// The pools as they are to be now: each server with what it was told, each name as its addresses.
+    /// The effective pools: each server with its changes, each name as its addresses.
     pub(crate) fn pools(&self) -> Vec<edge::PoolConfig> {
         self.pools
             .iter()
@@ -155,7 +157,7 @@ impl UpstreamRegistry {
         servers
     }
 
-    /// A server for each address of a name: each has its own limit, its own health and its own share.
+    /// A server for each address of a name: each has its own limit, health and share.
     fn expanded(&self, entry: &ServerConfig) -> Vec<ServerConfig> {
         if !entry.is_named() {
             return vec![entry.clone()];
@@ -180,7 +182,7 @@ impl UpstreamRegistry {
         known.iter().map(at_address).collect()
     }
 
-    /// Carries out an order about the servers of a pool; what was done, in words.
+    /// Applies a change to the servers of a pool; returns a description.
     pub(crate) fn order(
         &mut self,
         pool: &str,
@@ -200,7 +202,7 @@ impl UpstreamRegistry {
         let done = match order {
             ServerOrder::Reset => {
                 after.overrides.remove(pool);
-                format!("the pool {pool} has the servers of its configuration again")
+                format!("the pool {pool} is reset to the servers of its configuration")
             }
             ServerOrder::Add(server) => after.add(&configured, *server)?,
             ServerOrder::Remove(name) => {
@@ -215,7 +217,7 @@ impl UpstreamRegistry {
                     };
                     overrides.changes.insert(name.clone(), change);
                 }
-                format!("{name} is no server of the pool {pool} any more")
+                format!("{name} was removed from the pool {pool}")
             }
             ServerOrder::Weight(name, weight) => {
                 self.must_have(&configured, &name)?;
@@ -225,7 +227,7 @@ impl UpstreamRegistry {
                 let change = overrides.changes.entry(name.clone()).or_default();
                 change.weight = Some(weight);
                 if weight == 0 {
-                    format!("{name} gets no new requests")
+                    format!("{name} receives no new requests")
                 } else {
                     format!("{name} has the weight {weight}")
                 }
@@ -244,7 +246,7 @@ impl UpstreamRegistry {
         Ok(done)
     }
 
-    /// Adds a server to a pool, or takes back that it was removed.
+    /// Adds a server to a pool, or restores a removed one.
     fn add(
         &mut self,
         pool: &edge::PoolConfig,
@@ -265,7 +267,7 @@ impl UpstreamRegistry {
             return Err(ServerOrderError::TooMany(pool.name.clone()));
         }
         overrides.changes.remove(&name);
-        let done = format!("{name} is a server of the pool {}", pool.name);
+        let done = format!("{name} was added to the pool {}", pool.name);
         if !is_configured {
             if server.is_named() {
                 self.found
@@ -276,7 +278,8 @@ impl UpstreamRegistry {
         Ok(done)
     }
 
-    /// A server is named as written, which means all its addresses, or as it is shown, which means one.
+    /// A server is addressed by its configured name, which means all its addresses, or by its displayed name, which
+    /// means one.
     fn must_have(&self, pool: &edge::PoolConfig, name: &str) -> Result<(), ServerOrderError> {
         let servers = self.servers(pool);
         let is_shown = servers.iter().any(|server| server.name == name);
@@ -294,7 +297,7 @@ impl UpstreamRegistry {
         ))
     }
 
-    /// Whether a server, as it is shown, is one that the admin address was told of.
+    /// Whether a displayed server was added at the admin address.
     pub(crate) fn is_added(&self, pool: &str, name: &str) -> bool {
         let entry = name.split('/').next().unwrap_or(name);
         self.overrides
@@ -303,7 +306,7 @@ impl UpstreamRegistry {
     }
 }
 
-/// What is looked up for a server.
+/// The name to resolve for a server.
 pub(crate) fn name_of(server: &ServerConfig) -> HostPort {
     (server.host.clone(), server.port)
 }

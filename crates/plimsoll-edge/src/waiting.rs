@@ -1,8 +1,8 @@
-//! Who waits with a page in the browser: places in line that outlive a request, and the page that tells them.
+//! Waiting room: places in line that outlive a request, and the page that displays them.
 //!
-//! A place is a number in a signed cookie. The line remembers when each was last heard of, so that whoever leaves makes
-//! room. Those within a window at its front may try for a server; it widens while servers have room and narrows when
-//! they have not, so order holds to within the window, and servers do not idle between two visits of a page.
+//! A place is a number in a signed cookie. The line records when each was last seen, so that those who leave make room.
+//! Places within a window at the front may try for a server; the window widens while servers have room and narrows when
+//! they have none, so order holds to within the window, and servers do not idle between two polls of a page.
 
 mod line;
 mod page;
@@ -19,7 +19,7 @@ use crate::clock::Nanoseconds;
 use crate::lock::lock;
 use line::WaitingLine;
 
-/// Longest life of a place, ns.
+/// Longest lifetime of a place, ns.
 const PLACE_LIFE_NS: Nanoseconds = 6 * 3600 * SECOND_NS;
 const SECOND_NS: Nanoseconds = 1_000_000_000;
 
@@ -33,54 +33,54 @@ pub(crate) struct WaitingRoom {
     len: AtomicU32,
 }
 
-/// What a browser at the door is told.
+/// Admission verdict for a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WaitingDecision {
-    /// It may go past the line; with a new cookie when its own is about to end.
+    /// It may bypass the line; with a new cookie when its own is about to expire.
     Past(Option<String>),
     /// It may try for a server with this place.
     Try(u64),
     /// It waits.
     Wait(QueuePosition),
-    /// Nobody else may wait.
+    /// The line is full.
     Full,
 }
 
-/// Where somebody stands.
+/// Position in line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueuePosition {
     number: u64,
-    /// How many are before.
+    /// Number of places ahead.
     before: u32,
-    /// About how long, seconds; `None` is not known.
+    /// Estimated wait, seconds; `None` is unknown.
     wait_s: Option<u32>,
     retry_s: u32,
     is_new: bool,
 }
 
-/// What is said in a cookie.
+/// Content of a cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
     Place(u64),
-    /// Got in; until when.
+    /// Admitted; until when.
     Pass(Nanoseconds),
 }
 
-/// An answer for somebody who waits.
+/// A response for a waiting browser.
 #[derive(Clone, Debug)]
 pub(crate) struct WaitingPage {
     pub(crate) content: String,
     pub(crate) retry_s: u32,
-    /// Whether the page itself says when it asks again.
+    /// Whether the page itself determines when it polls again.
     pub(crate) retries_itself: bool,
     pub(crate) cookie: Option<String>,
 }
 
 impl WaitingRoom {
-    /// An empty one; `name` tells it from those of other routes.
+    /// An empty line; `name` distinguishes it from those of other routes.
     ///
     /// # Errors
-    /// When the system gives no random bytes.
+    /// When the system provides no random bytes.
     pub(crate) fn new(
         config: &WaitingRoomConfig,
         name: u64,
@@ -95,13 +95,13 @@ impl WaitingRoom {
         })
     }
 
-    /// How many wait.
+    /// Length of the line.
     #[inline]
     pub(crate) fn len(&self) -> u32 {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// What somebody at the door of a line that is not empty is told. `places` is how many the servers have.
+    /// Verdict for a browser at a line that is not empty. `places` is the capacity of the servers.
     pub(crate) fn decide(
         &self,
         head: &RequestHead<'_, '_>,
@@ -131,7 +131,7 @@ impl WaitingRoom {
             Some((number, before)) => {
                 WaitingDecision::Wait(line.place(number, before, false, places))
             }
-            // An empty line is none: whoever comes then is served if there is room.
+            // An empty line is inactive: the next request is served if there is room.
             None if line.len() == 0 => WaitingDecision::Past(None),
             None => match line.join(now) {
                 Some((number, before)) => {
@@ -144,7 +144,7 @@ impl WaitingRoom {
         decision
     }
 
-    /// Somebody was answered; the cookie that lets it go past the line from now on.
+    /// A browser was served; returns the cookie that lets it bypass the line from now on.
     pub(crate) fn got_in(&self, number: u64, now: Nanoseconds, secure: bool) -> String {
         let mut line = lock(&self.line);
         line.got_in(number, now);
@@ -153,7 +153,7 @@ impl WaitingRoom {
         self.pass(now, secure)
     }
 
-    /// There was no room for somebody in line.
+    /// A browser in line found no room.
     pub(crate) fn capacity_exhausted(
         &self,
         number: u64,
@@ -168,7 +168,7 @@ impl WaitingRoom {
         }
     }
 
-    /// Somebody without a place found no room.
+    /// A browser without a place found no room.
     pub(crate) fn join(&self, now: Nanoseconds, places: u32) -> WaitingDecision {
         let mut line = lock(&self.line);
         line.sweep(now);
@@ -193,7 +193,7 @@ impl WaitingRoom {
         self.fill(place.before + 1, place.wait_s, place.retry_s, cookie)
     }
 
-    /// The page for somebody who may go past the line and found no room.
+    /// The page for a browser that may bypass the line and found no room.
     pub(crate) fn page_at_front(&self, cookie: Option<String>) -> WaitingPage {
         self.fill(1, None, 1, cookie)
     }
@@ -243,7 +243,7 @@ impl WaitingRoom {
         cookie
     }
 
-    /// What a request's cookie says, when this process has signed it and it still holds.
+    /// Parses a request's cookie, if this process has signed it and it is still valid.
     fn claim(&self, head: &RequestHead<'_, '_>, now: Nanoseconds) -> Option<Claim> {
         let cookies = head
             .headers

@@ -1,13 +1,13 @@
-//! Policies that the store is held against, in their plainest form: one list, one map, no locks.
+//! Baseline policies that the store is compared with, in their plainest form: one list, one map, no locks.
 
 use std::collections::HashMap;
 
 use crate::OVERHEAD;
 use crate::traces::PageRequest;
 
-/// Whoever decides what stays.
+/// An eviction policy.
 pub(crate) trait EvictionPolicy {
-    /// Whether the page was there; if not, it is offered.
+    /// Whether the page was cached; if not, it is offered.
     fn access(&mut self, request: PageRequest) -> bool;
 }
 
@@ -22,7 +22,7 @@ struct ListNode {
     visited: bool,
 }
 
-/// Pages in one list, the newest first, found by hash.
+/// Pages in one list, the newest first, indexed by hash.
 struct List {
     map: HashMap<u64, usize>,
     nodes: Vec<ListNode>,
@@ -102,7 +102,7 @@ impl List {
     }
 }
 
-/// Who was not asked for longest leaves.
+/// Evicts the least recently used page.
 pub(crate) struct Lru {
     list: List,
     budget: usize,
@@ -132,8 +132,8 @@ impl EvictionPolicy for Lru {
     }
 }
 
-/// Zhang et al., "SIEVE is simpler than LRU", NSDI 2024: a hand goes from the oldest to the newest, spares whoever was
-/// asked for since it last came by, and takes the first who was not.
+/// Zhang et al., "SIEVE is simpler than LRU", NSDI 2024: a hand moves from the oldest to the newest, spares pages used
+/// since its last pass, and evicts the first that was not.
 pub(crate) struct Sieve {
     list: List,
     hand: usize,
@@ -180,7 +180,7 @@ impl EvictionPolicy for Sieve {
     }
 }
 
-/// LRU behind an admission by frequency, and before it a window of a hundredth for newcomers.
+/// LRU with admission by frequency, and before it a window of a hundredth for newcomers.
 ///
 /// Einziger, Friedman and Manes, "`TinyLFU`", ACM Transactions on Storage 2017, without the segments of the main part.
 pub(crate) struct TinyLfu {
@@ -200,7 +200,7 @@ impl TinyLfu {
         }
     }
 
-    /// A page that leaves the window comes into the main part if it is asked for more often than who would leave for it.
+    /// A page that leaves the window enters the main segment if it is used more often than the page it would replace.
     fn offer(&mut self, hash: u64, bytes: usize) {
         let main_budget = self.budget - self.budget / 100;
         while self.main.bytes + bytes > main_budget {

@@ -1,7 +1,8 @@
-//! Replays traces through the store and through what it was chosen from, and times the store: decision 0141's figures.
+//! Replays traces through the store and the alternatives it was chosen from, and times the store: the metrics of
+//! decision 0141.
 //!
-//! `cargo run --release -p plimsoll-cache --example replay` prints all; `… replay ratios`, `cost`, `million` or `million
-//! quick_cache` one part.
+//! `cargo run --release -p plimsoll-cache --example replay` prints everything; `… replay ratios`, `cost`, `million` or
+//! `million quick_cache` prints one section.
 
 #![expect(clippy::print_stdout, reason = "it prints tables")]
 
@@ -16,7 +17,7 @@ use self::baselines::{EvictionPolicy, Lru, Sieve, TinyLfu};
 use self::stores::{PlimsollStore, Quick};
 use self::traces::CacheTrace;
 
-/// What each page costs besides its bytes, for those who do not count it themselves: key, header block, places.
+/// Overhead of a page besides its bytes, for policies that do not count it themselves: key, header block, table slots.
 pub(crate) const OVERHEAD: usize = 400;
 
 const SEED: u64 = 141;
@@ -35,7 +36,7 @@ fn main() {
     }
 }
 
-/// Time for a measurement.
+/// Duration of a measurement.
 #[expect(clippy::disallowed_methods, reason = "the example measures")]
 fn now() -> Instant {
     Instant::now()

@@ -1,5 +1,4 @@
-//! A million pages of 1 kB: what they take of the process's memory, and how long the slowest call takes while others
-//! work.
+//! A million pages of 1 kB: their share of the process's memory, and the slowest call while other threads work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,7 +12,7 @@ use crate::traces::mixed;
 
 const PAGES: u64 = 1_000_000;
 
-/// Room for a million, so that half a million more must drive others out.
+/// Room for a million, so that half a million more must evict others.
 const BUDGET: usize = 1_700_000_000;
 
 /// A page of 1 kB with a header block, as an edge holds it.
@@ -37,7 +36,7 @@ impl Weigh for ReplayPage {
     }
 }
 
-/// How often calls took how long: on the wall, and of the processor, which another process cannot lengthen.
+/// Histograms of call durations: wall time, and CPU time, which other processes cannot lengthen.
 #[derive(Default)]
 struct Spent {
     worst: Duration,
@@ -72,20 +71,20 @@ impl Spent {
     }
 }
 
-/// What this thread had of the processor.
+/// CPU time of this thread.
 fn cpu_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime)
         .try_into()
         .expect("a thread's time is not negative")
 }
 
-/// Fills the store, or `quick_cache` if that is asked for, with a million pages and half a million more, and purges.
+/// Fills the store, or `quick_cache` if requested, with a million pages and half a million more, and purges.
 pub(crate) fn print() {
     println!(
         "\na million pages of 1 kB (header block 200 B, key 60 B), a second thread that looks up all the while"
     );
     let before = resident_bytes();
-    // Each in a process of its own: what the first frees the second would get.
+    // Each in a process of its own: the second would reuse memory freed by the first.
     if std::env::args().nth(2).as_deref() == Some("quick_cache") {
         fill(
             "quick_cache",
@@ -169,7 +168,7 @@ fn name(page: u64) -> String {
     format!("https://news.example/2026/11/22/politics/article-{page:010}")
 }
 
-/// What the kernel counts for this process (`/proc/self/statm`, second number, in pages).
+/// Resident pages of this process (`/proc/self/statm`, second number).
 fn resident_bytes() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     let pages: usize = statm

@@ -1,4 +1,4 @@
-//! The two that threads can share: this store, and the library it might have been.
+//! The thread-safe candidates: this store, and the library it was compared with.
 
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::baselines::EvictionPolicy;
 use crate::traces::{self, PageRequest};
 use crate::{OVERHEAD, now};
 
-/// What both can do for any thread.
+/// Operations that both support from any thread.
 pub(crate) trait ConcurrentCache<V> {
     fn has(&self, hash: u64, key: &[u8]) -> bool;
     fn put(&self, hash: u64, key: &[u8], value: V);
 }
 
-/// A page that says its weight and holds nothing.
+/// A page that reports a weight and holds nothing.
 pub(crate) struct Weight(usize);
 
 impl Weigh for Weight {
@@ -26,7 +26,7 @@ impl Weigh for Weight {
     }
 }
 
-/// A page that is asked for by hash; both stores count about 200 bytes for key and places besides.
+/// A page addressed by hash; both stores count about 200 bytes for key and slots besides.
 fn get_or_put<S: ConcurrentCache<Weight>>(store: &S, request: PageRequest) -> bool {
     let key = request.hash.to_ne_bytes();
     let has = store.has(request.hash, &key);
@@ -105,7 +105,7 @@ impl Equivalent<QuickCacheKey> for QuickCacheKeyRef<'_> {
     }
 }
 
-/// The hash is in the key already.
+/// The key already contains the hash.
 #[derive(Default, Clone)]
 struct Ready(u64);
 
@@ -132,12 +132,12 @@ impl<V: Weigh> Weighter<QuickCacheKey, Arc<V>> for ByWeight {
     }
 }
 
-/// `quick_cache` with as many shards as it takes by itself.
+/// `quick_cache` with its default number of shards.
 pub(crate) struct Quick<V: Weigh> {
     cache: Cache<QuickCacheKey, Arc<V>, ByWeight, BuildHasherDefault<Ready>>,
 }
 
-/// How many bytes a page of the traces is on average.
+/// Average bytes of a page of the traces.
 pub(crate) fn items_of(bytes: usize) -> impl Fn(usize) -> usize {
     move |budget| budget / bytes
 }

@@ -1,19 +1,19 @@
-//! What is asked for, by seed.
+//! Request traces, generated from a seed.
 
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// How many requests a trace holds.
+/// Number of requests of a trace.
 pub(crate) const REQUESTS: usize = 4_000_000;
 
-/// One request: whose, and how many bytes the page is.
+/// One request: the page and its size in bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct PageRequest {
     pub(crate) hash: u64,
     pub(crate) bytes: u32,
 }
 
-/// A named row of requests.
+/// A named sequence of requests.
 pub(crate) struct CacheTrace {
     pub(crate) name: &'static str,
     pub(crate) requests: Vec<PageRequest>,
@@ -24,8 +24,9 @@ pub(crate) fn all(seed: u64) -> Vec<CacheTrace> {
     vec![newspaper(seed), scan(seed), wonders(seed), feed(seed)]
 }
 
-/// A news site: a quarter asks for the front and section pages, the rest for articles whose popularity is Zipf's over a
-/// list that a new article enters every 2,000 requests: near the top when it is breaking news, else somewhere below.
+/// A news site: a quarter of the requests are for the front and section pages, the rest for articles with Zipf
+/// popularity over a list that a new article enters every 2,000 requests: near the top when it is breaking news, else
+/// somewhere below.
 fn newspaper(seed: u64) -> CacheTrace {
     const ARTICLES: usize = 200_000;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -70,7 +71,7 @@ fn scan(seed: u64) -> CacheTrace {
     trace("scan", (0..REQUESTS).map(page_at))
 }
 
-/// Every second request is for a page nobody asks for again: made-up queries, a flood of keys.
+/// Every second request is for a page that is never requested again: random queries, a flood of keys.
 fn wonders(seed: u64) -> CacheTrace {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 2);
     let hot = Zipf::new(50_000, 0.8);
@@ -84,7 +85,7 @@ fn wonders(seed: u64) -> CacheTrace {
     trace("one-hit wonders", (0..REQUESTS).map(page_at))
 }
 
-/// The newspaper's own stress test: 10,000 articles round and round, and its readers besides.
+/// The newspaper's own stress test: 10,000 articles in a loop, plus its readers.
 pub(crate) fn feed(seed: u64) -> CacheTrace {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 3);
     let readers = Zipf::new(10_000, 0.9);
@@ -127,7 +128,7 @@ fn size(hash: u64) -> u32 {
     bytes
 }
 
-/// A hash as a keyed hash function would give it (the finaliser of splitmix64).
+/// A hash as a keyed hash function would produce it (the finalizer of splitmix64).
 pub(crate) fn mixed(page: u64) -> u64 {
     let mut mixed = page.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -135,7 +136,7 @@ pub(crate) fn mixed(page: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Ranks from 0 whose chance falls as rank to the power of `-exponent`.
+/// Ranks from 0 with a probability proportional to rank to the power of `-exponent`.
 struct Zipf {
     cumulated: Vec<f64>,
 }

@@ -1,4 +1,4 @@
-//! However `Cache-Control` reads, what forbids is not overlooked.
+//! Whatever `Cache-Control` contains, a prohibition is never overlooked.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

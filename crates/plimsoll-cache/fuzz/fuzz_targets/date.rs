@@ -1,4 +1,4 @@
-//! A date is read or refused, and read the same again.
+//! A date is parsed or rejected; a parsed one round-trips.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

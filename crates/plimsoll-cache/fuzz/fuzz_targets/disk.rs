@@ -1,4 +1,4 @@
-//! A file of a copy, a description under a true sum, or a journal of purges: any bytes are read or refused.
+//! A cache file, its metadata under a valid checksum, or a purge journal: any bytes are parsed or rejected.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! A page is taken apart without losing a byte of its text; references lead to web servers or nowhere.
+//! A page is split without losing a byte of its text; references lead to web servers or nowhere.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Two targets share a key only when the rule says that they are one.
+//! Two targets share a key only when the rule treats them as equal.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Whatever range is asked for, a part lies within its body.
+//! Whatever range is requested, a part lies within its body.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

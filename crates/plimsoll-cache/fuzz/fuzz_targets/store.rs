@@ -1,4 +1,4 @@
-//! What is stored for any request and answer may be shared, and is sent again as it is meant.
+//! What is stored for any request and response may be shared, and is sent again with the same meaning.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! A secondary key depends on what the answer varies by, and on nothing else.
+//! A secondary key depends on the fields of `Vary`, and on nothing else.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

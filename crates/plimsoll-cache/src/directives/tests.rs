@@ -144,7 +144,7 @@ fn wishes_are_read_and_what_is_not_valid_is_not_wished() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// However the rest reads, a plain `no-store` that stands in a line of its own is never overlooked.
+    /// Whatever the rest contains, a plain `no-store` in a line of its own is never overlooked.
     #[test]
     fn no_store_in_its_own_line_is_never_overlooked(
         before in "[ -~]{0,40}",
@@ -158,7 +158,7 @@ proptest! {
         prop_assert!(directives.no_store);
     }
 
-    /// More is never kept for longer because something was added to a valid field.
+    /// Additions to a valid field never lengthen a lifetime.
     #[test]
     fn an_addition_never_lengthens_a_lifetime(addition in "[ -~]{0,40}") {
         let directives = control(&format!("max-age=60, {addition}"));

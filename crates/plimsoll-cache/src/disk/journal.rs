@@ -1,8 +1,9 @@
-//! What was purged of copies on disk, and where their hashes start: written down before a purge answers.
+//! Purge journal and hash seed of the cache on disk: written before a purge is confirmed.
 //!
-//! A purge is a record with a number, and a copy knows the number of the last one when it was asked for. So a purge of
-//! everything costs one record whatever the disk holds, and a copy is held against the records when it is read. When
-//! there are too many records, or they cannot be read, all copies that were there before count as purged for good.
+//! A purge is a numbered record, and a stored response has the number of the last purge when it was requested. So a
+//! purge of everything costs one record whatever the disk holds, and a stored response is compared with the records
+//! when it is read. When there are too many records, or they are unreadable, all earlier responses count as
+//! hard-purged.
 
 use std::collections::HashMap;
 
@@ -15,26 +16,26 @@ use crate::store::How;
 
 const MAGIC: [u8; 8] = *b"plimpurg";
 const VERSION: u32 = 1;
-/// Length of the beginning.
+/// Length of the header.
 const START_LEN: usize = 52;
 
-/// Most prefixes, and most keys and tags, that are remembered.
+/// Maximum number of prefixes, and of keys and tags, that are recorded.
 const PREFIXES_MAX: usize = 256;
 const HASHES_MAX: usize = 65_536;
 
 /// Longest journal that is read.
 pub const JOURNAL_LEN_MAX: u64 = 64 << 20;
 
-/// What a purge is about.
+/// Scope of a purge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About<'a> {
-    /// All copies.
+    /// Everything.
     Everything,
-    /// Those whose keys begin so.
+    /// Keys with this prefix.
     Prefix(&'a [u8]),
-    /// Those whose keys have this hash.
+    /// Keys with this hash.
     Key(u64),
-    /// Those with this tag.
+    /// Responses with this tag.
     Tag(u64),
 }
 
@@ -60,12 +61,12 @@ impl Last {
     }
 }
 
-/// The purges that still count.
+/// The purges in force.
 #[derive(Clone, Debug)]
 pub struct Journal {
     seed: Seed,
     last: u64,
-    /// When something was last purged softly.
+    /// Time of the last soft purge.
     softly_at: Moment,
     everything: Last,
     prefixes: Vec<(Box<[u8]>, Last)>,
@@ -74,7 +75,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// An empty one for hashes that start at a random number.
+    /// An empty journal with a random hash seed.
     pub fn new(seed: Seed) -> Self {
         Self {
             seed,
@@ -87,7 +88,7 @@ impl Journal {
         }
     }
 
-    /// Where hashes start.
+    /// The hash seed.
     pub fn seed(&self) -> Seed {
         self.seed
     }
@@ -97,12 +98,12 @@ impl Journal {
         self.last
     }
 
-    /// When something was last purged softly.
+    /// Time of the last soft purge.
     pub fn softly_at(&self) -> Moment {
         self.softly_at
     }
 
-    /// Records a purge; gives the bytes that are to be added to the file.
+    /// Records a purge; returns the bytes to append to the file.
     pub fn record(&mut self, about: About<'_>, how: How, now: Moment) -> Vec<u8> {
         let number = self.last + 1;
         let mut bytes = Vec::new();
@@ -130,7 +131,7 @@ impl Journal {
             About::Everything => {
                 self.everything.note(number, how);
                 if how == How::Hard {
-                    // What is gone cannot be purged once more.
+                    // What is hard-purged cannot be purged again.
                     let keep = |last: &Last| last.soft.max(last.hard) > number;
                     self.prefixes.retain(|(_, last)| keep(last));
                     self.keys.retain(|_, last| keep(last));
@@ -152,7 +153,7 @@ impl Journal {
         }
     }
 
-    /// What the purges since number `since` mean for a copy.
+    /// Effect of the purges after number `since` on a stored response.
     pub fn met(&self, since: u64, hash: u64, key: &[u8], tags: &[u64]) -> Option<How> {
         if self.last <= since {
             return None;
@@ -174,7 +175,7 @@ impl Journal {
         }
     }
 
-    /// The whole file.
+    /// Encodes the whole file.
     pub fn write(&self) -> Vec<u8> {
         let mut out = Vec::from(MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
@@ -203,10 +204,10 @@ impl Journal {
         out
     }
 
-    /// Reads a file. When only its records are damaged, all copies before count as purged.
+    /// Parses a file. When only its records are damaged, all earlier responses count as purged.
     ///
     /// # Errors
-    /// When not even its beginning can be read: nothing is known of the copies beside it.
+    /// When its header is unreadable: nothing is known about the files beside it.
     pub fn read(bytes: &[u8]) -> Result<Self, Damage> {
         let (start, sum) = bytes
             .get(..START_LEN)
@@ -228,7 +229,7 @@ impl Journal {
         let mut records = ByteCursor(&bytes[START_LEN..]);
         while !records.0.is_empty() {
             if journal.read_record(&mut records).is_err() || journal.is_full() {
-                // Which purges are missing is not known. Their numbers are not either: this one is above them all.
+                // The missing purges are unknown, and so are their numbers: this one is above them all.
                 let above = journal.last + bytes.len() as u64;
                 let at = journal.softly_at;
                 journal.note(About::Everything, above, How::Hard, at);

@@ -1,4 +1,4 @@
-//! What is known of a copy, as bytes.
+//! Encoding of a stored response's metadata.
 
 use super::{ByteCursor, Damage, put_bytes};
 use crate::freshness::{FreshnessLifetime, LifetimeSource};
@@ -6,7 +6,7 @@ use crate::moment::Moment;
 use crate::response::Stored;
 use crate::storing::Terms;
 
-/// Where lifetimes are from, each under its number.
+/// Lifetime sources by number.
 const SOURCES: [LifetimeSource; 7] = [
     LifetimeSource::SharedMaxAge,
     LifetimeSource::MaxAge,
@@ -17,42 +17,42 @@ const SOURCES: [LifetimeSource; 7] = [
     LifetimeSource::Nothing,
 ];
 
-/// A copy but for its body, borrowed.
+/// A stored response without its body, borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyRef<'a> {
     /// Its key.
     pub key: &'a [u8],
     /// Its tags, hashed.
     pub tags: &'a [u64],
-    /// Which routes it belongs to.
+    /// Routes that it belongs to.
     pub space: u64,
-    /// The fields that it varies by.
+    /// Fields of its `Vary`.
     pub names: &'a str,
-    /// What they said.
+    /// Request values of these fields.
     pub values: &'a [u8],
     /// Its head and its terms.
     pub stored: &'a Stored,
 }
 
-/// A copy but for its body.
+/// A stored response without its body.
 #[derive(Clone, Debug)]
 pub struct Copy {
     /// Its key.
     pub key: Box<[u8]>,
     /// Its tags, hashed.
     pub tags: Box<[u64]>,
-    /// Which routes it belongs to.
+    /// Routes that it belongs to.
     pub space: u64,
-    /// The fields that it varies by.
+    /// Fields of its `Vary`.
     pub names: Box<str>,
-    /// What they said.
+    /// Request values of these fields.
     pub values: Box<[u8]>,
     /// Its head and its terms.
     pub stored: Stored,
 }
 
 impl CopyRef<'_> {
-    /// The bytes of it.
+    /// Encodes it.
     pub fn write(&self) -> Vec<u8> {
         let head = self.stored.head();
         let len = self.key.len() + self.names.len() + self.values.len() + head.len();
@@ -71,7 +71,7 @@ impl CopyRef<'_> {
 }
 
 impl Copy {
-    /// Reads it; what is left behind the head are tags.
+    /// Parses it; bytes behind the head are tags.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, Damage> {
         let mut fields = ByteCursor(bytes);
         let space = fields.u64()?;

@@ -10,7 +10,7 @@ use crate::test_fixtures::store;
 
 const FILE_ID: u64 = 77;
 
-/// A file of a copy with a body of so many bytes.
+/// A cache file with a body of `len` bytes.
 fn file(len: usize) -> (CacheFileHeader, Vec<u8>) {
     let stored = store(
         &[],
@@ -49,7 +49,7 @@ fn file(len: usize) -> (CacheFileHeader, Vec<u8>) {
     (start, bytes)
 }
 
-/// Reads a whole file: what it says, and its body.
+/// Reads a whole file: metadata and body.
 fn read(bytes: &[u8]) -> Result<(Copy, Vec<u8>), Damage> {
     let start = CacheFileHeader::read(bytes)?;
     if start.file_len() != bytes.len() as u64 {
@@ -155,7 +155,7 @@ const NOW: Moment = Moment::from_ms(1_795_348_800_000);
 #[track_caller]
 fn check_met(journal: &Journal, since: u64, key: &[u8], tags: &[u64], expected: Option<How>) {
     assert_eq!(journal.met(since, 5, key, tags), expected);
-    // A start later it is the same.
+    // It is the same after a restart.
     let again = Journal::read(&journal.write()).unwrap();
     assert_eq!(again.met(since, 5, key, tags), expected);
     assert_eq!(again.last(), journal.last());

@@ -1,11 +1,11 @@
-//! Where a fragment is asked for: an address of the page's own host, or of another that somebody else must allow.
+//! Address of a fragment: on the page's own host, or on another that must be allowed explicitly.
 
 use url::Url;
 
 /// A fragment's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// The host, with its port when that is not the scheme's own.
+    /// The host, with its port unless it is the scheme's default.
     pub host: Box<str>,
     /// Path and query.
     pub target: Box<str>,
@@ -14,8 +14,8 @@ pub struct Address {
 }
 
 impl Address {
-    /// What a reference in a page means (RFC 3986, 5). `host` and `target` are those that the page was asked for with.
-    /// `None` when it is no address of a web server, or one with a user's name.
+    /// Resolves a reference of a page (RFC 3986, 5). `host` and `target` are those of the page's request. `None` when
+    /// it is not an http(s) address, or contains a user name.
     pub fn resolve(host: &str, target: &str, reference: &str) -> Option<Self> {
         let base = Url::parse(&["http://", host, target].concat()).ok()?;
         let url = base.join(reference).ok()?;

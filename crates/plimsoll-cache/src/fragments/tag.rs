@@ -1,17 +1,17 @@
-//! One tag: its name, its attributes, and where it ends.
+//! Parser of one tag: its name, its attributes, and its end.
 
 use super::Include;
 
-/// A tag that means something here.
+/// A supported tag.
 pub(super) enum Tag {
     Include(Include),
     Comment,
-    /// The beginning of what is removed.
+    /// Start of a removed section.
     Remove,
 }
 
 impl Tag {
-    /// Reads the tag at the start of `bytes`, and how long it is. `None` when there is none, or one that is not right.
+    /// Parses the tag at the start of `bytes`, and its length. `None` when there is none, or it is malformed.
     pub(super) fn parse(bytes: &[u8]) -> Option<(Self, usize)> {
         let rest = bytes.strip_prefix(b"<esi:")?;
         let name_len = rest.iter().position(|byte| !byte.is_ascii_lowercase())?;
@@ -37,7 +37,7 @@ impl Tag {
             }
             b"remove" => {
                 reader.skip_blanks();
-                // One that is closed at once removes nothing, and is no tag of ours.
+                // A self-closing one removes nothing, and is not a supported tag.
                 reader.take(b">").then(|| (Self::Remove, reader.at()))
             }
             _ => None,
@@ -47,7 +47,7 @@ impl Tag {
 
 struct Attributes<'a> {
     rest: &'a [u8],
-    /// Length of all that was given.
+    /// Length of the whole input.
     len: usize,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Attributes<'a> {
         had_some
     }
 
-    /// The end of the tag: whether it closes itself.
+    /// The end of the tag: whether it is self-closing.
     fn end(&mut self) -> Option<bool> {
         if self.take(b"/>") {
             return Some(true);
@@ -81,7 +81,7 @@ impl<'a> Attributes<'a> {
         self.take(b">").then_some(false)
     }
 
-    /// The next attribute; `None` inside when there is no other, outside when there is one that is not right.
+    /// The next attribute; inner `None` at the end of the attributes, outer `None` for a malformed one.
     #[expect(
         clippy::option_option,
         reason = "there is none, and it is wrong, are two things"
@@ -119,7 +119,7 @@ impl<'a> Attributes<'a> {
         Some(Some((name, &rest[..end])))
     }
 
-    /// An include, and whether it closes itself.
+    /// An include, and whether it is self-closing.
     fn include(&mut self) -> Option<(Include, bool)> {
         let (mut src, mut alt, mut may_fail) = (None, None, false);
         while let Some((name, value)) = self.next()? {
@@ -148,7 +148,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// A value with the entities of XML resolved; what only looks like one stays. `None` when it is no text.
+/// A value with XML entities resolved; unknown entities stay. `None` when it is not text.
 fn resolved(value: &[u8]) -> Option<String> {
     const ENTITIES: [(&str, char); 5] = [
         ("&amp;", '&'),

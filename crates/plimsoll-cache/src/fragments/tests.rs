@@ -1,7 +1,7 @@
 use super::address::Address;
 use super::*;
 
-/// A page in words: text as it is, includes in brackets.
+/// A page in short form: text as it is, includes in brackets.
 fn rendered(page: &str) -> String {
     let template = EsiTemplate::parse(page.as_bytes());
     let pieces = template.pieces().iter().map(|piece| match piece {
@@ -36,7 +36,7 @@ fn tags_are_taken_out() {
         "<esi:include src=\"/b\" alt=\"/c\" onerror=\"continue\" ttl=\"5\"/>",
         "[/b or /c?]",
     );
-    // As Symfony writes it.
+    // The form that Symfony writes.
     check(
         "<esi:include src=\"/b\" alt=\"\" onerror=\"stop\" />",
         "[/b]",

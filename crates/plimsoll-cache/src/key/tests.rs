@@ -114,7 +114,7 @@ fn rules() -> impl Strategy<Value = KeyRule> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Two requests share a key only when it is one key byte for byte, and then they share its hash.
+    /// Two requests share a key only when it is equal byte for byte, and then they share its hash.
     #[test]
     fn keys_are_equal_only_when_their_bytes_are(
         rule in rules(),
@@ -133,7 +133,7 @@ proptest! {
         }
     }
 
-    /// With everything in the key, only spelling of the host is overlooked.
+    /// With everything in the key, only the spelling of the host is normalized.
     #[test]
     fn different_targets_have_different_keys(targets in prop::array::uniform2("/[a-c?&=;#]{0,4}")) {
         let rule = KeyRule::default();

@@ -136,7 +136,7 @@ fn each_shape_has_its_head() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever fields an answer has, each head made from its copy is one that a client reads, with one length.
+    /// Whatever fields a response has, each head written from it is valid and has one length.
     #[test]
     fn heads_are_read_as_they_are_meant(
         fields in prop::collection::vec(("[A-Za-z-]{1,10}", "[ -~]{0,12}"), 0..8),

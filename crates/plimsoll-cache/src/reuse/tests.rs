@@ -324,7 +324,7 @@ fn a_failing_origin_is_stood_in_for_where_that_is_allowed() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// A copy that the origin gave so many seconds, and nothing else, never answers after them.
+    /// A response with an explicit lifetime and nothing else is never served after it.
     #[test]
     fn nothing_answers_after_its_time(
         lifetime in 1_u32..1_000,
@@ -339,7 +339,7 @@ proptest! {
         prop_assert_eq!(is_served, u64::from(age) + seconds < u64::from(lifetime));
     }
 
-    /// Any request is decided for, and a part lies within the body.
+    /// Any request gets a decision, and a part lies within the body.
     #[test]
     fn any_request_is_decided_for(
         name in prop::sample::select(vec!["range", "if-range", "if-none-match", "if-modified-since", "cache-control", "pragma", "cookie"]),

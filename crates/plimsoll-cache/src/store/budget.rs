@@ -1,4 +1,4 @@
-//! What a cached object costs in memory, and the sum of it.
+//! Memory cost of a cached object, and the total.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,9 +8,9 @@ const MAPPED: usize = 128 * 1024;
 /// A page of memory, in bytes.
 const PAGE: usize = 4096;
 
-/// What a value holds outside itself.
+/// Heap memory of a value.
 pub trait Weigh {
-    /// Bytes on the heap that die with the value, each allocation by [`allocated`]; what `size_of` says is not in it.
+    /// Heap bytes freed with the value, each allocation by [`allocated`]; `size_of` is not included.
     fn heap_bytes(&self) -> usize;
 }
 
@@ -29,7 +29,7 @@ pub const fn allocated(len: usize) -> usize {
     }
 }
 
-/// Bytes taken of a limit, shared by all threads.
+/// Bytes used of a limit, shared by all threads.
 #[derive(Debug)]
 pub(super) struct StoreBudget {
     taken: AtomicUsize,
@@ -44,7 +44,7 @@ impl StoreBudget {
         }
     }
 
-    /// Takes `bytes`, even above the limit: the taker makes room before it holds them.
+    /// Adds `bytes`, even above the limit: the caller evicts before it stores.
     pub(super) fn take(&self, bytes: usize) {
         self.taken.fetch_add(bytes, Ordering::AcqRel);
     }

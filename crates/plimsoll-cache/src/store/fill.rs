@@ -1,7 +1,7 @@
-//! An answer on its way: one asks the origin, everybody else reads along.
+//! A response in progress: one request fetches, all others read along.
 //!
-//! The bytes stand in one growing buffer; a follower holds only how far it has read, so a slow one costs nothing. Wakers
-//! are woken outside all locks.
+//! The bytes are in one growing buffer; a follower holds only its read position, so a slow one costs nothing. Wakers
+//! are called outside all locks.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,47 +13,47 @@ use slab::Slab;
 
 use super::budget::{StoreBudget, allocated};
 
-/// At most so many bytes are set aside because an answer announced its length.
+/// Maximum number of bytes preallocated from an announced length.
 const AHEAD_MAX: usize = 1 << 20;
 
-/// What a follower is told before there are bytes.
+/// Progress before there are body bytes.
 #[derive(Debug)]
 pub enum HeadPoll<H> {
     /// Nothing yet; the waker is woken when there is.
     Wait,
-    /// The head has come; the body is read with [`Follower::copy`].
+    /// The head has arrived; the body is read with [`Follower::copy`].
     Head(Arc<H>),
-    /// It is stored, or nobody asks any more: look up again.
+    /// It is stored, or the fetch was abandoned: look up again.
     Again,
-    /// It may not be shared: ask for yourself.
+    /// It may not be shared: fetch separately.
     Alone,
-    /// The one who asked could not get it.
+    /// The fetch failed.
     Failed,
 }
 
-/// What a follower read.
+/// Result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Copied {
-    /// So many bytes, at least one.
+    /// This many bytes, at least one.
     Bytes(usize),
     /// Nothing yet; the waker is woken when there is.
     Wait,
-    /// The body ended before the asked place: all of it was read.
+    /// The body ended before the requested position: all of it was read.
     End,
-    /// The rest will not come, or this reader fell so far behind that it is no longer held.
+    /// The rest will not arrive, or this reader is so far behind that its bytes were dropped.
     Broken,
 }
 
-/// How an answer's way ends.
+/// How a fetch ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FillOutcome {
-    /// Whole.
+    /// Complete.
     Whole,
-    /// Nobody asks any more.
+    /// Abandoned.
     Left,
-    /// It may not be shared.
+    /// Not shareable.
     Alone,
-    /// It failed.
+    /// Failed.
     Failed,
 }
 
@@ -67,7 +67,7 @@ enum FillBody {
 struct FillState<H> {
     head: Option<Arc<H>>,
     body: FillBody,
-    /// Where in the answer the body held begins: above 0 once it is too large to be kept.
+    /// Offset of the held bytes in the body: above 0 once it is too large to be stored.
     base: u64,
     ending: Option<FillOutcome>,
     waiting: Slab<Option<Waker>>,
@@ -82,7 +82,7 @@ pub(super) struct Fill<H> {
     /// The number of the last purge when the request was sent.
     pub(super) begun: u64,
     followers: AtomicUsize,
-    /// Bytes of the budget that are given back when the last reader leaves.
+    /// Bytes of the budget that are released when the last reader leaves.
     charged: AtomicUsize,
     budget: Arc<StoreBudget>,
     state: Mutex<FillState<H>>,
@@ -120,7 +120,7 @@ impl<H> Fill<H> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the head to all; `length` is what it announces.
+    /// Publishes the head; `length` is the announced body length.
     pub(super) fn set_head(&self, head: Arc<H>, length: Option<usize>) {
         let mut state = self.lock();
         state.head = Some(head);
@@ -130,8 +130,7 @@ impl<H> Fill<H> {
         wake(state);
     }
 
-    /// Adds to the body. Once there are more than `kept_max` bytes, only the last so many are held. Says how many bytes
-    /// there were so far.
+    /// Appends to the body. Beyond `kept_max` bytes only the last ones are held. Returns the total so far.
     pub(super) fn append(&self, bytes: &[u8], kept_max: usize) -> u64 {
         let mut state = self.lock();
         let FillState { body, base, .. } = &mut *state;
@@ -152,7 +151,8 @@ impl<H> Fill<H> {
         so_far
     }
 
-    /// The whole body; `None` if part of it is no longer held. Its bytes stay with the readers until the last leaves.
+    /// The whole body; `None` if a part of it was dropped. The bytes stay available to readers until the last one
+    /// leaves.
     pub(super) fn take_whole(&self) -> Option<Bytes> {
         let mut state = self.lock();
         if state.base > 0 {
@@ -164,7 +164,7 @@ impl<H> Fill<H> {
         }
         match &state.body {
             FillBody::Whole(whole) => {
-                // From here on the stored object pays for them.
+                // From here on the stored object accounts for them.
                 self.refund(whole.len());
                 Some(whole.clone())
             }
@@ -181,7 +181,7 @@ impl<H> Fill<H> {
         }
     }
 
-    /// One more follower, unless there are `max`.
+    /// Adds a follower, unless there are `max`.
     pub(super) fn join(&self, max: usize) -> bool {
         let count = |count: usize| (count < max).then_some(count + 1);
         self.followers
@@ -211,7 +211,7 @@ impl<H> Drop for Fill<H> {
     }
 }
 
-/// Wakes everybody who waits, after the lock is gone.
+/// Wakes all waiting followers, after the lock is released.
 fn wake<H>(mut state: MutexGuard<'_, FillState<H>>) {
     let wakers: Vec<Waker> = state
         .waiting
@@ -224,7 +224,7 @@ fn wake<H>(mut state: MutexGuard<'_, FillState<H>>) {
     }
 }
 
-/// Who reads along with somebody else's fetch.
+/// A reader of another request's fetch.
 #[derive(Debug)]
 pub struct Follower<H> {
     fill: Arc<Fill<H>>,
@@ -232,12 +232,12 @@ pub struct Follower<H> {
 }
 
 impl<H> Follower<H> {
-    /// For a fill that was joined.
+    /// Follows a joined fill.
     pub(super) fn new(fill: Arc<Fill<H>>) -> Self {
         Self { fill, place: None }
     }
 
-    /// Where the fetch stands.
+    /// Polls the progress of the fetch.
     pub fn poll_head(&mut self, waker: &Waker) -> HeadPoll<H> {
         let mut state = self.fill.lock();
         if let Some(head) = &state.head {
@@ -254,7 +254,7 @@ impl<H> Follower<H> {
         }
     }
 
-    /// Copies what has come of the body from byte `from` on.
+    /// Copies body bytes from offset `from` on.
     pub fn copy(&mut self, from: u64, out: &mut [u8], waker: &Waker) -> Copied {
         let mut state = self.fill.lock();
         let Some(skipped) = from.checked_sub(state.base) else {
@@ -297,7 +297,7 @@ impl<H> Drop for Follower<H> {
     }
 }
 
-/// Registers who is to be woken; one place per follower.
+/// Registers the waker; one slot per follower.
 fn wait<H>(state: &mut FillState<H>, place: &mut Option<usize>, waker: &Waker) {
     let place = *place.get_or_insert_with(|| state.waiting.insert(None));
     match &mut state.waiting[place] {

@@ -1,25 +1,25 @@
-//! Who was thrown out lately: hashes without objects, eight bytes each.
+//! Ghost list: hashes of recently evicted objects, eight bytes each.
 
 /// Remembers about as many hashes as there are objects, the oldest forgotten first.
 ///
-/// A table without chains: a newcomer takes the place of whoever stood there. What is lost by that, a few of the older
-/// ones, costs a page one more turn in the small queue; it buys a memory that never moves and is never searched.
+/// A table without chains: a new entry overwrites the one in its slot. The few older entries lost that way cost a page
+/// one more round in the small queue; in exchange the memory never moves and is never searched.
 #[derive(Debug, Default)]
 pub(super) struct Ghosts {
     places: Vec<Ghost>,
-    /// How many were thrown out so far, wrapping.
+    /// Number of evictions so far, wrapping.
     now: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Ghost {
     mark: u32,
-    /// `now` when it was thrown out; 0 is an empty place.
+    /// `now` of the eviction; 0 is an empty slot.
     at: u32,
 }
 
 impl Ghosts {
-    /// Remembers `hash`; `live` is how many objects there are.
+    /// Remembers `hash`; `live` is the number of objects.
     pub(super) fn add(&mut self, hash: u64, live: usize) {
         if self.places.len() < live {
             self.grow(live.next_power_of_two().max(64));
@@ -33,7 +33,7 @@ impl Ghosts {
         }
     }
 
-    /// Forgets `hash`, and says whether it was among the last `live` to be thrown out.
+    /// Forgets `hash`; returns whether it was among the last `live` evictions.
     pub(super) fn take(&mut self, hash: u64, live: usize) -> bool {
         let Some(index) = self.index(mark(hash)) else {
             return false;
@@ -60,7 +60,7 @@ impl Ghosts {
         }
     }
 
-    /// Where `mark` stands; `None` while there is no place at all.
+    /// Slot of `mark`; `None` while the table is empty.
     fn index(&self, mark: u32) -> Option<usize> {
         let highest = self.places.len().checked_sub(1)?;
         Some(mark as usize & highest)

@@ -1,4 +1,4 @@
-//! How a value comes in: room is made first, then it takes its place.
+//! Insertion: room is made first, then the value is stored.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,14 +9,14 @@ use super::purge::{How, Whom};
 use super::shard::Shard;
 use super::{Hit, Object, Put, Store, Weigh, allocated, lock};
 
-/// Under what a value is stored.
+/// Key and metadata under which a value is stored.
 pub(super) struct InsertEntry<'a> {
     pub(super) hash: u64,
     pub(super) key: Box<[u8]>,
     pub(super) begun: u64,
     pub(super) variant: u64,
     pub(super) tags: &'a [u64],
-    /// It was kept elsewhere and comes back; whether it was purged softly meanwhile.
+    /// A value restored from elsewhere; whether it was soft-purged meanwhile.
     pub(super) recalled: Option<bool>,
 }
 
@@ -50,7 +50,7 @@ impl<V: Weigh, H> Store<V, H> {
         let mut gone = Vec::new();
         let mut guard = self.shard(hash);
         let shard = &mut *guard;
-        // Under the lock: a walk after which records are dropped passes here before or after, not meanwhile.
+        // Under the lock: a sweep after which records are dropped passes this shard before or after, not in between.
         let checked = self.purges.last();
         let key = &object.key;
         let met = self.purges.met(begun, Whom { hash, key }, &object.tags);
@@ -96,7 +96,7 @@ impl<V: Weigh, H> Store<V, H> {
         })
     }
 
-    /// Whether a variant is there that a newcomer would supersede.
+    /// Whether a variant exists that a new value would supersede.
     fn has_variant(
         shard: &Shard<V, H>,
         key: &[u8],
@@ -108,8 +108,7 @@ impl<V: Weigh, H> Store<V, H> {
         variants.any(|index| supersedes(&shard.slots.object(index).value))
     }
 
-    /// Takes out the variants that are superseded, but for one, whose place the newcomer gets; and the oldest if there
-    /// are too many.
+    /// Removes superseded variants except one, whose slot the new value takes; and the oldest if there are too many.
     fn clear_way(
         &self,
         shard: &mut Shard<V, H>,
@@ -125,7 +124,7 @@ impl<V: Weigh, H> Store<V, H> {
         let mut older = older.into_iter();
         let instead = older.next();
         gone.extend(older.map(|index| shard.remove(index)));
-        // Those nobody asked for go first, so that a flood of variants drives out itself.
+        // Unused ones go first, so that a flood of variants evicts itself.
         others.sort_unstable_by_key(|index| {
             let slot = shard.slots.slot(*index);
             (slot.is_recently_hit(), shard.slots.object(*index).born)
@@ -135,7 +134,7 @@ impl<V: Weigh, H> Store<V, H> {
         instead
     }
 
-    /// Adds to the sums what a shard has changed by: its tables' bytes, its objects' number.
+    /// Updates the totals by a shard's change: bytes of its tables, number of its objects.
     pub(super) fn settle(&self, shard: &mut Shard<V, H>) {
         let footprint = shard.footprint();
         if footprint > shard.paid {
@@ -152,12 +151,12 @@ impl<V: Weigh, H> Store<V, H> {
         );
     }
 
-    /// Lets objects go until the budget holds, for room in the shard of `hash`. Says whether it holds.
+    /// Evicts objects until the budget holds, for room in the shard of `hash`. Returns whether it holds.
     ///
-    /// One lock at a time and one object for each: whoever needs a megabyte does not hold up a loop for it. From that
-    /// shard if it holds its share of the objects, else from the next that does: without that, chance would empty one
-    /// shard of its hot pages while another grows. By number and not by bytes, so that a large object takes its room from
-    /// all and not from those beside it.
+    /// One lock and one object at a time: an insertion of a megabyte must not block a loop. Evicts from that shard if
+    /// it holds its share of the objects, else from the next that does: otherwise chance would empty one shard of its
+    /// hot pages while another grows. By number and not by bytes, so that a large object takes its room from all shards
+    /// and not from its neighbors.
     pub(super) fn evict_to_budget(&self, hash: u64) -> bool {
         let mut index = self.shard_index(hash);
         let mut idle = 0;
@@ -188,7 +187,7 @@ impl<V: Weigh, H> Store<V, H> {
         true
     }
 
-    /// Gives back what objects took; they die here, outside the locks, unless somebody still reads them.
+    /// Releases removed objects; they are freed here, outside the locks, unless they are still read.
     pub(super) fn let_go(&self, gone: Vec<Arc<Object<V>>>) {
         for object in gone {
             self.budget.give_back(object.weight);

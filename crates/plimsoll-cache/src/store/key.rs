@@ -1,18 +1,18 @@
-//! How a key is asked for without owning it.
+//! Lookup keys without ownership.
 
 use crate::key::{KeyRef, Seed};
 
-/// What is asked for, without owning it.
+/// A lookup key.
 pub trait Lookup {
-    /// The key's hash, all 64 bits well mixed and unpredictable to strangers.
+    /// The key's 64-bit hash, well mixed and unpredictable to outsiders.
     fn hash(&self) -> u64;
     /// Whether these bytes are the key.
     fn is(&self, key: &[u8]) -> bool;
-    /// The key's bytes, asked for on a miss only. A purge by prefix compares them from their beginning.
+    /// The key's bytes, needed on a miss only. A purge by prefix compares them from their beginning.
     fn to_key(&self) -> Box<[u8]>;
 }
 
-/// A key that stands somewhere as bytes.
+/// A key available as bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct RawKey<'a> {
     /// See [`Lookup::hash`].
@@ -43,7 +43,7 @@ pub struct Hashed<'a> {
 }
 
 impl<'a> Hashed<'a> {
-    /// Hashed once, for all that is done with it.
+    /// Hashed once for all operations.
     pub fn new(key: KeyRef<'a>, seed: Seed) -> Self {
         Self {
             hash: key.hash(seed),

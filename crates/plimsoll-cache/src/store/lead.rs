@@ -1,4 +1,4 @@
-//! One asks for all: who misses becomes the leader of a fetch or follows the one under way.
+//! Collapsed forwarding: the first request that misses leads a fetch, the others follow it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,26 +9,27 @@ use super::purge::Whom;
 use super::shard::Shard;
 use super::{Lookup, PurgeEpoch, Put, Store, Weigh};
 
-/// What somebody who missed does next.
+/// Next step after a miss.
 #[derive(Debug)]
 pub enum Begin<V: Weigh, H> {
-    /// Ask the origin, for all.
+    /// Fetch on behalf of all.
     Lead(Leader<V, H>),
-    /// Somebody asks already: read along.
+    /// A fetch is in progress: read along.
     Follow(Follower<H>),
-    /// A good value came meanwhile: look up again.
+    /// A usable value was stored meanwhile: look up again.
     Again,
-    /// The key was uncacheable a while ago: ask for yourself.
+    /// The key was uncacheable recently: fetch separately.
     Pass,
-    /// As many fetches or followers as may be: ask for yourself.
+    /// The maximum of fetches or followers is reached: fetch separately.
     Full,
 }
 
 impl<V: Weigh, H> Store<V, H> {
-    /// Gathers those who miss a key behind one.
+    /// Collapses concurrent misses of a key behind one leader.
     ///
-    /// `variant` tells apart requests of one key that one answer cannot serve, as far as is known (0 at first). `good`
-    /// says whether a value would do after all: one may have been stored since the lookup. Runs under the shard's lock.
+    /// `variant` distinguishes requests of one key that one response cannot serve, as far as known (0 at first). `good`
+    /// returns whether a value is usable after all: one may have been stored since the lookup. Runs under the shard's
+    /// lock.
     pub fn begin(
         self: &Arc<Self>,
         key: &impl Lookup,
@@ -63,7 +64,7 @@ impl<V: Weigh, H> Store<V, H> {
         begin
     }
 
-    /// Whether a purge may have met what this fill will bring: who asks after the purge must not get it.
+    /// Whether a purge may affect the result of this fill: requests after the purge must not receive it.
     fn is_overtaken(&self, fill: &Fill<H>) -> bool {
         let whom = Whom {
             hash: fill.hash,
@@ -108,12 +109,12 @@ impl<V: Weigh, H> Store<V, H> {
     }
 
     /// Remembers that a key is uncacheable for requests of this kind: none of them waits for another until
-    /// [`super::Limits::pass_ns`] are over.
+    /// [`super::StoreLimits::pass_ns`] have passed.
     pub fn remember_pass(&self, key: &impl Lookup, variant: u64, now_ns: u64) {
         self.pass(key.hash(), variant, now_ns);
     }
 
-    /// Leads a fetch that nobody follows but whoever is handed a [`Follower`]; `asked` as for [`Store::put`].
+    /// Leads a fetch that is followed only through [`Follower`]s handed out; `epoch` as for [`Store::put`].
     pub fn alone(
         self: &Arc<Self>,
         key: &impl Lookup,
@@ -138,12 +139,12 @@ impl<V: Weigh, H> Store<V, H> {
     }
 }
 
-/// Under what it is remembered that a key is uncacheable for requests of one kind.
+/// Key under which uncacheability is remembered for requests of one kind.
 pub(super) fn of_kind(hash: u64, variant: u64) -> u64 {
     hash ^ variant
 }
 
-/// Who asks the origin for all. Dropped without an ending, it releases everybody: one of them leads then.
+/// The leader of a fetch. Dropped without an ending, it releases all followers: one of them leads next.
 #[derive(Debug)]
 pub struct Leader<V: Weigh, H> {
     store: Arc<Store<V, H>>,
@@ -151,34 +152,35 @@ pub struct Leader<V: Weigh, H> {
 }
 
 impl<V: Weigh, H> Leader<V, H> {
-    /// The key that is asked for.
+    /// The requested key.
     pub fn key(&self) -> &[u8] {
         &self.fill.key
     }
 
-    /// The kind of requests that it leads.
+    /// The kind of requests that it serves.
     pub fn variant(&self) -> u64 {
         self.fill.variant
     }
 
-    /// Reads along, as others do.
+    /// Adds a follower.
     pub fn follow(&self) -> Follower<H> {
         self.fill.join(usize::MAX);
         Follower::new(Arc::clone(&self.fill))
     }
 
-    /// Whether anybody reads along.
+    /// Whether there are followers.
     pub fn is_followed(&self) -> bool {
         self.fill.is_followed()
     }
 
-    /// Tells the followers the head, once it is known that the answer may be shared; `length` is the body's as announced.
+    /// Publishes the head to followers, once it is known that the response may be shared; `length` is the announced
+    /// body length.
     pub fn head(&self, head: Arc<H>, length: Option<usize>) {
         self.fill.set_head(head, length);
     }
 
-    /// Adds to the body. Says whether the answer can still be stored: once it is too large the followers read on, those
-    /// who are too far behind break off, and nobody new follows.
+    /// Appends to the body. Returns whether the response can still be stored: once it is too large, followers continue,
+    /// those too far behind break off, and no new ones join.
     pub fn append(&self, bytes: &[u8], now_ns: u64) -> bool {
         let kept_max = self.store.limits.object_bytes;
         let so_far = self.fill.append(bytes, kept_max);
@@ -190,10 +192,11 @@ impl<V: Weigh, H> Leader<V, H> {
         fits
     }
 
-    /// The body is whole: stores what `make` makes of it, in place of the variants that it `supersedes`, and lets the
+    /// The body is complete: stores the value built by `make`, replaces the variants that it `supersedes`, and lets
     /// followers read to the end. `tags` as for [`Store::put`].
     ///
-    /// For an answer without a body of its own (a 304) `make` ignores the bytes; followers who know no head look up again.
+    /// For a response without a body of its own (a 304) `make` ignores the bytes; followers without a head look up
+    /// again.
     pub fn store(
         self,
         tags: &[u64],
@@ -219,29 +222,29 @@ impl<V: Weigh, H> Leader<V, H> {
         put
     }
 
-    /// The answer is whole but is not stored after all: followers who know the head read to its end.
+    /// The response is complete but not stored: followers with the head read to its end.
     pub fn end(self) {
         self.finish(FillOutcome::Whole);
     }
 
-    /// The answer may not be shared: everybody asks for themselves, now and for a while.
+    /// The response may not be shared: all followers fetch separately, now and for a while.
     pub fn uncacheable(self, now_ns: u64) {
         self.store.pass(self.fill.hash, self.fill.variant, now_ns);
         self.finish(FillOutcome::Alone);
     }
 
-    /// The origin failed: followers are told, so that they do not all ask it again.
+    /// The origin failed: followers are notified, so that they do not all retry.
     pub fn fail(self) {
         self.finish(FillOutcome::Failed);
     }
 
-    /// Nobody new finds the fill.
+    /// Removes the fill from lookups.
     fn leave(&self) {
         let mut shard = self.store.shard(self.fill.hash);
         self.store.end_fill(&mut shard, &self.fill);
     }
 
-    /// First nobody new comes, then those who are there are told.
+    /// First no new followers join, then the existing ones are notified.
     fn finish(&self, ending: FillOutcome) {
         self.leave();
         self.fill.end(ending);

@@ -1,21 +1,21 @@
-//! What bounds the store.
+//! Limits of the store.
 
-/// What the store may hold.
+/// Limits of the store.
 #[derive(Debug, Clone, Copy)]
 pub struct StoreLimits {
-    /// Bytes for everything: objects, keys, tables, answers on their way.
+    /// Bytes for everything: objects, keys, tables, responses in progress.
     pub bytes: usize,
-    /// Bytes of one object, of memory as counted; larger ones are not stored.
+    /// Bytes of one object, as counted in memory; larger ones are not stored.
     pub object_bytes: usize,
-    /// Values of one key; the oldest leaves.
+    /// Values of one key; beyond it the oldest is removed.
     pub variants: usize,
-    /// Fetches under way.
+    /// Fetches in progress.
     pub fills: usize,
     /// Followers of one fetch.
     pub followers: usize,
     /// How long an uncacheable key is remembered, in nanoseconds.
     pub pass_ns: u64,
-    /// How many such keys are.
+    /// Number of such keys.
     pub passes: usize,
     /// Purges by prefix that are kept as records.
     pub prefixes: usize,
@@ -24,7 +24,7 @@ pub struct StoreLimits {
 }
 
 impl StoreLimits {
-    /// The usual ones for a budget of so many bytes.
+    /// Default limits for a budget.
     pub fn of_bytes(bytes: usize) -> Self {
         Self {
             bytes,

@@ -1,10 +1,10 @@
-//! Which keys turned out uncacheable lately, so that nobody waits behind a private page.
+//! Recently uncacheable keys, so that no request waits behind a private page.
 
 use std::collections::{HashMap, VecDeque};
 
-/// Hashes with a time until which they are remembered, at most so many, the oldest forgotten first.
+/// Hashes with an expiry, bounded, the oldest forgotten first.
 ///
-/// By hash alone: two keys of one hash share a memory that only says "do not wait", which is safe for both.
+/// By hash alone: colliding keys share an entry that only means "do not wait", which is safe for both.
 #[derive(Debug)]
 pub(super) struct Passes {
     until_ns: HashMap<u64, u64>,
@@ -37,9 +37,9 @@ impl Passes {
         self.until(hash, now_ns).is_some()
     }
 
-    /// Until when it is remembered, if it still is.
+    /// Expiry of an entry, if it has not expired.
     pub(super) fn until(&self, hash: u64, now_ns: u64) -> Option<u64> {
-        // Most sites have none: a hash of the hash is saved.
+        // Most sites have none: skips hashing.
         if self.until_ns.is_empty() {
             return None;
         }
@@ -47,7 +47,7 @@ impl Passes {
         until_ns.filter(|until_ns| *until_ns > now_ns)
     }
 
-    /// It was stored after all. Its turn in the order stays, and does nothing when it comes.
+    /// It was stored after all. Its position in the queue stays, and has no effect when it is reached.
     pub(super) fn forget(&mut self, hash: u64) {
         if let Some(until_ns) = self.until_ns.get_mut(&hash) {
             *until_ns = 0;

@@ -1,9 +1,9 @@
-//! What was purged, as records that each object is held against when it is next looked up.
+//! Purges as records that each object is compared with at its next lookup.
 //!
-//! A purge is a record with a number; an object knows up to which number it was looked at. So a purge of everything costs
-//! one addition whatever the store holds, counts for every thread before the call returns, and a hit pays one comparison
-//! of two numbers. Records are few: when a list is full, or when memory must really be given back, the store walks all
-//! objects once and the records go.
+//! A purge is a numbered record; an object has the number up to which it was checked. So a purge of everything costs
+//! one addition whatever the store holds, is visible to every thread before the call returns, and a hit pays one
+//! comparison of two numbers. Records are few: when a list is full, or when memory must really be freed, the store
+//! sweeps all objects once and drops the records.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,19 +12,19 @@ use std::sync::{PoisonError, RwLock};
 use super::key::Lookup;
 use super::{Store, Weigh, lock};
 
-/// So many objects are walked under one lock.
+/// Objects swept under one lock.
 const WALK_STEP: usize = 64;
 
-/// How a purge treats what it meets.
+/// Effect of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
-    /// It becomes stale: it may still be served where a stale copy may, while it is renewed.
+    /// Objects become stale: they may still be served where stale responses may, while they are renewed.
     Soft,
-    /// It is gone, and its memory with it.
+    /// Objects are removed and their memory is freed.
     Hard,
 }
 
-/// The last purge of each kind that meets an object: numbers of purges, 0 for none.
+/// The last purge of each kind that affects an object: numbers of purges, 0 for none.
 #[derive(Debug, Clone, Copy, Default)]
 struct Last {
     soft: u64,
@@ -58,44 +58,44 @@ impl Last {
 #[derive(Debug, Default)]
 struct Records {
     everything: Last,
-    /// By beginning of the key.
+    /// By key prefix.
     prefixes: Vec<(Box<[u8]>, Last)>,
     /// By hash of the key.
     keys: HashMap<u64, Last>,
     tags: HashMap<u64, Last>,
-    /// Among all tags, for what is not known yet: an answer that is still on its way has no tags to ask for.
+    /// Over all tags, for unknown ones: a response in progress has no tags yet.
     any_tag: Last,
-    /// What was dropped after a walk: whoever was not looked at since is taken for met.
+    /// Records dropped after a sweep: objects not checked since count as affected.
     dropped: Last,
 }
 
-/// What a purge is about.
+/// Scope of a purge.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum About<'a> {
     Everything,
     Prefix(&'a [u8]),
-    /// A hash of a key: who shares it is purged along.
+    /// A key hash: colliding keys are purged along.
     Key(u64),
     Tag(u64),
 }
 
-/// Whom a lookup is about.
+/// Subject of a check.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Whom<'a> {
     pub(super) hash: u64,
     pub(super) key: &'a [u8],
 }
 
-/// What came of recording a purge.
+/// Result of recording a purge.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Recorded {
     /// Its number.
     pub(super) number: u64,
-    /// A list is full: the records must be dropped, after all objects were held against them.
+    /// A list is full: the records must be dropped, after all objects were checked.
     pub(super) is_full: bool,
 }
 
-/// All purges that still count.
+/// All purges in force.
 #[derive(Debug)]
 pub(super) struct Purges {
     /// The number of the last purge.
@@ -120,7 +120,7 @@ impl Purges {
         self.last.load(Ordering::SeqCst)
     }
 
-    /// Records a purge. Counts for every thread that looks up after this returns.
+    /// Records a purge. It is visible to every thread whose lookup starts after this returns.
     pub(super) fn record(&self, about: About<'_>, how: How) -> Recorded {
         let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
         let number = self.last() + 1;
@@ -148,12 +148,12 @@ impl Purges {
         let is_full = records.prefixes.len() >= self.prefixes_max
             || records.tags.len() >= self.hashes_max
             || records.keys.len() >= self.hashes_max;
-        // Last, and inside the lock: who reads the number finds its record.
+        // Last, and inside the lock: a thread that reads the number finds its record.
         self.last.store(number, Ordering::SeqCst);
         Recorded { number, is_full }
     }
 
-    /// What the purges after `checked` mean for an object.
+    /// Effect of the purges after `checked` on an object.
     pub(super) fn met(&self, checked: u64, whom: Whom<'_>, tags: &[u64]) -> Option<How> {
         if self.last() == checked {
             return None;
@@ -165,7 +165,7 @@ impl Purges {
         })
     }
 
-    /// What the purges after `begun` may mean for an answer whose tags are not known yet: any tag might be among them.
+    /// Possible effect of the purges after `begun` on a response whose tags are unknown yet: any tag might match.
     pub(super) fn might_meet(&self, begun: u64, whom: Whom<'_>) -> bool {
         self.last() != begun
             && self
@@ -194,9 +194,10 @@ impl Purges {
         last.since(checked)
     }
 
-    /// Drops the records up to `number`, which every object was held against.
+    /// Drops the records up to `number`, against which every object was checked.
     ///
-    /// A purge that came during the walk keeps its whole record, with the older number of the other kind if there is one.
+    /// A purge that came during the sweep keeps its whole record, with the older number of the other kind if there is
+    /// one.
     pub(super) fn drop_to(&self, number: u64) {
         let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
         let mut dropped = records.dropped;
@@ -236,12 +237,12 @@ impl<V: Weigh, H> Store<V, H> {
         }
     }
 
-    /// Purges every key that begins with these bytes.
+    /// Purges every key with this prefix.
     pub fn purge_prefix(&self, prefix: &[u8], how: How) {
         self.purge_many(About::Prefix(prefix), how);
     }
 
-    /// Purges everything that was stored with this tag.
+    /// Purges everything stored with this tag.
     pub fn purge_tag(&self, tag: u64, how: How) {
         self.purge_many(About::Tag(tag), how);
     }
@@ -253,7 +254,7 @@ impl<V: Weigh, H> Store<V, H> {
 
     fn purge_many(&self, about: About<'_>, how: How) {
         let purge = self.purges.record(about, how);
-        // What is to be gone is gone in memory too when the call returns.
+        // Hard-purged objects are freed when the call returns.
         if purge.is_full || how == How::Hard {
             self.walk();
         }
@@ -262,7 +263,7 @@ impl<V: Weigh, H> Store<V, H> {
         }
     }
 
-    /// Holds every object against the purges so far, a few at a time so that no loop waits long.
+    /// Checks every object against the purges so far, a few at a time so that no loop waits long.
     fn walk(&self) {
         for shard in &self.shards {
             let mut from = 0;

@@ -1,9 +1,9 @@
-//! Objects in slots, and the slots in two queues: who stays is decided here, by S3-FIFO.
+//! Objects in slots, and the slots in two queues: eviction by S3-FIFO.
 //!
-//! Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023: newcomers wait in a small queue for a
-//! small part of the bytes. Who is asked for again there goes to the main queue, everybody else leaves and is remembered
-//! as a ghost; a ghost that comes back goes to the main queue at once. The main queue gives another round to whoever was
-//! asked for since the last one. A hit is one addition and moves nothing.
+//! Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023: new objects wait in a small queue for a
+//! small share of the bytes. An object used again there moves to the main queue, all others are evicted and remembered
+//! as ghosts; a returning ghost enters the main queue at once. The main queue gives another round to objects used since
+//! the last one. A hit is one addition and moves nothing.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use super::ghost::Ghosts;
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// The small queue's share of the bytes: one of so many. The paper takes 10; replayed, 32 was better (decision 0141).
+/// The small queue's share of the bytes: 1/32. The paper uses 1/10; in replays 1/32 was better (decision 0141).
 const SMALL_QUEUE_SHARE: usize = 32;
 
-/// By which part of them the places grow when all are taken.
+/// Growth of the slot table when it is full, as a fraction.
 const GROWTH: usize = 8;
 
-/// How many hits are counted at most, so that a page of yesterday leaves after three rounds.
+/// Maximum hit count, so that yesterday's page is evicted after three rounds.
 const CREDIT_MAX: u8 = 3;
 
-/// One object's place.
+/// One object's slot.
 #[derive(Debug)]
 pub(super) struct ObjectSlot<V> {
     pub(super) object: Option<Arc<Object<V>>>,
     pub(super) hash: u64,
-    /// Up to which purge the object was looked at.
+    /// Number of the purge up to which the object was checked.
     pub(super) checked: u64,
     /// Next older; in a free slot the next free one.
     older: u32,
@@ -35,12 +35,12 @@ pub(super) struct ObjectSlot<V> {
     pub(super) hits: u32,
     credit: u8,
     in_main: bool,
-    /// Purged softly: it may be served only where a stale copy may.
+    /// Soft-purged: it may be served only where a stale response may.
     pub(super) purged: bool,
 }
 
 impl<V> ObjectSlot<V> {
-    /// Whether somebody asked for it lately.
+    /// Whether it was used recently.
     pub(super) fn is_recently_hit(&self) -> bool {
         self.credit > 0
     }
@@ -88,7 +88,7 @@ impl<V> Slots<V> {
         self.live
     }
 
-    /// How many slots there are, free ones included.
+    /// Number of slots, free ones included.
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }
@@ -106,7 +106,7 @@ impl<V> Slots<V> {
         &mut self.places[index as usize]
     }
 
-    /// The object in a slot that the table points at.
+    /// The object in a slot referenced by the table.
     pub(super) fn object(&self, index: u32) -> &Arc<Object<V>> {
         self.slot(index)
             .object
@@ -121,7 +121,7 @@ impl<V> Slots<V> {
         slot.credit = (slot.credit + 1).min(CREDIT_MAX);
     }
 
-    /// Gives a newcomer a slot; `None` when 2³² - 1 are taken.
+    /// Assigns a slot to a new object; `None` when 2³² - 1 are taken.
     pub(super) fn add(&mut self, hash: u64, checked: u64, object: Arc<Object<V>>) -> Option<u32> {
         let in_main = self.ghosts.take(hash, self.live);
         let slot = ObjectSlot {
@@ -140,7 +140,7 @@ impl<V> Slots<V> {
                 .ok()
                 .filter(|index| *index != NONE)?;
             if self.places.len() == self.places.capacity() {
-                // Doubled, up to half of them would be empty places, in all shards at the same time.
+                // With doubling, up to half of them would be empty, in all shards at the same time.
                 self.places.reserve_exact(self.places.len() / GROWTH + 1);
             }
             self.places.push(slot);
@@ -156,7 +156,7 @@ impl<V> Slots<V> {
         Some(index)
     }
 
-    /// Puts a newer object in place of an older one, which keeps its standing.
+    /// Replaces an older object, keeping its hit count and queue position.
     pub(super) fn replace(&mut self, index: u32, object: Arc<Object<V>>) -> Arc<Object<V>> {
         let weight = object.weight;
         let slot = self.slot_mut(index);
@@ -182,9 +182,9 @@ impl<V> Slots<V> {
         object
     }
 
-    /// Whose turn it is to leave; it is still in its slot. `None` when nobody is there.
+    /// The next object to evict; it is still in its slot. `None` when there is none.
     ///
-    /// Ends: each step spends a credit, moves somebody out of the small queue, or answers.
+    /// Terminates: each step spends a credit, moves an object out of the small queue, or returns.
     pub(super) fn next_to_leave(&mut self) -> Option<u32> {
         loop {
             let small_share = (self.small.bytes + self.main.bytes) / SMALL_QUEUE_SHARE;

@@ -1,4 +1,4 @@
-//! One part of the store: whose hash falls here is looked up under this lock.
+//! One shard of the store; objects are assigned by hash, and looked up under its lock.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ pub(super) struct Shard<V, H> {
     pub(super) slots: Slots<V>,
     pub(super) fills: HashTable<Arc<Fill<H>>>,
     pub(super) passes: Passes,
-    /// What [`Self::footprint`] was when it was last taken of the budget.
+    /// [`Self::footprint`] when the budget was last updated.
     pub(super) paid: usize,
-    /// How many objects there were when they were last counted.
+    /// Number of objects at the last count.
     pub(super) counted: usize,
 }
 
@@ -34,7 +34,7 @@ impl<V, H> Shard<V, H> {
         }
     }
 
-    /// Bytes of the tables, objects left out.
+    /// Bytes of the tables, without objects.
     pub(super) fn footprint(&self) -> usize {
         self.table.allocation_size()
             + self.slots.footprint()
@@ -42,7 +42,7 @@ impl<V, H> Shard<V, H> {
             + self.passes.footprint()
     }
 
-    /// The newest object of a key that `matches`, unless it was purged for good. What is purged goes into `gone`.
+    /// The newest object of a key that `matches`, unless hard-purged. Purged objects go into `gone`.
     pub(super) fn find(
         &mut self,
         hash: u64,
@@ -70,7 +70,7 @@ impl<V, H> Shard<V, H> {
         }
     }
 
-    /// Holds an object against the purges that came since it was last looked at; one that is met softly is marked.
+    /// Checks an object against the purges since its last check; a soft-purged one is marked.
     pub(super) fn check(&mut self, index: u32, purges: &Purges) -> Option<How> {
         let last = purges.last();
         let slot = self.slots.slot(index);
@@ -98,7 +98,7 @@ impl<V, H> Shard<V, H> {
         self.table.iter_hash(hash).filter(of_key).copied().collect()
     }
 
-    /// Takes in an object, in the place of `instead` if there is one, which is pushed to `gone`.
+    /// Inserts an object, in the slot of `instead` if there is one, which is pushed to `gone`.
     pub(super) fn put(
         &mut self,
         hash: u64,
@@ -127,13 +127,13 @@ impl<V, H> Shard<V, H> {
         self.slots.remove(index)
     }
 
-    /// Takes out whose turn it is.
+    /// Evicts the next object.
     pub(super) fn evict(&mut self) -> Option<Arc<Object<V>>> {
         let index = self.slots.next_to_leave()?;
         Some(self.remove(index))
     }
 
-    /// The fill of a key under way.
+    /// The fill of a key in progress.
     pub(super) fn fill(
         &self,
         hash: u64,
@@ -145,7 +145,7 @@ impl<V, H> Shard<V, H> {
         })
     }
 
-    /// Takes out exactly this fill. Says whether it was still there.
+    /// Removes exactly this fill; returns whether it was still there.
     pub(super) fn end_fill(&mut self, fill: &Arc<Fill<H>>) -> bool {
         match self
             .fills

@@ -1,4 +1,4 @@
-//! The store against a model, and among threads.
+//! Tests of the store against a model, and with threads.
 
 mod eviction;
 mod fills;
@@ -11,7 +11,7 @@ use std::task::{Wake, Waker};
 
 use super::{RawKey, Store, StoreLimits, Weigh};
 
-/// A value that says which one it is.
+/// A value with an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TestValue {
     id: u64,
@@ -27,7 +27,7 @@ impl Weigh for TestValue {
 
 type TestStore = Store<TestValue, u64>;
 
-/// Two hashes for many keys, so that keys of one hash are told apart by their bytes.
+/// Two hashes for many keys, so that colliding keys are distinguished by their bytes.
 fn named(key: &[u8]) -> RawKey<'_> {
     let sum: u64 = key.iter().map(|byte| u64::from(*byte)).sum();
     RawKey {
@@ -47,7 +47,7 @@ fn store(bytes: usize) -> Arc<TestStore> {
     Arc::new(Store::new(StoreLimits::of_bytes(bytes)))
 }
 
-/// Bytes taken when no object is held and nothing is on its way: the shards and their tables.
+/// Bytes used without objects and fills: the shards and their tables.
 fn empty_bytes(store: &TestStore) -> usize {
     let tables: usize = store
         .shards
@@ -57,7 +57,7 @@ fn empty_bytes(store: &TestStore) -> usize {
     tables + store.shards.len() * size_of::<std::sync::Mutex<super::Shard<TestValue, u64>>>()
 }
 
-/// Counts how often somebody was woken.
+/// Counts wake-ups.
 #[derive(Debug, Default)]
 struct Woken(AtomicUsize);
 

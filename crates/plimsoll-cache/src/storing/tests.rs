@@ -153,7 +153,7 @@ fn one_persons_cookie_is_never_handed_to_another() {
         ("Set-Cookie", "a=b"),
     ];
     check(&[], 200, &withheld, Ok(()));
-    // Who is known by a cookie may have got a page of their own, which nobody thought of marking.
+    // An identified client may have received a personal page that was not marked as such.
     let named = [("Cookie", "session=1")];
     check(
         &named,
@@ -358,8 +358,8 @@ fn line() -> impl Strategy<Value = (&'static str, String)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
-    /// Whatever an answer has_directive and the route adds: what names one person is not stored, and nobody but those in
-    /// particular is given a lifetime that the answer does not give itself.
+    /// Whatever directives a response has and the route adds: personal responses are not stored, and only anonymous
+    /// requests get a lifetime that the response does not specify.
     #[test]
     fn nobody_gets_what_was_meant_for_another(
         answer in prop::collection::vec(line(), 0..6),

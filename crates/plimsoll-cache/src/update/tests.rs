@@ -96,7 +96,7 @@ fn a_304_without_news_renews_the_copy_as_it_is() {
     );
     assert!(head(&renewed).contains("max-age=2"));
     assert_eq!(renewed.terms().fresh_until, START.after(12_000));
-    // A copy is not as old as it was when the 304 has no date of its own.
+    // The age restarts when the 304 has no date of its own.
     let undated = copy(&stored, &[("Last-Modified", DAY_BEFORE)]);
     assert!(head(&undated).contains(LATER_DATE) && undated.age(START.after(10_000)) == 0);
 }

@@ -182,7 +182,7 @@ fn a_flood_of_variants_leaves_those_that_are_used() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// A copy is only ever found by a request that says the same as the one it was stored for.
+    /// A variant is found only by a request with the same values as the one it was stored for.
     #[test]
     fn values_that_differ_never_select_one_copy(
         stored in prop::array::uniform2("[a-c;=]{0,3}"),

@@ -1,4 +1,4 @@
-//! Two requests that share a copy's key are forwarded alike.
+//! Two requests that share a cache key are forwarded alike.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! However a path is spelled, no server behind the edge reads in it what a route guards that it did not take.
+//! However a path is spelled, no server behind the edge reads it as one that another route guards.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Whatever a trusted source says of its clients is read or refused.
+//! Any PROXY header of a trusted peer is parsed or rejected.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

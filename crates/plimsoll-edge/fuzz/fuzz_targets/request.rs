@@ -1,4 +1,4 @@
-//! What the edge takes for a request goes on as one that means the same.
+//! A request that the edge accepts is forwarded as one that means the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Whatever target a client asks for, a rewritten one is read as it was written.
+//! Whatever target a client requests, a rewritten one is read as it was written.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! A WebSocket's upgrade: the request that asks for it and the answer that agrees, each with arbitrary headers behind.
+//! A WebSocket upgrade: the request and the accepting response, each with arbitrary headers behind.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,20 +1,20 @@
-//! How long a connection in frames lasts. Pure.
+//! Lifetime of an HTTP/2 connection. Pure.
 //!
-//! Its end is announced (GOAWAY) when it has been idle, or when the edge drains; streams that are open then go on. Who
-//! opens further ones all the same, or takes no byte of what is written, is cut off: neither must hold a connection
-//! for ever, whatever streams are open on it.
+//! The end is announced (GOAWAY) when the connection has been idle or the edge drains; open streams then continue. A
+//! client that still opens streams afterwards, or reads none of the written bytes, is disconnected: neither may hold a
+//! connection forever, whatever streams are open on it.
 
 use crate::clock::Nanoseconds;
 
-/// Streams that were on their way when the end was announced come within this time.
+/// Grace period for streams that were in flight when the end was announced.
 const GRACE_NS: Nanoseconds = 2_000_000_000;
 
-/// What is observed of a connection.
+/// Observed state of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observed {
     pub(super) now: Nanoseconds,
     pub(super) has_streams: bool,
-    /// Since when its client has taken nothing of what is written.
+    /// Since when the client has read nothing of the written bytes.
     pub(super) blocked_since: Option<Nanoseconds>,
     pub(super) is_draining: bool,
     /// Time-outs.
@@ -22,20 +22,20 @@ pub(super) struct Observed {
     pub(super) write: Nanoseconds,
 }
 
-/// What follows.
+/// What to do with the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LifetimeAction {
     Stay,
-    /// Its end is to be announced.
+    /// Announce the end.
     Announce,
-    /// It ends at once.
+    /// Close at once.
     CutOff,
 }
 
-/// The course of one connection.
+/// Lifetime state of one connection.
 #[derive(Debug)]
 pub(super) struct ConnectionLifetime {
-    /// The last moment at which it had a stream.
+    /// The last time at which it had a stream.
     busy: Nanoseconds,
     announced: Option<Nanoseconds>,
 }
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(lifetime.evaluate(&drained), LifetimeAction::Announce);
         assert!(lifetime.allows_stream(2 + GRACE_NS));
         assert!(!lifetime.allows_stream(3 + GRACE_NS));
-        // One that was open goes on as long as it takes.
+        // An open stream continues as long as it takes.
         let later = Observed {
             now: 1000 * GRACE_NS,
             ..drained

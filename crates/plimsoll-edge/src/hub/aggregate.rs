@@ -1,4 +1,4 @@
-//! What was published within an interval, made one message by an application.
+//! Aggregation: the application makes one message of those published within an interval.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use super::ActiveHub;
 use super::broker::Broker;
 use super::hooks::{HookRequest, HookVerdict, Hooks, Links};
 
-/// Asks about everything that waits. An answer goes out when it is there; how many are asked for at once is bounded by
-/// the hooks, and that there is one for each channel at most.
+/// Requests all pending aggregates. A result is sent as soon as it arrives; concurrency is bounded by the hooks and by
+/// one request per channel.
 pub(super) fn send_pending(hub: &ActiveHub, links: &Arc<Links>) {
     for gathered in hub.broker.take_gathered() {
         let mut rules = hub.config.channels.iter();
         let rule = rules.find(|rule| Pattern::new(&rule.pattern).matches(&gathered.name));
         let to = rule.and_then(|rule| rule.aggregate.clone());
         let (Some(to), Some(hooks)) = (to, hub.hooks.clone()) else {
-            // The rule was another when it was published.
+            // The rule was different at the time of publishing.
             hub.broker.release(&gathered, Made::Failed);
             continue;
         };

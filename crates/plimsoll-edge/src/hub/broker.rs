@@ -1,4 +1,4 @@
-//! All channels, shared by all loops: shards under short locks, an inbox for each loop, and the time that passes.
+//! All channels, shared by all loops: shards under short locks, an inbox for each loop, and the timer.
 
 use std::cmp::Reverse;
 use std::hash::{BuildHasher as _, RandomState};
@@ -26,11 +26,11 @@ use super::{rules, size};
 use crate::clock::{self, EdgeClock};
 use crate::lock::lock;
 
-/// Shards: more than there are threads that publish at once.
+/// Shards: more than there are threads that publish concurrently.
 const SHARDS: u32 = 16;
-/// The moment of the start, ms: what is older than this edge has a moment too.
+/// Time of the start, ms, so that entries older than this edge have a time too.
 const START_MS: u64 = 30 * 24 * 3600 * 1000;
-/// Longest time until something that is due is looked for again, ms.
+/// Longest time between two checks for due work, ms.
 const POLL_MS: u64 = 1000;
 
 /// All channels.
@@ -38,45 +38,45 @@ const POLL_MS: u64 = 1000;
 pub(crate) struct Broker {
     clock: EdgeClock,
     shards: Box<[Mutex<Channels>]>,
-    /// Which shard a name belongs to.
+    /// Selects the shard of a name.
     spread: RandomState,
     first_epoch: u64,
     inboxes: Box<[Inbox]>,
-    /// When the next thing is due that the timer knows of, ms.
+    /// When the next item known to the timer is due, ms.
     due: AtomicU64,
-    /// Something is due sooner.
+    /// Notified when an item is due sooner.
     sooner: Notify,
-    /// What somebody is to make messages of: once for each channel at most.
+    /// Pending aggregates: at most one per channel.
     gathered: Mutex<Vec<Gathered>>,
-    /// What it shares with other edges.
+    /// Stream shared with other edges.
     pub(super) shared: Option<Arc<SharedHub>>,
-    /// The order of all messages, where it keeps one by itself.
+    /// Offsets of all messages, where this edge assigns them itself.
     offsets: Option<OffsetSequence>,
     templates: Templates,
-    /// What it listens to.
+    /// Message sources.
     pub(super) sources: Mutex<Vec<Arc<SourceState>>>,
     pub(super) counts: BrokerCounts,
-    /// What became of questions to an application.
+    /// Outcomes of hook requests.
     pub(super) hook_counts: Arc<hooks::HookCounts>,
-    /// Connections of users and tokens.
+    /// Connections by user and token.
     pub(super) quota: Arc<ConnectionQuota>,
 }
 
-/// What has happened, in all loops.
+/// Totals over all loops.
 #[derive(Debug, Default)]
 pub(super) struct BrokerCounts {
-    /// Publications that were taken.
+    /// Accepted publications.
     pub(super) published: AtomicU64,
-    /// Messages that went out.
+    /// Sent messages.
     pub(super) messages: AtomicU64,
-    /// Publications that were held until an interval was over.
+    /// Publications held until the end of an interval.
     pub(super) held: AtomicU64,
 }
 
 impl Broker {
     pub(super) fn new(config: &edge::HubConfig, loops: usize, clock: EdgeClock) -> Self {
         let spread = RandomState::new();
-        // Nobody foresees what a state of this kind makes of anything.
+        // `RandomState` is randomly keyed, so the seed is unpredictable.
         let seed = (spread.hash_one("first"), spread.hash_one("second"));
         // Below 2^53 for centuries, and above all epochs of former runs that made fewer than a thousand each millisecond.
         let first_epoch = clock::moment().ms() * 1000;
@@ -114,12 +114,12 @@ impl Broker {
         broker
     }
 
-    /// A number that no other life of an edge has, unless it began in the same millisecond.
+    /// An epoch that no other run of an edge has, unless both started in the same millisecond.
     pub(super) fn life(&self) -> u64 {
         self.first_epoch
     }
 
-    /// Lets all channels follow other rules.
+    /// Applies other rules to all channels.
     pub(super) fn follow(&self, config: &edge::HubConfig) {
         for shard in &self.shards {
             lock(shard).follow(rules(config), limits(config));
@@ -142,7 +142,7 @@ impl Broker {
         })
     }
 
-    /// The channels with most subscribers, at most so many.
+    /// The channels with most subscribers, at most `count`.
     pub(super) fn largest(&self, count: usize) -> Vec<ChannelStats> {
         let shards = self.shards.iter();
         let mut all: Vec<ChannelStats> = shards
@@ -165,10 +165,10 @@ impl Broker {
         self.inboxes.iter().any(Inbox::is_full)
     }
 
-    /// Publishes to the shard of a name. What goes out is in the inboxes before the shard is free again.
+    /// Publishes to the shard of a name. Messages are in the inboxes before the shard is unlocked.
     ///
     /// # Errors
-    /// When it is not published, or too much is on its way.
+    /// When it is not published, or too much is in flight.
     pub(super) fn publish_with(
         &self,
         name: &str,
@@ -191,7 +191,7 @@ impl Broker {
         Ok(published)
     }
 
-    /// Publishes JSON to a channel, or asks for its place where edges share one order.
+    /// Publishes JSON to a channel, or requests its offset where edges share one stream.
     ///
     /// # Errors
     /// When it is not published.
@@ -204,7 +204,7 @@ impl Broker {
         shared.post(name, data).map(Begun::Pending)
     }
 
-    /// Takes a message out of the order that edges share.
+    /// Applies a message read from the shared stream.
     ///
     /// # Errors
     /// When it cannot be sent.
@@ -220,14 +220,14 @@ impl Broker {
         Ok(())
     }
 
-    /// Goes on at another place of the order that edges share, or in another order.
+    /// Continues at another offset of the shared stream, or in another stream.
     pub(super) fn begin_anew(&self, position: Position) {
         for shard in &self.shards {
             lock(shard).begin_anew(position);
         }
     }
 
-    /// Tells all clients who have not been told that messages were missed.
+    /// Notifies all clients that have not yet been notified that messages were missed.
     pub(super) async fn report_losses(&self) {
         for shard in &self.shards {
             while self.report_next_loss(shard) {
@@ -238,7 +238,7 @@ impl Broker {
         }
     }
 
-    /// Tells the clients of one more channel that messages were missed; whether there may be others.
+    /// Notifies the clients of one more channel that messages were missed; whether there may be others.
     fn report_next_loss(&self, shard: &Mutex<Channels>) -> bool {
         let mut channels = lock(shard);
         let notice = channels.next_notice();
@@ -267,7 +267,7 @@ impl Broker {
         })
     }
 
-    /// Publishes what a client offers.
+    /// Publishes on behalf of a client.
     fn publish_offer(&self, offer: &Offer<'_>) -> Result<Published, HubRefusal> {
         let name = offer.channel;
         let Some(offsets) = &self.offsets else {
@@ -283,7 +283,7 @@ impl Broker {
         })
     }
 
-    /// Gives a message to the templates that mean its channel.
+    /// Delivers a message to the templates that match its channel.
     fn copy(&self, now_ms: u64, channel: &str, data: &str, place: u64) {
         for name in self.templates.of(channel) {
             let mut shard = lock(self.shard(&name));
@@ -300,13 +300,14 @@ impl Broker {
         }
     }
 
-    /// Somebody is about to subscribe to a template; whether there is room for it.
+    /// Reserves a template for an upcoming subscription; whether there is room for it.
     pub(super) fn want_template(&self, name: &str) -> bool {
         let want = |place: Option<u64>| {
             let lives = |name: &str| lock(self.shard(name)).find(name).is_some();
             let wanted = self.templates.want(self.now_ms(), name, lives);
             if wanted == TemplateAdmission::New {
-                // What came before it may be missing. The order of several edges goes on meanwhile, by one message.
+                // Earlier messages may be missing. The shared stream of several edges advances meanwhile, by one
+                // message.
                 let place = place.or_else(|| Some(self.shared.as_ref()?.at() + 1));
                 lock(self.shard(name)).forget(place.unwrap_or_default());
             }
@@ -318,13 +319,13 @@ impl Broker {
         }
     }
 
-    /// Up to where all messages of a shard are in its channels, where they have places in an order.
+    /// Offset up to which all messages of a shard have been applied, where offsets are shared.
     fn read_up_to(&self) -> Option<u64> {
         let shared = self.shared.as_ref().map(|shared| shared.at());
         shared.or_else(|| self.offsets.as_ref().map(OffsetSequence::at))
     }
 
-    /// Puts what goes out into the inboxes of the loops that listen; those that must be woken, a bit for each.
+    /// Puts outgoing messages into the inboxes of the subscribed loops; returns the loops to wake, one bit each.
     fn push_to_inboxes(&self, published: &Published) -> u64 {
         let Published::Sent(message, loops) = published else {
             return 0;
@@ -349,16 +350,16 @@ impl Broker {
         }
     }
 
-    /// Something is due at a moment; the timer is told if it would come too late.
+    /// Schedules an item; notifies the timer if it would wake too late.
     fn expect(&self, due_ms: u64) {
         if due_ms < self.due.fetch_min(due_ms, Ordering::Relaxed) {
             self.sooner.notify_one();
         }
     }
 
-    /// Does what is due; how long nothing is.
+    /// Handles due items; returns the time until the next.
     pub(super) fn do_what_is_due(&self) -> Duration {
-        // What is published meanwhile is expected from here on.
+        // Items published meanwhile are scheduled from here on.
         self.due.store(u64::MAX, Ordering::Relaxed);
         let now_ms = self.now_ms();
         let due = self
@@ -371,7 +372,7 @@ impl Broker {
         Duration::from_millis(wait_ms)
     }
 
-    /// Waits so long, or until something is due sooner.
+    /// Waits this long, or until an item is due sooner.
     pub(super) async fn wait(&self, time: Duration) {
         tokio::select! {
             () = tokio::time::sleep(time) => {}
@@ -379,12 +380,12 @@ impl Broker {
         }
     }
 
-    /// Takes what somebody is to make messages of.
+    /// Takes the pending aggregates.
     pub(super) fn take_gathered(&self) -> Vec<Gathered> {
         std::mem::take(&mut *lock(&self.gathered))
     }
 
-    /// Lets go out what was made of gathered data.
+    /// Sends the aggregate of gathered data.
     pub(super) fn release(&self, gathered: &Gathered, made: Made<'_>) {
         let shard = self.shard(&gathered.name);
         let release = |place| {
@@ -392,7 +393,7 @@ impl Broker {
             let released = channels.release(self.now_ms(), gathered, made, place);
             released.map_or(0, |published| self.push_to_inboxes(&published))
         };
-        // As with what was held: it stands where it goes out.
+        // As with held messages: the offset is that of sending.
         let woken = match &self.offsets {
             Some(offsets) => offsets.next(|place| release(Some(place))),
             None => release(None),
@@ -402,11 +403,12 @@ impl Broker {
         self.expect(due.unwrap_or(u64::MAX));
     }
 
-    /// Does what is due in a shard; when something is next, ms.
+    /// Handles due items of a shard; returns when the next is due, ms.
     fn tick(&self, shard: &Mutex<Channels>, now_ms: u64) -> Option<u64> {
         let mut woken = 0;
         if let Some(offsets) = &self.offsets {
-            // What was held stands where it goes out: readers of other channels are beyond where it was taken.
+            // Held messages are positioned when sent: readers of other channels are already past their time of
+            // publishing.
             while !self.is_behind() && is_due(shard, now_ms) {
                 woken |= offsets.next(|place| self.tick_at(&mut lock(shard), now_ms, Some(place)));
             }
@@ -424,13 +426,13 @@ impl Broker {
         due
     }
 
-    /// Does one thing that is due; the loops that must be woken for it.
+    /// Handles one due item; returns the loops to wake.
     fn tick_at(&self, channels: &mut Channels, now_ms: u64, place: Option<u64>) -> u64 {
         let published = channels.tick_at(now_ms, place);
         published.map_or(0, |published| self.route_published(published))
     }
 
-    /// Hands out what goes out, and keeps what somebody is to make a message of; the loops that must be woken.
+    /// Distributes outgoing messages and keeps pending aggregates; returns the loops to wake.
     fn route_published(&self, published: Published) -> u64 {
         match published {
             Published::Gathered(gathered) => {
@@ -442,7 +444,7 @@ impl Broker {
     }
 }
 
-/// What became of something that was published.
+/// Outcome of a publication.
 #[derive(Debug)]
 pub(super) enum Begun {
     Done(Published),
@@ -474,7 +476,7 @@ impl Shards for FromLoop<'_> {
     fn by_name<T>(&mut self, name: &str, act: impl FnOnce(&mut Channels) -> T) -> T {
         let mut shard = lock(self.broker.shard(name));
         if let Some(at) = self.broker.read_up_to() {
-            // What other shards have read counts too: everything up to there is in the channels.
+            // Progress of other shards counts too: everything up to there is in the channels.
             shard.advance(at);
         }
         act(&mut shard)
@@ -494,7 +496,7 @@ fn is_due(shard: &Mutex<Channels>, now_ms: u64) -> bool {
     due.is_some_and(|due| due <= now_ms)
 }
 
-/// A shard's part.
+/// The shard's contribution.
 fn limits(config: &edge::HubConfig) -> ChannelLimits {
     ChannelLimits {
         channels_max: config.channels_max.div_ceil(SHARDS) as usize,

@@ -39,7 +39,7 @@ mod tests {
 
     use super::*;
 
-    /// What browsers are to load at most, compressed, bytes.
+    /// Size limit of the browser client, compressed, bytes.
     const SCRIPT_LEN_MAX: usize = 3 * 1024;
 
     #[test]

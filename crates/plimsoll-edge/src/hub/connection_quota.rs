@@ -1,4 +1,4 @@
-//! How many connections a user has, and a token.
+//! Connection quotas of users and tokens.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -8,14 +8,14 @@ use ring::digest;
 
 use crate::lock::lock;
 
-/// What is counted: a digest, so that no token is kept.
+/// Key of a quota: a digest, so that no token is stored.
 type QuotaKey = [u8; 32];
 
-/// Connections by what is counted, over all loops.
+/// Connection counts by key, over all loops.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionQuota(Mutex<HashMap<QuotaKey, u32>>);
 
-/// How many there may be.
+/// Quotas.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionLimits {
     per_user: Option<u32>,
@@ -23,7 +23,7 @@ pub(crate) struct ConnectionLimits {
     quota: Arc<ConnectionQuota>,
 }
 
-/// A connection that counts, as long as anybody holds this.
+/// A counted connection; the count is released when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionSlot(Arc<QuotaEntry>);
 
@@ -42,10 +42,10 @@ impl ConnectionLimits {
         }
     }
 
-    /// Counts a connection of a user with a token; `before` is what it is counted as already.
+    /// Counts a connection of a user with a token; `before` are the slots that it already holds.
     ///
     /// # Errors
-    /// In words, when there are too many.
+    /// A message when a quota is exhausted.
     pub(crate) fn enter(
         &self,
         user: Option<&str>,
@@ -58,13 +58,13 @@ impl ConnectionLimits {
                 self.per_user,
                 "user",
                 user,
-                "there are as many connections of this user as there may be",
+                "too many connections of this user",
             ),
             (
                 self.per_token,
                 "token",
                 token,
-                "there are as many connections with this token as there may be",
+                "too many connections with this token",
             ),
         ] {
             if let (Some(max), Some(name)) = (max, name) {
@@ -129,13 +129,13 @@ mod tests {
         let first = bounds.enter(Some("eve"), Some("a"), &[]).unwrap();
         let again = bounds.enter(Some("eve"), Some("a"), &[]).unwrap_err();
         assert!(again.contains("with this token"), "{again}");
-        // The same connection shows its token once more, or another.
+        // The same connection presents its token again, or another.
         let same = bounds.enter(Some("eve"), Some("a"), &first).unwrap();
         let other = bounds.enter(Some("eve"), Some("b"), &first).unwrap();
         let second = bounds.enter(Some("eve"), Some("c"), &[]).unwrap();
         let third = bounds.enter(Some("eve"), None, &[]).unwrap_err();
         assert!(third.contains("of this user"), "{third}");
-        // A user is no token, and who has no name is not counted.
+        // A user is not a token, and clients without a user name are not counted.
         let named = bounds.enter(None, Some("eve"), &[]).unwrap();
         assert!(bounds.enter(None, None, &[]).unwrap().is_empty());
         drop(first);

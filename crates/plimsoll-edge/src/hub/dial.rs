@@ -1,4 +1,4 @@
-//! How a program is reached that the hub listens to or shares: in the open, or by TLS.
+//! Connections to programs that the hub listens to or shares: plain, or by TLS.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +10,13 @@ use tokio_rustls::TlsConnector;
 use crate::outbound;
 use crate::upstream::{Upstream, trust};
 
-/// Time for a connection and for an answer.
+/// Time limit of a connection and of a response.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Does something that the other side must take part in, within [`PATIENCE`] for all of it: who says a little again and
-/// again is not waited for either.
+/// Runs an exchange with a peer within [`PATIENCE`] in total: a peer that trickles data is not waited for longer.
 ///
 /// # Errors
-/// In words.
+/// A message.
 pub(super) async fn within<T>(act: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let done = tokio::time::timeout(PATIENCE, act).await;
     done.map_err(|_| format!("no answer within {PATIENCE:?}"))?
@@ -26,21 +25,21 @@ pub(super) async fn within<T>(act: impl Future<Output = Result<T, String>>) -> R
 /// Connects, within [`PATIENCE`].
 ///
 /// # Errors
-/// In words.
+/// A message.
 pub(super) async fn connect(host: &str, port: u16) -> Result<TcpStream, String> {
     let connected = tokio::time::timeout(PATIENCE, TcpStream::connect((host, port))).await;
     let stream = connected
         .map_err(|_| format!("no connection within {PATIENCE:?}"))?
         .map_err(|error| error.to_string())?;
-    // What is asked is short, and somebody waits for it.
+    // Requests are short and latency matters.
     let _ = stream.set_nodelay(true);
     Ok(stream)
 }
 
-/// Goes on by TLS, within [`PATIENCE`].
+/// Upgrades to TLS, within [`PATIENCE`].
 ///
 /// # Errors
-/// In words, with what the configuration can say about it.
+/// A message that names the relevant setting.
 pub(super) async fn secure(
     stream: TcpStream,
     host: &str,
@@ -56,9 +55,9 @@ pub(super) async fn secure(
     };
     let shaken = tokio::time::timeout(PATIENCE, connector.connect(name, stream)).await;
     let stream = shaken
-        .map_err(|_| format!("no encrypted connection within {PATIENCE:?}"))?
+        .map_err(|_| format!("no TLS handshake within {PATIENCE:?}"))?
         .map_err(|error| {
-            format!("no encrypted connection: {error}; see `tls: {{ ca, name, insecure }}` beside its address")
+            format!("TLS handshake failed: {error}; see `tls: {{ ca, name, insecure }}` beside its address")
         })?;
     Ok(Upstream::Tls(Box::new(stream)))
 }

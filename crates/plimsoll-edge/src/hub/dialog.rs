@@ -1,4 +1,4 @@
-//! What one client wants of the application: asked, waited for, and handed back to whoever looks after the client.
+//! Hook requests of one client: queued, sent, and their responses returned to the task that serves the client.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,45 +13,45 @@ use serde_json::value::RawValue;
 
 use super::hooks::{ClientIdentity, HookKind, HookRequest, HookVerdict, Hooks, Links};
 
-/// One client's questions.
+/// Hook requests of one client.
 #[derive(Debug)]
 pub(crate) struct Dialog {
     person: ClientIdentity,
-    /// Most subscriptions that are asked about at once.
+    /// Maximum number of subscriptions in flight.
     pending_subscriptions_max: usize,
-    /// What tells the client from all others; given to it when it sends something.
+    /// Unique name of the client; assigned when it sends something.
     name: Option<String>,
-    /// Channels that are asked about, by the numbers of the questions. One that is wanted no longer has no name: the
-    /// application is still busy with it, so it counts until the answer is there.
+    /// Channels in flight, by request number. A channel that is no longer wanted has no name: the application still
+    /// works on it, so it counts until the response arrives.
     pending_subscriptions: Vec<(u64, Option<String>)>,
-    /// Messages and publications that wait for an answer.
+    /// Messages and publications in flight.
     waiting: u32,
     questions: u64,
-    /// What is to be asked next.
+    /// Requests to send next.
     next: Vec<Question>,
     mail: Mail,
 }
 
-/// What was answered since somebody looked.
+/// Responses received since the last poll.
 type Mail = Rc<RefCell<Vec<Answered>>>;
 
-/// A question, and its answer.
+/// A request and its response.
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) question: Question,
     pub(super) verdict: HookVerdict,
 }
 
-/// What is asked.
+/// The request.
 #[derive(Debug)]
 pub(super) struct Question {
     number: u64,
     pub(super) matter: Matter,
-    /// What the client's answer is to carry, as JSON.
+    /// Id that the reply to the client carries, as JSON.
     pub(super) id: Option<String>,
 }
 
-/// What it is about.
+/// Subject of a request.
 #[derive(Debug)]
 pub(super) enum Matter {
     Subscribe(SubscriptionRequest),
@@ -73,10 +73,10 @@ impl Dialog {
         }
     }
 
-    /// Notes what the application is to be asked; whether it is.
+    /// Queues a request to the application; whether it was queued.
     ///
     /// # Errors
-    /// When too much waits for answers, or nobody takes what a client sends.
+    /// When too many are in flight, or no hook accepts what a client sends.
     pub(super) fn defer(
         &mut self,
         hooks: &HubHooks,
@@ -133,12 +133,12 @@ impl Dialog {
         Ok(true)
     }
 
-    /// What tells the client from all others, if it was given that.
+    /// Unique name of the client, if assigned.
     pub(super) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The client does not want a channel any more: it is not asked about, or an answer about it does nothing.
+    /// The client dropped a channel: a queued request is removed, a response in flight is ignored.
     pub(super) fn withdraw(&mut self, channel: &str) {
         let is_this = |(_, name): &(u64, Option<String>)| name.as_deref() == Some(channel);
         let Some(at) = self.pending_subscriptions.iter().position(is_this) else {
@@ -154,17 +154,17 @@ impl Dialog {
         }
     }
 
-    /// Whether an answer is awaited.
+    /// Whether a response is pending.
     pub(super) fn is_waiting(&self) -> bool {
         self.waiting > 0 || !self.pending_subscriptions.is_empty()
     }
 
-    /// Whether there is something to ask.
+    /// Whether a request is queued.
     pub(super) fn has_next(&self) -> bool {
         !self.next.is_empty()
     }
 
-    /// Asks what was noted. The waker is told of answers.
+    /// Sends the queued requests. The waker is woken by responses.
     pub(super) fn send_questions(
         &mut self,
         hooks: &Arc<Hooks>,
@@ -191,7 +191,7 @@ impl Dialog {
         }
     }
 
-    /// What was answered, but for what nobody wants any more.
+    /// Responses received, except those that are no longer wanted.
     pub(super) fn take_answers(&mut self) -> Vec<Answered> {
         let mut answers = std::mem::take(&mut *self.mail.borrow_mut());
         answers.retain(|answered| {
@@ -248,7 +248,7 @@ impl Question {
     }
 }
 
-/// JSON that was looked at when it came.
+/// JSON that was validated on arrival.
 fn raw(data: &str) -> Option<&RawValue> {
     serde_json::from_str(data).ok()
 }
@@ -320,7 +320,7 @@ mod tests {
         ] {
             assert_eq!(dialog.defer(&hooks, request, None), Err(refusal));
         }
-        // Nobody is asked about publications here.
+        // No hook for publications here.
         assert_eq!(
             dialog.defer(&hooks, ClientRequest::Publish("a", "1"), None),
             Ok(false)
@@ -369,7 +369,7 @@ mod tests {
                 .defer(&hooks, ClientRequest::Subscribe(&request), None)
                 .is_ok()
             {
-                // On its way to the application when it is taken back.
+                // In flight when it is withdrawn.
                 asked.append(&mut dialog.next);
             }
             dialog.withdraw(&request.channel);

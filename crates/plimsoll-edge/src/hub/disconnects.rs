@@ -1,4 +1,5 @@
-//! Clients that have left, of whom the application is told: in line behind nobody who waits, a few at once, and in bounds.
+//! Reports disconnected clients to the application: never ahead of requests that clients wait for, a few at once, and
+//! bounded.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -9,21 +10,21 @@ use tokio::sync::Notify;
 use super::hooks::{ClientIdentity, HookKind, HookRequest};
 use super::local_hub::LocalHub;
 
-/// Most clients of a loop that have left and are not told of yet; what is beyond is counted, and not told.
+/// Maximum number of unreported disconnects of a loop; further ones are counted but not reported.
 const LEFT_MAX: usize = 8192;
-/// Of how many a loop tells at once: questions that clients wait for have most of the application's time.
+/// Concurrent reports of a loop: requests that clients wait for keep most of the application's time.
 const AT_ONCE: usize = 4;
 
-/// One of them.
+/// A disconnected client.
 #[derive(Debug)]
 pub(super) struct DisconnectedClient {
     pub(super) person: ClientIdentity,
     pub(super) user: Option<Rc<str>>,
-    /// What told the client from others, if it ever sent anything.
+    /// Unique name of the client, if it ever sent anything.
     pub(super) client: Option<String>,
 }
 
-/// Those of a loop.
+/// Disconnects of a loop.
 #[derive(Debug, Default)]
 pub(super) struct DisconnectQueue {
     left: RefCell<VecDeque<DisconnectedClient>>,
@@ -31,7 +32,7 @@ pub(super) struct DisconnectQueue {
 }
 
 impl DisconnectQueue {
-    /// Puts one in line; whether there was room.
+    /// Queues a disconnect; whether there was room.
     pub(super) fn push(&self, left: DisconnectedClient) -> bool {
         let mut line = self.left.borrow_mut();
         if line.len() >= LEFT_MAX {
@@ -43,13 +44,13 @@ impl DisconnectQueue {
         true
     }
 
-    /// Nobody leaves any more.
+    /// No further disconnects.
     pub(super) fn close(&self) {
         self.ready.notify_waiters();
     }
 }
 
-/// Tells the application of everybody who leaves, until the house is gone.
+/// Reports disconnects until the local hub is gone.
 pub(super) fn begin(local_hub: &Rc<LocalHub>, disconnects: &Rc<DisconnectQueue>) {
     for _ in 0..AT_ONCE {
         tokio::task::spawn_local(report_disconnects(
@@ -70,7 +71,7 @@ async fn report_disconnects(local_hub: Weak<LocalHub>, disconnects: Rc<Disconnec
         };
         match (left, hooks) {
             (None, _) => disconnects.ready.notified().await,
-            // The configuration does not want it any more.
+            // The hook was removed from the configuration.
             (Some(_), None) => {}
             (Some(left), Some(hooks)) => {
                 let asked = HookRequest {
@@ -79,7 +80,7 @@ async fn report_disconnects(local_hub: Weak<LocalHub>, disconnects: Rc<Disconnec
                     client: left.client.as_deref(),
                     ..HookRequest::default()
                 };
-                // It is told once: whoever does not hear it learns nothing by hearing it later.
+                // Reported once, without a retry: a late report is of no use.
                 hooks
                     .query(&links, HookKind::Disconnect, &left.person.passed, &asked)
                     .await;

@@ -1,13 +1,12 @@
-//! What an application is asked over HTTP: who may come in, read and publish; what it is sent by clients, and told of those
-//! who left.
+//! HTTP hooks of the application: who may connect, subscribe and publish; messages of clients; disconnects.
 //!
 //! ```text
-//!  at the door ──┐                                      ┌─► Links of the loop ─► POST to the application
-//!  a client ─────┼─► Hooks::ask: remembered, in line ───┤
+//!  admission ────┐                                      ┌─► Links of the loop ─► POST to the application
+//!  a client ─────┼─► Hooks::query: remembered, queued ──┤
 //!  an interval ──┘                                      └─◄ yes, no, or down
 //! ```
 //!
-//! [`Hooks`] is shared by all loops; connections to the application are each loop's own.
+//! [`Hooks`] is shared by all loops; each loop has connections of its own to the application.
 
 mod application;
 pub(crate) mod authorization;
@@ -29,19 +28,19 @@ pub(super) use application::{HookRequest, replaced};
 pub(crate) use links::Links;
 use remembered::{HookCacheKey, Remembered, key};
 
-/// Most questions that wait in line, of all clients.
+/// Maximum number of queued requests, of all clients.
 const WAITING_MAX: usize = 16_384;
-/// Most bytes of them.
+/// Maximum size of the queued requests, bytes.
 const WAITING_BYTES_MAX: usize = 64 << 20;
-/// Good answers in a row after which an application that was down counts as back.
+/// Successes in a row after which a failed application counts as recovered.
 const GOOD_MIN: u32 = 3;
 
-/// Kinds of questions.
+/// Number of hooks.
 const KINDS: usize = 6;
 /// Outcomes by name.
 const OUTCOMES: [&str; 4] = ["yes", "no", "down", "remembered"];
 
-/// What the application is asked about.
+/// Kinds of hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HookKind {
     Connect,
@@ -52,18 +51,18 @@ pub(crate) enum HookKind {
     Disconnect,
 }
 
-/// What it says.
+/// Verdict of the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HookVerdict {
-    /// With the body of its answer.
+    /// With the response body.
     Yes(Bytes),
-    /// With its reason.
+    /// With the reason.
     No(Option<String>),
-    /// It could not be asked, or answers something else.
+    /// No response, or an invalid one.
     Down,
 }
 
-/// What became of questions.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug)]
 enum HookOutcome {
     Yes,
@@ -72,29 +71,29 @@ enum HookOutcome {
     Remembered,
 }
 
-/// Questions by kind and outcome, since the start.
+/// Requests by hook and outcome, since the start.
 #[derive(Debug, Default)]
 pub(super) struct HookCounts([[AtomicU64; OUTCOMES.len()]; KINDS]);
 
-/// The same to be shown.
+/// The same, for display.
 pub(crate) type HookCountRows = Vec<(&'static str, &'static str, u64)>;
 
-/// Headers of a client's request that the application is given with every question about it.
+/// Headers of a client's request that are sent with every hook request about it.
 pub(crate) type Passed = Arc<[(HeaderName, HeaderValue)]>;
 
-/// Whom a question is about.
+/// The client that a request is about.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientIdentity {
     pub(super) address: Arc<str>,
     pub(super) passed: Passed,
 }
 
-/// What an application is asked, for all loops.
+/// Hooks of the application, shared by all loops.
 #[derive(Debug)]
 pub(crate) struct Hooks {
     pub(crate) config: HubHooks,
     clock: EdgeClock,
-    /// Who may ask now.
+    /// Permits for concurrent requests.
     in_flight: Semaphore,
     waiting: AtomicUsize,
     waiting_bytes: AtomicUsize,
@@ -103,17 +102,17 @@ pub(crate) struct Hooks {
     counts: Arc<HookCounts>,
 }
 
-/// Whether the application answers questions of a kind.
+/// Health of a hook.
 #[derive(Debug, Default)]
 struct Health {
     is_down: AtomicBool,
-    /// Good answers in a row.
+    /// Consecutive successes.
     good: AtomicU32,
-    /// What somebody is to be told.
+    /// A pending notice.
     news: Mutex<Option<String>>,
 }
 
-/// A place in line, with what waits there.
+/// A slot in the queue, with the size of what waits there.
 struct PendingSlot<'a> {
     hooks: &'a Hooks,
     len: usize,
@@ -147,12 +146,12 @@ impl HookKind {
             Self::Publish => config.publish.as_ref(),
             Self::Messages => config.messages.as_ref(),
             Self::Disconnect => config.disconnect.as_ref(),
-            // Each rule has its own.
+            // Configured per rule.
             Self::Aggregate => None,
         }
     }
 
-    /// Whether the same question has the same answer for a while.
+    /// Whether responses are cached.
     fn is_remembered(self) -> bool {
         matches!(self, Self::Connect | Self::Subscribe)
     }
@@ -163,7 +162,7 @@ impl HookCounts {
         self.0[kind as usize][outcome as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Questions by hook and answer.
+    /// Requests by hook and outcome.
     pub(super) fn snapshot(&self) -> HookCountRows {
         let of_kind = |kind: HookKind| {
             let counts = self.0[kind as usize].iter().zip(OUTCOMES);
@@ -188,7 +187,7 @@ impl Hooks {
         }
     }
 
-    /// What the application is told of whoever sent a request.
+    /// What the application receives about the sender of a request.
     pub(crate) fn person(&self, head: &RequestHead<'_, '_>, address: &str) -> ClientIdentity {
         let passed = head.headers.iter().filter_map(|header| {
             let passed = &self.config.passed;
@@ -197,7 +196,7 @@ impl Hooks {
                 .find(|name| header.name.eq_ignore_ascii_case(name))?;
             let name = HeaderName::from_bytes(header.name.as_bytes()).ok()?;
             let mut value = HeaderValue::from_bytes(header.value.trim_ascii()).ok()?;
-            // It may be a secret, which nobody is shown.
+            // It may be a secret: never log it.
             value.set_sensitive(true);
             Some((name, value))
         });
@@ -207,18 +206,18 @@ impl Hooks {
         }
     }
 
-    /// Whether the application decides who may read what nothing else lets be read.
+    /// Whether the application decides about reads that no other rule allows.
     pub(crate) fn decides_reading(&self) -> bool {
         decide_reading(&self.config)
     }
 
-    /// Whether clients themselves have anything to ask.
+    /// Whether clients themselves cause hook requests.
     pub(crate) fn has_dialogs(&self) -> bool {
         let config = &self.config;
         config.subscribe.is_some() || config.publish.is_some() || config.messages.is_some()
     }
 
-    /// Asks about a client; the answer is there when the time-out is over.
+    /// Requests a verdict about a client; it is there when the time-out has passed.
     pub(super) async fn query(
         &self,
         links: &Links,
@@ -244,7 +243,7 @@ impl Hooks {
         verdict
     }
 
-    /// Asks what one message is made of those of an interval.
+    /// Requests one message for those of an interval.
     pub(super) async fn aggregate(
         &self,
         links: &Links,
@@ -296,7 +295,7 @@ impl Hooks {
     ) -> Result<HookVerdict, String> {
         let _place = self.line_up(body.len()).ok_or_else(|| {
             let mib = WAITING_BYTES_MAX >> 20;
-            format!("more than {WAITING_MAX} questions, or {mib} MiB of them, wait for it")
+            format!("more than {WAITING_MAX} requests, or {mib} MiB of them, are queued for it")
         })?;
         let exchange = async {
             let permit = self.in_flight.acquire().await;
@@ -312,13 +311,13 @@ impl Hooks {
         application::evaluate(kind, status, body)
     }
 
-    /// Something is not asked at all.
+    /// A request was not sent at all.
     pub(super) fn miss(&self, kind: HookKind, why: &str) {
         self.went_wrong(kind, why);
         self.counts.add(kind, HookOutcome::Down);
     }
 
-    /// A place for a question of so many bytes, if there is one.
+    /// Reserves a queue slot for a request of `len` bytes, if there is room.
     fn line_up(&self, len: usize) -> Option<PendingSlot<'_>> {
         let place = PendingSlot { hooks: self, len };
         let count = self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -326,7 +325,7 @@ impl Hooks {
         (count < WAITING_MAX && bytes + len <= WAITING_BYTES_MAX).then_some(place)
     }
 
-    /// Questions that wait for their answer.
+    /// Requests queued or in flight.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
@@ -337,10 +336,7 @@ impl Hooks {
             && health.good.fetch_add(1, Ordering::Relaxed) + 1 >= GOOD_MIN
             && health.is_down.swap(false, Ordering::Relaxed)
         {
-            let message = format!(
-                "the application answers the hub's hook `{}` again",
-                kind.name()
-            );
+            let message = format!("the hub's hook `{}` works again", kind.name());
             *lock(&health.news) = Some(message);
         }
     }
@@ -350,25 +346,25 @@ impl Hooks {
         health.good.store(0, Ordering::Relaxed);
         if !health.is_down.swap(true, Ordering::Relaxed) {
             let meanwhile = match (kind, self.config.allows_when_down) {
-                (HookKind::Messages, _) => "clients are told so",
-                (HookKind::Aggregate, _) => "meanwhile the newest message goes out",
-                (HookKind::Disconnect, _) => "it is not told of who left meanwhile",
+                (HookKind::Messages, _) => "clients receive an error",
+                (HookKind::Aggregate, _) => "meanwhile the newest message is sent",
+                (HookKind::Disconnect, _) => "disconnects are not reported meanwhile",
                 (_, true) => "meanwhile everything is allowed",
-                (_, false) => "meanwhile nothing is allowed that it would be asked about",
+                (_, false) => "meanwhile everything it decides on is denied",
             };
             let message = format!("the hub's hook `{}` fails: {why}; {meanwhile}", kind.name());
             *lock(&health.news) = Some(message);
         }
     }
 
-    /// What somebody is to be told.
+    /// Pending notices.
     pub(super) fn take_news(&self) -> Vec<String> {
         let news = self.health.iter().map(|health| lock(&health.news).take());
         news.flatten().collect()
     }
 }
 
-/// Whether an application decides who may read.
+/// Whether the application decides who may read.
 pub(super) fn decide_reading(config: &HubHooks) -> bool {
     config.connect.is_some() || config.subscribe.is_some()
 }

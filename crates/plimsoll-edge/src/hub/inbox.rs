@@ -1,4 +1,4 @@
-//! What is on its way to the clients of one loop.
+//! Messages in flight to the clients of one loop.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,17 +12,17 @@ use tokio::sync::Notify;
 use crate::clock::Nanoseconds;
 use crate::lock::lock;
 
-/// Most messages that wait for a loop before nothing more is published. Those who publish at once may add one each.
+/// Maximum number of queued messages before publishing is refused. Concurrent publishers may exceed it by one each.
 const MESSAGES_MAX: usize = 16_384;
-/// Most bytes of them.
+/// Maximum size of the queued messages, bytes.
 const BYTES_MAX: usize = 64 << 20;
-/// Most messages that a loop takes at once.
+/// Maximum batch that a loop takes.
 const BATCH_MAX: usize = 64;
 
-/// A message, and when it went out.
+/// A message and when it was sent.
 pub(super) type Dated = (Nanoseconds, Arc<HubMessage>);
 
-/// What became of something that a client of the loop offered, and others were asked about.
+/// Outcome of a publication by a client of the loop that waited for another program.
 #[derive(Debug)]
 pub(super) struct Letter {
     pub(super) visit: ClientVisit,
@@ -31,20 +31,20 @@ pub(super) struct Letter {
     pub(super) done: Result<(), HubRefusal>,
 }
 
-/// Messages that wait for one loop.
+/// Messages queued for one loop.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     queue: Mutex<VecDeque<Dated>>,
     bytes: AtomicUsize,
     len: AtomicUsize,
-    /// No more than there are offers.
+    /// Bounded by the number of pending publications.
     letters: Mutex<Vec<Letter>>,
-    /// Told when the first of a batch is there.
+    /// Notified when the first message of a batch arrives.
     pub(super) ready: Notify,
 }
 
 impl Inbox {
-    /// Puts a message at the end; whether it is the first, so that the loop must be woken.
+    /// Appends a message; returns whether it is the first, so that the loop must be woken.
     pub(super) fn push(&self, at: Nanoseconds, message: &Arc<HubMessage>) -> bool {
         self.bytes.fetch_add(message.size(), Ordering::Relaxed);
         let mut queue = lock(&self.queue);
@@ -53,18 +53,18 @@ impl Inbox {
         queue.len() == 1
     }
 
-    /// Puts in a letter, and wakes the loop.
+    /// Adds an outcome and wakes the loop.
     pub(super) fn write(&self, letter: Letter) {
         lock(&self.letters).push(letter);
         self.ready.notify_one();
     }
 
-    /// Takes all letters.
+    /// Takes all outcomes.
     pub(super) fn take_letters(&self) -> Vec<Letter> {
         std::mem::take(&mut *lock(&self.letters))
     }
 
-    /// Takes what there is, up to a batch.
+    /// Takes the queued messages, up to one batch.
     pub(super) fn take(&self, batch: &mut Vec<Dated>) {
         let mut queue = lock(&self.queue);
         let count = queue.len().min(BATCH_MAX);

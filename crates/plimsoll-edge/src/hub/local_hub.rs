@@ -1,4 +1,4 @@
-//! The hub in one loop: its clients, and what comes for them.
+//! The hub of one event loop: its clients, and the messages for them.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -23,31 +23,31 @@ use crate::client::ClientStream;
 use crate::clock::EdgeClock;
 use crate::loop_metrics::LoopMetrics;
 
-/// Most bytes that the kernel holds unsent for a client. Left to itself it holds some 2.5 MB for each that does not read,
-/// all of them older than what the client would be given in their place.
+/// Maximum unsent bytes in the kernel per client. By default it buffers some 2.5 MB for each client that does not read,
+/// all older than what the hub would send instead.
 const UNSENT_MAX: u32 = 64 * 1024;
 
-/// The hub in one loop.
+/// The hub of one event loop.
 #[derive(Debug)]
 pub(crate) struct LocalHub {
     pub(super) broker: Arc<Broker>,
     number: u8,
     clock: EdgeClock,
     pub(super) figures: Arc<LoopMetrics>,
-    /// What a client's messages may be.
+    /// Limits of client messages.
     pub(super) wire_limits: Cell<WireLimits>,
     pub(super) ping_ticks: Cell<u64>,
-    /// Who asks clients for tokens.
+    /// Checks the tokens of clients.
     pub(super) gate: RefCell<Option<Arc<TokenGate>>>,
-    /// What an application is asked, and this loop's connections to it.
+    /// Hooks of the application, and this loop's connections to it.
     pub(super) hooks: RefCell<Option<Arc<Hooks>>>,
     pub(crate) links: Rc<Links>,
     bounds: RefCell<ConnectionLimits>,
-    /// Clients that were given a name.
+    /// Clients that were assigned a name.
     named: Cell<u64>,
-    /// Who has left, and is to be told of.
+    /// Disconnects to report.
     disconnects: Rc<DisconnectQueue>,
-    /// Whether the configuration still has it.
+    /// Whether the hub is still configured.
     pub(super) is_open: Cell<bool>,
     pub(super) subscribers: RefCell<SubscriberTable>,
 }
@@ -57,13 +57,13 @@ pub(crate) struct LocalHub {
 pub(super) struct SubscriberTable {
     pub(super) audience: Audience,
     pub(super) sockets: SubscriberSockets,
-    /// Made for the first message that came compressed.
+    /// Created for the first compressed message.
     pub(super) inflater: Option<Inflater>,
     pub(super) inflated: Vec<u8>,
 }
 
 impl LocalHub {
-    /// Opens it for a loop, whose tasks are spawned where this is called.
+    /// Opens it for a loop, on which its tasks are spawned.
     pub(crate) fn open(
         hub: &ActiveHub,
         number: usize,
@@ -93,18 +93,18 @@ impl LocalHub {
             }),
         });
         let delivering = deliver(Rc::downgrade(&local_hub), Arc::clone(&hub.broker), number);
-        // A budget of writes would look like clients that take nothing.
+        // With a write budget, clients would appear not to read.
         tokio::task::spawn_local(tokio::task::unconstrained(delivering));
         disconnects::begin(&local_hub, &local_hub.disconnects);
         local_hub
     }
 
-    /// Whether it is the one of this hub.
+    /// Whether it belongs to this hub.
     pub(crate) fn is_of(&self, hub: &ActiveHub) -> bool {
         Arc::ptr_eq(&self.broker, &hub.broker)
     }
 
-    /// Follows a new configuration.
+    /// Applies a new configuration.
     pub(crate) fn follow(&self, hub: &ActiveHub) {
         self.wire_limits.set(hub.wire_limits());
         self.ping_ticks.set(hub.ping_ticks());
@@ -117,12 +117,12 @@ impl LocalHub {
             .follow(hub.audience_limits());
     }
 
-    /// The configuration has no hub any more: its clients go when they are woken.
+    /// The hub was removed from the configuration: its clients disconnect when woken.
     pub(crate) fn close(&self) {
         self.is_open.set(false);
     }
 
-    /// Who decides what clients may do.
+    /// Token gate and hooks that decide what clients may do.
     pub(super) fn deciders(
         &self,
     ) -> (Option<Arc<TokenGate>>, Option<Arc<Hooks>>, ConnectionLimits) {
@@ -133,24 +133,24 @@ impl LocalHub {
         )
     }
 
-    /// What an application is asked, and how it is reached.
+    /// Hooks, and the connections to the application.
     pub(super) fn hooks_and_links(&self) -> (Option<Arc<Hooks>>, Rc<Links>) {
         (self.hooks.borrow().clone(), Rc::clone(&self.links))
     }
 
-    /// Has the application told that a client has left.
+    /// Reports a disconnect to the application.
     pub(super) fn report_disconnect(&self, left: DisconnectedClient) {
         if !self.disconnects.push(left)
             && let Some(hooks) = &*self.hooks.borrow()
         {
             hooks.miss(
                 HookKind::Disconnect,
-                "more clients leave than it is told of",
+                "too many disconnects at once to report all of them",
             );
         }
     }
 
-    /// What tells a client from all others, of this edge and of others.
+    /// A name that is unique among the clients of all edges.
     pub(super) fn name_client(&self) -> String {
         let count = self.named.get() + 1;
         self.named.set(count);
@@ -174,7 +174,7 @@ impl LocalHub {
         }
     }
 
-    /// A place for a client.
+    /// Registers a client.
     pub(super) fn welcome(
         &self,
         client: ClientStream,
@@ -191,7 +191,7 @@ impl LocalHub {
         id
     }
 
-    /// A client is gone.
+    /// Removes a client.
     pub(super) fn dismiss(&self, id: ClientId, format: ClientFormat, user: Option<&str>) {
         let mut subscribers = self.subscribers.borrow_mut();
         subscribers
@@ -219,7 +219,7 @@ impl LocalHub {
         }
     }
 
-    /// Hands messages to everybody here who wants them.
+    /// Delivers messages to the subscribed clients of this loop.
     fn deliver_batch(&self, batch: &mut Vec<Dated>) {
         let mut subscribers = self.subscribers.borrow_mut();
         let subscribers = &mut *subscribers;
@@ -233,7 +233,7 @@ impl LocalHub {
         subscribers.settle(&self.figures);
     }
 
-    /// Tells clients what became of what they offered.
+    /// Delivers the outcomes of publications to clients.
     fn deliver_letters(&self, letters: Vec<Letter>) {
         let mut subscribers = self.subscribers.borrow_mut();
         for letter in letters {
@@ -256,7 +256,7 @@ impl LocalHub {
 
 impl Drop for LocalHub {
     fn drop(&mut self) {
-        // So that whoever delivers sees that nobody is here any more.
+        // So that publishers see that this loop has no clients left.
         self.broker
             .inbox(usize::from(self.number))
             .ready
@@ -266,7 +266,7 @@ impl Drop for LocalHub {
 }
 
 impl SubscriberTable {
-    /// Where a client's words are taken.
+    /// The handler of a client's commands.
     pub(super) fn command_handler<'a, 'w>(
         &'a mut self,
         shards: &'a mut FromLoop<'w>,
@@ -278,7 +278,7 @@ impl SubscriberTable {
         }
     }
 
-    /// Lets those go who are too slow, and tells what has happened.
+    /// Disconnects clients that are too slow, and updates the counters.
     pub(super) fn settle(&mut self, figures: &LoopMetrics) {
         for id in self.audience.take_condemned() {
             self.sockets.condemn(id);
@@ -295,7 +295,7 @@ impl SubscriberTable {
     }
 }
 
-/// Hands out what comes for a loop, until its house is gone.
+/// Delivers the messages of a loop until its local hub is gone.
 async fn deliver(local_hub: Weak<LocalHub>, broker: Arc<Broker>, number: usize) {
     let inbox = broker.inbox(number);
     let mut batch = Vec::new();
@@ -313,7 +313,7 @@ async fn deliver(local_hub: Weak<LocalHub>, broker: Arc<Broker>, number: usize) 
                 local_hub.deliver_letters(letters);
             }
             drop(local_hub);
-            // Requests, and clients that say something, have their turn.
+            // Yield to requests and to clients that send.
             tokio::task::yield_now().await;
         }
     }

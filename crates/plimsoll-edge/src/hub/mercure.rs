@@ -1,4 +1,4 @@
-//! What publishers say by Mercure's protocol (draft-dunglas-mercure-07): an update, a form with topics and data.
+//! Publishing by Mercure's protocol (draft-dunglas-mercure-07): an update is a form with topics and data.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -15,10 +15,10 @@ use super::broker::Begun;
 use super::token::Grant;
 use super::{ActiveHub, publish};
 
-/// Most topics of an update.
+/// Maximum number of topics of an update.
 const TOPICS_MAX: usize = 10;
 
-/// A status, and why.
+/// Status and reason.
 type UpdateRefusal = (u16, String);
 
 /// An update.
@@ -30,11 +30,11 @@ pub(crate) struct Update {
     is_private: bool,
 }
 
-/// An update on its way to its place.
+/// An update that waits for its offset.
 #[derive(Debug)]
 pub(crate) enum Post {
     Refused(UpdateRefusal),
-    /// Where it stands under its first topic, if that is known, and what is asked about the others.
+    /// Its position under the first topic, if known, and the pending offsets of the others.
     Begun(
         Option<Position>,
         VecDeque<oneshot::Receiver<Result<Position, HubRefusal>>>,
@@ -42,10 +42,10 @@ pub(crate) enum Post {
 }
 
 impl Update {
-    /// Reads a form.
+    /// Parses a form.
     ///
     /// # Errors
-    /// A status, and what is wrong.
+    /// Status and reason.
     pub(crate) fn read(form: &[u8]) -> Result<Self, UpdateRefusal> {
         let wrong = |why: &str| Err((400, why.to_owned()));
         let Ok(form) = std::str::from_utf8(form) else {
@@ -55,19 +55,17 @@ impl Update {
         let topics: Vec<String> = sse::values(form, "topic").take(TOPICS_MAX + 1).collect();
         if topics.is_empty() {
             return wrong(
-                "an update has a topic: topic=https%3A%2F%2Fa.example%2Fbooks%2F1&data=…",
+                "`topic` is missing; for example topic=https%3A%2F%2Fa.example%2Fbooks%2F1&data=…",
             );
         }
         if topics.len() > TOPICS_MAX {
             return wrong("an update has at most 10 topics");
         }
         if topics.iter().any(|topic| Selector::new(topic).is_wide()) {
-            return wrong("an update is of a topic, not of a template");
+            return wrong("`topic` must not be a template");
         }
         if !first("type").is_empty() {
-            return wrong(
-                "types of events are not sent here: leave `type` out, or put it into the data",
-            );
+            return wrong("`type` is not supported: omit it, or put it into the data");
         }
         let is_private = |pair: &str| pair == "private" || pair.starts_with("private=");
         Ok(Self {
@@ -77,13 +75,13 @@ impl Update {
         })
     }
 
-    /// Publishes it, if its publisher may.
+    /// Publishes it, if the token allows it.
     ///
     /// # Errors
-    /// A status, and why it is not published.
+    /// Status and reason.
     pub(crate) fn begin(self, hub: &ActiveHub, grant: &Grant) -> Result<Post, UpdateRefusal> {
         if let Some(topic) = self.topics.iter().find(|topic| !grant.may_post(topic)) {
-            let why = format!("the token does not let its bearer publish to {topic}");
+            let why = format!("the token does not allow publishing to {topic}");
             return Err((403, why));
         }
         let is_public =
@@ -94,9 +92,7 @@ impl Update {
             .find(is_public)
             .filter(|_| self.is_private)
         {
-            let why = format!(
-                "everybody may read {topic} (`public`), so that no private update is published to it"
-            );
+            let why = format!("{topic} is `public`: private updates cannot be published to it");
             return Err((403, why));
         }
         let mut first = None;
@@ -122,7 +118,7 @@ impl From<Result<Self, UpdateRefusal>> for Post {
 }
 
 impl Post {
-    /// Waits for its place; then the id by which readers know it.
+    /// Waits for the offset; then returns the id that readers see.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<String, UpdateRefusal>> {
         let (first, asked) = match self {
             Self::Refused(refused) => return Poll::Ready(Err(refused.clone())),
@@ -138,7 +134,7 @@ impl Post {
         }
         Poll::Ready(Ok(match first {
             Some(Position { epoch, offset }) => format!("#{epoch}:{offset}"),
-            // Nobody listens and nothing is remembered, or it goes out with others when their interval is over.
+            // No subscriber and no history, or it is sent with others at the end of their interval.
             None => "urn:plimsoll:no-place-yet".to_owned(),
         }))
     }
@@ -152,7 +148,8 @@ fn in_words(what: &str, refusal: HubRefusal) -> UpdateRefusal {
     (status, format!("{what}: {refusal}"))
 }
 
-/// Data as the hub has it: JSON as it is, any other text as a string; a JSON string too, so that it comes out as it was.
+/// Data as the hub stores it: JSON unchanged, other text as a string; a JSON string is quoted too, so that it is
+/// delivered as it was.
 fn as_json(data: &str) -> String {
     let is_string = data.trim_start().starts_with('"');
     match serde_json::from_str::<&RawValue>(data) {

@@ -1,34 +1,34 @@
-//! The order of the messages of all channels, where one edge keeps it for itself: then one position says how far a reader
-//! of several channels is. Where edges share their channels, Redis keeps it.
+//! Offsets over all channels, where one edge assigns them alone: one position then tells how far a reader of several
+//! channels is. Where edges share channels, Redis or NATS assigns the offsets.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::lock::lock;
 
-/// The order.
+/// The sequence.
 #[derive(Debug, Default)]
 pub(super) struct OffsetSequence {
-    /// One message after the other.
+    /// Serializes assignments.
     append_lock: Mutex<()>,
-    /// The last place that was given.
+    /// The last assigned offset.
     at: AtomicU64,
 }
 
 impl OffsetSequence {
-    /// The last place that was given: all that has one is in its channel, as far as whoever holds that channel's shard
-    /// is concerned.
+    /// The last assigned offset: for the holder of a shard's lock, all messages up to it are in that shard's channels.
     pub(super) fn at(&self) -> u64 {
         self.at.load(Ordering::Acquire)
     }
 
-    /// Does something at the next place. Nobody else has a turn meanwhile, so that messages reach the loops in the order
-    /// of their places.
+    /// Runs an action at the next offset. Assignments are serialized, so messages reach the loops in the order of their
+    /// offsets.
     pub(super) fn next<T>(&self, act: impl FnOnce(u64) -> T) -> T {
         let guard = lock(&self.append_lock);
         let place = self.at.load(Ordering::Acquire) + 1;
         let done = act(place);
-        // Not before: who subscribes in between must not take it for known. What came to nothing had its place, too.
+        // Not earlier: a client that subscribes in between must not treat it as known. A failed publication uses an
+        // offset, too.
         self.at.store(place, Ordering::Release);
         drop(guard);
         done

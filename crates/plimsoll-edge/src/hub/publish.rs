@@ -1,4 +1,4 @@
-//! What is published at the admin address: `{"channel":"game-1","data":…}`, or a list of such.
+//! Publishing at the admin address: `{"channel":"game-1","data":…}`, or a list of these.
 
 use plimsoll_hub::channels::{HubRefusal, Published};
 use plimsoll_hub::protocol::Publication;
@@ -7,19 +7,22 @@ use serde_json::{Value, json};
 use super::ActiveHub;
 use super::broker::Begun;
 
-/// Longest order, bytes.
+/// Longest request body, bytes.
 pub(crate) const ORDER_LEN_MAX: usize = 4 << 20;
-/// Most publications in one.
+/// Maximum number of messages in one request.
 const BATCH_MAX: usize = 10_000;
-/// How an order is written, for whoever wrote another.
-const VALID: &str = "say {\"channel\":\"game-1\",\"data\":…}, or a list of such";
+/// Expected form, for error messages.
+const VALID: &str = "expected {\"channel\":\"game-1\",\"data\":…}, or a list of these";
 
-/// Carries out an order: the status of the answer, and what it says.
+/// Handles a publish request: status and body of the response.
 pub(crate) async fn order(hub: &ActiveHub, body: &[u8]) -> (u16, Value) {
     if body.trim_ascii_start().starts_with(b"[") {
         return match serde_json::from_slice::<Vec<Publication<'_>>>(body) {
             Ok(batch) if batch.len() <= BATCH_MAX => list(hub, &batch).await,
-            Ok(_) => (422, error_body(&format!("more than {BATCH_MAX} at once"))),
+            Ok(_) => (
+                422,
+                error_body(&format!("more than {BATCH_MAX} messages at once")),
+            ),
             Err(error) => not_understood(&error),
         };
     }
@@ -32,10 +35,10 @@ pub(crate) async fn order(hub: &ActiveHub, body: &[u8]) -> (u16, Value) {
     }
 }
 
-/// All of a list, whatever becomes of each; the status is that of the first that was refused.
+/// Publishes all of a list, whatever the outcome of each; the status is that of the first rejection.
 async fn list(hub: &ActiveHub, batch: &[Publication<'_>]) -> (u16, Value) {
     let mut whole = 200;
-    // All are begun before the first is waited for.
+    // All are started before the first is awaited.
     let begun: Vec<_> = batch
         .iter()
         .map(|publication| begin(hub, publication))
@@ -57,7 +60,7 @@ fn begin(hub: &ActiveHub, publication: &Publication<'_>) -> Result<Begun, HubRef
     hub.broker.begin_publishing(&publication.channel, data)
 }
 
-/// Where it stands, or why it has no place.
+/// Its position, or why it has none.
 async fn end(begun: Result<Begun, HubRefusal>) -> Result<Value, HubRefusal> {
     let position = match begun? {
         Begun::Done(Published::Sent(message, _)) => message.position(),
@@ -70,7 +73,7 @@ async fn end(begun: Result<Begun, HubRefusal>) -> Result<Value, HubRefusal> {
     Ok(json!({ "epoch": position.epoch, "offset": position.offset }))
 }
 
-/// The status of an answer to something that was refused.
+/// Response status of a rejection.
 pub(super) fn status(refusal: HubRefusal) -> u16 {
     match refusal {
         HubRefusal::DataTooLong(_) => 413,
@@ -84,7 +87,7 @@ pub(super) fn status(refusal: HubRefusal) -> u16 {
 }
 
 fn not_understood(error: &serde_json::Error) -> (u16, Value) {
-    let why = format!("the order is not understood: {error}; {VALID}");
+    let why = format!("invalid message: {error}; {VALID}");
     (422, error_body(&why))
 }
 
@@ -140,7 +143,7 @@ mod tests {
     fn what_is_refused_says_why() {
         let hub = hub();
         for (body, status, why) in [
-            ("", 422, "not understood: EOF"),
+            ("", 422, "invalid message: EOF"),
             (r#"{"channel":"a"}"#, 422, "missing field `data`"),
             (r#"{"channel":"a","data":1,"x":2}"#, 422, "unknown field"),
             (

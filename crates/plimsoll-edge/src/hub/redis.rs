@@ -1,4 +1,4 @@
-//! Messages from Redis: what is published there to a channel goes to the hub's channel of the same name.
+//! Messages from Redis Pub/Sub: a message published to a channel goes to the hub's channel of the same name.
 
 pub(super) mod link;
 pub(super) mod resp;
@@ -19,16 +19,16 @@ use super::dial::PATIENCE;
 use link::{RedisEndpoint, authentication};
 use resp::{MalformedResp, RespReply};
 
-/// When nothing was said for so long, Redis is asked whether it is there.
+/// Idle time after which Redis is pinged.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Pauses between two tries, the first and the longest.
+/// Pauses between two attempts, the first and the longest.
 pub(super) const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
-/// Pause while the loops catch up. Redis holds what comes meanwhile, within its own limit.
+/// Pause while the loops catch up. Redis buffers messages meanwhile, within its own limit.
 pub(super) const CATCHING_UP: Duration = Duration::from_millis(2);
-/// Room for what is read at once.
+/// Size of one read.
 const READ_LEN: usize = 64 * 1024;
 
-/// Listens as long as the configuration says so; a reload that says the same interrupts nothing.
+/// Listens as long as it is configured; a reload without changes interrupts nothing.
 pub(crate) async fn keep_listening(in_use: InUse<'_>) {
     loop {
         let hub = in_use.hub();
@@ -53,7 +53,7 @@ pub(crate) async fn keep_listening(in_use: InUse<'_>) {
     }
 }
 
-/// Listens, and returns when Redis is gone and back.
+/// Listens, and reports when Redis becomes unavailable and available again.
 async fn listen(
     broker: &Broker,
     config: &HubRedis,
@@ -72,7 +72,7 @@ async fn listen(
         let why = session.run(config).await;
         if session.is_there != Some(false) {
             report(&format!(
-                "Redis at {address} is not there: {why}; it is tried again and again"
+                "Redis at {address} is unavailable: {why}; retrying"
             ));
             pause = PAUSES.0;
         }
@@ -82,18 +82,18 @@ async fn listen(
     }
 }
 
-/// What is known over several connections.
+/// State that outlives a connection.
 struct RedisSession<'a> {
     broker: &'a Broker,
     report: &'a (dyn Fn(&str) + Send + Sync),
     address: &'a str,
     is_refusal_reported: bool,
-    /// Whether it was there last; `None` before anybody has looked.
+    /// Whether it was available last; `None` before the first attempt.
     is_there: Option<bool>,
 }
 
 impl RedisSession<'_> {
-    /// One connection, until it ends; why it did.
+    /// One connection until it ends; returns why.
     async fn run(&mut self, config: &HubRedis) -> String {
         match self.serve(config).await {
             Ok(never) => match never {},
@@ -124,14 +124,14 @@ impl RedisSession<'_> {
             let patience = if is_asked { PATIENCE } else { SILENCE };
             let reading = tokio::time::timeout(patience, stream.read_buf(&mut held));
             let read = tokio::select! {
-                // Whatever else it says meanwhile.
+                // Even if other data arrives meanwhile.
                 () = &mut late, if self.is_there != Some(true) => {
-                    return Err(format!("it does not let in within {PATIENCE:?}"));
+                    return Err(format!("no authentication within {PATIENCE:?}"));
                 }
                 read = reading => read,
             };
             match read {
-                Ok(Ok(0)) => return Err("it has closed the connection".to_owned()),
+                Ok(Ok(0)) => return Err("it closed the connection".to_owned()),
                 Ok(read) => {
                     read.map_err(in_words)?;
                     is_asked = false;
@@ -151,7 +151,7 @@ impl RedisSession<'_> {
         }
     }
 
-    /// Takes what is whole; how many bytes that was.
+    /// Handles complete messages; returns the number of bytes consumed.
     async fn take_all(&mut self, held: &[u8]) -> Result<usize, String> {
         let mut at = 0;
         loop {
@@ -161,7 +161,7 @@ impl RedisSession<'_> {
                     self.take(reply).await?;
                     at += len;
                 }
-                Err(MalformedResp) => return Err("what it says is not understood".to_owned()),
+                Err(MalformedResp) => return Err("malformed reply".to_owned()),
             }
         }
     }
@@ -174,8 +174,10 @@ impl RedisSession<'_> {
                     [b"pmessage", _, channel, data] => self.publish(channel, data).await,
                     [b"psubscribe", ..] if self.is_there != Some(true) => {
                         self.is_there = Some(true);
-                        let message =
-                            format!("messages of Redis at {} go to the hub", self.address);
+                        let message = format!(
+                            "messages from Redis at {} are published to the hub",
+                            self.address
+                        );
                         (self.report)(&message);
                     }
                     _ => {}
@@ -186,7 +188,7 @@ impl RedisSession<'_> {
         }
     }
 
-    /// What is no JSON is a string.
+    /// Data that is not JSON becomes a string.
     async fn publish(&mut self, channel: &[u8], data: &[u8]) {
         let channel = String::from_utf8_lossy(channel);
         let data = String::from_utf8_lossy(data);
@@ -208,7 +210,7 @@ impl RedisSession<'_> {
         {
             self.is_refusal_reported = true;
             (self.report)(&format!(
-                "a message of Redis to the channel `{channel}` is not sent: {why}; others are not told of"
+                "a message from Redis to the channel `{channel}` was not published: {why}; further ones are not reported"
             ));
         }
     }

@@ -1,13 +1,13 @@
 //! Channels that several edges share through a Redis or a NATS.
 //!
-//! Every message takes its place in one stream, which numbers, stores and trims in one step. Each edge reads
-//! the whole stream and hands on what its clients want; what it was given to publish it hears there too, like everybody.
-//! An edge that dies takes nothing with it, and one that comes reads what is still there before it lets clients in.
+//! Every message is appended to one stream, which numbers, stores and trims in one step. Each edge reads the whole
+//! stream and delivers to its clients; an edge receives its own publications there too. An edge that dies loses nothing
+//! of the stream, and a new one reads what is still stored before it admits clients.
 //!
 //! ```text
-//!  POST /publish ─► desk::Posts ─► posts ─► the stream ─► reader of every edge ─► World ─► its clients
-//!  a client ──────┘      ▲             │
-//!                        └─ its place ─┘
+//!  POST /publish ─► pending posts ─► the stream ─► reader of every edge ─► Broker ─► its clients
+//!  a client ──────┘      ▲               │
+//!                        └─ its offset ──┘
 //! ```
 
 mod entry;
@@ -29,42 +29,42 @@ use super::inbox::Letter;
 use crate::lock::lock;
 pub(crate) use session::keep_sharing;
 
-/// Most messages that wait for their place.
+/// Maximum number of messages that wait for their offset.
 const POSTS_MAX: usize = 16_384;
-/// Most bytes of them.
+/// Maximum size of these messages, bytes.
 const BYTES_MAX: usize = 64 << 20;
 
-/// What edges share, as far as this one knows it.
+/// The shared stream, as far as this edge knows it.
 #[derive(Debug)]
 pub(super) struct SharedHub {
     config: HubShared,
-    /// The life of the order; 0 before it is known.
+    /// The epoch of the stream; 0 before it is known.
     epoch: AtomicU64,
-    /// The last place that this edge has read.
+    /// The last offset that this edge has read.
     at: AtomicU64,
-    /// It is there, and all that was in the order is read.
+    /// The stream is available, and everything stored in it was read.
     is_joined: AtomicBool,
     posts: Mutex<VecDeque<Post>>,
     bytes: AtomicUsize,
-    /// Told when there is something to post.
+    /// Notified when there is something to post.
     ready: Notify,
     pub(super) counts: SharedCounts,
 }
 
-/// What has happened.
+/// Totals.
 #[derive(Debug, Default)]
 pub(super) struct SharedCounts {
-    /// Messages that were given a place for this edge.
+    /// Messages that received an offset for this edge.
     pub(super) posted: AtomicU64,
-    /// Messages that were not, or of which that is not known.
+    /// Messages that received none, or whose outcome is unknown.
     pub(super) refused: AtomicU64,
     /// Messages read.
     pub(super) read: AtomicU64,
-    /// How often messages were missed, which all clients were told.
+    /// How often messages were missed and all clients notified.
     pub(super) lost: AtomicU64,
 }
 
-/// A message that wants a place.
+/// A message that waits for an offset.
 #[derive(Debug)]
 struct Post {
     channel: String,
@@ -72,15 +72,15 @@ struct Post {
     reply: ReplyTo,
 }
 
-/// Who wants to know it.
+/// Recipient of the outcome.
 #[derive(Debug)]
 enum ReplyTo {
     Publisher(oneshot::Sender<Result<Position, HubRefusal>>),
-    /// A client of a loop, and the id that it gave.
+    /// A client of a loop, and the id that it sent.
     Client(usize, ClientVisit, Option<String>),
 }
 
-/// Who publishes, and where the answer goes.
+/// The publisher, and where the outcome goes.
 pub(super) struct PublishingClient<'a> {
     pub(super) event_loop: usize,
     pub(super) visit: ClientVisit,
@@ -101,7 +101,7 @@ impl SharedHub {
         }
     }
 
-    /// Whether it was ever joined: before that nothing is known of any channel.
+    /// Whether the stream was ever joined: before that no channel is known.
     pub(super) fn is_known(&self) -> bool {
         self.epoch.load(Ordering::Acquire) != 0
     }
@@ -110,15 +110,15 @@ impl SharedHub {
         self.is_joined.load(Ordering::Acquire)
     }
 
-    /// The last place that this edge has read: all that is there up to it is in the channels.
+    /// The last offset that this edge has read: everything up to it is in the channels.
     pub(super) fn at(&self) -> u64 {
         self.at.load(Ordering::Acquire)
     }
 
-    /// Asks for a message's place, for whoever publishes at the admin address.
+    /// Requests an offset on behalf of the admin address.
     ///
     /// # Errors
-    /// When nobody can be asked now.
+    /// When the stream is unavailable.
     pub(super) fn post(
         &self,
         channel: &str,
@@ -129,10 +129,10 @@ impl SharedHub {
         Ok(receiver)
     }
 
-    /// The same for a client.
+    /// Requests an offset on behalf of a client.
     ///
     /// # Errors
-    /// When nobody can be asked now.
+    /// When the stream is unavailable.
     pub(super) fn post_for(
         &self,
         from: &PublishingClient<'_>,
@@ -146,7 +146,7 @@ impl SharedHub {
 
     fn put(&self, channel: &str, data: &str, reply: ReplyTo) -> Result<(), HubRefusal> {
         let mut posts = lock(&self.posts);
-        // Asked under the lock, so that nothing comes in when it was emptied at the end of a session.
+        // Checked under the lock, so that nothing is added after it was emptied at the end of a session.
         if !self.is_joined() {
             return Err(HubRefusal::SharedLogUnavailable);
         }
@@ -166,14 +166,14 @@ impl SharedHub {
         Ok(())
     }
 
-    /// Takes up to so many.
+    /// Takes up to `count` posts.
     fn take(&self, count: usize) -> Vec<Post> {
         let mut posts = lock(&self.posts);
         let count = count.min(posts.len());
         posts.drain(..count).collect()
     }
 
-    /// Tells whoever published what became of it.
+    /// Sends the outcome to the publisher.
     fn reply(&self, broker: &Broker, post: Post, done: Result<u64, HubRefusal>) {
         self.bytes.fetch_sub(post.size(), Ordering::Relaxed);
         let count = match done {
@@ -184,7 +184,7 @@ impl SharedHub {
         match post.reply {
             ReplyTo::Publisher(sender) => {
                 let epoch = self.epoch.load(Ordering::Acquire);
-                // Who does not wait any more does not want to know.
+                // The receiver is gone: nobody waits for the outcome.
                 let _ = sender.send(done.map(|offset| Position { epoch, offset }));
             }
             ReplyTo::Client(event_loop, visit, id) => broker.inbox(event_loop).write(Letter {

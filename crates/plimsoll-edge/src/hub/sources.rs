@@ -1,5 +1,5 @@
-//! Where messages come from besides publishers who ask for it: streams of Redis, subjects of NATS, notifications of
-//! PostgreSQL. Each source is a task of its own, which connects again and again.
+//! Message sources besides publishers: Redis streams, NATS subjects, PostgreSQL notifications. Each source is a task of
+//! its own that reconnects forever.
 
 pub(super) mod nats;
 mod postgres;
@@ -24,26 +24,26 @@ use crate::lock::lock;
 use crate::notice::NoticeSink;
 use crate::upstream::Upstream;
 
-/// When nothing was said for so long, a source is asked whether it is there.
+/// Idle time after which a source is checked.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Room for what is read at once.
+/// Size of one read.
 const READ_LEN: usize = 64 * 1024;
 
-/// A source, and what has come from it.
+/// A source and its totals.
 #[derive(Debug)]
 pub(super) struct SourceState {
     config: HubSource,
     is_there: AtomicBool,
-    /// Messages that were published.
+    /// Messages published.
     messages: AtomicU64,
-    /// Messages that were not.
+    /// Messages rejected by the hub.
     refused: AtomicU64,
-    /// How often it was gone.
+    /// Connection losses.
     losses: AtomicU64,
 }
 
 impl SourceState {
-    /// What there is to see of it.
+    /// Snapshot for display.
     pub(super) fn view(&self) -> SourceView {
         let names = self.config.names.join(" ");
         SourceView {
@@ -65,14 +65,14 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// A source that is listened to.
+/// A running source.
 struct SourceListener {
     broker: Arc<Broker>,
     source: Arc<SourceState>,
     _task: AbortOnDrop,
 }
 
-/// Listens as long as the configuration says so; a reload that says the same interrupts nothing.
+/// Listens as long as it is configured; a reload without changes interrupts nothing.
 pub(crate) async fn run_sources(in_use: InUse<'_>) {
     let mut all = Vec::new();
     loop {
@@ -81,7 +81,7 @@ pub(crate) async fn run_sources(in_use: InUse<'_>) {
     }
 }
 
-/// Lets those go that are not wanted any more, and begins with those that are new.
+/// Stops removed sources and starts new ones.
 fn follow(all: &mut Vec<SourceListener>, in_use: InUse<'_>) {
     let Some(hub) = in_use.hub() else {
         return all.clear();
@@ -99,7 +99,7 @@ fn follow(all: &mut Vec<SourceListener>, in_use: InUse<'_>) {
     *lock(&broker.sources) = sources.collect();
 }
 
-/// Begins to listen.
+/// Starts a source.
 fn start_listener(broker: &Arc<Broker>, config: &HubSource, report: &NoticeSink) -> SourceListener {
     let source = Arc::new(SourceState {
         config: config.clone(),
@@ -123,18 +123,18 @@ fn start_listener(broker: &Arc<Broker>, config: &HubSource, report: &NoticeSink)
     }
 }
 
-/// What is known of a source over several connections.
+/// State of a source that outlives a connection.
 struct SourceSession {
     broker: Arc<Broker>,
     source: Arc<SourceState>,
     report: NoticeSink,
     is_refusal_reported: bool,
-    /// Whether it was there last; `None` before anybody has looked.
+    /// Whether it was available last; `None` before the first attempt.
     was_there: Option<bool>,
 }
 
 impl SourceSession {
-    /// Listens, and returns when the source is gone and back.
+    /// Listens, and reports when the source becomes unavailable and available again.
     async fn listen(&mut self) -> Infallible {
         let mut pause = PAUSES.0;
         loop {
@@ -154,9 +154,7 @@ impl SourceSession {
             source.is_there.store(false, Ordering::Relaxed);
             if self.was_there != Some(false) {
                 let title = config.title();
-                (self.report)(&format!(
-                    "{title} is not there: {why}; it is tried again and again"
-                ));
+                (self.report)(&format!("{title} is unavailable: {why}; retrying"));
                 source.losses.fetch_add(1, Ordering::Relaxed);
                 pause = PAUSES.0;
             }
@@ -166,18 +164,18 @@ impl SourceSession {
         }
     }
 
-    /// It is there, and what it says from now on is heard.
+    /// The source is connected, and its messages are received from now on.
     fn arrive(&mut self) {
         self.source.is_there.store(true, Ordering::Relaxed);
         if self.was_there != Some(true) {
             self.was_there = Some(true);
             let title = self.source.config.title();
-            (self.report)(&format!("messages of {title} go to the hub"));
+            (self.report)(&format!("messages from {title} are published to the hub"));
         }
     }
 
-    /// Publishes what a source says under a name. While the loops are behind, nothing more is read. What is no JSON is a
-    /// string.
+    /// Publishes a message of a source under a name. Pauses reading while the loops are behind. Data that is not JSON
+    /// becomes a string.
     async fn publish(&mut self, name: &str, data: &str) {
         let channel = self.source.config.channel_of(name);
         let done = loop {
@@ -204,17 +202,17 @@ impl SourceSession {
             self.is_refusal_reported = true;
             let title = self.source.config.title();
             (self.report)(&format!(
-                "a message of {title} to the channel `{channel}` is not sent: {why}; others are not told of"
+                "a message from {title} to the channel `{channel}` was not published: {why}; further ones are not reported"
             ));
         }
     }
 }
 
-/// A connection on which is read what comes.
+/// A buffered connection.
 pub(super) struct BufferedConnection {
     stream: Upstream,
     held: Vec<u8>,
-    /// Bytes of `held` that are read.
+    /// Bytes of `held` that were consumed.
     taken: usize,
 }
 
@@ -227,13 +225,13 @@ impl BufferedConnection {
         })
     }
 
-    /// Goes on by TLS.
+    /// Upgrades to TLS.
     ///
     /// # Errors
-    /// In words; also when something was said before that nobody asked for, which anybody may have put there.
+    /// A message; also when data arrived before the handshake, which anyone on the path could have injected.
     pub(super) async fn secure(self, host: &str, tls: &ServerTls) -> Result<Self, String> {
         let (Upstream::Plain(stream), true) = (self.stream, self.taken == self.held.len()) else {
-            return Err("it says something before the connection is encrypted".to_owned());
+            return Err("unexpected data before the TLS handshake".to_owned());
         };
         Ok(Self {
             stream: dial::secure(stream, host, tls).await?,
@@ -242,7 +240,7 @@ impl BufferedConnection {
         })
     }
 
-    /// Whether what is said does not leave this machine.
+    /// Whether the traffic stays on this host.
     fn is_near(&self) -> bool {
         match &self.stream {
             Upstream::Plain(stream) => stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback()),
@@ -254,17 +252,17 @@ impl BufferedConnection {
         super::redis::link::send(&mut self.stream, bytes).await
     }
 
-    /// What has come and is not read yet.
+    /// Received bytes that are not yet consumed.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.held[self.taken..]
     }
 
-    /// So many bytes are read.
+    /// Consumes this many bytes.
     pub(super) fn advance(&mut self, len: usize) {
         self.taken += len;
     }
 
-    /// Waits for more; whether something came before the time was over. Whoever gives up waiting loses nothing.
+    /// Waits for more data; whether some arrived in time. Cancel-safe.
     pub(super) async fn more(&mut self, patience: Duration) -> Result<bool, String> {
         self.held.drain(..self.taken);
         self.taken = 0;
@@ -274,13 +272,13 @@ impl BufferedConnection {
         self.held.reserve(READ_LEN);
         match tokio::time::timeout(patience, self.stream.read_buf(&mut self.held)).await {
             Err(_) => Ok(false),
-            Ok(Ok(0)) => Err("it has closed the connection".to_owned()),
+            Ok(Ok(0)) => Err("it closed the connection".to_owned()),
             Ok(Ok(_)) => Ok(true),
             Ok(Err(error)) => Err(error.to_string()),
         }
     }
 
-    /// Waits for more, which must come in time.
+    /// Waits for more data, which must arrive in time.
     pub(super) async fn must_have_more(&mut self) -> Result<(), String> {
         if self.more(PATIENCE).await? {
             return Ok(());
@@ -288,8 +286,8 @@ impl BufferedConnection {
         Err(format!("no answer within {PATIENCE:?}"))
     }
 
-    /// Waits for more; asks by `question` whether anybody is there when nothing comes for long. `is_asked` is kept between
-    /// calls.
+    /// Waits for more data; sends `question` as a liveness check when the connection is idle for long. `is_asked` is
+    /// kept between calls.
     async fn more_or_ping(&mut self, is_asked: &mut bool, question: &[u8]) -> Result<(), String> {
         let patience = if *is_asked { PATIENCE } else { SILENCE };
         if self.more(patience).await? {

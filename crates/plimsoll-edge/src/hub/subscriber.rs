@@ -1,5 +1,5 @@
-//! One client of the hub: a stage of its connection. What is said to it is written by its loop's house; here is what it
-//! says itself, and how it goes.
+//! One client of the hub: a stage of its connection. Messages to it are written by its loop's local hub; this module
+//! handles what it sends, and its disconnect.
 
 mod answers;
 mod controls;
@@ -30,30 +30,30 @@ use crate::clock;
 use crate::deadline::TICK_MS;
 use crate::loop_state::LoopState;
 
-/// Most pieces that are read before others have their turn.
+/// Maximum number of reads before the task yields.
 const READS_MAX: usize = 8;
-/// How long a client has to take its farewell and to answer it, ticks.
+/// Time for the closing handshake, ticks.
 const FAREWELL_TICKS: u64 = 200;
 /// A ping without a payload.
 const PING: &[u8] = b"\x89\x00";
 
-/// Somebody at the door of the hub, whose request is answered.
+/// A client whose request is answered but that is not registered yet.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     pub(crate) hub: Arc<ActiveHub>,
     pub(crate) format: ClientFormat,
-    /// The head of the answer.
+    /// The head of the response.
     pub(crate) head: Vec<u8>,
-    /// What a reader of Server-Sent Events subscribes to, and until where it was there last.
+    /// Subscriptions of a reader of Server-Sent Events, and its last position.
     pub(crate) channels: Vec<String>,
     pub(crate) since: Option<Position>,
-    /// What its token lets it do.
+    /// Rights granted by its token.
     pub(crate) grant: Option<Box<Grant>>,
-    /// What it wants of the application, where there is one that is asked.
+    /// Its hook requests, where hooks are configured.
     pub(crate) dialog: Option<Box<Dialog>>,
-    /// Channels that the application has let it read.
+    /// Channels that the application allows it to read.
     pub(crate) settled: Vec<String>,
-    /// Whom the application is told of when it has left, where it wants to know.
+    /// Identity to report when it disconnects, where that hook is configured.
     pub(crate) person: Option<Box<ClientIdentity>>,
 }
 
@@ -66,22 +66,22 @@ pub(crate) struct SubscriberConnection {
     deadline: usize,
     format: ClientFormat,
     closing: Closing,
-    /// It broke a rule: nothing more is read.
+    /// It violated the protocol: nothing more is read.
     is_broken: bool,
-    /// It was asked whether it is there, and has not said anything since.
+    /// A ping is unanswered.
     is_pinged: bool,
-    /// When it was looked at last, something waited for it of which it had taken nothing.
+    /// At the last check, data was pending of which it had read nothing.
     was_stuck: bool,
     strikes: u8,
     grant: Option<Box<Grant>>,
     dialog: Option<Box<Dialog>>,
     person: Option<Box<ClientIdentity>>,
-    /// What is done when it is first looked after.
+    /// Actions of the first poll.
     arrival: Option<Box<(Arrival, Vec<u8>)>>,
 }
 
 impl SubscriberConnection {
-    /// Lets a client in; `early` is what it said behind its request.
+    /// Registers a client; `early` is what it sent behind its request.
     pub(crate) fn new(
         client: ClientStream,
         mut arrival: Arrival,
@@ -115,7 +115,7 @@ impl SubscriberConnection {
         connection
     }
 
-    /// Until it is asked whether it is there, or its token is over, ticks.
+    /// Until the next ping, or the expiry of its token, ticks.
     fn pause(&self) -> u64 {
         let ping = self.local_hub.ping_ticks.get();
         let left_s = self.grant.as_ref().map(|grant| {
@@ -125,26 +125,26 @@ impl SubscriberConnection {
         left_s.map_or(ping, |left_s| ping.min(ticks_of(left_s)))
     }
 
-    /// Who it is.
+    /// Its user.
     fn user(&self) -> Option<Rc<str>> {
         self.grant.as_ref()?.user()
     }
 
-    /// Whether its token is over.
+    /// Whether its token has expired.
     fn is_spent(&self) -> bool {
         let grant = self.grant.as_ref();
         grant.is_some_and(|grant| grant.left_s(clock::unix_s()).is_none())
             && (self.local_hub.gate.borrow().is_some() || self.local_hub.hooks.borrow().is_some())
     }
 
-    /// Memory that it takes for what is not whole.
+    /// Memory held for incomplete messages.
     pub(crate) fn memory(&self) -> usize {
         self.reader.memory()
     }
 
-    /// Looks after it until it goes.
+    /// Serves it until it disconnects.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, event_loop: &LoopState) -> Poll<()> {
-        // With a budget of writes it would look as if it took nothing.
+        // With a write budget it would appear not to read.
         let driving = poll_fn(|cx| self.drive(cx, event_loop));
         pin!(tokio::task::unconstrained(driving)).poll(cx)
     }
@@ -176,7 +176,7 @@ impl SubscriberConnection {
         Poll::Pending
     }
 
-    /// Whether all was said that is said to one that goes.
+    /// Whether the closing data is written.
     fn is_over(&self) -> bool {
         match self.format {
             ClientFormat::Sse | ClientFormat::Mercure => !self.closing.may_send(),
@@ -186,7 +186,7 @@ impl SubscriberConnection {
         }
     }
 
-    /// The answer to its request, and what it wanted with it.
+    /// Writes the response, and performs the subscriptions of the request.
     fn arrive(
         &mut self,
         (arrival, mut early): (Arrival, Vec<u8>),
@@ -215,7 +215,7 @@ impl SubscriberConnection {
         self.receive(&mut early, subscribers, event_loop);
     }
 
-    /// Why a client that did nothing wrong must go.
+    /// Why a well-behaved client must be disconnected.
     fn why_end(
         &self,
         subscribers: &mut SubscriberTable,
@@ -224,11 +224,11 @@ impl SubscriberConnection {
         if !self.closing.may_send() {
             None
         } else if event_loop.is_draining() {
-            Some((code::GOING_AWAY, "the server is ending"))
+            Some((code::GOING_AWAY, "the server is shutting down"))
         } else if self.is_spent() {
             let why = match *self.local_hub.gate.borrow() {
                 Some(_) => "the token has expired",
-                None => "what the application allowed has expired",
+                None => "the authorization by the application has expired",
             };
             Some((code::POLICY, why))
         } else if !self.local_hub.is_open.get() {
@@ -240,13 +240,13 @@ impl SubscriberConnection {
         {
             Some((code::TRY_LATER, "messages were not read in time"))
         } else if self.reader.memory() > 0 && event_loop.memory.is_full() {
-            Some((code::TRY_LATER, "there is no room for a message in pieces"))
+            Some((code::TRY_LATER, "no memory for a fragmented message"))
         } else {
             None
         }
     }
 
-    /// Says farewell: nothing follows but what is begun.
+    /// Sends the close frame; only messages already started are completed before it.
     fn end(
         &mut self,
         subscribers: &mut SubscriberTable,
@@ -268,7 +268,7 @@ impl SubscriberConnection {
         event_loop.set_deadline(self.deadline, FAREWELL_TICKS);
     }
 
-    /// Says something that only it is told.
+    /// Sends a message to this client alone.
     fn send_frame(&self, subscribers: &mut SubscriberTable, opcode: Opcode, payload: &[u8]) {
         let mut frame = Vec::new();
         write(&mut frame, &Frame::plain(opcode, payload), None);
@@ -277,7 +277,7 @@ impl SubscriberConnection {
             .send(self.id, Bytes::from(frame), &mut subscribers.sockets);
     }
 
-    /// Reads what is there; whether it is still connected.
+    /// Reads pending data; whether it is still connected.
     fn read(
         &mut self,
         cx: &mut Context<'_>,
@@ -302,7 +302,7 @@ impl SubscriberConnection {
         true
     }
 
-    /// Takes what it says. A reader of Server-Sent Events has nothing to say.
+    /// Handles received data. A reader of Server-Sent Events sends none.
     fn receive(
         &mut self,
         bytes: &mut [u8],
@@ -330,7 +330,7 @@ impl SubscriberConnection {
         }
     }
 
-    /// It broke a rule: it is told so, and not heard any more.
+    /// A protocol violation: it is reported, and nothing more is read.
     fn cast_out(
         &mut self,
         subscribers: &mut SubscriberTable,
@@ -373,7 +373,7 @@ impl SubscriberConnection {
     }
 
     fn refuse_bytes(&mut self, subscribers: &mut SubscriberTable, event_loop: &LoopState) {
-        let why = "only messages of text are understood";
+        let why = "only text messages are supported";
         self.cast_out(subscribers, event_loop, code::UNSUPPORTED, why);
     }
 
@@ -399,15 +399,15 @@ impl SubscriberConnection {
         if !is_in_rate {
             self.strike(subscribers, event_loop);
         } else if self.grant.is_some() && self.closing.may_send() {
-            // It may be another token.
+            // The token may have changed.
             event_loop.set_deadline(self.deadline, self.pause());
         }
     }
 
-    /// Its time has come: it is asked whether it is there. Whether it is not.
+    /// The deadline has passed: sends a ping. Returns whether the client is gone.
     pub(crate) fn expired(&mut self, event_loop: &LoopState) -> bool {
         if !self.closing.may_send() {
-            // It had time for its farewell.
+            // The closing handshake has timed out.
             return true;
         }
         let local_hub = Rc::clone(&self.local_hub);
@@ -448,7 +448,7 @@ impl SubscriberConnection {
         false
     }
 
-    /// Its connection goes on without the hub.
+    /// Detaches its connection from the hub.
     pub(crate) fn leave(self) -> ClientStream {
         let socket = self
             .local_hub
@@ -458,7 +458,7 @@ impl SubscriberConnection {
             .take(self.id);
         match socket.map(|socket| socket.client) {
             Some(ClientStream::Stream(mut stream)) => {
-                // Its answer ends with it.
+                // The response ends with the connection.
                 stream.end();
                 ClientStream::Stream(stream)
             }
@@ -468,7 +468,7 @@ impl SubscriberConnection {
     }
 }
 
-/// What a client may do now.
+/// Current rights of a client.
 fn access<'a>(
     (gate, hooks, bounds): (
         Option<&'a TokenGate>,

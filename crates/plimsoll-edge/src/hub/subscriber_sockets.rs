@@ -1,4 +1,4 @@
-//! The sockets of a loop's clients, by the place that each has in the audience.
+//! The sockets of a loop's clients, by their index in the audience.
 
 use std::task::{Context, Poll, Waker};
 
@@ -6,17 +6,17 @@ use plimsoll_hub::{ClientId, Outlet};
 
 use crate::client::ClientStream;
 
-/// Where a client's bytes go.
+/// Destination of a client's bytes.
 #[derive(Debug)]
 pub(super) struct SubscriberSocket {
     pub(super) client: ClientStream,
-    /// Wakes its connection, when there is room for more or something came.
+    /// Wakes its connection, when there is room to write or data arrived.
     waker: Waker,
-    /// Nothing can be written to it any more.
+    /// It is closed for writing.
     pub(super) is_gone: bool,
-    /// It is to be disconnected, for it is slow.
+    /// It is to be disconnected because it is too slow.
     pub(super) is_condemned: bool,
-    /// It has taken something since it was asked last whether it is there.
+    /// It has read something since the last ping.
     pub(super) has_moved: bool,
 }
 
@@ -31,7 +31,7 @@ impl SubscriberSocket {
         }
     }
 
-    /// Writes what is taken at once. Its connection is woken when there is room for the rest.
+    /// Writes what the socket accepts at once. Its connection is woken when there is room for the rest.
     fn write(&mut self, bytes: &[u8]) -> usize {
         if self.is_gone {
             return 0;
@@ -54,17 +54,17 @@ impl SubscriberSocket {
         written
     }
 
-    /// What wakes its connection.
+    /// The waker of its connection.
     pub(super) fn waker(&self) -> &Waker {
         &self.waker
     }
 
-    /// Lets its connection look after it.
+    /// Wakes its connection.
     pub(super) fn wake(&self) {
         self.waker.wake_by_ref();
     }
 
-    /// Lets go of what an encrypted stream still holds.
+    /// Flushes what an encrypted stream still buffers.
     pub(super) fn flush(&mut self) {
         let mut cx = Context::from_waker(&self.waker);
         if let Poll::Ready(Err(_)) = self.client.poll_flush(&mut cx) {
@@ -77,7 +77,7 @@ impl SubscriberSocket {
 #[derive(Debug, Default)]
 pub(super) struct SubscriberSockets {
     sockets: Vec<Option<SubscriberSocket>>,
-    /// Bytes that were written since somebody asked.
+    /// Bytes written since the last query.
     pub(super) written: u64,
 }
 
@@ -98,7 +98,7 @@ impl SubscriberSockets {
         self.sockets.get_mut(id.index())?.take()
     }
 
-    /// A client is to be disconnected; its connection does so.
+    /// Marks a client for disconnection by its connection.
     pub(super) fn condemn(&mut self, id: ClientId) {
         if let Some(socket) = self.get(id) {
             socket.is_condemned = true;

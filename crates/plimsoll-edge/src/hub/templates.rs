@@ -1,5 +1,5 @@
-//! Templates that readers of Mercure subscribe to. Each is a channel of its own, which gets a copy of every message whose
-//! channel the template means, at the same place of the order. Channels know nothing of it.
+//! Templates that Mercure readers subscribe to. Each is a channel of its own that receives every message whose channel
+//! the template matches, at the same offset. Channels know nothing of templates.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,9 +8,9 @@ use plimsoll_hub::topics::Selector;
 
 use crate::lock::lock;
 
-/// Most templates at once: each message is held against all of them.
+/// Maximum number of templates: each message is matched against all of them.
 const TEMPLATES_MAX: usize = 100;
-/// How long a template stays that nobody subscribes to yet, ms.
+/// How long an unused template is kept, ms.
 const GRACE_MS: u64 = 60_000;
 
 /// All templates.
@@ -24,23 +24,23 @@ pub(super) struct Templates {
 struct Template {
     selector: Selector,
     name: String,
-    /// When somebody wanted it last.
+    /// When it was last requested.
     requested_ms: u64,
 }
 
-/// What became of a template that is wanted.
+/// Outcome of a request for a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TemplateAdmission {
-    /// It was there.
+    /// It existed.
     Known,
-    /// It begins.
+    /// It was created.
     New,
-    /// There are as many as there may be.
+    /// The maximum is reached.
     TooMany,
 }
 
 impl Templates {
-    /// Somebody is about to subscribe to a template. Those go whose channel has ended.
+    /// Requests a template for an upcoming subscription. Templates whose channel has ended are removed.
     pub(super) fn want(
         &self,
         now_ms: u64,
@@ -71,7 +71,7 @@ impl Templates {
         }
     }
 
-    /// The templates that mean a channel.
+    /// The templates that match a channel.
     pub(super) fn of(&self, channel: &str) -> Vec<String> {
         if self.count.load(Ordering::Acquire) == 0 {
             return Vec::new();
@@ -111,7 +111,7 @@ mod tests {
             templates.want(7, "/x/{id}", |_| false),
             TemplateAdmission::TooMany
         );
-        // What somebody still subscribes to stays.
+        // A template with subscribers stays.
         let later = 7 + GRACE_MS;
         assert_eq!(
             templates.want(later, "/x/{id}", |name| name == "*"),

@@ -1,6 +1,6 @@
-//! Signed tokens (JSON Web Tokens, RFC 7519) that say what a client of the hub may do. Pure: the time is handed in.
+//! Signed tokens (JSON Web Tokens, RFC 7519) with the rights of a hub client. Pure: the time is passed in.
 //!
-//! The key decides the algorithm; what a token says of it must agree and decides nothing.
+//! The key determines the algorithm; the token's own header must match and determines nothing.
 
 use std::fmt;
 use std::rc::Rc;
@@ -21,14 +21,14 @@ use super::hooks::decide_reading;
 
 /// Longest token, bytes.
 const LEN_MAX: usize = 8192;
-/// Most patterns of one kind in a token.
+/// Maximum number of patterns of one kind in a token.
 const PATTERNS_MAX: usize = 100;
-/// Longest name of a user, bytes.
+/// Longest user name, bytes.
 const USER_LEN_MAX: usize = 200;
-/// How far a signer's clock may be ahead, s.
+/// Tolerated lead of the signer's clock, s.
 const AHEAD_S: f64 = 30.0;
 
-/// Who is told by tokens what they may do.
+/// Verifies tokens.
 pub(crate) struct TokenGate {
     key: VerificationKey,
     audience: Option<String>,
@@ -41,26 +41,26 @@ enum VerificationKey {
     P256(Vec<u8>),
 }
 
-/// What a token lets its bearer do, until its end.
+/// Rights granted by a token, until it expires.
 #[derive(Debug)]
 pub(crate) struct Grant {
     subscribe: Vec<Pattern>,
     publish: Vec<Pattern>,
-    /// What it says to a hub of Mercure: what its bearer may read, and what it may publish at Mercure's door.
+    /// Mercure claims: topics that may be read, and topics that may be published to.
     topics: Vec<Selector>,
     posts: Vec<Selector>,
-    /// Who it is.
+    /// The user.
     user: Option<Rc<str>>,
-    /// Its end, s since 1970.
+    /// Expiry, s since 1970.
     until_s: f64,
-    /// What its bearer's connection is counted as.
+    /// Quota slots of the connection.
     places: Vec<ConnectionSlot>,
 }
 
 #[derive(Deserialize)]
 struct Header {
     alg: String,
-    /// What must be understood, and is not here.
+    /// Critical extensions, none of which is supported.
     crit: Option<serde::de::IgnoredAny>,
 }
 
@@ -78,7 +78,7 @@ struct Claims {
     mercure: Topics,
 }
 
-/// What a token says to a hub of Mercure.
+/// Mercure claims of a token.
 #[derive(Default, Deserialize)]
 struct Topics {
     #[serde(default)]
@@ -118,10 +118,10 @@ impl TokenGate {
         self.public.iter().any(|pattern| pattern.matches(channel))
     }
 
-    /// What a token lets its bearer do now.
+    /// Verifies a token and returns its rights.
     ///
     /// # Errors
-    /// In words, when it lets nobody do anything.
+    /// A message, when it grants nothing.
     pub(crate) fn admit(&self, token: &str, now_s: f64) -> Result<Grant, &'static str> {
         const FORM: &str = "the token is not a signed JWT";
         if token.len() > LEN_MAX {
@@ -138,17 +138,17 @@ impl TokenGate {
             .key
             .has_signed(signing_input.as_bytes(), &decode(signature)?)
         {
-            return Err("the signature of the token is not valid");
+            return Err("the signature of the token is invalid");
         }
         let claims = serde_json::from_slice(&decode(claims)?);
         let claims: Claims = claims.map_err(|_| {
-            "the token does not say exp in seconds, and subscribe and publish as lists of patterns"
+            "the token has invalid claims: exp must be in seconds, subscribe and publish must be lists of patterns"
         })?;
         self.grant(claims, now_s)
     }
 
     fn grant(&self, claims: Claims, now_s: f64) -> Result<Grant, &'static str> {
-        let until_s = claims.exp.ok_or("the token has no end (exp)")?;
+        let until_s = claims.exp.ok_or("the token has no expiry (exp)")?;
         if until_s <= now_s {
             return Err("the token has expired");
         }
@@ -220,17 +220,17 @@ impl VerificationKey {
 }
 
 impl fmt::Debug for TokenGate {
-    // A key is shown to nobody.
+    // Never show a key.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.key.algorithm())
     }
 }
 
 impl Grant {
-    /// What somebody may do until then, who was told so in these words.
+    /// Rights with an expiry.
     ///
     /// # Errors
-    /// In words, when that is too much, or over.
+    /// A message, when there are too many patterns or the expiry has passed.
     pub(super) fn new(
         user: Option<String>,
         subscribe: &[String],
@@ -239,13 +239,13 @@ impl Grant {
         now_s: f64,
     ) -> Result<Self, &'static str> {
         if until_s <= now_s {
-            return Err("exp is over");
+            return Err("exp is in the past");
         }
         if user.as_ref().is_some_and(|user| user.len() > USER_LEN_MAX) {
-            return Err("the user has a name of more than 200 bytes");
+            return Err("the user name is longer than 200 bytes");
         }
         if subscribe.len().max(publish.len()) > PATTERNS_MAX {
-            return Err("there are more than 100 patterns of one kind");
+            return Err("more than 100 patterns of one kind");
         }
         let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
         Ok(Self {
@@ -259,17 +259,17 @@ impl Grant {
         })
     }
 
-    /// What a token says to a hub of Mercure goes with it.
+    /// Adds Mercure claims.
     fn add_topics(&mut self, topics: &Topics) -> Result<(), &'static str> {
         if topics.subscribe.len().max(topics.publish.len()) > PATTERNS_MAX {
-            return Err("there are more than 100 patterns of one kind");
+            return Err("more than 100 patterns of one kind");
         }
         self.topics = selectors(&topics.subscribe);
         self.posts = selectors(&topics.publish);
         Ok(())
     }
 
-    /// Everything, for nobody in particular and for ever.
+    /// Unlimited rights, without user and expiry.
     pub(super) fn of_everything() -> Self {
         let all = || vec![Pattern::new("*")];
         Self {
@@ -283,10 +283,10 @@ impl Grant {
         }
     }
 
-    /// Counts its bearer's connection, which `before` was counted for already.
+    /// Counts the connection; `before` are the slots that it already holds.
     ///
     /// # Errors
-    /// In words, when there are too many.
+    /// A message, when a quota is exhausted.
     pub(crate) fn count(
         &mut self,
         bounds: &ConnectionLimits,
@@ -298,37 +298,37 @@ impl Grant {
         Ok(())
     }
 
-    /// Who it is.
+    /// The user.
     pub(super) fn user(&self) -> Option<Rc<str>> {
         self.user.clone()
     }
 
-    /// Whether its bearer may publish to a topic at Mercure's door.
+    /// Whether it allows publishing to a Mercure topic.
     pub(crate) fn may_post(&self, topic: &str) -> bool {
         self.posts.iter().any(|selector| selector.matches(topic))
     }
 
-    /// How long it lasts, s; `None` when it is over.
+    /// Time to expiry, s; `None` when it has expired.
     pub(super) fn left_s(&self, now_s: f64) -> Option<f64> {
         (self.until_s > now_s).then_some(self.until_s - now_s)
     }
 }
 
-/// What one client may do now.
+/// Current rights of one client.
 pub(crate) struct ClientAccess<'a> {
-    /// `None` lets everybody read everything.
+    /// `None`: everybody may read everything.
     pub(crate) gate: Option<&'a TokenGate>,
     pub(crate) grant: &'a mut Option<Box<Grant>>,
-    /// It is known by its name, or by none, in channels that it subscribed to.
+    /// It is subscribed under its name, or none, so its identity is fixed.
     pub(crate) is_known: bool,
     pub(crate) now_s: f64,
-    /// What an application decides.
+    /// Decisions of the application.
     pub(crate) hooks: Option<&'a HubHooks>,
-    /// What it is asked for this client.
+    /// Its hook requests.
     pub(crate) dialog: Option<&'a mut Dialog>,
-    /// Channels about which it has said yes.
+    /// Channels that the application has allowed.
     pub(crate) settled: &'a [String],
-    /// How many connections there may be.
+    /// Connection quotas.
     pub(crate) bounds: Option<&'a ConnectionLimits>,
 }
 
@@ -337,7 +337,7 @@ impl ClientAccess<'_> {
         self.settled.iter().any(|settled| settled == channel)
     }
 
-    /// Whether the token, if it is not over, lets its bearer do something.
+    /// Whether an unexpired token allows something.
     fn lets(&self, act: impl Fn(&Grant) -> bool) -> bool {
         let grant = self.grant.as_ref();
         let grant = grant.filter(|grant| grant.left_s(self.now_s).is_some());
@@ -347,7 +347,7 @@ impl ClientAccess<'_> {
 
 impl Rights for ClientAccess<'_> {
     fn may_subscribe(&self, channel: &str) -> bool {
-        // A template is read by who may read all that it means.
+        // A template may be read by clients that may read everything it matches.
         let name = bounded(channel);
         let is_public = match self.gate {
             Some(gate) => gate.is_public(&name),
@@ -394,13 +394,13 @@ impl Rights for ClientAccess<'_> {
     }
 
     fn present(&mut self, token: &str) -> Result<(), &'static str> {
-        let gate = self.gate.ok_or("this hub asks for no tokens")?;
+        let gate = self.gate.ok_or("this hub does not use tokens")?;
         let mut grant = gate.admit(token, self.now_s)?;
-        // What it is asked about, it is asked about as somebody.
+        // Pending hook requests carry the earlier identity.
         let dialog = self.dialog.as_ref();
         let is_known = self.is_known || dialog.is_some_and(|dialog| dialog.is_waiting());
         if is_known && self.user() != grant.user.as_deref() {
-            return Err("the token has another sub than the subscriptions that there are");
+            return Err("the token's sub differs from that of the existing subscriptions");
         }
         if let Some(bounds) = self.bounds {
             grant.count(bounds, Some(token), self.grant.as_deref())?;

@@ -1,4 +1,4 @@
-//! What there is to see of the hub. Plain data for whoever shows it.
+//! Snapshot of the hub: plain data for metrics and overview.
 
 use std::sync::atomic::Ordering;
 
@@ -8,64 +8,64 @@ use super::{ActiveHub, hooks};
 use crate::lock::lock;
 use crate::loop_metrics::{LoopMetrics, TimesSum};
 
-/// Channels that are told of one by one.
+/// Number of channels that are listed individually.
 const LARGEST: usize = 10;
 
 /// The hub at one moment. Counts are since the start.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HubView {
-    /// WebSockets, readers of Server-Sent Events, and of Mercure, now.
+    /// WebSocket, Server-Sent Events and Mercure clients connected.
     pub(crate) sockets: u64,
     pub(crate) events: u64,
     pub(crate) mercure: u64,
     pub(crate) channels: u64,
     /// Bytes of all histories.
     pub(crate) history_bytes: u64,
-    /// Publications that were taken.
+    /// Accepted publications.
     pub(crate) published: u64,
-    /// Publications that were held until an interval was over.
+    /// Publications held until the end of an interval.
     pub(crate) held: u64,
-    /// Messages that went out.
+    /// Messages sent.
     pub(crate) messages: u64,
-    /// Messages given to clients.
+    /// Messages delivered to clients.
     pub(crate) delivered: u64,
-    /// Messages that clients did not get, for they were slow.
+    /// Messages dropped because clients were too slow.
     pub(crate) dropped: u64,
-    /// Clients disconnected, for they were slow.
+    /// Clients disconnected because they were too slow.
     pub(crate) disconnected: u64,
-    /// Subscriptions that got all that they had missed, and those that could not.
+    /// Subscriptions that recovered all missed messages, and those that could not.
     pub(crate) recovered: u64,
     pub(crate) unrecovered: u64,
-    /// From when a message goes out until a loop has written it to its clients.
+    /// Time from sending a message until an event loop has written it to its clients.
     pub(crate) lag: TimesSum,
-    /// Questions to an application by hook and answer, and how many wait for theirs now.
+    /// Hook requests by hook and outcome, and how many are pending.
     pub(crate) hooks: Option<(hooks::HookCountRows, u64)>,
-    /// What it shares with other edges.
+    /// The stream shared with other edges.
     pub(crate) shared: Option<SharedView>,
-    /// What it listens to.
+    /// Message sources.
     pub(crate) sources: Vec<SourceView>,
     /// The channels with most subscribers.
     pub(crate) largest: Vec<ChannelStats>,
 }
 
-/// A program whose messages go to the hub.
+/// A message source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SourceView {
     pub(crate) name: String,
     pub(crate) is_there: bool,
-    /// Messages that were published, and those that were not.
+    /// Messages published, and messages rejected.
     pub(crate) messages: u64,
     pub(crate) refused: u64,
-    /// How often it was gone.
+    /// Connection losses.
     pub(crate) losses: u64,
 }
 
-/// What a hub shares with those of other edges.
+/// The shared stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SharedView {
-    /// Whether the Redis or NATS is there that it shares.
+    /// Whether its Redis or NATS is connected.
     pub(crate) is_joined: bool,
-    /// Messages that were given their place for this edge, and those that were refused.
+    /// Messages of this edge that received an offset, and those that were rejected.
     pub(crate) posted: u64,
     pub(crate) refused: u64,
     /// Messages read, of all edges.
@@ -75,7 +75,7 @@ pub(crate) struct SharedView {
 }
 
 impl ActiveHub {
-    /// What there is to see of it, in these loops.
+    /// Collects the snapshot over these loops.
     pub(crate) fn view(&self, loops: &[std::sync::Arc<LoopMetrics>]) -> HubView {
         let (channels, history_bytes) = self.broker.held();
         let counts = &self.broker.counts;

@@ -1,11 +1,11 @@
-//! What is told of the hub.
+//! Metrics of the hub.
 
 use super::Exposition;
 use crate::hub::{HubView, SharedView, SourceView};
 
-/// Clients, channels, and what became of messages.
+/// Clients, channels and messages.
 pub(super) fn page(page: &mut Exposition, hub: &HubView) {
-    page.family("hub_connections", "gauge", "Clients of the hub now");
+    page.family("hub_connections", "gauge", "Connected clients of the hub");
     for (kind, count) in [
         ("websocket", hub.sockets),
         ("sse", hub.events),
@@ -14,10 +14,10 @@ pub(super) fn page(page: &mut Exposition, hub: &HubView) {
         page.line("hub_connections", &[("kind", kind)], count);
     }
     let gauges = [
-        ("hub_channels", "Channels of the hub now", hub.channels),
+        ("hub_channels", "Channels of the hub", hub.channels),
         (
             "hub_history_bytes",
-            "Memory that the histories of channels take",
+            "Memory used by channel histories",
             hub.history_bytes,
         ),
     ];
@@ -26,36 +26,36 @@ pub(super) fn page(page: &mut Exposition, hub: &HubView) {
         page.line(name, &[], count);
     }
     let counters = [
-        (
-            "hub_published",
-            "Publications that were taken",
-            hub.published,
-        ),
+        ("hub_published", "Publications accepted", hub.published),
         (
             "hub_conflated",
-            "Publications that were held until an interval was over, and became one with others",
+            "Publications held until the end of an interval and merged into one message",
             hub.held,
         ),
-        ("hub_messages", "Messages that went out", hub.messages),
-        ("hub_deliveries", "Messages given to clients", hub.delivered),
+        ("hub_messages", "Messages sent", hub.messages),
+        (
+            "hub_deliveries",
+            "Messages delivered to clients",
+            hub.delivered,
+        ),
         (
             "hub_dropped",
-            "Messages that clients did not get, for they were slow",
+            "Messages dropped because the client was too slow",
             hub.dropped,
         ),
         (
             "hub_disconnected",
-            "Clients that were disconnected, for they were slow",
+            "Clients disconnected because they were too slow",
             hub.disconnected,
         ),
         (
             "hub_recovered",
-            "Subscriptions of clients that returned and got all that they had missed",
+            "Subscriptions of reconnecting clients that received everything they had missed",
             hub.recovered,
         ),
         (
             "hub_unrecovered",
-            "Subscriptions of clients that returned and were told that they cannot",
+            "Subscriptions of reconnecting clients whose missed messages could not be recovered",
             hub.unrecovered,
         ),
     ];
@@ -63,7 +63,7 @@ pub(super) fn page(page: &mut Exposition, hub: &HubView) {
         page.family(name, "counter", help);
         page.line(&format!("{name}_total"), &[], count);
     }
-    let help = "From when a message goes out until a loop has written it to its clients";
+    let help = "Time from sending a message until an event loop has written it to its clients";
     page.histogram("hub_lag_seconds", help, &hub.lag);
     channels(page, hub);
     if let Some((asked, waiting)) = &hub.hooks {
@@ -77,7 +77,7 @@ pub(super) fn page(page: &mut Exposition, hub: &HubView) {
 
 /// The largest channels, by name.
 fn channels(page: &mut Exposition, hub: &HubView) {
-    let help = "Subscribers of the channels that have most";
+    let help = "Subscribers of the largest channels";
     page.family("hub_channel_subscribers", "gauge", help);
     for channel in &hub.largest {
         let count = u64::from(channel.subscribers);
@@ -87,14 +87,13 @@ fn channels(page: &mut Exposition, hub: &HubView) {
             count,
         );
     }
-    let help = "Messages of the channels that have most subscribers";
+    let help = "Messages of the largest channels";
     page.family("hub_channel_messages", "counter", help);
     for channel in &hub.largest {
         let labels = [("channel", channel.name.as_str())];
         page.line("hub_channel_messages_total", &labels, channel.messages);
     }
-    let help =
-        "Deliveries of the channels that have most subscribers, counted when messages went out";
+    let help = "Deliveries of the largest channels, counted when messages were sent";
     page.family("hub_channel_deliveries", "counter", help);
     for channel in &hub.largest {
         let labels = [("channel", channel.name.as_str())];
@@ -102,12 +101,12 @@ fn channels(page: &mut Exposition, hub: &HubView) {
     }
 }
 
-/// What an application is asked.
+/// Hooks of the application.
 fn hooks(page: &mut Exposition, asked: &[(&str, &str, u64)], waiting: u64) {
-    let help = "Questions to the application that wait for their answers now";
+    let help = "Hook requests to the application in flight or queued";
     page.family("hub_hooks_waiting", "gauge", help);
     page.line("hub_hooks_waiting", &[], waiting);
-    let help = "Questions to the application, by hook and answer";
+    let help = "Hook requests to the application, by hook and outcome";
     page.family("hub_hooks", "counter", help);
     for (hook, answer, count) in asked {
         let labels = [("hook", *hook), ("answer", *answer)];
@@ -115,15 +114,15 @@ fn hooks(page: &mut Exposition, asked: &[(&str, &str, u64)], waiting: u64) {
     }
 }
 
-/// One of a source's counts.
+/// One counter of a source.
 type Count = fn(&SourceView) -> u64;
 
-/// What the hub listens to, by name.
+/// Message sources, by name.
 fn sources(page: &mut Exposition, sources: &[SourceView]) {
     if sources.is_empty() {
         return;
     }
-    let help = "Whether a source of the hub's messages is there";
+    let help = "Whether a message source of the hub is connected";
     page.family("hub_source_connected", "gauge", help);
     for source in sources {
         let labels = [("source", source.name.as_str())];
@@ -132,17 +131,17 @@ fn sources(page: &mut Exposition, sources: &[SourceView]) {
     let counters: [(&str, &str, Count); 3] = [
         (
             "hub_source_messages",
-            "Messages of a source that were published",
+            "Messages of a source published",
             |source| source.messages,
         ),
         (
             "hub_source_refused",
-            "Messages of a source that were not, for the hub does not take such",
+            "Messages of a source rejected by the hub",
             |source| source.refused,
         ),
         (
             "hub_source_losses",
-            "How often a source was gone",
+            "Connection losses of a source",
             |source| source.losses,
         ),
     ];
@@ -156,28 +155,28 @@ fn sources(page: &mut Exposition, sources: &[SourceView]) {
 }
 
 fn sharing(page: &mut Exposition, shared: &SharedView) {
-    let help = "Whether the Redis or NATS is there that edges share";
+    let help = "Whether the Redis or NATS that edges share is connected";
     page.family("hub_shared_joined", "gauge", help);
     page.line("hub_shared_joined", &[], u64::from(shared.is_joined));
     let counters = [
         (
             "hub_shared_posted",
-            "Messages that were given their place among those of all edges",
+            "Messages that received an offset in the shared stream",
             shared.posted,
         ),
         (
             "hub_shared_refused",
-            "Messages that were not, or of which nobody knows",
+            "Messages that received no offset, or whose outcome is unknown",
             shared.refused,
         ),
         (
             "hub_shared_read",
-            "Messages of all edges that were read",
+            "Messages read from the shared stream, of all edges",
             shared.read,
         ),
         (
             "hub_shared_losses",
-            "How often messages of other edges were missed, of which all clients were told",
+            "How often messages of other edges were missed and all clients notified",
             shared.lost,
         ),
     ];

@@ -1,25 +1,25 @@
-//! Whether a server is well, by active checks and by how it answers. Pure: a state told what happened.
+//! Health of a server, by active checks and by its responses. Pure.
 
 use plimsoll_config::edge::{Check, Eject};
 
 use crate::clock::{Nanoseconds, nanoseconds};
 
-/// What is known of one server.
+/// Health state of one server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Health {
-    /// What active checks say.
+    /// Result of the active checks.
     passes: bool,
-    /// Good or bad results of checks in a row, against what they say now.
+    /// Consecutive results that contradict the current state.
     against: u32,
-    /// Failed answers in a row.
+    /// Consecutive failed responses.
     failures: u32,
-    /// How often it was ejected without a good answer in between.
+    /// Ejections without a good response in between.
     ejections: u32,
-    /// Out until then.
+    /// Ejected until then.
     ejected_until: Nanoseconds,
     /// When it came back.
     back_since: Option<Nanoseconds>,
-    /// It is to get no new requests.
+    /// Draining: it receives no new requests.
     drained: bool,
 }
 
@@ -38,7 +38,7 @@ impl Default for Health {
 }
 
 impl Health {
-    /// Until when it is out; for ever while checks fail, or while it is drained.
+    /// Until when it is out; forever while checks fail or it drains.
     pub(crate) fn out_until(&self) -> Nanoseconds {
         if self.passes && !self.drained {
             self.ejected_until
@@ -47,7 +47,7 @@ impl Health {
         }
     }
 
-    /// Takes it out for as long as somebody wants, or lets it in again.
+    /// Starts or ends draining.
     pub(crate) fn drain(&mut self, drained: bool) {
         self.drained = drained;
     }
@@ -58,7 +58,7 @@ impl Health {
             .max((self.ejected_until > 0).then_some(self.ejected_until))
     }
 
-    /// The result of an active check; whether it changed anything.
+    /// Records the result of an active check; whether the state changed.
     pub(crate) fn checked(&mut self, now: Nanoseconds, good: bool, check: &Check) -> bool {
         if good == self.passes {
             self.against = 0;
@@ -78,7 +78,7 @@ impl Health {
         true
     }
 
-    /// How an answer went; whether the server is to be ejected, which [`Health::eject`] does.
+    /// Records the outcome of a response; whether the server is to be ejected, which [`Health::eject`] does.
     pub(crate) fn answered(&mut self, good: bool, eject: &Eject) -> bool {
         if good {
             self.failures = 0;
@@ -89,7 +89,7 @@ impl Health {
         eject.failures > 0 && self.failures >= eject.failures
     }
 
-    /// Takes it out, each time for longer.
+    /// Ejects it, each time for longer.
     pub(crate) fn eject(&mut self, now: Nanoseconds, eject: &Eject) {
         self.failures = 0;
         self.ejections = (self.ejections + 1).min(10);

@@ -1,24 +1,24 @@
-//! A server's latency as a chooser sees it: the peak of late, fading.
+//! Latency of a server as the load balancer uses it: a decaying peak.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::Nanoseconds;
 
-/// How fast a peak fades, ns.
+/// Decay time of a peak, ns.
 const FADES_OVER_NS: f64 = 10e9;
 
-/// A latency above what is remembered replaces it at once; one below pulls it down slowly.
+/// A latency above the remembered one replaces it at once; one below lowers it slowly.
 ///
-/// Loops write it without asking each other: of two answers at the same moment one may be lost, which changes nothing.
+/// Loops write it without coordination: of two concurrent updates one may be lost, which is harmless.
 #[derive(Debug, Default)]
 pub(crate) struct PeakEwma {
-    /// Nanoseconds, the bits of a float; 0 is not known.
+    /// Nanoseconds as the bits of a float; 0 is unknown.
     estimate: AtomicU64,
     at: AtomicU64,
 }
 
 impl PeakEwma {
-    /// Takes the latency of an answer.
+    /// Records the latency of a response.
     pub(crate) fn observe(&self, now: Nanoseconds, latency: Nanoseconds) {
         let latency = latency as f64;
         let old = f64::from_bits(self.estimate.load(Ordering::Relaxed));
@@ -32,15 +32,15 @@ impl PeakEwma {
         self.at.store(now, Ordering::Relaxed);
     }
 
-    /// What it is now, ns; `None` when nothing was ever observed.
+    /// The current value, ns; `None` before the first observation.
     pub(crate) fn now(&self, now: Nanoseconds) -> Option<f64> {
         let estimate = f64::from_bits(self.estimate.load(Ordering::Relaxed));
         let age = now.saturating_sub(self.at.load(Ordering::Relaxed));
-        // Unasked for long, a server deserves to be asked again.
+        // A server that was not used for long deserves another try.
         (estimate > 0.0).then(|| estimate * fading(age))
     }
 
-    /// Forgets it, as for a server that comes back.
+    /// Resets it, as for a server that comes back.
     pub(crate) fn forget(&self) {
         self.estimate.store(0, Ordering::Relaxed);
     }
@@ -63,7 +63,7 @@ mod tests {
         latency.observe(0, 10 * MS);
         latency.observe(MS, 100 * MS);
         assert_eq!(latency.now(MS), Some(100e6));
-        // A better answer a moment later hardly counts, one after ten seconds by two thirds.
+        // A better response a moment later hardly counts, one after ten seconds by two thirds.
         latency.observe(2 * MS, 10 * MS);
         assert!(latency.now(2 * MS).unwrap() > 99.9e6);
         latency.observe(10_002 * MS, 10 * MS);

@@ -1,18 +1,19 @@
-//! How many requests a server gets at once when nobody said it: as many as keep its latency near what it is unhurried.
+//! Adaptive concurrency limit of a server without a configured one: as many requests as keep its latency near that of
+//! an idle server.
 //!
-//! Once per window the median latency is held against its own long average. While it stays near, the limit grows by
-//! its square root; when it leaves, the limit shrinks by the ratio. An answer time above the objective shrinks it
-//! whatever the ratio says, so that the long average cannot learn an overload as normal.
+//! Once per window the median latency is compared with its long-term average. While it stays near, the limit grows by
+//! its square root; when it rises, the limit shrinks by the ratio. A response time above the objective shrinks it
+//! whatever the ratio, so that the long-term average cannot learn an overload as normal.
 
 use crate::clock::Nanoseconds;
 
 /// Shortest window, ns.
 const WINDOW_NS: u64 = 250_000_000;
-/// Fewest answers in a window.
+/// Minimum number of responses in a window.
 const WINDOW_COUNT: usize = 25;
-/// Most answers that are kept of a window.
+/// Maximum number of responses kept per window.
 const SAMPLES_MAX: usize = 1024;
-/// Memory of the long average, answers.
+/// Memory of the long-term average, responses.
 const LONG: f64 = 600.0;
 
 /// Bounds of a limit.
@@ -33,26 +34,26 @@ impl Default for LimitBounds {
     }
 }
 
-/// One answer as the limit sees it.
+/// A response as the limit evaluates it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LimitSample {
-    /// Time with the server.
+    /// Time at the server.
     pub(crate) service: Nanoseconds,
-    /// Time with the edge, waiting included.
+    /// Time at the edge, queueing included.
     pub(crate) total: Nanoseconds,
     /// Requests in flight when it was sent, itself included.
     pub(crate) in_flight: u32,
-    /// The server timed out or said that it is overloaded.
+    /// The server timed out or reported overload.
     pub(crate) overload: bool,
 }
 
-/// Learns a limit.
+/// Adaptive limit.
 #[derive(Debug)]
 pub(crate) struct Learner {
     bounds: LimitBounds,
     objective: Nanoseconds,
     limit: f64,
-    /// Long average of the median, ns; 0 when nothing was learnt.
+    /// Long-term average of the median, ns; 0 before the first.
     base: f64,
     since: Nanoseconds,
     service: Vec<Nanoseconds>,
@@ -78,14 +79,14 @@ impl Learner {
         }
     }
 
-    /// Takes an answer; the new limit when a window ends with it.
+    /// Records a response; returns the new limit when a window ends with it.
     pub(crate) fn take(&mut self, now: Nanoseconds, sample: LimitSample) -> Option<u32> {
         if self.observed == 0 {
             self.since = now;
         }
         self.in_flight_max = self.in_flight_max.max(sample.in_flight);
         self.overloads += u32::from(sample.overload);
-        // Of a busy window the latest answers count.
+        // In a busy window the latest responses count.
         let place = self.observed % SAMPLES_MAX;
         self.observed += 1;
         if self.service.len() < SAMPLES_MAX {
@@ -126,7 +127,7 @@ impl Learner {
         if self.overloads > 0 {
             self.limit *= 0.9;
         } else if busy {
-            // A limit that is not used says nothing about whether it may grow.
+            // An unused limit gives no evidence for growth.
             self.limit = 0.8 * self.limit + 0.2 * wanted;
         }
         let (min, max) = (f64::from(self.bounds.min), f64::from(self.bounds.max));
@@ -166,15 +167,15 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A server with `workers` that serve one request each for `service_ms`, always asked as much as the limit allows;
-    /// the limit after `seconds`.
+    /// A server with `workers` that serve one request each for `service_ms`, always loaded up to the limit; returns the
+    /// limit after `seconds`.
     fn settle(workers: u32, service_ms: u64, objective_ms: u64, seconds: u64) -> (u32, u64) {
         let mut learner = Learner::new(LimitBounds::default(), objective_ms * MS);
         let mut now = 0;
         let mut latency = 0;
         while now < seconds * 1000 * MS {
             let limit = learner.current();
-            // Little's law on a busy server: time there is the number there over the rate.
+            // Little's law on a busy server: residence time is concurrency over rate.
             latency = service_ms * MS * u64::from(limit.div_ceil(workers));
             let gap = service_ms * MS / u64::from(workers.min(limit));
             now += gap;

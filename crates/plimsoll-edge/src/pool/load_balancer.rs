@@ -1,26 +1,26 @@
 //! Which server a request goes to, of those that can take one.
 //!
-//! Pure: a chooser sees numbers and gives an index. Whether the chosen has a place left is settled by taking it; when
-//! another loop was faster, the choice is made again without it.
+//! Pure: a policy receives numbers and returns an index. Whether the picked server has a free slot is settled by taking
+//! it; if another loop was faster, the pick is repeated without it.
 
 use crate::clock::Nanoseconds;
 use crate::hash::mix;
 
-/// What a chooser sees of one server.
+/// Properties of a server that a policy uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     /// Index in the pool.
     pub(crate) index: usize,
     pub(crate) in_flight: u32,
-    /// Share beside the others; a server that comes back slowly has less.
+    /// Weight relative to the others; reduced during slow start.
     pub(crate) weight: f64,
-    /// Peak latency of late, ns.
+    /// Recent peak latency, ns.
     pub(crate) latency: Option<f64>,
     /// Hash of the server's name.
     pub(crate) hash: u64,
 }
 
-/// The cheaper of two at random: latency times what is there, by weight. `random` decides which two.
+/// Power of two choices: the cheaper of two random servers by latency times load over weight. `random` selects the two.
 pub(crate) fn cheaper_of_two(candidates: &[Candidate], random: u64) -> Option<usize> {
     let count = candidates.len() as u64;
     match candidates {
@@ -44,7 +44,7 @@ fn index(number: u64) -> usize {
 }
 
 fn cheaper<'a>(a: &'a Candidate, b: &'a Candidate) -> &'a Candidate {
-    // One that is not known yet is taken to be as fast as the other.
+    // An unknown latency counts as that of the other server.
     let known = a.latency.or(b.latency).unwrap_or(1.0);
     let cost = |candidate: &Candidate, or: f64| {
         candidate.latency.unwrap_or(or).max(1.0) * f64::from(candidate.in_flight + 1)
@@ -58,7 +58,7 @@ fn cheaper<'a>(a: &'a Candidate, b: &'a Candidate) -> &'a Candidate {
     }
 }
 
-/// The one with the fewest requests for its weight; `random` decides among equals.
+/// Least requests by weight; `random` breaks ties.
 pub(crate) fn least_in_flight(candidates: &[Candidate], random: u64) -> Option<usize> {
     let load = |candidate: &Candidate| f64::from(candidate.in_flight + 1) / candidate.weight;
     let least = candidates.iter().map(load).min_by(f64::total_cmp)?;
@@ -73,7 +73,7 @@ pub(crate) fn least_in_flight(candidates: &[Candidate], random: u64) -> Option<u
         .map(|candidate| candidate.index)
 }
 
-/// One after another by weight: the place of `turn` in a round whose weights are shared out evenly.
+/// Weighted round robin: the position of `turn` in a round with evenly spread weights.
 pub(crate) fn round_robin(candidates: &[Candidate], arrival: u64) -> Option<usize> {
     let whole: f64 = candidates.iter().map(|candidate| candidate.weight).sum();
     // The golden ratio spreads turns so that a heavy server's do not come in a row.
@@ -95,7 +95,7 @@ pub(crate) fn round_robin(candidates: &[Candidate], arrival: u64) -> Option<usiz
     candidates.last().map(|candidate| candidate.index)
 }
 
-/// The server with the highest score for a key (rendezvous hashing): when one goes, only its keys move.
+/// Rendezvous hashing: the server with the highest score for a key; when one goes, only its keys move.
 pub(crate) fn by_hash(candidates: &[Candidate], key: u64) -> Option<usize> {
     let score = |candidate: &Candidate| {
         // A number in (0, 1], so that weights count as shares.
@@ -108,7 +108,7 @@ pub(crate) fn by_hash(candidates: &[Candidate], key: u64) -> Option<usize> {
         .map(|candidate| candidate.index)
 }
 
-/// What a server's share is `since` it came back: from a tenth to all of it.
+/// Slow start: a server's share `since` it came back, from a tenth to all of it.
 pub(crate) fn ramp(since: Nanoseconds, slow_start: Nanoseconds) -> f64 {
     if since >= slow_start {
         return 1.0;

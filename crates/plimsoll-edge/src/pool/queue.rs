@@ -1,9 +1,9 @@
-//! Who waits for a server, and for how long it makes sense.
+//! Queue of requests that wait for a server, and how long waiting makes sense.
 //!
-//! Pure: time comes in as numbers, and who waits is whatever `T` is. Those of a higher class go first, among equals the
-//! one that came first. Whoever cannot be served in time is refused at the door, because a refusal after half a second
-//! of waiting is worse than one at once. A bound that was set is a bound on the number; without one the queue learns
-//! how fast it drains, and once a wait has stood for an interval, only as many may wait as two targets allow.
+//! Pure: time is passed in as numbers, and the waiting item is any `T`. Higher classes go first, within a class first
+//! in, first out. A request that cannot be served in time is rejected on arrival, because a rejection after half a
+//! second of waiting is worse than an immediate one. A configured bound limits the length; without one the queue learns
+//! how fast it drains, and once a wait has been standing for an interval, only as many may wait as two targets allow.
 
 use std::collections::VecDeque;
 
@@ -11,35 +11,35 @@ use plimsoll_config::edge::Class;
 
 use crate::clock::Nanoseconds;
 
-/// A standing queue is one whose shortest wait of this long was above the target.
+/// A standing queue is one whose minimum wait over this interval was above the target.
 const INTERVAL_NS: u64 = 100_000_000;
 /// Bounds of the target wait, ns.
 const TARGET_NS: (u64, u64) = (5_000_000, 50_000_000);
-/// Most that wait in a queue without a bound of its own.
+/// Maximum length of a queue without a configured bound.
 const LEARNT_MAX: usize = 10_000;
-/// Weight of the last gap between two that left.
+/// Weight of the latest gap between two departures.
 const GAP_WEIGHT: f64 = 0.05;
 
-/// Share of the places that each class may take; a request of the first is the last to be refused.
+/// Share of the queue that each class may fill; the first class is the last to be rejected.
 pub(crate) const SHARES: [f64; 4] = [1.0, 0.95, 0.8, 0.6];
 
-/// Why somebody may not wait.
+/// Why a request may not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueueRejection {
-    /// All places are taken.
+    /// The queue is full.
     Full,
-    /// The wait would be too long, or others go first.
+    /// The wait would be too long, or other classes go first.
     Shed,
 }
 
-/// What a queue is told.
+/// Rules of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rules {
-    /// Most that wait; `None` learns it.
+    /// Maximum length; `None` adapts.
     pub(crate) len_max: Option<u32>,
     /// Longest wait.
     pub(crate) timeout: Nanoseconds,
-    /// What all of an answer may take.
+    /// Time limit of the whole response.
     pub(crate) objective: Nanoseconds,
 }
 
@@ -47,10 +47,10 @@ pub(crate) struct Rules {
 pub(crate) struct RequestQueue<T> {
     rules: Rules,
     classes: [VecDeque<(T, Nanoseconds)>; 4],
-    /// Mean gap between two that leave while others wait, ns; 0 is not known.
+    /// Mean gap between two departures while others wait, ns; 0 is unknown.
     gap: f64,
     left_at: Nanoseconds,
-    /// Shortest wait of the current interval.
+    /// Minimum wait of the current interval.
     wait_min: Nanoseconds,
     interval_since: Nanoseconds,
     standing: bool,
@@ -69,7 +69,7 @@ impl<T> RequestQueue<T> {
         }
     }
 
-    /// Follows new rules; who waits stays.
+    /// Applies new rules; waiting items stay.
     pub(crate) fn follow(&mut self, rules: Rules) {
         self.rules = rules;
     }
@@ -78,7 +78,7 @@ impl<T> RequestQueue<T> {
         self.classes.iter().map(VecDeque::len).sum()
     }
 
-    /// Whether somebody of this class may wait; if so it is told how long that will take at most.
+    /// Whether a request of this class may wait.
     pub(crate) fn offer(&self, class: Class) -> Result<(), QueueRejection> {
         let len = self.len();
         let share = SHARES[class as usize];
@@ -86,7 +86,7 @@ impl<T> RequestQueue<T> {
             if len >= most as usize {
                 return Err(QueueRejection::Full);
             }
-            // A queue of a few places has one for everybody.
+            // In a short queue every class may use one slot.
             return if len as f64 >= (f64::from(most) * share).ceil() {
                 Err(QueueRejection::Shed)
             } else {
@@ -107,10 +107,10 @@ impl<T> RequestQueue<T> {
         Ok(())
     }
 
-    /// Lets somebody wait, whom [`Queue::offer`] let in.
+    /// Adds an item that [`RequestQueue::offer`] accepted.
     pub(crate) fn push(&mut self, waiting: T, class: Class, now: Nanoseconds) {
         if self.len() == 0 {
-            // The gap since the last one left was not for want of a server.
+            // The gap since the last departure was not caused by a busy server.
             self.left_at = now;
             self.interval_since = now;
             self.wait_min = Nanoseconds::MAX;
@@ -118,7 +118,7 @@ impl<T> RequestQueue<T> {
         self.classes[class as usize].push_back((waiting, now));
     }
 
-    /// Whose turn it is.
+    /// The next item.
     pub(crate) fn pop(&mut self, now: Nanoseconds) -> Option<T> {
         let (waiting, since) = self.classes.iter_mut().find_map(VecDeque::pop_front)?;
         let gap = now.saturating_sub(self.left_at) as f64;
@@ -140,7 +140,7 @@ impl<T> RequestQueue<T> {
         Some(waiting)
     }
 
-    /// Drops those who are gone.
+    /// Removes items that gave up.
     pub(crate) fn retain(&mut self, stays: impl Fn(&T) -> bool) {
         for class in &mut self.classes {
             class.retain(|(waiting, _)| stays(waiting));
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(order, [4, 7, 8, 9, 10, 2, 3, 6, 1, 5]);
     }
 
-    /// Ten arrivals for each one that leaves, every 10 ms: the waits of those who leave, ms, and who was refused.
+    /// Ten arrivals per departure, every 10 ms: waits of the departures, ms, and the number of rejections.
     fn overload(mut queue: RequestQueue<u32>, seconds: u64) -> (Vec<u64>, u64) {
         let (mut waits, mut refused) = (Vec::new(), 0);
         let mut came = std::collections::HashMap::new();

@@ -1,4 +1,4 @@
-//! One server as all loops see it.
+//! One server, shared by all loops.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -14,9 +14,9 @@ use crate::clock::{Nanoseconds, nanoseconds};
 use crate::hash::hash;
 use crate::upstream::Secure;
 
-/// Numbers that no two servers of a process share; 0 is nobody's.
+/// Ids that no two servers of a process share; 0 is unused.
 static NEXT_ID: AtomicUsize = AtomicUsize::new(1);
-/// Places in the loops' lists of idle connections, used again when servers are gone.
+/// Indices into the loops' lists of idle connections, reused when servers are gone.
 static SLOTS: Mutex<Slots> = Mutex::new(Slots {
     count: 0,
     free: Vec::new(),
@@ -37,7 +37,7 @@ impl Slots {
     }
 }
 
-/// Why connections to a server cannot be made, to be told once.
+/// Why connections to a server fail, to be reported once.
 #[derive(Debug, Default)]
 struct News {
     error: Option<String>,
@@ -47,30 +47,30 @@ struct News {
 #[derive(Debug)]
 pub(crate) struct UpstreamServer {
     pub(crate) id: usize,
-    /// Place of its idle connections in every loop.
+    /// Index of its idle connections in every loop.
     pub(crate) slot: usize,
     pub(crate) name: String,
-    /// Host and port as written, for a server that is asked by name.
+    /// Host and port as written, for a server configured by name.
     pub(crate) authority: String,
-    /// How it is spoken to by TLS, if it is.
+    /// TLS towards it, if used.
     pub(crate) secure: Option<Secure>,
     pub(crate) addresses: Vec<SocketAddr>,
-    /// Hash of its name: what cookies speak of, and keys are hashed to.
+    /// Hash of its name, for cookies and key hashing.
     pub(crate) hash: u64,
     pub(crate) latency: PeakEwma,
     in_flight: AtomicU32,
     limit: AtomicU32,
     weight: AtomicU32,
-    /// Until when it is out: 0 is in, the greatest number is out by active checks.
+    /// Out until then: 0 is in, the maximum is out by active checks.
     out_until: AtomicU64,
     back_since: AtomicU64,
     answers: AtomicU64,
     failures: AtomicU64,
-    /// Whether the last answer was a failure.
+    /// Whether the last response was a failure.
     failing: AtomicBool,
     health: Mutex<Health>,
     learner: Mutex<Option<Learner>>,
-    /// It stands in the edge's zone.
+    /// It is in the edge's zone.
     is_near: AtomicBool,
     news: Mutex<News>,
 }
@@ -113,7 +113,7 @@ impl UpstreamServer {
         new
     }
 
-    /// Follows a new configuration; what was learnt stays.
+    /// Applies a new configuration; learned values stay.
     pub(crate) fn follow(&self, server: &edge::ServerConfig, pool: &edge::PoolConfig) {
         self.weight.store(server.weight, Ordering::Relaxed);
         let is_near = server.zone.is_some() && server.zone == pool.zone;
@@ -147,18 +147,18 @@ impl UpstreamServer {
         f64::from(self.weight.load(Ordering::Relaxed))
     }
 
-    /// Whether requests may go to it.
+    /// Whether it accepts requests.
     #[inline]
     pub(crate) fn is_in(&self, now: Nanoseconds) -> bool {
         now >= self.out_until.load(Ordering::Relaxed)
     }
 
-    /// Whether it stands in the edge's zone.
+    /// Whether it is in the edge's zone.
     pub(crate) fn is_near(&self) -> bool {
         self.is_near.load(Ordering::Relaxed)
     }
 
-    /// Takes note of why no connection can be made.
+    /// Records why no connection can be made.
     pub(crate) fn note_error(&self, error: String) {
         let mut news = lock(&self.news);
         if news.error.as_ref() != Some(&error) {
@@ -169,7 +169,7 @@ impl UpstreamServer {
         }
     }
 
-    /// What was noted and not told yet.
+    /// The recorded reason, if it was not reported yet.
     pub(crate) fn take_news(&self) -> Option<String> {
         let mut news = lock(&self.news);
         if std::mem::replace(&mut news.is_reported, true) {
@@ -178,7 +178,7 @@ impl UpstreamServer {
         news.error.clone()
     }
 
-    /// For how long it has been back; for ever when it never was out.
+    /// Time since it came back; unlimited when it was never out.
     pub(crate) fn back_for(&self, now: Nanoseconds) -> Nanoseconds {
         match self.back_since.load(Ordering::Relaxed) {
             0 => Nanoseconds::MAX,
@@ -191,7 +191,7 @@ impl UpstreamServer {
         self.in_flight() < self.places(share)
     }
 
-    /// Takes a place within a share of the limit; how many are then taken.
+    /// Takes a slot within a share of the limit; returns how many are then taken.
     #[inline]
     pub(crate) fn try_take(&self, share: f64) -> Option<u32> {
         let places = self.places(share);
@@ -203,7 +203,7 @@ impl UpstreamServer {
         took.ok().map(|before| before + 1)
     }
 
-    /// Gives a place back.
+    /// Releases a slot.
     #[inline]
     pub(crate) fn release(&self) {
         self.in_flight.fetch_sub(1, Ordering::SeqCst);
@@ -219,7 +219,7 @@ impl UpstreamServer {
         (f64::from(self.limit()) * share).ceil() as u32
     }
 
-    /// Takes note of an answer's times; `compared` when there are servers to compare it with.
+    /// Records a response's times; `compared` when there are servers to compare it with.
     pub(crate) fn observe(&self, now: Nanoseconds, sample: LimitSample, compared: bool) {
         if compared {
             self.latency.observe(now, sample.service);
@@ -230,11 +230,11 @@ impl UpstreamServer {
         }
     }
 
-    /// Takes note of how an answer went; whether the server should be ejected.
+    /// Records the outcome of a response; whether the server should be ejected.
     pub(crate) fn answered(&self, good: bool, eject: &Eject) -> bool {
         self.answers.fetch_add(1, Ordering::Relaxed);
         self.failures.fetch_add(u64::from(!good), Ordering::Relaxed);
-        // The usual case touches no lock.
+        // The usual case takes no lock.
         if good && !self.failing.load(Ordering::Relaxed) {
             return false;
         }
@@ -242,23 +242,23 @@ impl UpstreamServer {
         lock(&self.health).answered(good, eject)
     }
 
-    /// Answers so far, failed ones included.
+    /// Responses so far, failed ones included.
     pub(crate) fn answers(&self) -> u64 {
         self.answers.load(Ordering::Relaxed)
     }
 
-    /// Failed answers so far.
+    /// Failed responses so far.
     pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// Takes it out for a while.
+    /// Ejects it for a while.
     pub(crate) fn eject(&self, now: Nanoseconds, eject: &Eject) {
         self.change(|health| health.eject(now, eject));
         self.latency.forget();
     }
 
-    /// Takes note of an active check; whether that changed anything.
+    /// Records the result of an active check; whether the state changed.
     pub(crate) fn checked(&self, now: Nanoseconds, good: bool, check: &Check) -> bool {
         self.change(|health| health.checked(now, good, check))
     }

@@ -79,7 +79,7 @@ fn who_leaves_keeps_no_place() {
     pool.leave(&gone);
     assert_eq!(pool.waiting(), 2);
     drop(first);
-    // Granted, and gone before it was looked at: the place goes on.
+    // Granted, and gone before it was polled: the slot goes to the next.
     pool.leave(&late);
     assert!(last.taken().is_some());
     assert_eq!(pool.servers[0].in_flight(), 1);
@@ -195,7 +195,7 @@ fn a_new_configuration_keeps_servers_and_those_who_wait() {
         (after.servers[0].in_flight(), after.servers[0].limit()),
         (3, 3)
     );
-    // Two more places with a, one with c: those who waited have them. What b gives back goes to nobody.
+    // Two more slots at a, one at c: queued requests take them. What b releases goes to nobody.
     let granted = [&ticket, &second, &last].map(|ticket| ticket.taken().unwrap().name.clone());
     assert_eq!(granted.iter().filter(|name| *name == "a").count(), 2);
     assert_eq!(granted.iter().filter(|name| *name == "c").count(), 1);

@@ -1,4 +1,4 @@
-//! A place in line.
+//! A place in the queue.
 
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use super::lock;
 use super::server::UpstreamServer;
 
-/// Somebody who waits for a place with a server.
+/// A request that waits for a slot at a server.
 #[derive(Debug, Default)]
 pub(crate) struct Ticket {
     state: Mutex<TicketState>,
@@ -26,7 +26,7 @@ impl Default for TicketState {
 }
 
 impl Ticket {
-    /// Grants a place, which must have been taken before; `false` when nobody wants it any more.
+    /// Grants a slot, which must have been taken before; `false` when the request gave up.
     pub(crate) fn grant(&self, server: &Arc<UpstreamServer>) -> bool {
         let mut state = lock(&self.state);
         let TicketState::Waiting(waker) = &mut *state else {
@@ -41,7 +41,7 @@ impl Ticket {
         true
     }
 
-    /// The server, if it was granted by now.
+    /// The granted server, if there is one by now.
     pub(crate) fn taken(&self) -> Option<Arc<UpstreamServer>> {
         let mut state = lock(&self.state);
         match &*state {
@@ -73,7 +73,7 @@ impl Ticket {
         }
     }
 
-    /// Waits no longer; a server that was granted meanwhile is handed out, for its place must be given back.
+    /// Gives up; a server granted meanwhile is returned, because its slot must be released.
     pub(crate) fn leave(&self) -> Option<Arc<UpstreamServer>> {
         match std::mem::replace(&mut *lock(&self.state), TicketState::Over) {
             TicketState::Granted(server) => Some(server),

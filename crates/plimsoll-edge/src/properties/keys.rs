@@ -1,5 +1,5 @@
-//! One key, one request: what servers are told for two requests that share a copy differs in nothing that they could
-//! read.
+//! One key, one request: what servers receive for two requests that share a cached response differs in nothing that
+//! they could read.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -18,7 +18,7 @@ use crate::cache::keyed_request;
 use crate::forward::{self, Cached, Dropping, UpstreamRequest};
 use crate::peer::Peer;
 
-/// Who sends a request, and how.
+/// Sender of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Sender {
     /// Whether it is a trusted proxy.
@@ -29,14 +29,14 @@ pub struct Sender {
     pub address: u8,
 }
 
-/// What a route says of its copies.
+/// Cache settings of a route.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheRule {
-    /// What of the query counts: all, nothing, one parameter, all but those of campaigns.
+    /// Key parameters of the query: all, none, one, all but tracking parameters.
     pub query: u8,
     /// Whether parameters are sorted.
     pub sorted: bool,
-    /// Whether a cookie does not count, and a steering header is let through.
+    /// Whether a cookie is ignored, and a steering header is let through.
     pub lenient: bool,
 }
 
@@ -74,7 +74,7 @@ impl CacheRule {
     }
 }
 
-/// A request that may bring a copy: under which key, with which head, and what its server is told.
+/// A request that may fill the cache: its key, its head, and what its server receives.
 struct Fetch {
     key: Vec<u8>,
     head: Vec<u8>,
@@ -82,7 +82,7 @@ struct Fetch {
 }
 
 impl Fetch {
-    /// `None` when it is not valid, or passes the cache by.
+    /// `None` when it is invalid or bypasses the cache.
     fn of(bytes: &[u8], sender: Sender, rule: CacheRule) -> Option<Self> {
         let end = find_end(bytes, 0, HEAD_LEN_MAX).ok()??;
         let bytes = &bytes[..end];
@@ -156,9 +156,9 @@ impl Fetch {
 
 const DEFAULT_HOST: &str = "server.example:8080";
 
-/// Two requests of one key are forwarded alike: in method and target, host and scheme always; in every other field where
-/// they say the same by the rules of `Vary`. Only what [`is_per_request`] names may differ all the same: the address of
-/// the client, and the trace.
+/// Two requests of one key are forwarded alike: in method and target, host and scheme always; in every other field
+/// where the rules of `Vary` find them equal. Only fields that [`is_per_request`] names may differ: the address of the
+/// client, and the trace.
 ///
 /// # Panics
 /// When they are not.
@@ -185,7 +185,7 @@ pub fn equal_keys_mean_equal_requests(requests: [&[u8]; 2], senders: [Sender; 2]
     let (Ok(original), Ok(other_original)) = (&parsed[0], &parsed[1]) else {
         panic!("what was parsed is parsed again");
     };
-    // The edge's own headers may be more than are read.
+    // The edge's own headers may exceed the header limit.
     let (Ok(forwarded), Ok(other)) = (&sent[0], &sent[1]) else {
         return;
     };
@@ -210,7 +210,7 @@ pub fn equal_keys_mean_equal_requests(requests: [&[u8]; 2], senders: [Sender; 2]
     }
 }
 
-/// Whether a copy for one request is one for the other, when it varies by this field.
+/// Whether a response stored for one request serves the other when it varies by this field.
 fn varies_equally(
     head: &RequestHead<'_, '_>,
     other: &RequestHead<'_, '_>,
@@ -224,7 +224,7 @@ fn varies_equally(
     selecting[0].is_some() && selecting[0] == selecting[1]
 }
 
-/// The members of all lines that a server may take for this field, in small letters.
+/// The members of all lines that a server may take for this field, in lower case.
 fn values(headers: &[Header<'_>], name: &str) -> Vec<String> {
     let lines = headers.iter().filter(|header| merge(header.name, name));
     let text = lines.map(|header| String::from_utf8_lossy(header.value).to_ascii_lowercase());
@@ -236,7 +236,7 @@ fn values(headers: &[Header<'_>], name: &str) -> Vec<String> {
     members.filter(|member| !member.is_empty()).collect()
 }
 
-/// What the edge itself says in `Forwarded`, without the client's address.
+/// Scheme and host that the edge writes into `Forwarded`, without the client's address.
 fn scheme_and_host(head: &RequestHead<'_, '_>) -> Option<String> {
     let mut lines = head
         .headers
@@ -247,7 +247,7 @@ fn scheme_and_host(head: &RequestHead<'_, '_>) -> Option<String> {
     Some(ours.to_owned())
 }
 
-/// No steering header of somebody who is not trusted goes on, but for those the route lets through.
+/// No steering header of an untrusted peer is forwarded, except those that the route lets through.
 fn check_steering(headers: &[Header<'_>], sender: Sender, rule: CacheRule) {
     for header in headers {
         let name = header.name;
@@ -270,7 +270,7 @@ mod tests {
 
     use super::*;
 
-    /// Lines that keys, `Vary` and applications go by, in every spelling.
+    /// Lines relevant to keys, `Vary` and applications, in every spelling.
     const LINES: [&str; 56] = [
         "Connection: close",
         "Connection: close, origin",
@@ -362,7 +362,7 @@ mod tests {
         })
     }
 
-    /// Most pairs start alike and have lines in common: others seldom share a key, or say the same.
+    /// Most pairs start alike and have lines in common: others seldom share a key.
     fn requests() -> impl Strategy<Value = [String; 2]> {
         let starts = prop_oneof![
             3 => start().prop_map(|start| [start.clone(), start]),

@@ -1,4 +1,4 @@
-//! No spelling of a path gets past a route that says who may ask: held against models of how servers read paths, which
+//! No spelling of a path gets past a route with access rules: tested against models of how servers read paths, which
 //! share nothing with the edge's own readings.
 
 use std::sync::{Arc, LazyLock};
@@ -13,11 +13,11 @@ use super::{request_to, whole};
 use crate::route::Routes;
 use crate::route::shared::RouteShared;
 
-/// Routes, who of them guards what, and what the guarded is.
+/// Routes, which of them guard something, and what is guarded.
 struct GuardedRoutes {
     routes: Routes,
     guards: Vec<bool>,
-    /// Servers are of the kind that does not.
+    /// Servers with case-sensitive paths.
     caseless: bool,
     is_guarded: fn(&str) -> bool,
 }
@@ -106,7 +106,7 @@ fn table(configs: &[Config], is_guarded: fn(&str) -> bool) -> GuardedRoutes {
     }
 }
 
-/// Its name in any case, or one of the short forms that Windows may have given it.
+/// Its name in any case, or one of the short names that Windows may have given it.
 fn is_administration(area: &str) -> bool {
     let area = area.to_lowercase();
     let (stem, ending) = area.split_once('.').unwrap_or((&area, ""));
@@ -117,7 +117,7 @@ fn is_administration(area: &str) -> bool {
         || is_short && "administration".starts_with(&start[..start.len().min(2)])
 }
 
-/// What goes to a route that lets everybody in is not read by any server as something that another route guards.
+/// A request on an open route is not read by any server as something that another route guards.
 ///
 /// # Panics
 /// When it is.
@@ -153,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// What paths are made of that are meant to be misread.
+    /// Building blocks of paths that are meant to be misread.
     const PIECES: [&str; 66] = [
         "/",
         "/",
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// Whether some server reads a path in an area.
+    /// Whether some server reads a path as inside an area.
     fn may_be_read(path: &str, area: &str) -> bool {
         models(true).any(|(_, model)| {
             let mut readings = model(path.as_bytes()).into_iter();

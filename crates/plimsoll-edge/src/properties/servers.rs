@@ -1,12 +1,13 @@
-//! How kinds of servers read a path. They share nothing with the edge's own readings, so that both are not wrong alike.
+//! Models of how kinds of servers read a path. They share nothing with the edge's own readings, so that both are not
+//! wrong alike.
 
-/// A path as a server has it before it looks for what is there: its segments.
+/// The segments of a path as a server resolves it.
 pub(super) type Segments = Vec<Vec<u8>>;
 
 /// The readings that a kind of server may have.
 pub(super) type Model = fn(&[u8]) -> Vec<Segments>;
 
-/// Servers that tell `/A` and `/a` apart.
+/// Case-sensitive servers.
 pub(super) const MODELS: [(&str, Model); 7] = [
     ("standard", standard),
     ("nginx", nginx),
@@ -17,7 +18,7 @@ pub(super) const MODELS: [(&str, Model); 7] = [
     ("url", url),
 ];
 
-/// All that servers may be, and with those that do not tell them apart when `caseless`.
+/// All kinds of servers, and case-insensitive ones when `caseless`.
 pub(super) fn models(caseless: bool) -> impl Iterator<Item = (&'static str, Model)> {
     let windows: Option<(&str, Model)> = caseless.then_some(("iis", iis));
     MODELS.into_iter().chain(windows)
@@ -29,7 +30,7 @@ fn hex(digits: Option<&[u8]>) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok().filter(|_| is_number)
 }
 
-/// Decoded once; `%u002e` too, when `wide`. What is no code stays.
+/// Decoded once; `%u002e` too, when `wide`. Invalid codes stay.
 fn unescaped(path: &[u8], wide: bool) -> Vec<u8> {
     let mut out = Vec::new();
     let mut at = 0;
@@ -90,7 +91,7 @@ fn resolved(path: &[u8], merge: bool) -> Segments {
     segments
 }
 
-/// RFC 3986: segments first, and then what each of them says.
+/// RFC 3986: split into segments first, then decode each.
 fn standard(path: &[u8]) -> Vec<Segments> {
     let mut segments = resolved(path, false);
     for segment in &mut segments {
@@ -104,7 +105,7 @@ fn nginx(path: &[u8]) -> Vec<Segments> {
     vec![resolved(&decoded, true), resolved(&decoded, false)]
 }
 
-/// Parameters go before anything is decoded; encoded slashes are refused, kept or taken for slashes.
+/// Parameters are removed before decoding; encoded slashes are rejected, kept or treated as slashes.
 fn tomcat(path: &[u8]) -> Vec<Segments> {
     let bare = stripped(path);
     let decoded = unescaped(&bare, false);
@@ -115,7 +116,7 @@ fn tomcat(path: &[u8]) -> Vec<Segments> {
     ]
 }
 
-/// Knows `%u002e`, and finds parameters in what is encoded, or dots in what was behind them.
+/// Knows `%u002e`, and finds parameters in decoded text, or dots behind them.
 fn jetty(path: &[u8]) -> Vec<Segments> {
     let decoded = unescaped(&stripped(path), true);
     vec![
@@ -142,7 +143,7 @@ fn framework(path: &[u8]) -> Vec<Segments> {
     readings
 }
 
-/// ASCII for bytes of UTF-8 that nobody checks, and for full width characters.
+/// ASCII for unvalidated UTF-8 bytes and for full-width characters.
 fn narrowed(path: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut at = 0;
@@ -170,7 +171,7 @@ fn narrowed(path: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Without what is no text.
+/// Without invalid text.
 fn strip_non_text(path: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(path).replace(
         |sign: char| sign.is_ascii_control() || sign == '\u{fffd}',
@@ -191,7 +192,7 @@ fn careless(path: &[u8]) -> Vec<Segments> {
     ]
 }
 
-/// Takes the path for a URL: it may begin with a host, and what was encoded may end it.
+/// Treats the path as a URL: it may begin with a host, and a decoded `?` or `#` may end it.
 fn url(path: &[u8]) -> Vec<Segments> {
     let mut readings = Vec::new();
     for path in [path.to_vec(), turned(unescaped(path, false))] {
@@ -211,7 +212,7 @@ fn url(path: &[u8]) -> Vec<Segments> {
     readings
 }
 
-/// Windows: blanks and dots at the end of a name are not there, and neither is what stands behind a colon.
+/// Windows: trailing blanks and dots of a name are ignored, and so is everything behind a colon.
 fn iis(path: &[u8]) -> Vec<Segments> {
     let once = turned(narrowed(&unescaped(path, true)));
     let twice = turned(narrowed(&unescaped(&once, true)));

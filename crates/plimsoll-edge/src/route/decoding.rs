@@ -1,8 +1,8 @@
-//! What bytes of a path become in the hands of servers: decoded, folded, or left out. Pure.
+//! Transformations that servers apply to the bytes of a path: decoding, folding, omission. Pure.
 
 use super::Confused;
 
-/// How many slashes there are, as they are or encoded once.
+/// Number of slashes, plain or encoded once.
 pub(super) fn slashes(path: &[u8]) -> usize {
     let plain = memchr::memchr_iter(b'/', path).count();
     let encoded = path
@@ -11,7 +11,7 @@ pub(super) fn slashes(path: &[u8]) -> usize {
     plain + encoded.count()
 }
 
-/// Without what stands between a semicolon and the next slash.
+/// Without text between a semicolon and the next slash.
 pub(super) fn without_parameters(path: &[u8]) -> Vec<u8> {
     let mut is_parameter = false;
     let stays = |byte: &u8| {
@@ -25,7 +25,7 @@ pub(super) fn without_parameters(path: &[u8]) -> Vec<u8> {
     path.iter().copied().filter(stays).collect()
 }
 
-/// Decoded once. Encoded slashes and backslashes become slashes, or stay as they are.
+/// Decoded once. Encoded slashes and backslashes become slashes, or stay.
 pub(super) fn decoded(path: &[u8], slashes: bool) -> Result<Vec<u8>, Confused> {
     let mut decoded = Vec::with_capacity(path.len());
     let mut rest = path;
@@ -60,7 +60,7 @@ fn number(digits: &[u8], count: usize) -> Option<u32> {
     })
 }
 
-/// Decoded a second time, as a program behind a server does, and `%u002e` as IIS does. What is no code stays.
+/// Decoded a second time, as an application behind a server does, and `%u002e` as IIS does. Invalid codes stay.
 pub(super) fn decoded_again(path: &[u8]) -> Result<Vec<u8>, Confused> {
     let mut decoded = Vec::with_capacity(path.len());
     let mut rest = path;
@@ -87,14 +87,14 @@ pub(super) fn decoded_again(path: &[u8]) -> Result<Vec<u8>, Confused> {
     Ok(decoded)
 }
 
-/// The character of `u002e`; halves of one are none.
+/// The character of `u002e`; surrogate halves are none.
 fn unicode(rest: &[u8]) -> Option<char> {
     let digits = rest.strip_prefix(b"u").or(rest.strip_prefix(b"U"))?;
     let number = number(digits, 4)?;
     Some(char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER))
 }
 
-/// With ASCII for what careless decoders take for it; backslashes as slashes.
+/// ASCII for what lenient decoders take for it; backslashes become slashes.
 pub(super) fn folded(path: &[u8]) -> Result<Vec<u8>, Confused> {
     let mut folded = Vec::with_capacity(path.len());
     let mut at = 0;
@@ -111,7 +111,7 @@ pub(super) fn folded(path: &[u8]) -> Result<Vec<u8>, Confused> {
     Ok(folded)
 }
 
-/// A byte of ASCII that was written as more bytes of UTF-8 than it needs, and how many.
+/// An ASCII byte in an overlong UTF-8 encoding, and the encoding's length.
 fn overlong(bytes: &[u8]) -> Option<(u8, usize)> {
     let (first, len) = match bytes.first()? {
         byte @ (0xc0 | 0xc1) => (*byte & 1, 2),
@@ -122,15 +122,14 @@ fn overlong(bytes: &[u8]) -> Option<(u8, usize)> {
         _ => return None,
     };
     let continuation = bytes.get(1..len)?;
-    // Some look at no more than six bits of what follows.
+    // Some decoders evaluate only six bits of the continuation bytes.
     let number = continuation.iter().try_fold(first, |number: u8, byte| {
         (number < 2).then_some(number << 6 | byte & 0x3f)
     });
     Some((number?, len))
 }
 
-/// What a character becomes where there is only ASCII: full width characters, and signs that look like slashes, dots
-/// and semicolons.
+/// ASCII equivalent of a character: full-width characters, and signs that resemble slashes, dots and semicolons.
 fn likeness(bytes: &[u8]) -> Option<(u8, usize)> {
     let len = match bytes.first()? {
         0xc2 | 0xcd => 2,
@@ -144,7 +143,7 @@ fn likeness(bytes: &[u8]) -> Option<(u8, usize)> {
     let byte = match character {
         '\u{ff01}'..='\u{ff5e}' => u8::try_from(u32::from(character) - 0xfee0).ok()?,
         '\u{2044}' | '\u{2215}' | '\u{29f8}' => b'/',
-        // Yen and won stand in the place of the backslash in tables of Windows.
+        // Yen and won replace the backslash in Windows code pages.
         '\u{2216}' | '\u{29f5}' | '\u{29f9}' | '\u{fe68}' | '\u{a5}' | '\u{20a9}' => b'\\',
         '\u{2024}' | '\u{fe52}' => b'.',
         '\u{fe54}' | '\u{37e}' => b';',
@@ -153,7 +152,7 @@ fn likeness(bytes: &[u8]) -> Option<(u8, usize)> {
     Some((byte, len))
 }
 
-/// Without what some leave out: control characters, and bytes that are no UTF-8.
+/// Without control characters and invalid UTF-8, which some servers omit.
 pub(super) fn without_noise(path: &[u8]) -> Vec<u8> {
     let valid = path.utf8_chunks().flat_map(|chunk| chunk.valid().bytes());
     valid.filter(|byte| !byte.is_ascii_control()).collect()

@@ -1,9 +1,9 @@
-//! How servers may read a path. Pure.
+//! Readings of a path by different servers. Pure.
 //!
-//! The standard has one reading, and servers have others: they leave parameters out (`/admin;a/x`), take `%2f` and `\`
-//! for slashes, decode a second time, or take overlong UTF-8 and full width characters for ASCII. Here stands each
-//! reading that known servers and frameworks have, so that a request takes a route only when none of them leads
-//! elsewhere. Dot segments are in no reading: who asks for them is refused.
+//! The standard has one reading, servers have others: they remove parameters (`/admin;a/x`), treat `%2f` and `\` as
+//! slashes, decode twice, or take overlong UTF-8 and full-width characters for ASCII. This module lists each reading of
+//! known servers and frameworks, so that a request takes a route only when no reading leads elsewhere. Dot segments are
+//! in no reading: such requests are rejected.
 
 use super::decoding::{decoded, decoded_again, folded, slashes, without_noise, without_parameters};
 
@@ -14,22 +14,22 @@ pub(crate) struct Confused;
 /// The readings of one path.
 #[derive(Debug, Default)]
 pub(crate) struct Readings {
-    /// Decoded once but for slashes, and slashes in a row as one.
+    /// Decoded once except for slashes, with repeated slashes as one.
     pub(crate) plain: String,
-    /// With encoded slashes as slashes, decoded twice, and without what some leave out; all with their parameters.
+    /// With encoded slashes as slashes, decoded twice, and without omitted bytes; all with parameters.
     pub(crate) alternatives: Vec<String>,
-    /// Without parameters, where there are any.
+    /// Without parameters, if there are any.
     pub(crate) bare: Vec<String>,
-    /// What few make of slashes in a row: several slashes, or a host before the path; and of a sign: the path's end.
+    /// Rare readings of repeated slashes (several slashes, or a host before the path) and of a sign (the path's end).
     pub(crate) rare: Vec<String>,
     /// Bytes that were read, and those of the readings.
     spent: usize,
 }
 
-/// Most bytes that are read and kept for one path: nobody gets more of the edge's time by a path that is long and odd.
+/// Maximum number of bytes read and kept for one path: long and odd paths must not cost more time.
 const SPENT_MAX: usize = 128 * 1024;
 
-/// Others than ASCII's own letters and signs may stand for this byte, or this byte for others.
+/// Other characters may stand for this byte, or this byte for others.
 const ODD: u8 = 1;
 /// The same for servers that read paths as Windows does.
 const ODD_ON_WINDOWS: u8 = 2;
@@ -48,7 +48,7 @@ const KINDS: [u8; 256] = {
     kinds
 };
 
-/// Whether a path has only one reading, by one look at each byte.
+/// Whether a path has only one reading, by one pass over its bytes.
 #[inline]
 pub(crate) fn is_plain(path: &[u8], on_windows: bool) -> bool {
     let (odd, behind_dot) = if on_windows {
@@ -71,19 +71,19 @@ pub(crate) fn is_plain(path: &[u8], on_windows: bool) -> bool {
     !(on_windows && path.last() == Some(&b'.'))
 }
 
-/// Parameters are left out before the path is decoded.
+/// Parameters are removed before decoding.
 const FIRST: u8 = 1;
-/// When it was decoded.
+/// After decoding.
 const THEN: u8 = 2;
-/// When it was decoded twice.
+/// After decoding twice.
 const LAST: u8 = 4;
 
 impl Readings {
-    /// All of a path that is not plain.
+    /// All readings of a path that is not plain.
     ///
     /// # Errors
-    /// When it holds what nobody needs to write so: codes that are none, a byte of zero, dot segments in any reading,
-    /// what was encoded three times, parameters beside slashes that are hidden (`;a%5c`), or too much of it.
+    /// When it contains something without a legitimate use: invalid codes, a zero byte, dot segments in any reading,
+    /// triple encoding, parameters beside hidden slashes (`;a%5c`), or too much of it.
     pub(crate) fn of(path: &[u8]) -> Result<Self, Confused> {
         let plain = decoded(path, false)?;
         let mut readings = Self {
@@ -95,12 +95,12 @@ impl Readings {
         readings.gather(path, 0)?;
         let lenient = folded(&decoded_again(&decoded(path, true)?)?)?;
         if lenient.contains(&b';') {
-            // Servers must agree where parameters end: not all know of a slash that is hidden deeper.
+            // Servers must agree where parameters end: not all recognize a slash that is hidden deeper.
             let hidden = memchr::memchr_iter(b'/', &lenient).count();
             if hidden != slashes(path) {
                 return Err(Confused);
             }
-            // Where nothing is encoded, it is the same when parameters are left out.
+            // Without encoding, the time of removing parameters makes no difference.
             let all = if path.contains(&b'%') {
                 FIRST | THEN | LAST
             } else {
@@ -113,14 +113,14 @@ impl Readings {
         Ok(readings)
     }
 
-    /// Reads a path as somebody who leaves parameters out at these times, and may stop after each step.
+    /// Reads a path as a server that removes parameters at these times and may stop after each step.
     fn gather(&mut self, path: &[u8], cuts: u8) -> Result<(), Confused> {
         self.spend(path.len())?;
         let at = |time: u8, bytes: Vec<u8>| {
             if cuts & time == 0 {
                 return Some(bytes);
             }
-            // Whoever finds nothing to leave out has another's reading.
+            // Without parameters to remove, this equals another reading.
             bytes.contains(&b';').then(|| without_parameters(&bytes))
         };
         let Some(first) = at(FIRST, path.to_vec()) else {
@@ -176,7 +176,7 @@ impl Readings {
         }
         self.add_ends(reading)?;
         if bytes.starts_with(b"//") {
-            // `//a/b` is a path, and to some the path `/b` of the host `a`.
+            // `//a/b` is a path, and for some servers the path `/b` of the host `a`.
             let behind = reading.get(1..).and_then(|rest| rest.split_once('/'));
             let path = format!("/{}", behind.map_or("", |(_, path)| path));
             self.add_ends(&path)?;
@@ -185,13 +185,13 @@ impl Readings {
         Ok(())
     }
 
-    /// A program that puts a URL together of what was decoded finds an end in it.
+    /// An application that builds a URL from decoded text finds its end there.
     fn add_ends(&mut self, reading: &str) -> Result<(), Confused> {
         for end in [';', '?', '#'] {
             let Some((start, _)) = reading.split_once(end) else {
                 continue;
             };
-            // `/a/..%3f` ends in what was no dot segment before.
+            // `/a/..%3f` ends in what was not a dot segment before.
             if matches!(start.rsplit('/').next(), Some("." | "..")) {
                 return Err(Confused);
             }
@@ -209,7 +209,7 @@ impl Readings {
     }
 }
 
-/// Slashes in a row as one, and no dot segments.
+/// Repeated slashes as one, and no dot segments.
 fn merged(path: &[u8]) -> Result<String, Confused> {
     let mut merged = Vec::with_capacity(path.len());
     for &byte in path {
@@ -224,10 +224,10 @@ fn merged(path: &[u8]) -> Result<String, Confused> {
     Ok(String::from_utf8_lossy(&merged).into_owned())
 }
 
-/// A reading as Windows takes it for names of files: without dots and blanks at their ends, and without streams.
+/// A reading as Windows file names: without trailing dots and blanks, and without streams.
 ///
 /// # Errors
-/// When a name is nothing but dots and blanks, or may be the short form of another (`ADMINI~1`).
+/// When a name consists of dots and blanks, or may be the short form of another (`ADMINI~1`).
 pub(crate) fn on_windows(reading: &str) -> Result<String, Confused> {
     let mut names = Vec::new();
     for segment in reading.split('/') {
@@ -241,8 +241,8 @@ pub(crate) fn on_windows(reading: &str) -> Result<String, Confused> {
     Ok(names.join("/"))
 }
 
-/// Whether a name is one of those that Windows gives to files with long names: up to eight characters of which the
-/// last are `~` and a number, and an ending of up to three.
+/// Whether a name is a short name as Windows generates for long names: up to eight characters ending in `~` and a
+/// number, and an extension of up to three.
 fn is_short(name: &str) -> bool {
     let (stem, ending) = name.split_once('.').unwrap_or((name, ""));
     let Some((_, number)) = stem.rsplit_once('~') else {

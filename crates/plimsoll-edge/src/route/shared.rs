@@ -1,4 +1,4 @@
-//! What of a route all loops share, and a reload keeps: buckets, learnt pages, the line of those who wait, counts.
+//! State of a route that all loops share and a reload keeps: rate limits, learned pages, the waiting line, counters.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::rate_limit::RateLimiter;
 use crate::synthetic_response::FallbackPage;
 use crate::waiting::WaitingRoom;
 
-/// A counter on a cache line of its own, so that loops do not wait for each other.
+/// A counter on a cache line of its own, so that loops do not contend.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Apart(pub(crate) Counter);
 
-/// One route's.
+/// Shared state of one route.
 #[derive(Debug)]
 pub(crate) struct RouteShared {
     config: edge::RouteConfig,
@@ -28,18 +28,18 @@ pub(crate) struct RouteShared {
     pub(crate) learned_fallbacks: Option<Arc<LearnedFallbacks>>,
     pub(crate) waiting_room: Option<Arc<WaitingRoom>>,
     pub(crate) gate: Option<IpFilter>,
-    /// Requests so far, of each loop.
+    /// Requests so far, per loop.
     pub(crate) counts: Arc<[Apart]>,
-    /// Those that a copy answered, and those that went on though the cache was asked, of each loop.
+    /// Cache hits, and requests that went on after a lookup, per loop.
     pub(crate) hits: Arc<[Apart]>,
     pub(crate) misses: Arc<[Apart]>,
 }
 
 impl RouteShared {
-    /// Goes on from an earlier route for the same requests, as far as it says the same.
+    /// Continues an earlier route for the same requests, as far as it is configured alike.
     ///
     /// # Errors
-    /// When a database is none, or there are no random bytes.
+    /// When a database is invalid, or there are no random bytes.
     pub(crate) fn new(
         config: &edge::RouteConfig,
         earlier: &[Arc<Self>],
@@ -83,7 +83,7 @@ impl RouteShared {
         })
     }
 
-    /// Compresses the pages that were learnt since it was last asked to.
+    /// Compresses the pages learned since the last call.
     pub(crate) fn pack_learnt(&self) {
         if let (Some(learned_fallbacks), Some(compress)) =
             (&self.learned_fallbacks, &self.config.compress)
@@ -105,19 +105,19 @@ impl RouteShared {
         self.counts.iter().map(|counter| counter.0.get()).sum()
     }
 
-    /// Those that a copy answered, and those that went on.
+    /// Cache hits, and requests that went on.
     pub(crate) fn cached(&self) -> (u64, u64) {
         let sum = |counts: &[Apart]| counts.iter().map(|counter| counter.0.get()).sum();
         (sum(&self.hits), sum(&self.misses))
     }
 
-    /// How people call it: what it matches.
+    /// Display name: what it matches.
     pub(crate) fn name(&self) -> String {
         name(&self.config.matches)
     }
 }
 
-/// The fallback of its file, in all codings.
+/// The fallback from its file, in all codings.
 fn page(config: &edge::RouteConfig) -> Option<Arc<FallbackPage>> {
     let fallback = config.fallback.as_ref()?;
     let page = FallbackPage::new(&fallback.media_type, fallback.content.clone());
@@ -149,7 +149,7 @@ fn name(matches: &RouteMatch) -> String {
     name
 }
 
-/// The path that is matched, as it is written; `None` is any.
+/// The matched path as written; `None` matches any.
 pub(crate) fn path(matches: &RouteMatch) -> Option<String> {
     match &matches.path {
         PathMatch::Any => None,

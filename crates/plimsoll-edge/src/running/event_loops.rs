@@ -18,10 +18,10 @@ use crate::loop_metrics::LoopMetrics;
 use crate::settings::Settings;
 use crate::trace::Spans;
 
-/// How often a draining loop looks whether everybody has left.
+/// How often a draining loop checks whether all connections have ended.
 const DRAIN_POLL: Duration = Duration::from_millis(20);
 
-/// What a loop is made of.
+/// Dependencies of a loop.
 pub(super) struct LoopInputs {
     pub(super) clock: EdgeClock,
     pub(super) age_ahead: AgeAhead,
@@ -35,13 +35,13 @@ pub(super) struct LoopInputs {
     pub(super) inbox: Inbox,
 }
 
-/// What drives a thread besides the loops.
+/// Runtime of a thread that is not an event loop.
 pub(super) fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// What drives a loop; it stays on the thread that made it. Its queue is the only one: a set of local tasks within
-/// another runtime would be a second one, with a lock of its own, between the event and its task.
+/// Runtime of a loop; it stays on the thread that created it. Its run queue is the only one: a set of local tasks
+/// within another runtime would add a second queue, with a lock of its own, between the event and its task.
 pub(super) fn local_runtime() -> io::Result<LocalRuntime> {
     Builder::new_current_thread()
         .enable_all()
@@ -102,7 +102,7 @@ impl LoopListeners {
         for listener in std::mem::take(&mut self.open) {
             self.close(&listener);
         }
-        // A task that was stopped holds its socket until it has been seen to.
+        // An aborted task holds its socket until it is polled.
         tokio::task::yield_now().await;
         drain(&self.event_loop, at_most).await;
         let event_loop = &self.event_loop;
@@ -126,7 +126,7 @@ impl LoopListeners {
         }
     }
 
-    /// Closes the listeners that the configuration no longer has.
+    /// Closes listeners that were removed from the configuration.
     fn close_others(&mut self) {
         let settings = self.event_loop.settings();
         let (stay, go): (Vec<LoopListener>, Vec<LoopListener>) = std::mem::take(&mut self.open)
@@ -140,7 +140,7 @@ impl LoopListeners {
 
     fn close(&self, listener: &LoopListener) {
         listener.accepting.abort();
-        // Those that wait to be accepted came before the end was decided.
+        // Connections in the backlog arrived before shutdown was decided.
         listen::accept_waiting(
             &listener.listener,
             listener.address,

@@ -28,10 +28,10 @@ pub(super) fn open_log(log: &AccessLog) -> Result<(LogWriter, Out), EdgeError> {
     Ok((LogWriter::new(log.format), out))
 }
 
-/// Mode of a log that is made: its owner writes it, its group (`adm` on many systems) reads it.
+/// Mode of a new log file: writable by its owner, readable by its group (`adm` on many systems).
 const MODE: u32 = 0o640;
 
-/// Opens a log, also anew when it was moved away. One that is there keeps the mode that somebody gave it.
+/// Opens or reopens a log. An existing file keeps its mode.
 fn open_for_lines(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .create(true)
@@ -48,7 +48,7 @@ pub(super) fn write_log(
 ) -> Result<JoinHandle<()>, EdgeError> {
     let report = Arc::clone(&hooks.report);
     let on_error =
-        move |error: &io::Error| report(&format!("the access log is not written: {error}"));
+        move |error: &io::Error| report(&format!("cannot write the access log: {error}"));
     let path = log.and_then(|log| log.path);
     let open = move || -> io::Result<Option<Out>> {
         let file = path.as_deref().map(open_for_lines).transpose()?;

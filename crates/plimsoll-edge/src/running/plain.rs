@@ -1,7 +1,7 @@
-//! What is told is one line of plain text, whoever had a part in it.
+//! Sanitizes notices: one line of plain text, whatever their source.
 //!
-//! Reasons and names come from servers, sources and applications as they said them. A terminal must not obey them, a log
-//! must not hold lines that the edge never wrote, and nothing may be longer than anybody reads.
+//! Reasons and names come verbatim from servers, sources and applications. They must not control a terminal, forge log
+//! lines, or exceed a readable length.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::notice::NoticeSink;
 /// Longest text, characters.
 const LEN_MAX: usize = 2000;
 
-/// Tells only plain text.
+/// A sink that forwards only plain text.
 pub(super) fn only_plain(hooks: Hooks) -> Hooks {
     let report = hooks.report;
     let plainly: NoticeSink = Arc::new(move |text: &str| report(&plain(text)));
@@ -30,7 +30,7 @@ fn plain(text: &str) -> String {
 }
 
 fn shown(char: char) -> char {
-    // Those that turn the direction of what follows show another text than there is.
+    // Bidirectional controls would display another text than there is.
     let is_bidi_control =
         matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if char.is_control() || is_bidi_control || matches!(char, '\u{2028}' | '\u{2029}') {

@@ -1,4 +1,4 @@
-//! Who the process becomes.
+//! Dropping privileges.
 
 use std::ffi::CString;
 use std::io;
@@ -15,13 +15,13 @@ fn user_error(name: &str, source: io::Error) -> EdgeError {
     }
 }
 
-/// The user of a name.
+/// Looks up a user by name.
 pub(super) fn find(name: &str) -> Result<User, EdgeError> {
     let found = User::from_name(name).map_err(|error| user_error(name, error.into()))?;
     found.ok_or_else(|| user_error(name, io::ErrorKind::NotFound.into()))
 }
 
-/// Becomes another user. Nothing but this thread runs yet, and what needs rights is bound and open.
+/// Becomes another user. No other thread runs yet, and privileged resources are already open.
 pub(super) fn become_user(user: &User) -> Result<(), EdgeError> {
     let system = |error: Errno| user_error(&user.name, error.into());
     let name = CString::new(user.name.as_str());

@@ -1,4 +1,4 @@
-//! What HTTP/2 holds for slow clients and slow servers: it counts into the memory of its loop, as what HTTP/1 holds does.
+//! Memory that HTTP/2 holds for slow clients and servers; counted into its loop's memory as for HTTP/1.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -9,10 +9,10 @@ use hyper::body::{Buf, Bytes};
 
 use crate::memory::Memory;
 
-/// A piece of an answer; it counts until the client has taken the last byte of it.
+/// A piece of a response; counted until the client has read its last byte.
 pub(crate) struct Outbound {
     bytes: Bytes,
-    /// What it takes, which stays the same while it goes.
+    /// Its size, constant while it is sent.
     counted: usize,
     memory: Rc<Memory>,
 }
@@ -55,10 +55,10 @@ impl Drop for Outbound {
     }
 }
 
-/// The body of a request; whoever reads it owns it.
+/// The body of a request; owned by its reader.
 pub(crate) type StreamBody = Rc<RefCell<RecvStream>>;
 
-/// What a client has sent ahead on one connection, and nobody has read.
+/// Data that a client has sent ahead on one connection and nobody has read.
 pub(crate) struct Inbound {
     bodies: Vec<Weak<RefCell<RecvStream>>>,
     counted: usize,
@@ -74,12 +74,12 @@ impl Inbound {
         }
     }
 
-    /// A body is to come.
+    /// Registers an expected body.
     pub(crate) fn add(&mut self, body: &StreamBody) {
         self.bodies.push(Rc::downgrade(body));
     }
 
-    /// Counts what is there now. Its cost grows with the bodies on their way, of which there are none as a rule.
+    /// Updates the count. Its cost grows with the number of bodies in flight, usually none.
     pub(crate) fn count(&mut self) {
         let mut sum = 0;
         self.bodies.retain(|body| {

@@ -1,8 +1,8 @@
-//! How much of what a client sends is of any use.
+//! Meter of useful and useless traffic of a client.
 //!
-//! Pings, settings, priorities, window updates, resets and empty frames cost their sender next to nothing. A client
-//! may send as many as go with its requests and answers; who sends little else is cut off. So is who gives up most of
-//! the requests that it sends, and the connection sees here since when nothing that is written to it was taken.
+//! Pings, settings, priorities, window updates, resets and empty frames cost their sender next to nothing. A client may
+//! send as many as its requests and responses justify; one that sends little else is disconnected. So is one that
+//! resets most of its requests. The meter also records since when the client has read nothing of the written data.
 
 use std::cell::Cell;
 use std::io;
@@ -15,9 +15,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::resets::ResetBudget;
 use crate::clock::{EdgeClock, Nanoseconds};
 
-/// How many bytes may come for each that is of use.
+/// Bytes allowed per useful byte.
 const SHARE: u64 = 8;
-/// Useful bytes that every connection is credited with.
+/// Initial credit of useful bytes.
 const CREDIT: u64 = 256 * 1024;
 
 /// Counts of one connection.
@@ -41,27 +41,27 @@ impl ConnectionMeter {
         }
     }
 
-    /// A stream was answered to its end.
+    /// A stream was answered completely.
     pub(crate) fn count_answer(&self) {
         self.resets.refill(1);
     }
 
-    /// A stream was reset by its client, or for what its client did, before it was answered.
+    /// A stream was reset by its client, or because of its client, before it was answered.
     pub(crate) fn count_reset(&self) {
         self.resets.take(self.clock.now());
     }
 
-    /// Whether more streams were reset than a client may.
+    /// Whether more streams were reset than allowed.
     pub(crate) fn has_too_many_resets(&self) -> bool {
         self.resets.is_exhausted()
     }
 
-    /// Since when the client has taken nothing of what is written.
+    /// Since when the client has read nothing of the written data.
     pub(crate) fn blocked_since(&self) -> Option<Nanoseconds> {
         self.blocked_since.get()
     }
 
-    /// Takes note of what became of an attempt to write.
+    /// Records the result of a write attempt.
     fn wrote<T>(&self, polled: &Poll<T>) {
         if polled.is_ready() {
             self.blocked_since.set(None);
@@ -70,20 +70,20 @@ impl ConnectionMeter {
         }
     }
 
-    /// Bytes of heads, of bodies, and of answers, whose reader must make room for more by frames.
+    /// Useful bytes: heads, bodies, and responses, for which the reader must send window updates.
     pub(crate) fn useful(&self, bytes: usize) {
         self.useful
             .set(self.useful.get().saturating_add(bytes as u64));
     }
 
-    /// Counts bytes that came.
+    /// Counts received bytes.
     ///
     /// # Errors
-    /// When too few of all have been of use.
+    /// When too few of all bytes were useful.
     fn came(&self, bytes: usize) -> io::Result<()> {
         self.came.set(self.came.get().saturating_add(bytes as u64));
         if self.came.get() / SHARE > self.useful.get().saturating_add(CREDIT) {
-            return Err(io::Error::other("a flood of frames"));
+            return Err(io::Error::other("frame flood"));
         }
         Ok(())
     }

@@ -1,19 +1,19 @@
-//! How many streams a client may give up before they are answered. Pure.
+//! Budget of streams that a client may reset before they are answered. Pure.
 //!
-//! A stream that is reset costs its sender two small frames, and the edge a request to a server. Browsers reset some
-//! whenever a page is left; an attacker resets all of them, or provokes the edge into resetting them by frames that
-//! break the rules. Both draw on one budget, which answers and time fill again.
+//! A reset stream costs its sender two small frames, and the edge a request to a server. Browsers reset some whenever a
+//! page is left; an attacker resets all of them, or provokes the edge into resetting them by protocol violations. Both
+//! draw on one budget, which answered streams and time refill.
 
 use std::cell::Cell;
 
 use crate::clock::Nanoseconds;
 
-/// Resets at once: more than the streams of a connection, so that leaving a page never uses them up.
+/// Burst: more than the concurrent streams of a connection, so that leaving a page never exhausts it.
 pub(super) const RESETS_MAX: u32 = 200;
-/// The time that gives one back.
+/// Refill time of one reset.
 const REFILL_NS: Nanoseconds = 500_000_000;
 
-/// What is left of them.
+/// The remaining budget.
 #[derive(Debug)]
 pub(super) struct ResetBudget {
     left: Cell<u32>,
@@ -29,13 +29,13 @@ impl ResetBudget {
         }
     }
 
-    /// A stream was answered to its end.
+    /// A stream was answered completely.
     pub(super) fn refill(&self, count: u32) {
         self.left
             .set(self.left.get().saturating_add(count).min(RESETS_MAX));
     }
 
-    /// A stream was reset before.
+    /// A stream was reset before its response.
     pub(super) fn take(&self, now: Nanoseconds) {
         let steps = now.saturating_sub(self.counted.get()) / REFILL_NS;
         self.counted.set(self.counted.get() + steps * REFILL_NS);
@@ -71,14 +71,14 @@ mod tests {
             budget.refill(1);
         }
         assert!(!budget.is_exhausted());
-        // Two a second may go on for ever.
+        // Two a second may go on forever.
         let mut now = 7;
         for _ in 0..10 * RESETS_MAX {
             now += REFILL_NS;
             budget.take(now);
         }
         assert!(!budget.is_exhausted());
-        // A long rest gives no more than there was.
+        // A long pause refills no more than the burst.
         now += 1_000_000 * REFILL_NS;
         for _ in 0..RESETS_MAX {
             budget.take(now);

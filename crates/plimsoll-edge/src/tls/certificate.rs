@@ -1,4 +1,4 @@
-//! A certificate and its key, as their files hold them.
+//! A certificate and its key, loaded from files.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -14,15 +14,15 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::TlsError;
 
-/// A pair that fits.
+/// A matching pair.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) key: Arc<CertifiedKey>,
-    /// Its last moment.
+    /// Its expiry.
     pub(crate) until: SystemTime,
 }
 
-/// Reads a pair. Whether its time has come is another question.
+/// Reads a pair, without checking its validity period.
 pub(crate) fn load(files: &Certificate) -> Result<Loaded, TlsError> {
     let unreadable = |path: &PathBuf| {
         let path = path.clone();
@@ -58,13 +58,13 @@ pub(crate) fn load(files: &Certificate) -> Result<Loaded, TlsError> {
 }
 
 impl Loaded {
-    /// Whether it is for a name.
+    /// Whether it covers a name.
     pub(crate) fn is_for(&self, name: &str) -> bool {
         let name = ServerName::try_from(name.to_owned());
         name.is_ok_and(|name| super::is_for(&self.key, &name))
     }
 
-    /// Whether now is its time.
+    /// Whether it is valid now.
     pub(crate) fn must_be_valid(
         &self,
         files: &Certificate,
@@ -90,11 +90,11 @@ impl Loaded {
     }
 }
 
-/// From when to when a certificate is valid.
+/// Validity period of a certificate.
 pub(crate) fn validity(key: &CertifiedKey) -> Option<(SystemTime, SystemTime)> {
     let (_, parsed) = X509Certificate::from_der(key.cert.first()?).ok()?;
     let moment = |seconds: i64| {
-        // Before 1970 is long ago.
+        // Times before 1970 count as long ago.
         let since = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
         SystemTime::UNIX_EPOCH.checked_add(since)
     };
@@ -103,7 +103,7 @@ pub(crate) fn validity(key: &CertifiedKey) -> Option<(SystemTime, SystemTime)> {
     Some((from, moment(validity.not_after.timestamp())?))
 }
 
-/// What changes when a file is changed or another is put in its place.
+/// Fingerprint that changes when a file is changed or replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileFingerprint([Option<(u64, u64, i64, i64)>; 2]);
 

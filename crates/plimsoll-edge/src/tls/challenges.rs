@@ -1,4 +1,4 @@
-//! Proofs that a name is ours, given in a handshake that asks for nothing else (TLS-ALPN-01).
+//! ACME challenges answered in a dedicated TLS handshake (TLS-ALPN-01).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -11,15 +11,15 @@ use rustls::sign::CertifiedKey;
 
 use crate::lock::lock;
 
-/// The name of such a handshake.
+/// ALPN name of such a handshake.
 pub(crate) const ACME_TLS: &[u8] = b"acme-tls/1";
 
-/// A certificate for each name that is being proven.
+/// A challenge certificate for each name being validated.
 #[derive(Debug, Default)]
 pub(crate) struct Challenges(Mutex<HashMap<String, Arc<CertifiedKey>>>);
 
 impl Challenges {
-    /// Has an answer ready for a name.
+    /// Adds a challenge for a name.
     pub(crate) fn answer(&self, name: &str, digest: &[u8]) -> Result<(), String> {
         let made = || -> Result<CertifiedKey, Box<dyn std::error::Error>> {
             let mut params = CertificateParams::new([name.to_owned()])?;
@@ -30,7 +30,7 @@ impl Challenges {
             let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
             let provider = crypto::ring::default_provider();
             let chain = vec![certificate.der().clone()];
-            // Not compared with its certificate: that has an extension which readers of certificates must refuse.
+            // Not checked against its certificate: it has a critical extension that certificate parsers must reject.
             let key = provider.key_provider.load_private_key(key)?;
             Ok(CertifiedKey::new(chain, key))
         };
@@ -39,12 +39,12 @@ impl Challenges {
         Ok(())
     }
 
-    /// Nobody asks any more.
+    /// Removes a challenge.
     pub(crate) fn forget(&self, names: &[String]) {
         lock(&self.0).retain(|name, _| !names.contains(name));
     }
 
-    /// The proof that a handshake asks for; `Err` when it asks for none.
+    /// The challenge certificate that a handshake requests; `Err` when it requests none.
     pub(crate) fn certificate_for(
         &self,
         hello: &ClientHello<'_>,

@@ -1,4 +1,4 @@
-//! What can be known of a configuration's certificates without starting.
+//! Checks a configuration's certificates without starting.
 
 use plimsoll_config::edge::EdgeConfig;
 use rustls::pki_types::ServerName;
@@ -7,16 +7,16 @@ use super::{ByName, Obtained, TlsError, ending};
 use crate::clock;
 use crate::upstream::trust;
 
-/// What was found.
+/// Findings.
 #[derive(Debug, Default)]
 pub struct Examined {
-    /// What keeps the edge from starting.
+    /// Errors that keep the edge from starting.
     pub errors: Vec<TlsError>,
-    /// What does not, and is most likely not meant.
+    /// Warnings: most likely unintended.
     pub warnings: Vec<String>,
 }
 
-/// Looks at all certificates of a configuration, and at those who vouch for its servers.
+/// Checks all certificates of a configuration, and the authorities for its servers.
 pub fn examine(edge: &EdgeConfig) -> Examined {
     let mut examined = Examined::default();
     let now = clock::wall();
@@ -55,15 +55,14 @@ pub fn examine(edge: &EdgeConfig) -> Examined {
     examined
 }
 
-/// What is said of a pool whose servers could be anybody.
+/// Warning about a pool with unverified servers.
 pub(crate) fn insecure(pool: &str) -> String {
     format!(
-        "warning: the certificates of the pool `{pool}` are NOT checked (`insecure: true`): whoever stands between can \
-         read and change everything; name who vouches for them with `ca: FILE`"
+        "warning: the certificates of the pool `{pool}` are NOT checked (`insecure: true`): anyone on the network path can read and change the traffic; set the issuing CA with `ca: FILE`"
     )
 }
 
-/// Hosts of routes that no certificate of a listener is for.
+/// Hosts of routes that no certificate of a listener covers.
 pub(crate) fn uncovered(edge: &EdgeConfig, listener: &str, certificates: &ByName) -> Vec<String> {
     let hosts = edge.routes.iter().flat_map(|route| &route.matches.hosts);
     let mut hosts: Vec<&String> = hosts.collect();
@@ -75,14 +74,13 @@ pub(crate) fn uncovered(edge: &EdgeConfig, listener: &str, certificates: &ByName
         .into_iter()
         .filter(|host| !wanted.contains(host))
         .filter(|host| {
-            // Any name below stands for all of them.
+            // One name below the wildcard represents all of them.
             let name = host.replacen("*.", "any.", 1);
             ServerName::try_from(name).is_ok_and(|name| !certificates.covers(&name))
         })
         .map(|host| {
             format!(
-                "warning: no certificate of the listener {listener} is for `{host}`, which a route is for; clients get \
-                 the first one and refuse it"
+                "warning: the listener {listener} has no certificate for `{host}`, the host of a route; clients receive the first certificate and reject it"
             )
         })
         .collect()

@@ -1,7 +1,7 @@
 //! Spans as OTLP/HTTP carries them: the JSON encoding of `ExportTraceServiceRequest`. Pure.
 //!
-//! A request is a server's span; its exchange with a server is a client's span below it. Names and attributes follow
-//! the semantic conventions of HTTP (1.x, stable).
+//! A request is a server span; its exchange with a server is a client span below it. Names and attributes follow the
+//! semantic conventions of HTTP (1.x, stable).
 
 use std::time::{Duration, SystemTime};
 
@@ -14,16 +14,16 @@ use crate::clock::Nanoseconds;
 const KIND_SERVER: u8 = 2;
 const KIND_CLIENT: u8 = 3;
 const STATUS_ERROR: u8 = 2;
-/// The trace goes on with the parent's decision, and the parent is on another host.
+/// The trace continues with the parent's sampling decision, and the parent is remote.
 const FLAGS_SAMPLED: u32 = 1;
 const FLAG_HAS_IS_REMOTE: u32 = 0x100;
 const FLAG_IS_REMOTE: u32 = 0x200;
-/// Methods that may be named in a span's name.
+/// Methods that may appear in a span's name.
 const METHODS: [&str; 10] = [
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY",
 ];
 
-/// One request to the collector.
+/// One export request.
 pub(crate) fn request(spans: &[RequestSpan], service: &str, instance: &str) -> String {
     let spans: Vec<Value> = spans.iter().flat_map(both).collect();
     json!({
@@ -94,7 +94,7 @@ fn server(span: &RequestSpan) -> Value {
     } else {
         FLAG_HAS_IS_REMOTE
     };
-    // A server's span fails by the server's fault only.
+    // A server span has status error only for server errors.
     let failed = span.status >= 500;
     put_error(&mut attributes, span, failed);
     json!({
@@ -178,7 +178,7 @@ fn parent(parent: u64) -> String {
     }
 }
 
-/// A moment of a span as nanoseconds since 1970; 64 bits are text in this encoding.
+/// A time of a span as nanoseconds since 1970; 64-bit numbers are strings in this encoding.
 fn unix(span: &RequestSpan, moment: Nanoseconds) -> String {
     let before = Duration::from_nanos(span.ended.saturating_sub(moment));
     let at = span.wall.checked_sub(before).unwrap_or(span.wall);
@@ -188,7 +188,7 @@ fn unix(span: &RequestSpan, moment: Nanoseconds) -> String {
     since.as_nanos().to_string()
 }
 
-/// Methods nobody knows are one, so that names stay few.
+/// Unknown methods share one name, so that cardinality stays low.
 fn method(request: &SpanRequest) -> &str {
     if METHODS.contains(&request.method.as_str()) {
         &request.method

@@ -1,4 +1,4 @@
-//! Whom the edge believes that a server is who it says.
+//! Verification of servers' certificates.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 
 use crate::error::TlsError;
 
-/// The name of HTTP/1.1 in the handshake.
+/// ALPN name of HTTP/1.1.
 const HTTP_1_1: &[u8] = b"http/1.1";
 
-/// How connections to the servers of a pool are encrypted. Sessions are resumed, so that few hands are shaken in full.
+/// TLS towards the servers of a pool. Sessions are resumed, so that full handshakes are rare.
 pub(crate) fn config(tls: &ServerTls) -> Result<Arc<ClientConfig>, TlsError> {
     let mut config = bare(tls)?;
     config.alpn_protocols = vec![HTTP_1_1.to_vec()];
     Ok(Arc::new(config))
 }
 
-/// The same for servers that speak something else, and are not told what.
+/// The same for servers that speak another protocol, without ALPN.
 pub(crate) fn bare(tls: &ServerTls) -> Result<ClientConfig, TlsError> {
     let provider = Arc::new(crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -38,7 +38,7 @@ pub(crate) fn bare(tls: &ServerTls) -> Result<ClientConfig, TlsError> {
     })
 }
 
-/// The name that a server's certificate must have.
+/// The name that a server's certificate must contain.
 pub(crate) fn name(tls: &ServerTls, host: &str) -> Result<ServerName<'static>, TlsError> {
     let name = tls.name.as_deref().unwrap_or(host);
     ServerName::try_from(name.to_owned()).map_err(|_| TlsError::Name(name.to_owned()))
@@ -47,7 +47,7 @@ pub(crate) fn name(tls: &ServerTls, host: &str) -> Result<ServerName<'static>, T
 fn roots(authorities: Option<&Authorities>) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     let Some(authorities) = authorities else {
-        // Some systems' stores hold certificates that cannot be parsed; the others still serve.
+        // Some system stores contain unparsable certificates; the others still serve.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
             return Err(TlsError::NoRoots);
@@ -64,12 +64,12 @@ fn roots(authorities: Option<&Authorities>) -> Result<RootCertStore, TlsError> {
         added.map_err(|error| authorities_error(error.to_string()))?;
     }
     if roots.is_empty() {
-        return Err(authorities_error("it holds no certificate".to_owned()));
+        return Err(authorities_error("no certificate found".to_owned()));
     }
     Ok(roots)
 }
 
-/// Takes any certificate, as the configuration says in so many words; that the server holds its key is still checked.
+/// Accepts any certificate, as configured explicitly; that the server holds its key is still verified.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 

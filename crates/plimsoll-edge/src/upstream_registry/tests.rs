@@ -172,10 +172,10 @@ fn orders_that_mean_nothing_are_refused() {
     let mut registry = registry();
     let error_text = |refused: Result<String, ServerOrderError>| refused.unwrap_err().to_string();
     let weight = |name: &str| ServerOrder::Weight(name.to_owned(), 2);
-    assert!(error_text(registry.order("ap", weight("x"))).contains("there are: app, one"));
+    assert!(error_text(registry.order("ap", weight("x"))).contains("valid: app, one"));
     let nobody = error_text(registry.order("app", weight("192.0.2.1")));
     assert!(
-        nobody.contains("it has: 192.0.2.1:3000, app:80/192.0.2.7"),
+        nobody.contains("valid: 192.0.2.1:3000, app:80/192.0.2.7"),
         "{nobody}"
     );
     for number in 0..ADDED_MAX {

@@ -1,4 +1,4 @@
-//! The order of those who wait. Pure, and told the time.
+//! The waiting line. Pure; the time is passed in.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 use super::{QueuePosition, SECOND_NS};
 use crate::clock::{Nanoseconds, nanoseconds};
 
-/// Lines up to this long are counted at every visit, longer ones twice a second.
+/// Lines up to this length are counted at every poll, longer ones twice a second.
 const EXACT_LEN: usize = 256;
 const SWEEP_NS: Nanoseconds = SECOND_NS / 2;
-/// Least time without a sign after which somebody who came back once is taken to have left.
+/// Minimum silence after which a browser that came back once counts as gone.
 const GONE_NS: Nanoseconds = 60 * SECOND_NS;
-/// How much a second's worth of turns counts for the rate.
+/// Weight of one second's admissions in the rate.
 const RATE_WEIGHT: f64 = 0.2;
 
-/// Places in line, by the order they were given in.
+/// Places in line, in the order they were assigned.
 #[derive(Debug)]
 pub(super) struct WaitingLine {
     most: u32,
@@ -26,9 +26,9 @@ pub(super) struct WaitingLine {
     swept: Nanoseconds,
     /// How many at the front may try.
     window: f64,
-    /// When it last changed for want of room, or for want of anybody who tries.
+    /// When it last changed for lack of room, or for lack of attempts.
     window_since: Nanoseconds,
-    /// Turns a second; 0 is not known.
+    /// Admissions per second; 0 is unknown.
     rate: f64,
     admitted: u32,
     admitted_since: Nanoseconds,
@@ -39,7 +39,7 @@ struct WaitingSlot {
     last_request: Nanoseconds,
     is_here: bool,
     came_back: bool,
-    /// How many were before at the last sweep.
+    /// Number of places ahead at the last sweep.
     before: u32,
 }
 
@@ -64,7 +64,7 @@ impl WaitingLine {
         self.alive
     }
 
-    /// Forgets those who left, and counts the others.
+    /// Removes abandoned places and counts the others.
     pub(super) fn sweep(&mut self, now: Nanoseconds) {
         self.update_rate(now);
         if self.slots.len() > EXACT_LEN && now.saturating_sub(self.swept) < SWEEP_NS {
@@ -77,7 +77,7 @@ impl WaitingLine {
             let most = if slot.came_back {
                 (3 * self.retry).max(GONE_NS)
             } else {
-                // Whoever keeps no cookies never comes back with its place.
+                // Clients without cookies never come back with their place.
                 2 * self.retry + 5 * SECOND_NS
             };
             slot.is_here &= idle < most;
@@ -91,7 +91,7 @@ impl WaitingLine {
         }
     }
 
-    /// Somebody new at the end, unless too many wait: its number and how many are before.
+    /// Adds a place at the end, unless the line is full: its number and how many are ahead.
     pub(super) fn join(&mut self, now: Nanoseconds) -> Option<(u64, u32)> {
         if self.alive >= self.most {
             return None;
@@ -118,7 +118,7 @@ impl WaitingLine {
         self.slots.get_mut(at).filter(|slot| slot.is_here)
     }
 
-    /// Somebody comes back: how many are before; `None` when the place is not its own any more.
+    /// A browser polls: how many are ahead; `None` when its place is gone.
     pub(super) fn come(&mut self, number: u64, now: Nanoseconds) -> Option<u32> {
         let slot = self.slot(number)?;
         slot.last_request = now;
@@ -126,12 +126,12 @@ impl WaitingLine {
         Some(slot.before)
     }
 
-    /// Whether so few are before that a server may be asked for. `places` is how many the servers have.
+    /// Whether a place is within the window. `places` is the capacity of the servers.
     pub(super) fn may_try(&self, before: u32, places: u32) -> bool {
         f64::from(before) < self.window.max(f64::from(places.max(1)))
     }
 
-    /// Somebody got in.
+    /// A browser was admitted.
     pub(super) fn got_in(&mut self, number: u64, now: Nanoseconds) {
         if let Some(slot) = self.slot(number) {
             slot.is_here = false;
@@ -142,7 +142,7 @@ impl WaitingLine {
         }
     }
 
-    /// Somebody tried and found no room.
+    /// A browser tried and found no room.
     pub(super) fn shrink_window(&mut self, now: Nanoseconds) {
         if now.saturating_sub(self.window_since) >= SECOND_NS {
             self.window *= 0.8;
@@ -162,14 +162,14 @@ impl WaitingLine {
             self.admitted = 0;
             self.admitted_since = now;
         }
-        // Nobody of those who may try comes: they have left, and those behind them may.
+        // None of those in the window polls: they have left, and the next ones may try.
         if now.saturating_sub(self.window_since) >= 2 * SECOND_NS {
             self.window = (self.window * 1.5 + 1.0).min(f64::from(self.alive));
             self.window_since = now;
         }
     }
 
-    /// Where somebody stands, for the page.
+    /// Position of a place, for the page.
     pub(super) fn place(
         &self,
         number: u64,
@@ -183,7 +183,7 @@ impl WaitingLine {
         let retry = if self.may_try(before, places) {
             1.0
         } else {
-            // Twice before its turn, so that it does not come too late.
+            // Two polls before its turn, so that it does not come too late.
             wait_s.map_or(most, |wait| wait / 2.0)
         };
         QueuePosition {
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!((first.1, second.1), (0, 1));
         let third = line.join(2 * SECOND_NS).unwrap();
         assert_eq!(line.join(2 * SECOND_NS), None, "three may wait");
-        // One place with a server: only the first may try for it.
+        // Capacity one: only the first may try.
         assert!(line.may_try(0, 1) && !line.may_try(1, 1));
         assert_eq!(line.come(second.0, 3 * SECOND_NS), Some(1));
         line.got_in(first.0, 4 * SECOND_NS);

@@ -1,9 +1,9 @@
-//! The page for those who wait.
+//! The waiting page.
 
-/// The edge's own page; users may bring theirs.
+/// The built-in page; users may configure their own.
 pub(super) const TEMPLATE: &str = include_str!("page.html");
 
-/// Fills a template. Only numbers and words of the edge's own are put in.
+/// Fills a template. Only numbers and built-in words are inserted.
 pub(super) fn fill(template: &str, place: u32, wait_s: Option<u32>, retry_s: u32) -> String {
     template
         .replace("{place}", &place.to_string())

@@ -48,13 +48,13 @@ fn a_place_is_kept_by_its_cookie_and_by_no_other() {
     assert_eq!(decide(&room, Some(&first), now), WaitingDecision::Try(1));
     let again = place(decide(&room, Some(&second), now));
     assert_eq!((again.number, again.before, again.is_new), (2, 1, false));
-    // Forged numbers and the cookies of another process are worth nothing.
+    // Forged numbers and cookies of another process are worthless.
     let forged = second.replacen("=w2.", "=w1.", 1);
     assert_eq!(place(decide(&room, Some(&forged), now)).before, 2);
     let foreign = place(other.join(now, 1));
     let foreign = other.page(&foreign, now, false).cookie.unwrap();
     assert_eq!(decide(&room, Some(&foreign), now), WaitingDecision::Full);
-    // Whoever got in goes past the line for as long as it may, and gets a new cookie in time.
+    // An admitted browser bypasses the line while its cookie is valid, and receives a new one in time.
     let pass = room.got_in(1, now, false);
     assert_eq!(
         decide(&room, Some(&pass), now + SECOND_NS),
@@ -74,7 +74,7 @@ fn a_place_is_kept_by_its_cookie_and_by_no_other() {
     );
     place(room.join(over, 1));
     assert_eq!(place(decide(&room, Some(&pass), over)).before, 1);
-    // A pass cannot be made of a place.
+    // A pass cannot be forged from a place.
     let forged = second.replacen("=w", "=p", 1);
     assert_eq!(place(decide(&room, Some(&forged), over)).before, 2);
 }

@@ -1,4 +1,4 @@
-//! Requests that want to be read in two ways, or to last for ever: refused, and never seen by the server.
+//! Ambiguous and endless requests: rejected, and never seen by the server.
 
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
@@ -194,7 +194,7 @@ fn a_broken_body_ends_the_connection_on_both_sides() {
     );
 }
 
-/// Short limits, so that a test need not be patient; long enough to say in time what a test says.
+/// Short limits, so that the test is fast; long enough to send what a test sends in time.
 fn impatient(server: SocketAddr) -> EdgeConfig {
     let mut edge = plain(pool(&[server]));
     let short = Duration::from_secs(1);
@@ -220,7 +220,7 @@ fn slow_clients_are_cut_off() {
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc",
     );
     assert_eq!(status_and_body(&response).0, 408);
-    // A byte now and then does not buy time: a head has one deadline, and a body must come on.
+    // A byte now and then does not extend a deadline: a head has one deadline, and a body must make progress.
     let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n";
     for start in ["", post] {
         let mut stream = connect(edge.address);
@@ -231,7 +231,7 @@ fn slow_clients_are_cut_off() {
     }
 }
 
-/// Sends a byte now and then until it is answered; the answer, and how many bytes that took.
+/// Sends a byte now and then until the response arrives; the response, and the number of bytes sent.
 fn trickle(stream: &mut TcpStream) -> (String, u32) {
     let mut slow = stream.try_clone().unwrap();
     let (enough, pace) = std::sync::mpsc::channel::<()>();
@@ -239,7 +239,7 @@ fn trickle(stream: &mut TcpStream) -> (String, u32) {
         let mut sent = 0;
         while slow.write_all(b"G").is_ok() {
             sent += 1;
-            // Nothing comes until it is enough: the time-out is the pace.
+            // Reads time out until the response arrives: the time-out sets the pace.
             let tick = pace.recv_timeout(Duration::from_millis(50));
             if tick != Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                 break;
@@ -267,7 +267,7 @@ fn a_client_that_takes_nothing_is_cut_off() {
         .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         .unwrap();
     let other = connect(edge.address);
-    // While nothing is read here, time passes there: the end of an idle connection says that it has.
+    // Nothing is read here while time passes; the end of an idle connection shows that it has.
     assert_eq!(read_all(&mut { other }), "");
     assert_eq!(send_request(edge.address, ""), "");
     let got = read_all(&mut stream);

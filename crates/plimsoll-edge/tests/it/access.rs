@@ -1,4 +1,4 @@
-//! Who is let in: by address, by country, by how often they ask.
+//! Access rules: by address, by country, by rate.
 
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
@@ -96,7 +96,7 @@ fn blocked_addresses_are_refused_before_anything_else() {
         3,
         "the others never reach the server"
     );
-    // A refusal keeps the connection of whoever sends several.
+    // A rejection keeps the connection of a client that sends several requests.
     let mut stream = connect(edge.address);
     for _ in 0..2 {
         stream

@@ -1,4 +1,4 @@
-//! Certificates by ACME, from a real authority for tests: pebble.
+//! Certificates by ACME, from a real test authority: pebble.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{SocketAddr, TcpStream};
@@ -17,7 +17,7 @@ use crate::support::{ObservedEdge, Patience, Scripted, plain, pool};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// An authority that asks at a port for proofs, and gives certificates for a number of seconds.
+/// An authority that validates at a port and issues certificates with a lifetime in seconds.
 struct Pebble {
     process: Child,
     directory: SocketAddr,
@@ -66,7 +66,8 @@ impl Pebble {
             .map_while(Result::ok)
             .any(|line| line.contains("ACME directory available"));
         assert!(listens, "pebble did not start");
-        // It says so before it listens; whoever asks in between is refused, and does not ask again for minutes.
+        // It reports readiness before it listens; a request in between is refused, and the retry comes only minutes
+        // later.
         let patience = Patience::start();
         for address in [directory, management] {
             while TcpStream::connect(address).is_err() {
@@ -83,7 +84,7 @@ impl Pebble {
         }
     }
 
-    /// A file with the certificate of who vouches for what it gives.
+    /// A file with the root certificate of the authority.
     fn root(&self) -> PathBuf {
         let path = self.folder.path().join("root.pem");
         let url = format!("https://{}/roots/0", self.management);
@@ -119,7 +120,7 @@ fn obtaining(
     edge
 }
 
-/// Asks as a browser does that trusts the root.
+/// Requests as a browser that trusts the root.
 fn fetch(address: SocketAddr, root: &Path, name: &str) -> String {
     let port = address.port();
     let (resolve, root) = (
@@ -145,7 +146,7 @@ fn a_certificate_is_obtained_kept_and_used_at_the_next_start() {
     let edge = obtaining(&server, address, &pebble, &state, "a.test");
     let observed = ObservedEdge::start(&edge);
     observed.wait_for_message("certificate obtained for a.test, www.a.test");
-    // It outlives the authority.
+    // The certificate outlives the authority.
     let root = folder.path().join("root.pem");
     std::fs::copy(pebble.root(), &root).unwrap();
     for name in ["a.test", "www.a.test"] {
@@ -168,13 +169,13 @@ fn a_certificate_is_obtained_kept_and_used_at_the_next_start() {
     };
     let made = account();
     drop(observed);
-    // Obtained again, by the account of before.
+    // Obtained again, with the earlier account.
     std::fs::remove_file(state.join("certificates/a.pem")).unwrap();
     let observed = ObservedEdge::start(&edge);
     observed.wait_for_message("certificate obtained for a.test, www.a.test");
     assert_eq!(account(), made);
     drop(observed);
-    // Nobody is there to ask, and nobody needs to be.
+    // No authority is running, and none is needed.
     drop(pebble);
     let _observed = ObservedEdge::start(&edge);
     assert_eq!(fetch(address, &root, "a.test"), "ok");

@@ -1,4 +1,4 @@
-//! The admin address: figures for everyone who may ask, nothing for those who were sent.
+//! The admin address: metrics for authorized clients, nothing for requests that a foreign page triggered.
 
 use std::net::SocketAddr;
 
@@ -178,12 +178,12 @@ fn checks_take_a_server_out_and_bring_it_back() {
     let address = running.addresses()[0];
     assert_eq!(status_and_body(&get(address, "/")).0, 200);
     well.store(false, Ordering::SeqCst);
-    assert!(messages.recv().unwrap().contains("fails its checks"));
+    assert!(messages.recv().unwrap().contains("fails its health checks"));
     let response = get(address, "/");
     assert_eq!(status_and_body(&response).0, 503);
     assert!(response.contains("X-Plimsoll: no-server"));
     well.store(true, Ordering::SeqCst);
-    assert!(messages.recv().unwrap().contains("is well again"));
+    assert!(messages.recv().unwrap().contains("is healthy again"));
     assert_eq!(status_and_body(&get(address, "/")).0, 200);
     running.drain(Duration::ZERO);
 }

@@ -1,4 +1,4 @@
-//! The cache in the road of a request: what copies answer, what goes on, and what becomes of it.
+//! The cache in the request path: which requests it answers, and which are forwarded.
 
 mod abuse;
 mod clients;
@@ -23,7 +23,7 @@ use crate::support::{
     Afloat, Scripted, open_admin, plain, pool, send_request, start, status_and_body,
 };
 
-/// A server that answers by what it is asked, and how often it was before.
+/// A server that responds with the request's target and how often it was requested before.
 fn origin(answer: impl Fn(&str, usize) -> String + Send + Sync + 'static) -> Scripted {
     let asked = Arc::new(AtomicUsize::new(0));
     Scripted::start(move |mut connection| {
@@ -34,7 +34,7 @@ fn origin(answer: impl Fn(&str, usize) -> String + Send + Sync + 'static) -> Scr
     })
 }
 
-/// An answer with these lines.
+/// A response with these header lines.
 fn page(lines: &str, body: &str) -> String {
     let lines = lines.replace('\n', "\r\n");
     format!(
@@ -43,17 +43,17 @@ fn page(lines: &str, body: &str) -> String {
     )
 }
 
-/// Everything to one server, with what copies there are.
+/// Everything to one server, with a cache.
 fn cached(server: SocketAddr) -> EdgeConfig {
     EdgeConfig {
         cache: Some(CACHE_LEN),
-        // Loops share the copies.
+        // Loops share the cache.
         cores: Some(2),
         ..plain(pool(&[server]))
     }
 }
 
-/// An edge with the defaults of everything before one server.
+/// An edge with all defaults before one server.
 fn before(server: SocketAddr) -> Afloat {
     start(&cached(server))
 }
@@ -79,7 +79,7 @@ fn with_admin(server: SocketAddr) -> Afloat {
     start(&open(server))
 }
 
-/// What the admin address shows.
+/// The output of the admin address.
 fn shown(edge: &Afloat, path: &str) -> Value {
     let admin = edge.admin();
     let answer = send_request(
@@ -109,7 +109,7 @@ fn value<'a>(answer: &'a str, name: &str) -> &'a str {
         .map_or("", |(_, value)| value)
 }
 
-/// What an answer says of the cache, without how long it stays fresh.
+/// The `Cache-Status` of a response, without its ttl.
 fn status(answer: &str) -> String {
     let status = value(answer, "cache-status").split("; ");
     let parameters: Vec<&str> = status

@@ -1,4 +1,4 @@
-//! Certificates that are wrong, and certificates that are renewed.
+//! Invalid certificates, and renewed ones.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,19 +13,19 @@ use crate::support::{ObservedEdge, Scripted, connect, plain, pool};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// Years in which a certificate is valid.
+/// Validity in years.
 type Years = (i32, i32);
 
 const NOW: Years = (2020, 4000);
 
-/// Puts a certificate in a place.
+/// Installs a certificate.
 fn put(files: &Certificate, name: &str, (from, until): Years) {
     let mut params = CertificateParams::new([name.to_owned()]).unwrap();
     params.not_before = date_time_ymd(from, 1, 1);
     params.not_after = date_time_ymd(until, 1, 1);
     let key = KeyPair::generate().unwrap();
     let certificate = params.self_signed(&key).unwrap();
-    // As those do who renew certificates: written beside it, then put in its place.
+    // Like renewal tools: written beside it, then renamed over it.
     for (path, content) in [
         (&files.cert, certificate.pem()),
         (&files.key, key.serialize_pem()),
@@ -109,7 +109,7 @@ fn certificates_that_cannot_be_used_are_named() {
         assert_eq!(examined.errors.len(), 1);
         assert!(examined.errors[0].in_words().starts_with(&error));
     }
-    // All at once, before anything is started.
+    // All errors at once, before anything is started.
     let all = secure(&server, vec![expired, early, mixed, good]);
     assert_eq!(examine(&all).errors.len(), 3);
 }
@@ -140,11 +140,11 @@ fn a_certificate_that_is_renewed_is_used_without_a_reload() {
     put(&files, "a.example", (2021, 4000));
     observed.wait_for_message("was renewed; it is valid until");
     assert!(served_start_date(&observed).contains("2021"));
-    // What cannot be used changes nothing.
+    // An unusable certificate changes nothing.
     put(&files, "a.example", (2000, 2001));
-    // Between its two files a pair does not fit, which may be told before.
+    // Between the writes of its two files the pair does not match, which may be reported before.
     let message = observed.wait_for_message("has expired");
-    assert!(message.contains("stays as it was"), "{message}");
+    assert!(message.contains("the previous one stays"), "{message}");
     assert!(served_start_date(&observed).contains("2021"));
     std::fs::write(&files.cert, "half a file").unwrap();
     observed.wait_for_message("holds no certificate");
@@ -194,16 +194,16 @@ fn what_is_most_likely_not_meant_is_told() {
     };
     assert_eq!(
         (
-            warning_count("is for `c.example`"),
-            warning_count("is for `*.c.example`"),
-            warning_count("ends on")
+            warning_count("no certificate for `c.example`"),
+            warning_count("no certificate for `*.c.example`"),
+            warning_count("expires on")
         ),
         (1, 1, 1)
     );
     assert_eq!(examined.warnings.len(), 3, "{examined:?}");
     let observed = ObservedEdge::start(&edge);
-    observed.wait_for_message("is for `*.c.example`");
-    observed.wait_for_message("ends on");
+    observed.wait_for_message("no certificate for `*.c.example`");
+    observed.wait_for_message("expires on");
 }
 
 fn in_three_days() -> u64 {

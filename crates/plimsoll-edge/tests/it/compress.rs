@@ -1,4 +1,4 @@
-//! Answers compressed on their way: the same bytes for everybody, smaller for those who take it, and promptly.
+//! Compression: the same content for everybody, smaller for clients that accept it, and without delay.
 
 use std::io::{Read as _, Write as _};
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ use crate::support::{
 
 fn compressing(mut edge: EdgeConfig) -> EdgeConfig {
     edge.routes[0].compress = Some(Compress {
-        // The machine of a test may be busy with others.
+        // The test machine may be busy.
         cpu_share: 1.0,
         ..Compress::default()
     });
@@ -71,7 +71,7 @@ impl CompressSite {
         format!("https://localhost:{}{path}", self.secure.address.port())
     }
 
-    /// The head of an answer and its body as it came.
+    /// The head of a response and its raw body.
     fn get(&self, arguments: &[&str]) -> (String, Vec<u8>) {
         let body = self.nginx.folder.path().join("body");
         let mut all = vec!["-k", "-sD", "-", "-o", body.to_str().unwrap()];
@@ -167,7 +167,7 @@ fn what_trickles_comes_at_once_and_events_stay_plain() {
         connection.send(format!(
             "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n7\r\nfirst, \r\n"
         ));
-        // Nothing more until the client has the first part.
+        // No more data until the client has the first part.
         may.lock().unwrap().recv().unwrap();
         connection.send("6\r\nsecond\r\n0\r\n\r\n");
     });
@@ -231,7 +231,7 @@ fn read_chunk(stream: &mut std::net::TcpStream) -> Vec<u8> {
     content
 }
 
-/// What can be read of a body that goes on.
+/// The readable part of an unfinished body.
 fn partly_unpacked(coding: &str, packed: &[u8]) -> String {
     let mut page = [0; 100];
     let count = match coding {

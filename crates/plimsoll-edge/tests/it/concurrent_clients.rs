@@ -1,4 +1,4 @@
-//! Many clients at once, each with a connection of its own, and what they got.
+//! Many concurrent clients, each with a connection of its own, and what they received.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -8,10 +8,10 @@ use plimsoll_config::edge::{EdgeConfig, Fallback};
 
 use crate::support::{connect, read_until, status_and_body};
 
-/// What the fallback holds, whole.
+/// The complete fallback.
 pub(crate) const FALLBACK_BODY: &str = "<p>soon";
 
-/// With a page that stands in for the server's.
+/// An edge with a fallback.
 pub(crate) fn with_fallback(mut edge: EdgeConfig) -> EdgeConfig {
     edge.routes[0].fallback = Some(Fallback {
         name: "shell.html".to_owned(),
@@ -21,29 +21,29 @@ pub(crate) fn with_fallback(mut edge: EdgeConfig) -> EdgeConfig {
     edge
 }
 
-/// Clients that ask again as soon as they have an answer, or a pause after they were given the fallback.
+/// Closed-loop clients: the next request follows the response, or a pause after the fallback.
 #[derive(Clone, Copy)]
 pub(crate) struct ConcurrentClients {
     pub(crate) clients: usize,
-    /// How long a client waits that was not served; none at all at zero.
+    /// Pause of a client that was not served; zero for none.
     pub(crate) pause: Duration,
     pub(crate) ends: Ends,
 }
 
-/// When a client has asked enough.
+/// When a client stops.
 #[derive(Clone, Copy)]
 pub(crate) enum Ends {
     At(Instant),
     After(usize),
 }
 
-/// Response times, by who answered.
+/// Response times, by source.
 #[derive(Debug, Default)]
 pub(crate) struct Got {
-    /// From a server, with status 200, whole.
+    /// From a server, with status 200, complete.
     pub(crate) pages: Vec<Duration>,
     pub(crate) fallbacks: Vec<Duration>,
-    /// Whatever else, or nothing.
+    /// Anything else, or nothing.
     pub(crate) other: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ impl ConcurrentClients {
     }
 }
 
-/// One request and its whole answer, of which the length is said.
+/// One request and its complete response of known length.
 fn exchange(stream: &mut TcpStream) -> std::io::Result<String> {
     stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")?;
     let head = read_until(stream, "\r\n\r\n");
@@ -112,7 +112,7 @@ fn exchange(stream: &mut TcpStream) -> std::io::Result<String> {
     Ok(head + &String::from_utf8_lossy(&body))
 }
 
-/// Nothing comes, so the time-out is the pause.
+/// No data arrives, so the read time-out is the pause.
 fn wait(stream: &mut TcpStream, pause: Duration) {
     if pause.is_zero() {
         return;

@@ -1,4 +1,4 @@
-//! HTTP/2 by its own conformance suite: h2spec, encrypted and without encryption.
+//! HTTP/2 conformance with h2spec, over TLS and in clear text.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::support::{Afloat, Scripted, before, plain, pool};
 use crate::tls::secure;
 
-/// Where `cargo xtask test` puts what it builds; in the path otherwise.
+/// Where `cargo xtask test` puts its build; in the path otherwise.
 fn h2spec() -> PathBuf {
     let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools/h2spec");
     if built.is_file() {
@@ -17,8 +17,8 @@ fn h2spec() -> PathBuf {
     }
 }
 
-/// Answers once the whole request is there: an answer to a head alone may overtake the frame that breaks a rule,
-/// and the suite would see the answer.
+/// Responds after the whole request: a response to the head alone may overtake the frame that violates a rule, and the
+/// suite would see the response.
 fn server() -> Scripted {
     Scripted::start(|mut connection| {
         while let Some(head) = connection.head() {
@@ -71,7 +71,7 @@ fn conforms(edge: &Afloat, more: &[&str]) {
             .split_once("Failures:")
             .map_or(&*stdout, |(_, failures)| failures)
     );
-    // A suite that finds nothing to try has tried nothing.
+    // A suite that ran no test proves nothing.
     let count: u32 = summary.split(' ').next().unwrap().parse().unwrap();
     assert!(count >= 140, "{summary}");
 }

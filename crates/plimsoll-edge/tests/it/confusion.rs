@@ -1,4 +1,4 @@
-//! Requests that two readers could take for two things: where a path leads, who is asked, what a header says.
+//! Ambiguous requests: which path, which host, which header value.
 
 use std::io::Write as _;
 
@@ -35,7 +35,7 @@ fn at(path: PathMatch) -> RouteMatch {
     }
 }
 
-/// What a lenient server makes of a path: decoded as often as it can be, slashes either way, dots resolved.
+/// The path as a lenient server resolves it: decoded repeatedly, slashes either way, dots resolved.
 fn as_lenient_as_can_be(target: &str) -> String {
     let path = target.split(['?', ';']).next().unwrap_or_default();
     let mut decoded = path.to_owned();
@@ -173,7 +173,7 @@ fn a_host_is_one_and_the_routes_follow_it() {
     }
     assert_eq!(open.requests(), Vec::<String>::new());
     assert_eq!(closed.requests().len(), 5);
-    // `X_Forwarded_Host` is what a server's variable of `X-Forwarded-Host` would be filled by.
+    // `X_Forwarded_Host` maps to the same server variable as `X-Forwarded-Host`.
     assert_eq!(
         status("GET / HTTP/1.1\r\nHost: a.example\r\nX_Forwarded_Host: inner.example\r\n"),
         200
@@ -242,7 +242,7 @@ fn nothing_is_injected_through_rewrites() {
             assert_eq!(requests.len(), before, "{target}");
         }
     }
-    // What the route sets is not what the client sent under that name.
+    // The value set by the route replaces the client's.
     let request = "GET /go/x HTTP/1.1\r\nHost: a\r\nx-set: theirs\r\nX_Set: theirs\r\nConnection: close\r\n\r\n";
     assert_eq!(status_and_body(&send_request(edge.address, request)).0, 200);
     let head = server.requests().pop().unwrap();
@@ -275,7 +275,7 @@ fn an_answer_cannot_split_into_two() {
         assert_eq!(status_and_body(&response).0, 502, "{answer:?}");
         assert!(response.contains("X-Plimsoll: no-server\r\n"), "{response}");
     }
-    // What comes behind an answer is not the answer of the next request.
+    // Data behind a response is not the response to the next request.
     let server = Scripted::start(|mut connection| {
         while let Some(head) = connection.head() {
             let path = head.split(' ').nth(1).unwrap().to_owned();

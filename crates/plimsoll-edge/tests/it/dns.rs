@@ -1,4 +1,4 @@
-//! Servers by name: a real name server whose answers change.
+//! Servers by name: a real name server with changing records.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::support::{ObservedEdge, Scripted, get, plain, pool, status_and_body};
 
-/// A dnsmasq that knows what a file says, for a second each.
+/// A dnsmasq that serves the records of a file, with a TTL of a second.
 pub(crate) struct Dns {
     process: Child,
     pub(crate) address: SocketAddr,
@@ -68,7 +68,7 @@ impl Dns {
         dns
     }
 
-    /// It says so when it has read its file; `false` when it has ended.
+    /// It reports when it has read its file; `false` when it has ended.
     fn reads(&mut self) -> bool {
         let mut lines = self.lines.by_ref().map_while(Result::ok);
         lines.any(|line| line.contains("read ") && line.contains("hosts"))
@@ -150,7 +150,7 @@ fn a_name_that_nobody_knows_is_told() {
         error.starts_with("cannot resolve the host `gone.test`: "),
         "{error}"
     );
-    // /etc/hosts is honoured, by those who have name servers of their own as well.
+    // /etc/hosts is honored, also by edges with configured name servers.
     let here = plimsoll_edge::resolve_server(&server("localhost"), &[]).unwrap();
     assert!(
         !here.is_empty() && here.iter().all(|address| address.ip().is_loopback()),

@@ -1,4 +1,4 @@
-//! The edge ends without losing what is on its way.
+//! Graceful shutdown without losing requests in flight.
 
 use std::io::Write as _;
 use std::sync::Mutex;
@@ -32,7 +32,7 @@ fn a_drain_answers_what_was_asked_and_closes_what_is_idle() {
     waits.recv().unwrap();
     let address = edge.address;
     let draining = edge.drain(Duration::from_secs(10));
-    // The idle connection ends at once; the other has its answer first.
+    // The idle connection closes at once; the other receives its response first.
     assert_eq!(read_all(&mut idle), "");
     assert!(std::net::TcpStream::connect(address).is_err());
     go_on.send(()).unwrap();

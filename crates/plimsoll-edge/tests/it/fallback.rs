@@ -1,4 +1,4 @@
-//! Fallbacks in all their forms: who gets one, and where it is learnt.
+//! Fallbacks in all forms: which requests receive one, and where it is learned.
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use crate::support::{
 const BROWSER: &str = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\nSec-Fetch-Dest: document\r\n\
                        User-Agent: Mozilla/5.0 (X11; Linux x86_64) Firefox/150.0\r\n";
 
-/// No place in line, one with the server.
+/// No queue, one slot at the server.
 fn narrow(server: SocketAddr) -> EdgeConfig {
     plain(PoolConfig {
         ceiling: Ceiling::Fixed(1),
@@ -48,7 +48,7 @@ fn learned_fallback(captured: Option<&str>, header: Option<&str>) -> LearnedFall
     }
 }
 
-/// The head of an answer, and its body as it came.
+/// The head of a response, and its raw body.
 fn fetch_bytes(edge: &Afloat, line: &str, headers: &str) -> (String, Vec<u8>) {
     let mut stream = connect(edge.address);
     let request = format!("{line} HTTP/1.1\r\nHost: a\r\n{headers}Connection: close\r\n\r\n");
@@ -64,7 +64,7 @@ fn fetch(edge: &Afloat, line: &str, headers: &str) -> String {
     send_request(edge.address, request)
 }
 
-/// Takes the only place with the server, for as long as the returned connection lives.
+/// Occupies the only slot at the server while the returned connection lives.
 fn occupy(edge: &Afloat, came: &mpsc::Receiver<()>) -> std::net::TcpStream {
     let mut stream = connect(edge.address);
     stream
@@ -74,7 +74,7 @@ fn occupy(edge: &Afloat, came: &mpsc::Receiver<()>) -> std::net::TcpStream {
     stream
 }
 
-/// Answers with `answer`, and never answers what asks for `/hang`, of which it tells.
+/// Responds with `answer`; never responds to `/hang`, whose arrival it reports.
 fn origin(
     answer: impl Fn(&mut ScriptedConnection, &str) + Send + Sync + 'static,
 ) -> (Scripted, mpsc::Receiver<()>) {
@@ -182,7 +182,7 @@ fn an_answer_that_says_so_becomes_the_shell_of_its_paths() {
             "the mark ends here: {response}"
         );
     }
-    // Neither a HEAD nor a POST has the page.
+    // Neither a HEAD nor a POST teaches a page.
     fetch(&edge, "POST /news/shell", "Content-Length: 0\r\n");
     let _busy = occupy(&edge, &came);
     for (target, page) in [
@@ -191,7 +191,7 @@ fn an_answer_that_says_so_becomes_the_shell_of_its_paths() {
         ("/long", "<p>file"),
         ("/", "<p>file"),
     ] {
-        // Both loops know it, whichever takes the connection.
+        // Both loops have it, whichever accepts the connection.
         for _ in 0..4 {
             let response = fetch(&edge, &format!("GET {target}"), BROWSER);
             assert_eq!(status_and_body(&response), (200, page), "{target}");
@@ -266,7 +266,7 @@ fn a_page_of_the_pool_is_fetched_and_the_last_good_one_stays() {
         }
         patience.check("the page is fetched");
     };
-    // It is asked for again and again.
+    // It is fetched periodically.
     while page(&edge).1.unwrap() <= baseline {
         patience.check("a later page is fetched");
     }
@@ -287,7 +287,7 @@ fn a_page_of_the_pool_is_fetched_and_the_last_good_one_stays() {
     assert!(messages.recv().unwrap().contains("fetched again"));
 }
 
-/// Says whether a fallback is compressed for those who take it, and that it is the same page.
+/// Checks that a fallback is compressed for clients that accept it, and that it is the same page.
 #[track_caller]
 fn check_codings(edge: &Afloat, page: &str) {
     for (accepted, coding) in [

@@ -1,4 +1,4 @@
-//! HTTP/2 at its worst: floods of frames, resets, and heads that swell; the connection ends and nobody else notices.
+//! HTTP/2 attacks: frame floods, resets, and header bombs; the connection ends and no other client is affected.
 
 mod memory;
 mod paths;
@@ -27,12 +27,12 @@ const END_STREAM: u8 = 1;
 const ACK: u8 = 1;
 const END_HEADERS: u8 = 4;
 
-/// A client that writes any frame it likes.
+/// A client that can send any frame.
 struct FrameClient {
     stream: TcpStream,
 }
 
-/// What came back.
+/// Received frames.
 #[derive(Debug, PartialEq, Eq)]
 struct ReceivedFrame {
     kind: u8,
@@ -49,7 +49,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A header as it is written without any table.
+/// A header encoded without any table.
 fn literal(name: &str, value: &str) -> Vec<u8> {
     let mut bytes = vec![0];
     for text in [name, value] {
@@ -75,7 +75,7 @@ impl FrameClient {
         Self { stream }
     }
 
-    /// Whether it could be written: who floods may be cut off in the middle.
+    /// Whether the write succeeded: a flooding client may be disconnected in the middle.
     fn send(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
@@ -94,9 +94,9 @@ impl FrameClient {
         })
     }
 
-    /// Floods until nobody listens any more; how many pieces that took.
+    /// Floods until the connection is closed; the number of pieces sent.
     fn flood(&mut self, most: u32, mut piece: impl FnMut(u32) -> Vec<u8>) -> u32 {
-        // What is not read would stop the other side from writing, and it would then stop reading.
+        // Unread data would block the peer's writes, and then its reads.
         let mut incoming = self.stream.try_clone().unwrap();
         let reader = std::thread::spawn(move || std::io::copy(&mut incoming, &mut std::io::sink()));
         let mut sent = 0;
@@ -109,7 +109,7 @@ impl FrameClient {
     }
 }
 
-/// What comes back for a GET with these further fields: the bytes of its head, still packed, and its body.
+/// The response to a GET with these additional fields: encoded head bytes, and body.
 pub(crate) fn fetch(
     address: SocketAddr,
     path: &str,
@@ -160,7 +160,7 @@ fn a_request_in_frames_is_served_without_encryption() {
 
 #[test]
 fn requests_that_are_reset_at_once_end_the_connection() {
-    // Nothing is ever answered: only the resets make room for new streams.
+    // No request is ever answered: only the resets make room for new streams.
     let server = Scripted::start(|mut connection| while connection.head().is_some() {});
     let edge = before(server.address);
     let mut client = FrameClient::open(edge.address, &[]);
@@ -187,7 +187,7 @@ fn a_head_that_never_ends_ends_the_connection() {
     let more = literal("x-more", &"y".repeat(100));
     let sent = client.flood(100_000, |_| frame(CONTINUATION, 0, 1, &more));
     assert!(sent < 100_000);
-    // Frames without content cost the sender nothing and the reader a moment each.
+    // Empty frames cost the sender nothing and the reader a little each.
     let mut client = FrameClient::open(edge.address, &[]);
     client.send(&frame(HEADERS, END_STREAM, 1, &get_fields()));
     let sent = client.flood(1_000_000, |_| frame(CONTINUATION, 0, 1, &[]));
@@ -200,7 +200,7 @@ fn a_head_that_swells_when_it_is_unpacked_is_refused() {
     let server = Scripted::always(OK);
     let edge = before(server.address);
     let mut client = FrameClient::open(edge.address, &[]);
-    // One header of 3,000 bytes goes into the table, then is named by one byte, again and again.
+    // One header of 3,000 bytes is put into the table, then referenced by one byte repeatedly.
     let mut fields = get_fields();
     fields.extend_from_slice(&[0x40, 1, b'x', 0x7f]);
     // 3000 - 127 = 22 * 128 + 57, seven bits at a time; the first byte says that another follows.
@@ -208,7 +208,7 @@ fn a_head_that_swells_when_it_is_unpacked_is_refused() {
     fields.extend_from_slice(&[b'y'; 3000]);
     fields.extend_from_slice(&[0xbe; 10_000]);
     client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &fields));
-    // Refused by an answer, a reset of the stream, or the end of the connection; never handed on.
+    // Rejected by a response, a stream reset, or the end of the connection; never forwarded.
     let mut was_refused = false;
     while let Some(frame) = client.receive() {
         if frame.stream == 1 || frame.kind == GOAWAY {
@@ -222,7 +222,7 @@ fn a_head_that_swells_when_it_is_unpacked_is_refused() {
 
 #[test]
 fn pieces_of_a_body_without_content_end_the_connection() {
-    // The server takes the head and never the body.
+    // The server reads the head and never the body.
     let server = Scripted::start(|mut connection| {
         if let Some(head) = connection.head()
             && head.starts_with("POST ")
@@ -259,14 +259,14 @@ fn frames_that_bring_nothing_forward_end_the_connection() {
         let pieces = piece.repeat(100);
         let sent = client.flood(20_000, |_| pieces.clone());
         assert!(sent < 20_000, "{name} were let go on");
-        // Others are served meanwhile and afterwards.
+        // Other clients are served meanwhile and afterwards.
         assert_eq!(
             status_and_body(&get(edge.address, "/")),
             (200, "ok"),
             "{name}"
         );
     }
-    // More room than there may be is a fault at once.
+    // Exceeding the maximum window is an immediate error.
     let mut client = FrameClient::open(edge.address, &[]);
     let sent = client.flood(1_000_000, |_| {
         frame(WINDOW_UPDATE, 0, 0, &[0x7f, 0xff, 0xff, 0xff])
@@ -277,7 +277,7 @@ fn frames_that_bring_nothing_forward_end_the_connection() {
     assert!(client.flood(20_000, |_| pieces.clone()) < 20_000);
 }
 
-/// Short limits, so that a test need not be patient; long enough to say in time what a test says.
+/// Short limits, so that the test is fast; long enough to send what a test sends in time.
 fn impatient(server: SocketAddr) -> crate::support::Afloat {
     let mut edge = plain(pool(&[server]));
     let short = Duration::from_secs(1);
@@ -302,7 +302,7 @@ fn who_makes_no_room_for_answers_is_cut_off() {
     );
     let server = Scripted::always(big);
     let edge = impatient(server.address);
-    // A window of nothing, for every stream.
+    // A zero window for every stream.
     let mut client = FrameClient::open(edge.address, &[0, 4, 0, 0, 0, 0]);
     for number in 0..100 {
         let stream = 2 * number + 1;
@@ -327,7 +327,7 @@ fn who_makes_no_room_for_answers_is_cut_off() {
 fn slow_frames_have_deadlines() {
     let server = Scripted::start(|mut connection| while connection.head().is_some() {});
     let edge = impatient(server.address);
-    // Nothing, half a head, a body that does not go on: each ends.
+    // Nothing, half a head, a stalled body: each ends.
     let mut silent = connect(edge.address);
     silent.write_all(b"PRI * HTTP/2.0\r\n\r\n").unwrap();
     let mut half = FrameClient::open(edge.address, &[]);
@@ -341,7 +341,7 @@ fn slow_frames_have_deadlines() {
             break frame.payload;
         }
     };
-    // 408 in three digits, Huffman-coded or not, stands behind the index of `:status`.
+    // 408 in three digits, Huffman-coded or not, follows the index of `:status`.
     assert_eq!(status[0] & 0x0f, 0x08, "{status:?}");
     crate::support::read_all(&mut silent);
     while half.receive().is_some() {}
@@ -375,7 +375,7 @@ fn what_a_head_may_not_hold_is_refused_in_frames_too() {
     assert_eq!(server.requests(), Vec::<String>::new());
 }
 
-/// Headers that no request may have, after those of a GET.
+/// Headers that are forbidden in requests, after those of a GET.
 fn more_than_a_get() -> Vec<(&'static str, Vec<u8>)> {
     let with = |name, header: &[u8]| (name, [&get_fields()[..], header].concat());
     let length = |value| literal("content-length", value);
@@ -393,7 +393,7 @@ fn more_than_a_get() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Requests whose method, path or host is none.
+/// Requests with an invalid method, path or host.
 fn other_than_a_get() -> Vec<(&'static str, Vec<u8>)> {
     // GET, / and http, by the static table.
     const METHOD: &[u8] = &[0x82];

@@ -1,4 +1,4 @@
-//! The hub with clients of other people's making (tungstenite, curl), and with clients that say anything.
+//! The hub with third-party clients (tungstenite, curl), and with clients that send anything.
 
 pub(crate) mod abuse;
 mod events;
@@ -25,12 +25,12 @@ use crate::support::{
     status_and_body, wait_for,
 };
 
-/// A WebSocket of a client that keeps to the protocol.
+/// A well-behaved WebSocket client.
 pub(crate) struct HubClient {
     socket: WebSocket<TcpStream>,
 }
 
-/// A hub alone, over two event loops.
+/// An edge with only a hub, on two event loops.
 pub(crate) fn only_hub(hub: HubConfig) -> EdgeConfig {
     EdgeConfig {
         cores: Some(2),
@@ -55,7 +55,7 @@ impl HubClient {
     pub(crate) fn open(address: SocketAddr) -> Self {
         let (socket, answer) =
             tungstenite::client(format!("ws://{address}/live"), connect(address)).unwrap();
-        // Compression is not agreed to unless it is switched on.
+        // Compression is negotiated only if it is enabled.
         assert!(!answer.headers().contains_key("sec-websocket-extensions"));
         Self { socket }
     }
@@ -77,7 +77,7 @@ impl HubClient {
             .unwrap();
     }
 
-    /// The next thing that is said.
+    /// The next message received.
     #[track_caller]
     pub(crate) fn receive(&mut self) -> Value {
         loop {
@@ -89,7 +89,7 @@ impl HubClient {
         }
     }
 
-    /// The same; `None` at the end.
+    /// The same; `None` at the end of the connection.
     pub(crate) fn receive_or_close(&mut self) -> Option<Value> {
         loop {
             match self.socket.read().ok()? {
@@ -100,7 +100,7 @@ impl HubClient {
         }
     }
 
-    /// Subscribes, and waits until it has; where it then stands.
+    /// Subscribes and waits for the confirmation; the position.
     #[track_caller]
     pub(crate) fn subscribe(&mut self, channel: &str) -> Value {
         self.send(&json!({ "subscribe": [channel], "id": channel }));
@@ -112,13 +112,13 @@ impl HubClient {
         reply
     }
 
-    /// Waits until all it has said was done.
+    /// Waits until all earlier commands were handled.
     pub(crate) fn settle(&mut self) {
         self.send(&json!({ "unsubscribe": [], "id": "settled" }));
         assert_eq!(self.receive(), json!({ "id": "settled", "done": true }));
     }
 
-    /// The close frame: its code and what it says.
+    /// The close frame: its code and reason.
     #[track_caller]
     pub(crate) fn receive_close(&mut self) -> (u16, String) {
         loop {
@@ -133,7 +133,7 @@ impl HubClient {
     }
 }
 
-/// Publishes at the admin address: the status, and what it says.
+/// Publishes at the admin address: status and body.
 pub(crate) fn publish_as(edge: &Afloat, token: Option<&str>, body: &str) -> (u16, Value) {
     let admin = edge.admin();
     let token = token.map_or_else(String::new, |token| {
@@ -151,7 +151,7 @@ pub(crate) fn publish_as(edge: &Afloat, token: Option<&str>, body: &str) -> (u16
     (status, serde_json::from_str(body).unwrap_or_default())
 }
 
-/// Publishes, which must be possible; what is said of it.
+/// Publishes successfully; the body.
 #[track_caller]
 pub(crate) fn publish(edge: &Afloat, channel: &str, data: &Value) -> Value {
     let body = json!({ "channel": channel, "data": data });
@@ -190,7 +190,7 @@ fn what_is_published_reaches_everybody_who_subscribed() {
         }
     }
     assert_eq!(other.receive()["data"], 3);
-    // Who wants no more gets no more.
+    // No messages after unsubscribing.
     players[0].send(&json!({ "unsubscribe": ["game-1"] }));
     players[0].settle();
     publish(&edge, "game-1", &json!(5));
@@ -234,7 +234,7 @@ fn who_returns_gets_what_it_missed_or_is_told_that_it_cannot() {
     for data in 2..=5 {
         assert_eq!(client.receive()["data"], data);
     }
-    // Its history is too short, and another life of the channel is not this one.
+    // The history is too short, and another epoch of the channel does not match.
     for (channel, epoch) in [("short", &short["epoch"]), ("elsewhere", epoch)] {
         client.send(&json!({ "subscribe": [{ "channel": channel, "epoch": epoch, "offset": 1 }] }));
         let reply = client.receive();
@@ -271,7 +271,7 @@ fn the_rest_of_the_edge_goes_on_beside_it() {
             .iter()
             .all(|head| !head.contains("GET /live HTTP"))
     );
-    // A hub alone has nothing else to give.
+    // An edge with only a hub serves nothing else.
     let alone = start(&only_hub(live()));
     assert_eq!(status_and_body(&get(alone.address, "/")).0, 404);
 }
@@ -287,13 +287,13 @@ fn publishing_asks_for_its_token() {
     assert_eq!(publish_as(&edge, None, body).0, 401);
     assert_eq!(publish_as(&edge, Some("publish-secrets"), body).0, 401);
     assert_eq!(publish_as(&edge, Some("publish-secret"), body).0, 200);
-    // The rest of the address asks for none, as before.
+    // The rest of the admin address needs no token, as before.
     assert!(metric(&edge, "plimsoll_edge_hub_channels").is_some());
     config.admin.as_mut().unwrap().token = Some("admin-secret".to_owned());
     let edge = start(&config);
     assert_eq!(publish_as(&edge, Some("publish-secret"), body).0, 200);
     assert_eq!(publish_as(&edge, Some("admin-secret"), body).0, 200);
-    // Who may publish may do nothing else.
+    // The publish token grants nothing else.
     let admin = edge.admin();
     let response = send_request(
         admin,
@@ -303,7 +303,7 @@ fn publishing_asks_for_its_token() {
         ),
     );
     assert_eq!(status_and_body(&response).0, 401);
-    // Nor is there anything to publish to without a hub.
+    // Without a hub there is no publish endpoint.
     let server = Scripted::always("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let edge = start(&EdgeConfig {
         admin: Some(open_admin()),
@@ -396,7 +396,7 @@ fn messages_are_compressed_where_both_sides_want_it() {
         compress: true,
         ..live()
     }));
-    // Who does not offer it is not sent it.
+    // A client that does not offer compression receives none.
     let mut plain = HubClient::open(edge.address);
     plain.subscribe("a");
     let key = key([7; 16]);
@@ -455,7 +455,7 @@ fn messages_are_compressed_where_both_sides_want_it() {
     }
 }
 
-/// Waits until so many clients are there.
+/// Waits until this many clients are connected.
 pub(crate) fn wait_for_clients(edge: &Afloat, count: f64) {
     wait_for(
         edge,

@@ -1,5 +1,5 @@
-//! Attacks on a hub that runs: by its clients, by the programs that it listens to or shares channels through, by the
-//! application that it asks, and at the address where is published. Each test states the bound that held.
+//! Attacks on a running hub: by its clients, by message sources and shared streams, by the application, and at the
+//! publish endpoint. Each test states the bound that held.
 
 mod application;
 mod collector;
@@ -24,7 +24,7 @@ const SOCKETS: &str = "plimsoll_edge_hub_connections{kind=\"websocket\"}";
 const EVENTS: &str = "plimsoll_edge_hub_connections{kind=\"sse\"}";
 const CHANNELS: &str = "plimsoll_edge_hub_channels";
 
-/// A hub whose clients may say as much as they like: what is bounded then is bounded by something else.
+/// A hub without a command rate limit, so that other bounds apply.
 fn patient() -> HubConfig {
     HubConfig {
         commands: Rate {
@@ -35,7 +35,7 @@ fn patient() -> HubConfig {
     }
 }
 
-/// Waits until nobody is there any more, and nothing is kept of those who were.
+/// Waits until all clients are gone and their memory is released.
 #[track_caller]
 fn wait_for_nobody(edge: &Afloat) {
     for name in [SOCKETS, EVENTS, CHANNELS] {
@@ -43,7 +43,7 @@ fn wait_for_nobody(edge: &Afloat) {
     }
 }
 
-/// The hub has clients as ever, whatever became of the program that it talks to.
+/// The hub serves clients as before, whatever happened to the attacked program.
 #[track_caller]
 fn goes_on(observed: &ObservedEdge) {
     let mut client = HubClient::open(observed.edge.address);
@@ -52,7 +52,7 @@ fn goes_on(observed: &ObservedEdge) {
     assert_eq!(client.receive()["data"], "still here");
 }
 
-/// The refusal in what a client is told.
+/// The error in a message to a client.
 #[track_caller]
 fn error(reply: &Value) -> &str {
     reply["error"].as_str().unwrap_or_else(|| panic!("{reply}"))

@@ -1,4 +1,4 @@
-//! Servers behind https: a real nginx, certificates of an authority of our own.
+//! Servers by HTTPS: a real nginx, certificates of a test authority.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use crate::support::{
     status_and_body,
 };
 
-/// Tells what nginx knows of the connection.
+/// Reports nginx's view of the connection.
 const ABOUT: &str = "location = /about { return 200 \
     \"$ssl_server_name|$ssl_alpn_protocol|$ssl_protocol|$connection|$connection_requests|$http_host\"; }";
 
@@ -107,7 +107,7 @@ fn what_nginx_has_comes_by_https_and_connections_are_kept() {
     assert_eq!(curl(&arguments).len(), 20 * big.len());
 }
 
-/// Says how long each request's body was; speaks WebSocket's handshake and then echoes.
+/// Reports the length of each request's body; performs the WebSocket handshake and then echoes.
 fn counting(mut connection: ScriptedConnection) {
     while let Some(head) = connection.head() {
         if head.to_ascii_lowercase().contains("upgrade: websocket") {
@@ -201,7 +201,7 @@ fn who_is_not_vouched_for_gets_no_requests_and_it_is_said() {
         status_and_body(&get(observed.edge.address, "/about")).0,
         200
     );
-    // A reload that checks certificates makes new connections; none of those that were not checked is used.
+    // A reload that enables verification opens new connections; unverified ones are not reused.
     let checked = secure(nginx.address, trusting(&others, "app.example"));
     observed.reload(&checked).unwrap();
     observed.wait_for_message("the new configuration is in use");
@@ -218,15 +218,15 @@ fn a_server_without_encryption_is_named() {
     assert_eq!(status_and_body(&get(observed.edge.address, "/")).0, 502);
     assert!(
         observed
-            .wait_for_message("no encrypted connection")
-            .contains("https?")
+            .wait_for_message("TLS handshake failed")
+            .contains("HTTPS")
     );
 }
 
 #[test]
 fn authorities_that_are_none_do_not_start() {
     for (pem, expected) in [
-        (&b"nothing"[..], "holds no certificate"),
+        (&b"nothing"[..], "no certificate found"),
         (
             b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
             "cannot use",
@@ -269,7 +269,7 @@ fn checks_are_encrypted_too() {
         (200, "page")
     );
     drop(nginx);
-    observed.wait_for_message("fails its checks");
+    observed.wait_for_message("fails its health checks");
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn an_answer_without_a_length_that_is_reset_is_not_taken_for_whole() {
     let server = Scripted::start(|mut connection| {
         connection.head();
         connection.send("HTTP/1.0 200 OK\r\n\r\nthe first half");
-        // The client has it: what follows is the reset alone.
+        // The client has received it: only the reset follows.
         let mut byte = [0];
         let _ = std::io::Read::read(&mut connection.stream, &mut byte);
         let socket = socket2::Socket::from(connection.stream);
@@ -289,7 +289,7 @@ fn an_answer_without_a_length_that_is_reset_is_not_taken_for_whole() {
         .write_all(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
         .unwrap();
     read_until(&mut stream, "the first half\r\n");
-    // More of the request's body makes the server go on, which resets.
+    // More of the request's body makes the server continue, and reset.
     stream.write_all(b"1\r\nx\r\n").unwrap();
     assert_eq!(crate::support::read_all(&mut stream), "");
 }

@@ -1,4 +1,4 @@
-//! More than the server can do: those it can serve are served in time, the others are answered at once.
+//! Overload: requests within capacity are served in time, the others are answered at once.
 
 use std::io::Write as _;
 use std::num::NonZeroU32;
@@ -15,7 +15,7 @@ use crate::support::{
     status_and_body, wait_for,
 };
 
-/// Serves nobody until the test ends.
+/// Serves no request until the test ends.
 fn busy(sender: Sender<()>) -> Scripted {
     Scripted::start(move |mut connection| {
         while connection.head().is_some() {
@@ -33,10 +33,10 @@ fn narrow(server: &Scripted, queue: u32) -> EdgeConfig {
     })
 }
 
-/// How many are in line.
+/// Length of the queue.
 const WAITING: &str = "plimsoll_edge_waiting{pool=\"app\"}";
 
-/// A line for one, in which it may wait as long as a test takes, and an admin address that tells of it.
+/// A queue of one with an unlimited wait, and an admin address that shows it.
 fn patient(server: &Scripted) -> EdgeConfig {
     let mut edge = narrow(server, 1);
     edge.pools[0].queue_timeout = Duration::from_mins(10);
@@ -49,7 +49,7 @@ fn every_refusal_says_why() {
     let last = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     let (sender, came) = channel();
     let server = busy(sender);
-    // For ever, or not for long.
+    // Forever, or briefly.
     let patient = start(&patient(&server));
     let impatient = start(&narrow(&server, 1));
     let hold = |edge: &Afloat| {
@@ -71,7 +71,7 @@ fn every_refusal_says_why() {
         );
     };
     refused(&impatient, "queue-timeout");
-    // One waits in line; the others find no place there.
+    // One waits in the queue; the others find it full.
     let mut waits = connect(patient.address);
     waits.write_all(last).unwrap();
     wait_for(&patient, WAITING, 1.0);
@@ -109,7 +109,7 @@ fn the_fallback_goes_to_browsers_only() {
     let other = send_request(edge.address, other);
     assert_eq!(status_and_body(&other).0, 503);
     assert!(other.contains("X-Plimsoll: queue-full\r\n"));
-    // A refusal keeps the connection: the next request of a browser costs no new one.
+    // A rejection keeps the connection: the browser's next request needs no new one.
     let mut stream = connect(edge.address);
     for _ in 0..3 {
         stream
@@ -156,8 +156,8 @@ fn a_client_that_leaves_the_line_makes_room() {
     read_until(&mut third, "\r\n\r\nok");
 }
 
-/// Ten and fifty times what a serial server of 100 requests a second can do, from clients that ask again at once or
-/// after a pause: the law says what it serves, the queue how long that takes.
+/// Ten and fifty times the capacity of a serial server of 100 requests a second, from clients that retry at once or
+/// after a pause: the law predicts the throughput, the queue bounds the wait.
 #[test]
 fn many_times_the_load_line_is_survived() {
     for (clients, pause) in [(40, 40), (40, 8)] {
@@ -188,7 +188,7 @@ fn many_times_the_load_line_is_survived() {
             "{}",
             got.fallbacks.len()
         );
-        // Its replies say how late this machine lets anybody be.
+        // Its response times show how much this machine delays everything.
         if counts.late_max > Duration::from_millis(10) {
             plimsoll_testkit::not_tried::not_tried(format_args!(
                 "how many pages a second, replies of the origin were up to {:?} late",
@@ -196,13 +196,13 @@ fn many_times_the_load_line_is_survived() {
             ));
             continue;
         }
-        // A server that always has work serves 100 a second; 24 requests before one's own take 10 ms each.
+        // A busy server serves 100 a second; 24 requests ahead take 10 ms each.
         let most = lasted.as_secs_f64() * 100.0;
         let pages = got.pages.len() as f64;
         assert!(pages >= 0.97 * most - 2.0, "{pages} of {most} pages");
         let slowest = got.pages[got.pages.len() * 99 / 100];
         assert!(slowest < Duration::from_millis(330), "{slowest:?}");
-        // Once the crowd has left, the next is served at once.
+        // Once the load is gone, the next request is served at once.
         let alone = ConcurrentClients {
             clients: 1,
             pause: Duration::ZERO,

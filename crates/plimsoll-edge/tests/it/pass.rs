@@ -1,4 +1,4 @@
-//! What comes out of the edge is what the server said, in every framing, to every client.
+//! The edge forwards the server's responses unchanged, in every framing, to every client.
 
 use std::io::{Read as _, Write as _};
 
@@ -6,7 +6,7 @@ use crate::support::{Scripted, before, connect, get, read_until, send_request, s
 
 #[track_caller]
 fn check(request: &str, answer: &'static str, expected: &str) {
-    // The server ends each connection, as a body without length needs.
+    // The server closes each connection, as a body without length requires.
     let server = Scripted::start(move |mut connection| {
         if connection.head().is_some() {
             connection.send(answer);
@@ -141,7 +141,7 @@ fn connections_are_used_again_on_both_sides() {
             .unwrap();
         read_until(&mut stream, "\r\n\r\n0");
     }
-    // Sent ahead, and answered in order.
+    // Pipelined, and answered in order.
     stream
         .write_all(b"GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n\r\nGET /3 HTTP/1.0\r\nHost: a\r\n\r\n")
         .unwrap();
@@ -156,7 +156,7 @@ fn connections_are_used_again_on_both_sides() {
     assert!(requests[7].starts_with("GET /3 HTTP/1.1\r\nHost: a\r\n"));
 }
 
-/// Echoes the body of each request as it came, framed by its end.
+/// Echoes the raw body of each request, delimited by the connection's end.
 fn echo() -> Scripted {
     Scripted::start(|mut connection| {
         let Some(head) = connection.head() else {
@@ -214,7 +214,7 @@ fn chunked_requests_go_on_without_extensions_and_trailers() {
     );
     let (status, body) = status_and_body(&response);
     assert_eq!(status, 200);
-    // The echo itself is in chunks of the edge's; within stand the chunks that the server heard.
+    // The echo itself is chunked by the edge; it contains the chunks that the server received.
     assert!(
         body.contains("hello\r\n") && body.contains("abc\r\n"),
         "{body:?}"

@@ -18,7 +18,7 @@ pub(crate) struct NginxOrigin {
 
 impl Drop for NginxOrigin {
     fn drop(&mut self) {
-        // Asked, not killed: a master that is killed leaves its workers behind.
+        // Stopped gracefully: a killed master leaves its workers behind.
         let pid = self.process.id().to_string();
         let _ = Command::new("kill").args(["-s", "TERM", &pid]).status();
         let _ = self.process.wait();
@@ -30,7 +30,7 @@ impl NginxOrigin {
         Self::in_folder(tempfile::tempdir().unwrap(), "", locations)
     }
 
-    /// With more about how it listens, and files that are there already.
+    /// With additional listen options and existing files.
     pub(crate) fn in_folder(folder: TempDir, listening: &str, locations: &str) -> Self {
         let address = port::unused();
         let prefix = folder.path().display();
@@ -87,7 +87,7 @@ fn curl_gets_from_nginx_what_nginx_has() {
     let edge = before(nginx.address);
     let url = |path: &str| format!("http://{}{path}", edge.address);
     assert!(curl(&[&url("/big")]) == big);
-    // Compressed on the way, so nginx sends chunks.
+    // Compressed by nginx, which therefore sends chunks.
     assert!(curl(&["--compressed", &url("/gzip")]) == big);
     assert!(curl(&["--http1.0", &url("/big")]) == big);
     assert_eq!(curl(&["-r", "0-3", &url("/big")]), big[..4]);
@@ -109,7 +109,7 @@ fn curl_gets_from_nginx_what_nginx_has() {
         headers,
         "a.example|127.0.0.1|for=127.0.0.1;host=\"a.example\";proto=http"
     );
-    // Twenty at once on one connection each, several times over.
+    // Twenty concurrent connections, several times.
     let urls: Vec<String> = (0..20)
         .map(|number| url(&format!("/big?{number}")))
         .collect();

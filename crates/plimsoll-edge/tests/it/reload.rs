@@ -1,4 +1,4 @@
-//! A new configuration takes the place of the old one whole, and nobody who is being served notices.
+//! A reload replaces the whole configuration, and no request in flight is affected.
 
 use std::io::{Read as _, Write as _};
 use std::sync::{Arc, Mutex};
@@ -74,7 +74,7 @@ fn twenty_reloads_lose_no_request_and_cut_no_tunnel() {
     for round in 0..20 {
         *next.lock().unwrap() = Ok(marked(&first, &round.to_string()));
         running.reload().unwrap();
-        // Each loop follows in its own time; a request that is answered with the mark has been told.
+        // Each loop follows in its own time; a response with the mark shows that it has.
         let mark = format!("X-Mark: {round}\r\n");
         for _ in 0..1000 {
             if get(address, "/").contains(&mark) {
@@ -108,7 +108,7 @@ fn a_broken_configuration_leaves_the_old_one() {
     let running = plimsoll_edge::start(&first, hooks).unwrap();
     let address = running.addresses()[0];
     assert_eq!(running.reload(), Err("edge.yaml:1:1: no".to_owned()));
-    // A port that somebody has: nothing of the new configuration is taken.
+    // A port in use: nothing of the new configuration is applied.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut wrong = marked(&first, "new");
     wrong.listen.push(ListenerConfig {

@@ -1,4 +1,4 @@
-//! A request is sent again only when that does no harm, and not to a server that has just failed it.
+//! A request is retried only when that is safe, and not on a server that has just failed it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::{
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// Answers the first request of each connection, and closes when the second comes.
+/// Answers the first request of each connection, and closes it at the second.
 fn closes_in_between() -> Scripted {
     Scripted::start(|mut connection| {
         connection.head();

@@ -1,4 +1,4 @@
-//! Servers that come and go by order of the admin address.
+//! Servers added and removed at the admin address.
 
 use std::net::SocketAddr;
 
@@ -93,7 +93,7 @@ fn servers_are_added_drained_weighted_and_removed() {
     );
     observed.answers("two");
     observed.answers("two");
-    // A reload for another reason undoes nothing of it.
+    // A reload for another reason undoes none of it.
     let message = observed.reload(&edge).unwrap();
     assert!(message.contains("stay in force"), "{message}");
     assert_eq!(
@@ -128,7 +128,7 @@ fn servers_are_added_drained_weighted_and_removed() {
     );
     observed.answers("one");
     assert_eq!(list(&observed), [from(&first_name, 1, "configuration")]);
-    // A reload says nothing of what is not there.
+    // A reload reports nothing about changes that do not exist.
     assert!(!observed.reload(&edge).unwrap().contains("stays"));
 }
 
@@ -139,11 +139,11 @@ fn orders_that_cannot_be_followed_say_why() {
     for (body, expected) in [
         (
             json!({ "pool": "ap", "remove": name }),
-            "there is no pool `ap`; there are: app",
+            "no pool `ap`; valid: app",
         ),
         (
             json!({ "pool": "app", "remove": "x" }),
-            "has no server `x`; it has: 127.0.0.1:",
+            "has no server `x`; valid: 127.0.0.1:",
         ),
         (
             json!({ "pool": "app", "add": format!("http://{name}") }),

@@ -1,4 +1,4 @@
-//! Servers that are slow, hang, reset, or are half dead: every client gets an answer, and soon.
+//! Slow, hanging, resetting and half-dead servers: every client receives a response, and soon.
 
 use std::num::NonZeroU32;
 use std::sync::Mutex;
@@ -21,7 +21,7 @@ fn serial(service: Duration) -> KnownLaw {
     .unwrap()
 }
 
-/// Few places, a short line, and little patience with servers.
+/// Few slots, a short queue, and short time-outs.
 fn strict(pool: PoolConfig, patience: Duration) -> PoolConfig {
     PoolConfig {
         ceiling: Ceiling::Fixed(4),
@@ -54,7 +54,7 @@ fn the_fallback_stands_in_for_every_way_of_being_ill() {
         (OriginFault::Refuses, false),
         (OriginFault::FullBacklog, false),
         (OriginFault::Garbage, false),
-        // An answer that has begun cannot be taken back: it breaks off.
+        // A started response cannot be taken back: it is truncated.
         (OriginFault::ClosesInBody, true),
         (OriginFault::SlowBody(Duration::from_secs(1)), true),
     ] {
@@ -85,11 +85,11 @@ fn a_half_dead_pool_lives_by_its_other_half() {
             fault::start(fault).unwrap(),
             serial(Duration::from_millis(1)),
         );
-        // Those who are well must not be taken for ill when this machine has other work.
+        // Healthy servers must not be ejected when this machine is busy.
         let edge = start(&with_fallback(plain(PoolConfig {
             eject: Eject {
                 failures: 3,
-                // For as long as the test may take.
+                // Longer than the test may take.
                 lasting: Duration::from_mins(10),
                 ..Eject::default()
             },
@@ -99,20 +99,20 @@ fn a_half_dead_pool_lives_by_its_other_half() {
             )
         })));
         let got = concurrent_clients(4, 50).run(edge.address);
-        // Those that found out: four at once, and the three before it was clear.
+        // Requests that met the failure: four concurrent ones, and the three before the ejection.
         let served = got.pages.len();
         assert!(
             served >= 200 - 3 * 4 - 4,
             "{name}: {served} pages, {:?}",
             got.other
         );
-        // Afterwards nobody meets it.
+        // Afterwards no request meets it.
         let got = concurrent_clients(4, 50).run(edge.address);
         assert_eq!(got.pages.len(), 200, "{name}: {got:?}");
     }
 }
 
-/// One of three replicas takes ten times as long: who looks at latencies sends little there, who takes turns a third.
+/// One of three replicas is ten times slower: latency-based policies send little there, round robin a third.
 #[test]
 fn peak_latency_and_two_choices_beat_taking_turns() {
     let measure = |balancer: BalancingPolicy| {
@@ -135,7 +135,7 @@ fn peak_latency_and_two_choices_beat_taking_turns() {
     let (chosen, mean_chosen, late_chosen) = measure(BalancingPolicy::PeakEwma);
     assert_eq!(round_robin, 100);
     let late = late_round_robin.max(late_chosen);
-    // Where the machine makes one that takes 5 ms look like one that takes 50 ms, latencies tell nothing.
+    // On a machine where a 5 ms server looks like a 50 ms one, latencies carry no information.
     if late > Some(Duration::from_millis(25)) {
         plimsoll_testkit::not_tried::not_tried(format_args!(
             "who is sent little, replies of the replicas were up to {late:?} late"
@@ -149,7 +149,7 @@ fn peak_latency_and_two_choices_beat_taking_turns() {
     );
 }
 
-/// A server that takes long over a page keeps its own client waiting, and nobody else.
+/// A slow page delays its own client only.
 #[test]
 fn a_slow_server_holds_up_only_whom_it_serves() {
     let (came, waits) = channel();

@@ -1,4 +1,4 @@
-//! Paths that servers read in their own ways: no spelling reaches what a route guards, before real Tomcat and Jetty.
+//! Paths that servers read in their own ways: no spelling reaches what a route guards, with real Tomcat and Jetty.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use crate::support::{
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// What somebody writes who wants to be read twice.
+/// Ambiguous building blocks of paths.
 pub(crate) const SPELLINGS: [&str; 96] = [
     "/admin",
     "/admin/",
@@ -127,7 +127,7 @@ pub(crate) fn route(path: &str, parameters: Option<PathParameters>) -> RouteConf
     route
 }
 
-/// A route that lets nobody in.
+/// A route that denies everybody.
 pub(crate) fn guard(path: &str, parameters: Option<PathParameters>) -> RouteConfig {
     RouteConfig {
         access: Some(IpFilterConfig {
@@ -157,7 +157,7 @@ fn no_spelling_reaches_what_is_guarded_in_tomcat_or_jetty() {
     let kept = Some(PathParameters::Kept);
     let servers = Servlets::start();
     for server in servers.addresses {
-        // Without the edge they do.
+        // Without the edge they are served.
         let direct = SPELLINGS
             .iter()
             .filter(|target| get(server, target).contains("the admin is at"));
@@ -200,7 +200,7 @@ fn no_spelling_reaches_what_is_guarded_in_tomcat_or_jetty() {
                 ("/pub/%e4%bd%a0%20b", "/pub/"),
                 ("/pub/100%25", "/pub/100%"),
             ] {
-                // A server that does not know of parameters has such a page elsewhere.
+                // A server that does not know parameters has such a page elsewhere.
                 if is_closed && target.starts_with("/pub;") {
                     continue;
                 }
@@ -260,7 +260,7 @@ fn case_is_ignored_where_a_route_says_so() {
             "{target}"
         );
     }
-    // Where case matters, names of Windows are names as any other.
+    // On case-sensitive servers, Windows names are ordinary names.
     let edge = before(
         server.address,
         vec![guard("/admin/*", None), route("/*", None)],
@@ -325,7 +325,7 @@ fn whatever_a_route_does_is_done_to_all_spellings() {
         ("/%2573earch", 400),
         ("/%c1%b3earch", 400),
         ("/search%09", 400),
-        // Two harmless parts that come together.
+        // Two harmless parts that join.
         ("/join/.-./admin/x", 400),
         ("/join/%2-e%2e/admin/x", 400),
         ("/join/a/.-.;/x", 400),
@@ -337,7 +337,7 @@ fn whatever_a_route_does_is_done_to_all_spellings() {
     assert!(status("/join/a-b") == 200 && asked("/ab"));
     assert!(status("/OLD/x?y") == 200 && asked("/new/x?y"));
     assert!(status("/Old") == 200 && asked("/new/"));
-    // An upgrade is asked for by a path as well.
+    // An upgrade request has a path as well.
     let before = server.requests().len();
     for target in [
         "/admin/ws",

@@ -1,4 +1,4 @@
-//! An edge on a free port, servers that say what a test wants, and a client that says anything.
+//! Test support: an edge on a free port, scripted servers, and a raw client.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_config::edge::{Admin, Ceiling, EdgeConfig, Endpoint, PoolConfig, ServerConfig};
 use plimsoll_edge::EdgeHandle;
 
-/// Longest time a test waits for anything: for what never comes, so it may be long on a machine that has other work.
+/// Longest wait of a test: reached only for what never comes, so it may be long on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// An edge that ends with the test.
@@ -46,14 +46,14 @@ impl Afloat {
         self.running.as_ref().and_then(EdgeHandle::admin).unwrap()
     }
 
-    /// Ends it in an orderly way; the thread ends when the edge has.
+    /// Shuts it down gracefully; the thread ends with the edge.
     pub(crate) fn drain(mut self, at_most: Duration) -> std::thread::JoinHandle<()> {
         let running = self.running.take().unwrap();
         std::thread::spawn(move || running.drain(at_most))
     }
 }
 
-/// The end of waiting for something that is looked at again and again.
+/// Deadline of a polling loop.
 pub(crate) struct Patience(std::time::Instant);
 
 impl Patience {
@@ -61,7 +61,7 @@ impl Patience {
         Self(std::time::Instant::now() + PATIENCE)
     }
 
-    /// Fails when it is over.
+    /// Fails when the deadline has passed.
     #[track_caller]
     pub(crate) fn check(&self, awaited: &str) {
         assert!(std::time::Instant::now() < self.0, "{awaited}: not in time");
@@ -72,7 +72,7 @@ pub(crate) fn server(address: SocketAddr) -> ServerConfig {
     ServerConfig::at(address)
 }
 
-/// Where something is asked or told, in the clear and without headers of its own.
+/// An endpoint of a hook or webhook, in clear text and without headers of its own.
 pub(crate) fn endpoint(address: SocketAddr, target: &str) -> Endpoint {
     Endpoint {
         secure: false,
@@ -91,7 +91,7 @@ pub(crate) fn pool(servers: &[SocketAddr]) -> PoolConfig {
     }
 }
 
-/// Everything to one pool, in one loop, and nothing from a cache: who asks for the same twice asks the server twice.
+/// Everything to one pool, on one loop, without a cache: each request reaches the server.
 pub(crate) fn plain(pool: PoolConfig) -> EdgeConfig {
     EdgeConfig {
         cores: Some(1),
@@ -100,7 +100,7 @@ pub(crate) fn plain(pool: PoolConfig) -> EdgeConfig {
     }
 }
 
-/// An admin address that asks for no token.
+/// An admin address without a token.
 pub(crate) fn open_admin() -> Admin {
     Admin {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -109,7 +109,7 @@ pub(crate) fn open_admin() -> Admin {
     }
 }
 
-/// What the admin address says of a metric, by its name with labels.
+/// The value of a metric at the admin address, by its name with labels.
 pub(crate) fn metric(edge: &Afloat, name: &str) -> Option<f64> {
     let admin = edge.admin();
     let response = send_request(
@@ -135,7 +135,7 @@ pub(crate) fn start(edge: &EdgeConfig) -> Afloat {
     Afloat::of(plimsoll_edge::start(edge, plimsoll_edge::Hooks::none()).unwrap())
 }
 
-/// An edge that tells a test what it tells its user, and reads again what a test puts there.
+/// An edge whose notices and configuration a test controls.
 pub(crate) struct ObservedEdge {
     pub(crate) edge: Afloat,
     pub(crate) messages: std::sync::mpsc::Receiver<String>,
@@ -167,7 +167,7 @@ impl ObservedEdge {
         }
     }
 
-    /// Waits until something is told with these words in it.
+    /// Waits for a notice that contains these words.
     pub(crate) fn wait_for_message(&self, words: &str) -> String {
         let mut before = Vec::new();
         loop {
@@ -185,7 +185,7 @@ impl ObservedEdge {
         self.edge.running.as_ref().unwrap().reload()
     }
 
-    /// Asks until an answer's body is this: each loop follows a change in its own time.
+    /// Repeats the request until a response has this body: each loop follows a change in its own time.
     pub(crate) fn answers(&self, body: &str) {
         for _ in 0..2000 {
             if status_and_body(&get(self.edge.address, "/")).1 == body {
@@ -195,14 +195,14 @@ impl ObservedEdge {
         panic!("nobody answers `{body}`");
     }
 
-    /// Asks until an answer has this status.
+    /// Repeats the request until a response has this status.
     pub(crate) fn answers_with(&self, status: u16) {
         let answered = (0..2000).any(|_| status_and_body(&get(self.edge.address, "/")).0 == status);
         assert!(answered, "nobody answers with {status}");
     }
 }
 
-/// An edge before one server, with the defaults of everything.
+/// An edge with all defaults before one server.
 pub(crate) fn before(server: SocketAddr) -> Afloat {
     start(&plain(pool(&[server])))
 }
@@ -217,7 +217,7 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
 /// Sends bytes and reads to the end of the connection.
 pub(crate) fn send_request(address: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
     let mut stream = connect(address);
-    // Who is refused early may find the connection closed before all was said.
+    // A client that is rejected early may find the connection closed before all was sent.
     let _ = stream.write_all(bytes.as_ref());
     read_all(&mut stream)
 }
@@ -236,7 +236,7 @@ pub(crate) fn get(address: SocketAddr, path: &str) -> String {
     )
 }
 
-/// Reads up to where `end` stands; what was read.
+/// Reads up to `end`; what was read.
 pub(crate) fn read_until(stream: &mut impl Read, end: &str) -> String {
     let mut read = Vec::new();
     let mut byte = [0];
@@ -249,7 +249,7 @@ pub(crate) fn read_until(stream: &mut impl Read, end: &str) -> String {
     String::from_utf8(read).unwrap()
 }
 
-/// A server that does with each connection what a test says.
+/// A server with a scripted handler per connection.
 pub(crate) struct Scripted {
     pub(crate) address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
@@ -258,7 +258,7 @@ pub(crate) struct Scripted {
 /// One connection of such a server.
 pub(crate) struct ScriptedConnection {
     pub(crate) stream: TcpStream,
-    /// How many came before it.
+    /// Number of earlier connections.
     pub(crate) number: usize,
     log: Arc<Mutex<Vec<String>>>,
 }
@@ -285,7 +285,7 @@ impl ScriptedConnection {
 }
 
 impl Scripted {
-    /// Starts it; `serve` is given each connection, on a thread of its own.
+    /// Starts it; `serve` runs for each connection on a thread of its own.
     pub(crate) fn start(serve: impl Fn(ScriptedConnection) + Send + Sync + 'static) -> Self {
         Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), serve)
     }
@@ -316,7 +316,7 @@ impl Scripted {
         Self { address, requests }
     }
 
-    /// One that gives the same answer to every request without a body.
+    /// One that gives the same response to every request without a body.
     pub(crate) fn always(answer: &'static str) -> Self {
         Self::start(move |mut connection| {
             while connection.head().is_some() {
@@ -343,7 +343,7 @@ impl Scripted {
     }
 }
 
-/// The status of an answer, and what stands behind its head.
+/// The status and the body of a response.
 pub(crate) fn status_and_body(answer: &str) -> (u16, &str) {
     let status = answer
         .get(9..12)

@@ -1,4 +1,4 @@
-//! What the edge tells others: spans to a collector, alarms to a webhook, lines to a log that is moved away.
+//! Telemetry: spans to a collector, rate alerts to a webhook, lines to a rotated log.
 
 use std::io::Read as _;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use crate::support::{
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const PARENT: &str = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331";
 
-/// Takes what is posted and answers as it is told; each head and body comes out of the channel.
+/// Accepts POST requests and responds as configured; each head and body is sent to the channel.
 fn receiver(answer: &'static str) -> (SocketAddr, Receiver<(String, String)>) {
     let (sender, taken) = channel();
     let sender = Mutex::new(sender);
@@ -59,7 +59,7 @@ fn traces(collector: SocketAddr, share: f64, parents: Parents) -> Traces {
     }
 }
 
-/// Spans as the schema decodes them, until there are so many.
+/// Decoded spans, until there are this many.
 fn spans(taken: &Receiver<(String, String)>, count: usize) -> Vec<Span> {
     let mut spans = Vec::new();
     while spans.len() < count {
@@ -124,7 +124,7 @@ fn a_trace_goes_through_and_its_spans_reach_the_collector() {
     assert!(
         requests[0].contains("tracestate: v=1\r\n") && requests[0].contains("tracestate: w=2\r\n")
     );
-    // Not sampled by its parent; not sampled by chance; broken.
+    // Not sampled by its parent; not sampled by chance; malformed.
     fetch(&format!("traceparent: 00-{PARENT}-00\r\n"));
     fetch("");
     fetch("traceparent: 00-zz-01\r\ntracestate: v=1\r\n");
@@ -213,7 +213,7 @@ fn watching(webhook: Endpoint) -> RateAlert {
     }
 }
 
-/// Nobody asks until there is a history; then a surge until it is told. What was told.
+/// No traffic until there is a history; then a surge until the alert arrives. The alert.
 fn surge(address: SocketAddr, taken: &Receiver<(String, String)>) -> (String, String) {
     let quiet = std::time::Instant::now();
     while quiet.elapsed() < 9 * EVERY {
@@ -222,7 +222,7 @@ fn surge(address: SocketAddr, taken: &Receiver<(String, String)>) -> (String, St
             "quiet is usual"
         );
     }
-    // Many at once: how many that is in a second must not depend on how soon one thread follows the other.
+    // Many at once: the rate must not depend on how soon one thread follows the other.
     let clients = ConcurrentClients {
         clients: 30,
         pause: Duration::ZERO,
@@ -266,7 +266,7 @@ fn a_surge_is_told_to_a_webhook_once_and_its_end_too() {
     let mut names = vec![name(&raised)];
     names.extend((0..3).map(|_| name(&read(taken.recv_timeout(PATIENCE).unwrap()))));
     assert!(names[0].contains("raised"), "{names:?}");
-    // Each goes its own way, so that they may overtake one another.
+    // Delivered independently, so they may overtake one another.
     names.sort();
     let expected = [
         "\"pool\" \"ended\"",

@@ -1,4 +1,4 @@
-//! Encrypted clients, HTTP/2, and what a proxy in front says.
+//! Encrypted clients, HTTP/2, and PROXY headers.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ pub(crate) fn curl(edge: &Afloat, host: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Answers with the head it heard, after having read a body of the announced length.
+/// Echoes the received head, after reading a body of the announced length.
 fn mirror() -> Scripted {
     Scripted::start(|mut connection| {
         while let Some(head) = connection.head() {
@@ -99,7 +99,7 @@ fn curl_speaks_both_versions_over_tls() {
     }
 }
 
-/// What a server says to a path: its own bytes, of its own length.
+/// A server's body for a path: unique bytes and length.
 fn bytes_of(number: usize) -> Vec<u8> {
     let byte = |at: usize| (at * 31 + number * 7 + at / 251) % 256;
     (0..300_000 + 1_001 * number)
@@ -107,14 +107,14 @@ fn bytes_of(number: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Gives those, framed in one of several ways.
+/// Serves them, framed in one of several ways.
 fn library() -> Scripted {
     Scripted::start(|mut connection| {
         while let Some(head) = connection.head() {
             let path = head.split(' ').nth(1).unwrap();
             let number: usize = path.trim_start_matches('/').parse().unwrap();
             let body = bytes_of(number);
-            // One chunk, chunks of a length that fits nothing, or no chunks.
+            // One chunk, chunks of odd lengths, or no chunks.
             let piece = [body.len(), 4_093, 65_536][number % 3];
             if number % 4 == 3 {
                 connection.send(format!(
@@ -136,10 +136,10 @@ fn library() -> Scripted {
     })
 }
 
-/// Asks for all streams at once on one connection and writes each to a file of its own.
+/// Requests all streams at once on one connection and writes each to a file of its own.
 ///
-/// Node, for it is not of our making. Not curl: 7.88 waits for ever now and then when the last frame of a stream is
-/// empty, whatever proxy sends it.
+/// Node, because it is third-party. Not curl: 7.88 sometimes waits forever when the last frame of a stream is empty,
+/// whatever proxy sends it.
 const MANY: &str = "
 const [url, folder, count] = process.argv.slice(1);
 const client = require('node:http2').connect(url, { rejectUnauthorized: false });
@@ -196,7 +196,7 @@ fn each_name_has_its_certificate() {
         ("c.example", "a.example"),
     ] {
         let url = format!("https://{name}:{}/", edge.address.port());
-        // A certificate of its own making vouches for itself: curl takes it for the names in it.
+        // A self-signed certificate is its own authority: curl accepts it for the names in it.
         let ca = folder.path().join(format!("{shown}.pem"));
         let strict = Command::new("curl")
             .args(["-sS", "-o", "/dev/null", "--cacert"])

@@ -1,4 +1,4 @@
-//! After an upgrade both ends speak for themselves.
+//! After an upgrade both ends speak directly.
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ const UPGRADE: &[u8] =
 fn bytes_pass_both_ways_and_ends_one_at_a_time() {
     let edge = before(echo().address);
     let mut stream = connect(edge.address);
-    // What is sent before the answer goes through too.
+    // Data sent before the response passes too.
     stream.write_all(&[UPGRADE, b"early"].concat()).unwrap();
     let head = read_until(&mut stream, "\r\n\r\n");
     assert!(head.starts_with("HTTP/1.1 101 Switching Protocols\r\n"));
@@ -65,7 +65,7 @@ fn a_refused_upgrade_is_an_answer_like_any_other() {
 
 #[test]
 fn nothing_tunnels_that_was_not_agreed_on() {
-    // It answers and stays, as a server does that knows no upgrades.
+    // It responds and keeps the connection, like a server that does not know upgrades.
     let server = Scripted::start(|mut connection| {
         while let Some(head) = connection.head() {
             let response = if head.contains(" /switch ") {
@@ -77,7 +77,7 @@ fn nothing_tunnels_that_was_not_agreed_on() {
         }
     });
     let edge = before(server.address);
-    // HTTP/2 in a tunnel would carry requests that nobody here reads: it is not asked for.
+    // HTTP/2 in a tunnel would carry requests that the edge does not inspect: it is not forwarded.
     for protocol in ["h2c", "websocket, h2c", "HTTP/2.0", "h2"] {
         let request = format!(
             "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: {protocol}\r\n\
@@ -92,12 +92,12 @@ fn nothing_tunnels_that_was_not_agreed_on() {
             "{head}"
         );
     }
-    // A switch that nobody asked for is no answer.
+    // A protocol switch that was not requested is not a valid response.
     for upgrade in ["", "Connection: Upgrade\r\nUpgrade: h2c\r\n"] {
         let request = format!("GET /switch HTTP/1.1\r\nHost: a\r\n{upgrade}\r\nGET /hidden");
         refused(edge.address, &request);
     }
-    // Sent behind an upgrade that is not agreed on, a request is read as any other: refused, when it is refused.
+    // A request sent behind a declined upgrade is handled as any other: rejected where it is invalid.
     let mut stream = connect(edge.address);
     stream
         .write_all(&[UPGRADE, b"GET /a/../b HTTP/1.1\r\nHost: a\r\n\r\n"].concat())
@@ -105,13 +105,13 @@ fn nothing_tunnels_that_was_not_agreed_on() {
     let response = crate::support::read_all(&mut stream);
     assert!(response.contains("\r\n\r\nokHTTP/1.1 400 "), "{response:?}");
     assert!(server.requests().iter().all(|head| !head.contains("/b")));
-    // Nor does a body pass for the first bytes of a tunnel.
+    // Nor is a body mistaken for the first bytes of a tunnel.
     let with_body = "POST /switch HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                      Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
     refused(edge.address, with_body);
 }
 
-/// Says something that is answered with 502. The connection stays open, so that its end is not waited for.
+/// Sends a request that is answered with 502. The connection stays open, so that its end is not waited for.
 fn refused(address: SocketAddr, request: &str) {
     let mut stream = connect(address);
     stream.write_all(request.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! The waiting page: a place in line that a browser keeps, and that brings it in.
+//! The waiting page: a place in line that a browser keeps until it is admitted.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -31,7 +31,7 @@ fn with_line(server: SocketAddr, waiting: WaitingRoomConfig) -> EdgeConfig {
     edge
 }
 
-/// A server that answers when it is told to.
+/// A server that responds on command.
 fn held() -> (Scripted, Receiver<()>, Sender<()>) {
     let (came, comes) = mpsc::channel();
     let (go, may) = mpsc::channel::<()>();
@@ -72,7 +72,7 @@ impl CookieClient {
         response
     }
 
-    /// Its place; `None` when it is in.
+    /// Its place; `None` when it is admitted.
     fn place(&mut self, edge: &Afloat) -> Option<u32> {
         let response = self.get(edge);
         let (status, body) = status_and_body(&response);
@@ -101,7 +101,7 @@ fn hold_the_place(edge: &Afloat, comes: &Receiver<()>) -> std::net::TcpStream {
     first
 }
 
-/// What Chromium makes of a page that asks for figures, five seconds of its own time later.
+/// The dashboard as Chromium renders it after five seconds of its own time.
 fn rendered_page(url: &str) -> String {
     let profile = tempfile::tempdir().unwrap();
     let output = browser::command(profile.path())
@@ -147,7 +147,7 @@ fn the_page_of_figures_shows_the_line_and_alarms() {
     ] {
         assert!(document.contains(figure), "{figure}: {document}");
     }
-    // The same page with what the edge says of itself, and an alarm in it.
+    // The same page with metrics of the edge itself and an alert.
     let fetch = |path: &str| {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
         status_and_body(&send_request(admin, request)).1.to_owned()
@@ -191,7 +191,7 @@ fn those_who_wait_get_in_in_their_order() {
         (Some(2), Some(1)),
         "a place is kept"
     );
-    // Others are refused plainly: robots, those who want no page, and whoever is too many.
+    // Others are rejected plainly: robots, clients that do not accept HTML, and those beyond the limit.
     let refused = [
         "User-Agent: Googlebot/2.1\r\n",
         "Accept: application/json\r\n",
@@ -220,13 +220,13 @@ fn those_who_wait_get_in_in_their_order() {
         comes.recv().unwrap();
     };
     come_in(&mut a);
-    // Whoever is in goes past the line; a copy of the place that brought it in is worth nothing.
+    // An admitted browser bypasses the line; a copy of the place that it used is worthless.
     come_in(&mut a);
     assert!(a.cookie.as_ref().unwrap().contains("=p"));
     assert_eq!(c.place(&edge), Some(2));
     come_in(&mut b);
     come_in(&mut c);
-    // Nobody waits: the door is open to everybody.
+    // The line is empty: everybody is served.
     come_in(&mut CookieClient::default());
 }
 
@@ -269,7 +269,7 @@ fn a_page_of_ones_own_is_filled_and_told_when_to_ask_again() {
     drop(go);
 }
 
-/// Sixty browsers at once before a server of twenty pages a second that takes one at a time.
+/// Sixty browsers at once before a serial server of twenty pages a second.
 #[test]
 fn a_crowd_gets_in_while_the_server_is_kept_busy() {
     let law = KnownLaw::start(KnownLawPlan {
@@ -294,7 +294,7 @@ fn a_crowd_gets_in_while_the_server_is_kept_busy() {
             std::thread::spawn(move || {
                 let mut browser = CookieClient::default();
                 let mut places = Vec::new();
-                // Nothing ever comes on this connection: the time-outs of reading from it are the page's own pace.
+                // Nothing ever arrives on this connection: its read time-outs are the page's poll interval.
                 let pace = connect(edge.address);
                 while let Some(place) = browser.place(&edge) {
                     places.push(place);
@@ -318,7 +318,7 @@ fn a_crowd_gets_in_while_the_server_is_kept_busy() {
             "nobody falls back: {places:?}"
         );
     }
-    // Those who had the better half of the places were in before the others, but for a few seconds' worth.
+    // The first half of the places was admitted before the others, within a few seconds.
     came_in.retain(|(places, _)| !places.is_empty());
     came_in.sort_by_key(|(places, _)| places[0]);
     let half = came_in.len() / 2;
@@ -377,7 +377,7 @@ fn chromium_keeps_its_place_and_gets_in_by_itself() {
     wait_for(&edge, "plimsoll_edge_in_line{route=\"/*\"}", 1.0);
     go.send(()).unwrap();
     read_until(&mut first, "\r\n\r\nin");
-    // It asks for its icon as well, which needs no place.
+    // It requests its icon as well, which needs no place.
     let page = loop {
         comes.recv_timeout(PATIENCE).expect("it comes by itself");
         let last = server.requests().pop().unwrap();

@@ -343,7 +343,7 @@ fn all_faults_of_certificates_are_checked_at_once() {
         "old.pem has expired on Mon, 01 Jan 2001",
         "old.key does not belong to the certificate good.pem",
         "cannot read gone.pem",
-        "cannot use the root certificates in good.key: it holds no certificate",
+        "cannot use the root certificates in good.key: no certificate found",
         "edge.yaml has 4 problems",
     ] {
         assert!(
@@ -355,7 +355,7 @@ fn all_faults_of_certificates_are_checked_at_once() {
     assert_eq!(good.code, 0, "{good:?}");
     assert!(
         good.stderr
-            .contains("no certificate of the listener 127.0.0.1:0 is for `b.example`")
+            .contains("the listener 127.0.0.1:0 has no certificate for `b.example`")
     );
     assert!(
         good.stderr

@@ -1,4 +1,4 @@
-//! Who stays when there is no room.
+//! Which objects stay when there is no room.
 
 use super::super::{Put, RawKey, Store, StoreLimits};
 use super::{TestStore, TestValue, numbered};
@@ -50,7 +50,7 @@ fn a_renewed_page_keeps_its_standing() {
     assert!(has(&store, 1));
     for flood in 0..50_000 {
         put(&store, 10_000 + flood, PAGE_BYTES);
-        // As a page that lives for a second is, and not asked for meanwhile.
+        // Like a page that lives for a second and is not requested meanwhile.
         if flood % 1_000 == 0 {
             put(&store, 1, PAGE_BYTES);
         }
@@ -72,7 +72,7 @@ fn a_large_page_makes_its_room_everywhere() {
     assert!(has(&store, 20_000));
     assert!(!put(&store, 20_001, 1_000_001), "larger than one may be");
     assert!(store.metrics().bytes <= 4_000_000);
-    // A quarter of the budget went to it, out of all shards alike.
+    // It used a quarter of the budget, taken from all shards alike.
     assert!(
         (2_000..3_000).contains(&store.metrics().objects),
         "{:?}",

@@ -37,7 +37,7 @@ fn item(body: &bytes::Bytes) -> TestValue {
 enum FillStep {
     Join,
     Append(usize),
-    /// Follower, and how many bytes it has room for.
+    /// A follower, and the size of its buffer.
     Read(usize, usize),
     Leave(usize),
 }
@@ -55,7 +55,7 @@ struct TestFollower {
     woken: Arc<Woken>,
     waker: Waker,
     read: Vec<u8>,
-    /// How often it had been woken when it was told to wait.
+    /// Number of wake-ups when its poll returned pending.
     waits: Option<usize>,
 }
 
@@ -179,7 +179,7 @@ fn finish(leader: Leader<TestValue, u64>, end: LeaderEnd, fits: bool, sent: usiz
                 |_| true,
                 |whole| {
                     assert_eq!(&whole[..], body(0, sent));
-                    // The object's own bytes come besides, so a body that just fits may not.
+                    // The object's own bytes come on top, so a body that just fits may not.
                     TestValue {
                         id: 1,
                         variant: 0,
@@ -252,7 +252,7 @@ fn an_uncacheable_key_is_remembered_for_its_time_and_no_longer() {
     let begin = |now_ns| store.begin(&named(b"k"), 0, now_ns, |_| true);
     assert!(matches!(begin(1_000 + pass_ns - 1), Begin::Pass));
     assert!(matches!(begin(1_000 + pass_ns), Begin::Lead(_)));
-    // What was stored after all is not passed any more.
+    // A key stored after all is no longer remembered as uncacheable.
     store.remember_pass(&named(b"k"), 0, 5_000);
     store.put(
         &named(b"k"),
@@ -290,7 +290,7 @@ fn one_look_says_what_is_there_and_else_whether_it_is_passed() {
         matches!(lookup(7, 1_000), LookupOutcome::Nothing),
         "of another kind"
     );
-    // What is there counts, whatever is remembered.
+    // A stored value counts, whatever is remembered.
     let epoch = store.purge_epoch();
     store.put(
         &named(b"k"),
@@ -349,7 +349,7 @@ fn who_asks_after_a_purge_does_not_follow_who_asked_before() {
         purge(&store);
         let after = store.begin(&named(b"https://a/x"), 0, 0, |_| true);
         assert_eq!(matches!(&after, Begin::Lead(_)), leads, "{what}");
-        // The older answer came for nothing: it is stored as what it is, stale, and does not end the newer fetch.
+        // The older response came too late: it is stored as what it is, stale, and does not end the newer fetch.
         if let (Begin::Lead(after), Put::Stored(hit)) =
             (after, before.store(&[9], |_| true, |body| item(&body)))
         {

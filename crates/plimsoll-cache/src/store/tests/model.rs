@@ -1,4 +1,4 @@
-//! Any row of puts, lookups and purges, held against a plain map and a list of purges.
+//! Any sequence of puts, lookups and purges, compared with a plain map and a list of purges.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ enum ModelStep {
         tags: Vec<u64>,
         late: bool,
     },
-    /// Remembers the moment, for puts that are `late`.
+    /// Records the purge epoch, for puts that are `late`.
     RecordEpoch,
     Purge {
         what: PurgeScope,
@@ -74,11 +74,11 @@ fn steps() -> impl Strategy<Value = Vec<ModelStep>> {
     prop::collection::vec(step, 1..200)
 }
 
-/// What was last put under a key and variant.
+/// The last put under a key and variant.
 struct KnownValue {
     id: u64,
     tags: Vec<u64>,
-    /// How many purges had been when it was asked for, and when it was put.
+    /// Number of purges when it was requested, and when it was put.
     purges_at_request: usize,
     put: usize,
 }
@@ -106,7 +106,7 @@ impl Model {
         }
     }
 
-    /// The strongest purge that met an object since `from`.
+    /// The strongest purge that affected an object since `from`.
     fn met(&self, key: usize, tags: &[u64], from: usize) -> Option<How> {
         let since = self.purges[from..].iter();
         since
@@ -152,7 +152,7 @@ impl Model {
             return Ok(());
         };
         let met = self.met(key, &known.tags, known.purges_at_request);
-        // Purges between asking and putting may be taken for met although they were not; later ones may not.
+        // Purges between request and put may count although they did not match; later ones may not.
         let certain = known.purges_at_request == known.put;
         match &hit {
             Some(hit) => {

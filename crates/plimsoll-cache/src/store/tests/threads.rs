@@ -1,4 +1,4 @@
-//! Several threads at once. Nothing waits for time: who has nothing to do is parked until its waker is called.
+//! Several threads at once. No sleeps: an idle thread is parked until its waker is called.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -46,7 +46,7 @@ fn read_along(follower: &mut Follower<u64>) -> Vec<u8> {
     }
 }
 
-/// Gets one page as an edge does; `fetches` counts who asked the origin.
+/// Gets one page as an edge does; `fetches` counts origin requests.
 fn get(store: &Arc<TestStore>, key: &RawKey<'_>, fetches: &AtomicUsize) -> Vec<u8> {
     loop {
         if store.get(key, |_| true).is_some() {
@@ -131,7 +131,7 @@ fn a_leader_that_leaves_makes_another() {
 #[test]
 fn who_asks_after_a_purge_never_gets_what_was_before() {
     let store = store(1 << 20);
-    // All below were put before the last purge that has returned.
+    // Everything below was put before the last purge that has returned.
     let purged_below = AtomicU64::new(0);
     thread::scope(|scope| {
         for _ in 0..3 {

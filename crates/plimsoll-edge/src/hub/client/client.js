@@ -5,7 +5,7 @@ const LONGEST_PAUSE_MS = 30_000;
 // Channels named in one command.
 const BATCH = 100;
 
-// What a merge patch (RFC 7396) makes of a value, which stays as it is.
+// Applies a merge patch (RFC 7396); the value is not modified.
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 const patched = (value, patch) => {
   if (!isObject(patch)) return patch;
@@ -19,7 +19,7 @@ const patched = (value, patch) => {
 
 export function connect(url = new URL(".", import.meta.url).href.slice(0, -1), options = {}) {
   const channels = new Map(); // By name: { listeners, position, known }.
-  const answers = new Map(); // By id: what to do with the answer.
+  const answers = new Map(); // By id: handlers of the answer.
   let socket, timer;
   let tries = 0;
   let lastId = 0;
@@ -60,7 +60,7 @@ export function connect(url = new URL(".", import.meta.url).href.slice(0, -1), o
     } else if (!channel) {
       return;
     } else if (said.subscribed) {
-      // What was missed comes next, and moves it on by itself.
+      // Missed messages come next and advance it.
       if (said.recovered) return;
       channel.position = { epoch: said.epoch, offset: said.offset };
       if (said.recovered === false) each(channel, "onLoss");
@@ -110,7 +110,7 @@ export function connect(url = new URL(".", import.meta.url).href.slice(0, -1), o
     answers.clear();
     if (state === "closed") return;
     become("waiting");
-    // Spread, so that all who were cut off together do not come back together.
+    // Jitter: clients that lost the connection together must not return together.
     const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries++) * (0.5 + Math.random());
     timer = setTimeout(open, event.code === 1001 ? Math.random() * FIRST_PAUSE_MS : pause);
   };

@@ -1,4 +1,4 @@
-//! How a question is written, and what an answer means.
+//! Encoding of hook requests and decoding of responses.
 
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -12,20 +12,20 @@ use super::{HookKind, HookVerdict, Passed};
 use crate::hub::token::Grant;
 use crate::outbound::host;
 
-/// Longest reason of the application that a client is told, characters.
+/// Longest reason of the application that is passed to a client, characters.
 const WHY_LEN_MAX: usize = 200;
 
-/// A question.
+/// A hook request.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(in crate::hub) struct HookRequest<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(in crate::hub) address: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::hub) user: Option<&'a str>,
-    /// What tells a connection from others, in what it sends.
+    /// Unique name of the connection, for clients that send messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::hub) client: Option<&'a str>,
-    /// What the request said as `?token=…`, for browsers can say nothing else.
+    /// The request's `?token=…`: browsers cannot set a header on a WebSocket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::hub) token: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ pub(in crate::hub) struct HookRequest<'a> {
     pub(in crate::hub) data: Option<&'a RawValue>,
 }
 
-/// Who a client is, and what it may do.
+/// Identity and rights of a client.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Leave {
@@ -44,7 +44,7 @@ struct Leave {
     exp: Option<f64>,
 }
 
-/// Applications have numbers for users, or names.
+/// Applications identify users by number or by name.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum UserName {
@@ -52,14 +52,14 @@ enum UserName {
     Number(serde_json::Number),
 }
 
-/// What is published instead.
+/// Replacement of the published data.
 #[derive(Deserialize)]
 struct Replaced<'a> {
     #[serde(borrow)]
     data: Option<&'a RawValue>,
 }
 
-/// Why not.
+/// Reason of a refusal.
 #[derive(Deserialize)]
 struct RefusalBody {
     error: String,
@@ -71,10 +71,10 @@ impl HookRequest<'_> {
     }
 }
 
-/// A question as it is sent.
+/// Encodes a request.
 ///
 /// # Errors
-/// In words, when a header of the configuration cannot be sent.
+/// A message, when a configured header cannot be sent.
 pub(super) fn request(
     to: &Endpoint,
     passed: &Passed,
@@ -86,7 +86,7 @@ pub(super) fn request(
         .header(HOST, host(to))
         .header(CONTENT_TYPE, "application/json");
     for (name, value) in passed.iter() {
-        // What the configuration says, no client says in its place.
+        // Configured headers take precedence over those of clients.
         let is_set = |(set, _): &(String, String)| set.eq_ignore_ascii_case(name.as_str());
         if !to.headers.iter().any(is_set) {
             request = request.header(name, value);
@@ -99,10 +99,10 @@ pub(super) fn request(
     request.map_err(|error| error.to_string())
 }
 
-/// What an answer means.
+/// Decodes a response.
 ///
 /// # Errors
-/// In words, when it means that something is wrong with the application.
+/// A message, when the response shows that the application fails.
 pub(super) fn evaluate(
     kind: HookKind,
     status: StatusCode,
@@ -123,14 +123,14 @@ pub(super) fn evaluate(
             let why = refusal.map(|refusal| refusal.error.chars().take(WHY_LEN_MAX).collect());
             Ok(HookVerdict::No(why))
         }
-        _ => Err(format!("it answered {status}")),
+        _ => Err(format!("status {status}")),
     }
 }
 
-/// What a client may do that was let in, until when.
+/// Rights of an admitted client, and their expiry.
 ///
 /// # Errors
-/// In words, when the answer is not one.
+/// A message, when the response is invalid.
 pub(super) fn leave(body: &[u8], now_s: f64) -> Result<Grant, String> {
     let leave: Leave = read(body)?.unwrap_or_default();
     let user = leave.user.map(|user| match user {
@@ -139,22 +139,22 @@ pub(super) fn leave(body: &[u8], now_s: f64) -> Result<Grant, String> {
     });
     let until_s = leave.exp.unwrap_or(f64::INFINITY);
     Grant::new(user, &leave.subscribe, &leave.publish, until_s, now_s)
-        .map_err(|why| format!("its answer is not understood: {why}"))
+        .map_err(|why| format!("invalid response: {why}"))
 }
 
-/// What is published instead, if anything is.
+/// Replacement of the published data, if any.
 ///
 /// # Errors
-/// In words, when the answer is not one.
+/// A message, when the response is invalid.
 pub(in crate::hub) fn replaced(body: &[u8]) -> Result<Option<&RawValue>, String> {
     let replaced: Option<Replaced<'_>> = read(body)?;
     Ok(replaced.and_then(|replaced| replaced.data))
 }
 
-/// What a client is answered, as JSON.
+/// The reply to a client, as JSON.
 ///
 /// # Errors
-/// In words, when it is no JSON.
+/// A message, when it is not JSON.
 fn answer(body: &[u8]) -> Result<Option<&RawValue>, String> {
     read(body)
 }
@@ -165,7 +165,7 @@ fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<Option<T>, String> {
         return Ok(None);
     }
     let read = serde_json::from_slice(body).map(Some);
-    read.map_err(|error| format!("its answer is not understood: {error}"))
+    read.map_err(|error| format!("invalid response: {error}"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Who may come in: asked before a request is answered.
+//! Authorization by the application before a request is answered.
 
 use plimsoll_hub::command_handler::Rights as _;
 
@@ -9,29 +9,29 @@ use crate::clock;
 use crate::hub::connection_quota::ConnectionLimits;
 use crate::hub::token::{ClientAccess, Grant, TokenGate};
 
-/// Somebody at the door.
+/// A client to authorize.
 #[derive(Debug)]
 pub(crate) struct AdmissionRequest {
     pub(crate) person: ClientIdentity,
-    /// What the request said as `?token=…`.
+    /// The request's `?token=…`.
     pub(crate) token: Option<String>,
-    /// How many connections there may be of whoever it is.
+    /// Connection quotas.
     pub(crate) bounds: ConnectionLimits,
-    /// What its signed token lets it do.
+    /// Rights granted by its signed token.
     pub(crate) grant: Option<Box<Grant>>,
-    /// What a reader of Server-Sent Events wants to read.
+    /// Channels that a reader of Server-Sent Events requests.
     pub(crate) channels: Vec<String>,
 }
 
-/// Who was let in.
+/// An authorized client.
 #[derive(Debug)]
 pub(crate) struct Admission {
     pub(crate) grant: Option<Box<Grant>>,
-    /// Channels that the application lets it read.
+    /// Channels that the application allows it to read.
     pub(crate) settled: Vec<String>,
 }
 
-/// Who was not.
+/// A rejected client.
 #[derive(Debug)]
 pub(crate) struct Denied {
     pub(crate) status: u16,
@@ -41,15 +41,15 @@ pub(crate) struct Denied {
 }
 
 impl Hooks {
-    /// Whether the application is asked before a request is answered.
+    /// Whether the application must authorize before a request is answered.
     pub(crate) fn must_authorize(&self, channels: &[String]) -> bool {
         self.config.connect.is_some() || !channels.is_empty() && decide_reading(&self.config)
     }
 
-    /// Asks who somebody is, and whether a reader of events may read what it wants: it can be told only now.
+    /// Identifies a client, and authorizes the channels of a reader of events: there is no later chance to reject them.
     ///
     /// # Errors
-    /// With the answer, when it is not let in.
+    /// The response for a client that is rejected.
     pub(crate) async fn admit(
         &self,
         links: &Links,
@@ -98,7 +98,7 @@ impl Hooks {
         Ok(Admission { grant, settled })
     }
 
-    /// Channels that only the application lets somebody read, of those that are wanted.
+    /// Requested channels that only the application can allow.
     async fn decide_reading(
         &self,
         links: &Links,
@@ -148,7 +148,7 @@ impl Hooks {
                 application::leave(&body, clock::unix_s()).map_err(|_| denied(None))
             }
             HookVerdict::No(why) => Err(denied(why)),
-            // Nobody knows who it is, and nobody asks later.
+            // Unidentified, and there is no later hook.
             HookVerdict::Down if self.config.allows_when_down => Ok(Grant::of_everything()),
             HookVerdict::Down => Err(down()),
         }
@@ -166,7 +166,7 @@ fn denied(why: Option<String>) -> Denied {
 fn down() -> Denied {
     Denied {
         status: 503,
-        why: "the application that says who may come in does not answer; come back in a second"
+        why: "the application that authorizes clients is unavailable; retry in one second"
             .to_owned(),
         extra: "Retry-After: 1\r\n",
     }

@@ -1,4 +1,4 @@
-//! Connections of one loop to the application, kept for the next question while they are young.
+//! Connections of one loop to the application, reused while they are young.
 
 use std::sync::Mutex;
 
@@ -16,11 +16,11 @@ use crate::lock::lock;
 use crate::outbound::connector;
 use crate::upstream::Upstream;
 
-/// Longest answer, bytes.
+/// Longest response, bytes.
 const ANSWER_LEN_MAX: usize = 64 * 1024;
-/// Most connections that are kept.
+/// Maximum number of idle connections.
 const IDLE_MAX: usize = 64;
-/// How long one is kept: shorter than servers keep it, who would close it while a question is on its way.
+/// Idle time-out: shorter than that of servers, which would otherwise close a connection while a request is in flight.
 const IDLE_TIMEOUT: Nanoseconds = 1_000_000_000;
 
 /// A loop's connections.
@@ -30,7 +30,7 @@ pub(crate) struct Links {
     idle: Mutex<Vec<IdleHookConnection>>,
 }
 
-/// One that nothing is asked on now.
+/// An idle connection.
 #[derive(Debug)]
 struct IdleHookConnection {
     host: String,
@@ -48,10 +48,10 @@ impl Links {
         }
     }
 
-    /// Sends a request and reads its answer.
+    /// Sends a request and reads its response.
     ///
     /// # Errors
-    /// In words, when there is none, or it is too long.
+    /// A message, when there is none or it is too long.
     pub(super) async fn post(
         &self,
         to: &Endpoint,
@@ -61,7 +61,7 @@ impl Links {
             match sender.try_send_request(request).await {
                 Ok(answer) => return self.read(to, sender, answer).await,
                 Err(mut failed) => match failed.take_message() {
-                    // It was closed before anything was said on it.
+                    // It was closed before any request byte was sent.
                     Some(unsent) => request = unsent,
                     None => return Err(failed.into_error().to_string()),
                 },
@@ -128,7 +128,7 @@ async fn connect(to: &Endpoint) -> Result<SendRequest<Full<Bytes>>, String> {
     let (sender, connection) = http1::handshake(TokioIo::new(stream))
         .await
         .map_err(|error| error.to_string())?;
-    // It moves by itself, and ends with the sender.
+    // Runs as its own task and ends with the sender.
     tokio::spawn(connection);
     Ok(sender)
 }

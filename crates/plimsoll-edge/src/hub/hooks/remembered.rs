@@ -1,4 +1,4 @@
-//! Answers that hold for the same question for a while.
+//! Cache of verdicts.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -8,22 +8,22 @@ use ring::digest;
 use super::{HookKind, HookVerdict, Passed};
 use crate::clock::{Nanoseconds, nanoseconds};
 
-/// Most answers that are remembered.
+/// Maximum number of cached verdicts.
 const ANSWERS_MAX: usize = 16_384;
-/// Longest answer that is, bytes.
+/// Longest cached body, bytes.
 const LEN_MAX: usize = 4 * 1024;
 
-/// What tells a question from others: a digest, so that no secret is kept that nobody needs.
+/// Cache key: a digest, so that no secret is kept in memory.
 pub(super) type HookCacheKey = [u8; 32];
 
-/// Answers, in the order in which they end.
+/// Verdicts, ordered by expiry.
 #[derive(Debug, Default)]
 pub(super) struct Remembered {
     answers: HashMap<HookCacheKey, (Nanoseconds, HookVerdict)>,
     order: VecDeque<(Nanoseconds, HookCacheKey)>,
 }
 
-/// Everything that the application is told, so that all who say the same are answered the same.
+/// Covers everything the application receives, so that equal requests share a verdict.
 pub(super) fn key(kind: HookKind, passed: &Passed, body: &str) -> HookCacheKey {
     let mut context = digest::Context::new(&digest::SHA256);
     context.update(&[kind as u8]);
@@ -44,7 +44,7 @@ impl Remembered {
         (*until > now).then(|| verdict.clone())
     }
 
-    /// Keeps an answer for a while. One that says that the application is down is none.
+    /// Caches a verdict for a while. Failures are not cached.
     pub(super) fn keep(
         &mut self,
         key: HookCacheKey,
@@ -104,7 +104,7 @@ mod tests {
         known.keep(first, 100, AGE, &yes);
         assert_eq!(known.get(&first, 109), Some(yes.clone()));
         assert_eq!(known.get(&first, 110), None);
-        // A newer answer holds on when the older one's time is over.
+        // A newer verdict remains valid when the older one expires.
         known.keep(first, 105, AGE, &HookVerdict::No(None));
         known.keep([7; 32], 111, AGE, &yes);
         assert_eq!(known.get(&first, 112), Some(HookVerdict::No(None)));

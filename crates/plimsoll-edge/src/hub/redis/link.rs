@@ -1,4 +1,4 @@
-//! A connection to Redis on which is asked and answered in order.
+//! A connection to Redis with request and reply in order.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use super::value::{self, RespValue, Scan};
 use crate::hub::dial::{self, PATIENCE};
 use crate::upstream::Upstream;
 
-/// Room for what is read at once.
+/// Size of one read.
 const READ_LEN: usize = 64 * 1024;
-/// Longest answer, bytes.
+/// Longest reply, bytes.
 const ANSWER_LEN_MAX: usize = 256 << 20;
 
-/// Where Redis is, and who asks.
+/// Address of Redis and the credentials.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::hub) struct RedisEndpoint<'a> {
     pub(in crate::hub) host: &'a str,
@@ -25,10 +25,10 @@ pub(in crate::hub) struct RedisEndpoint<'a> {
     pub(in crate::hub) tls: Option<&'a ServerTls>,
 }
 
-/// Connects, by TLS where that is wanted.
+/// Connects, by TLS where configured.
 ///
 /// # Errors
-/// In words.
+/// A message.
 pub(super) async fn open(place: &RedisEndpoint<'_>) -> Result<Upstream, String> {
     let stream = dial::connect(place.host, place.port).await?;
     match place.tls {
@@ -40,18 +40,18 @@ pub(super) async fn open(place: &RedisEndpoint<'_>) -> Result<Upstream, String> 
 /// Writes all of it, within [`PATIENCE`].
 ///
 /// # Errors
-/// In words.
+/// A message.
 pub(in crate::hub) async fn send(stream: &mut Upstream, bytes: &[u8]) -> Result<(), String> {
     let sending = async {
         stream.write_all(bytes).await?;
         stream.flush().await
     };
     let sent = tokio::time::timeout(PATIENCE, sending).await;
-    sent.map_err(|_| format!("nothing is taken for {PATIENCE:?}"))?
+    sent.map_err(|_| format!("it accepted no data for {PATIENCE:?}"))?
         .map_err(|error| error.to_string())
 }
 
-/// The command by which whoever asks is known, if Redis wants that.
+/// The AUTH command, if credentials are configured.
 pub(super) fn authentication(place: &RedisEndpoint<'_>) -> Option<Vec<u8>> {
     let password = place.password?;
     let words = ["AUTH"].into_iter().chain(place.user).chain([password]);
@@ -63,17 +63,17 @@ pub(super) fn authentication(place: &RedisEndpoint<'_>) -> Option<Vec<u8>> {
 pub(in crate::hub) struct RedisConnection {
     stream: Upstream,
     held: Vec<u8>,
-    /// Bytes of `held` that are read.
+    /// Bytes of `held` that were consumed.
     taken: usize,
-    /// How much of the next answer has come.
+    /// Scan state of the next reply.
     scan: Scan,
 }
 
 impl RedisConnection {
-    /// Connects, and says who asks.
+    /// Connects and authenticates.
     ///
     /// # Errors
-    /// In words, when nobody answers or the answer is no.
+    /// A message, when there is no connection or authentication fails.
     pub(in crate::hub) async fn open(place: &RedisEndpoint<'_>) -> Result<Self, String> {
         let mut link = Self {
             stream: open(place).await?,
@@ -88,19 +88,19 @@ impl RedisConnection {
         Ok(link)
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a command and waits for its reply.
     ///
     /// # Errors
-    /// In words, when there is none in time or it is an error.
+    /// A message, when there is no reply in time or it is an error.
     pub(in crate::hub) async fn query(&mut self, words: &[&str]) -> Result<RespValue, String> {
         self.send(&resp::command(words)).await?;
         self.answer(PATIENCE).await
     }
 
-    /// The next answer, which is none of errors.
+    /// The next reply; an error reply is an error.
     ///
     /// # Errors
-    /// In words.
+    /// A message.
     pub(in crate::hub) async fn answer(&mut self, patience: Duration) -> Result<RespValue, String> {
         match tokio::time::timeout(patience, self.next()).await {
             Err(_) => Err(format!("no answer within {patience:?}")),
@@ -112,15 +112,15 @@ impl RedisConnection {
     /// Sends commands.
     ///
     /// # Errors
-    /// In words.
+    /// A message.
     pub(in crate::hub) async fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
         send(&mut self.stream, bytes).await
     }
 
-    /// The next answer. Whoever gives up waiting loses nothing.
+    /// The next reply. Cancel-safe.
     ///
     /// # Errors
-    /// In words, when the connection is gone or something else is said.
+    /// A message, when the connection is gone or the reply is malformed.
     pub(in crate::hub) async fn next(&mut self) -> Result<RespValue, String> {
         loop {
             let bytes = &self.held[self.taken..];
@@ -129,14 +129,14 @@ impl RedisConnection {
                 Ok(None) => Ok(None),
                 Err(malformed) => Err(malformed),
             };
-            match whole.map_err(|_| "what it says is not understood".to_owned())? {
+            match whole.map_err(|_| "malformed reply".to_owned())? {
                 Some((len, value)) => {
                     self.taken += len;
                     self.scan = Scan::default();
                     return Ok(value);
                 }
                 None if bytes.len() > ANSWER_LEN_MAX => {
-                    return Err("its answer has no end".to_owned());
+                    return Err("its reply is too long".to_owned());
                 }
                 None => {}
             }
@@ -147,7 +147,7 @@ impl RedisConnection {
             }
             self.held.reserve(READ_LEN);
             match self.stream.read_buf(&mut self.held).await {
-                Ok(0) => return Err("it has closed the connection".to_owned()),
+                Ok(0) => return Err("it closed the connection".to_owned()),
                 Ok(_) => {}
                 Err(error) => return Err(error.to_string()),
             }

@@ -1,4 +1,4 @@
-//! What Redis says to a subscriber (RESP 2), as far as that needs to be understood. Pure.
+//! Parser of what Redis sends to a subscriber (RESP 2), as far as needed. Pure.
 
 use std::fmt::Write as _;
 
@@ -12,22 +12,22 @@ const ELEMENTS_MAX: usize = 16;
 /// One reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RespReply<'a> {
-    /// Something was not done.
+    /// An error reply.
     Error(&'a [u8]),
-    /// Several texts; a number stands as it is written, nothing as an empty one.
+    /// Several texts; a number as it is written, nil as an empty text.
     Array(Vec<&'a [u8]>),
     /// Anything else.
     Other,
 }
 
-/// It is not what Redis says.
+/// Malformed data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MalformedResp;
 
 /// The reply at the start of `bytes`, and its length; `None` while it is incomplete.
 ///
 /// # Errors
-/// When it is none, or longer than anything that is wanted.
+/// When it is malformed, or longer than expected.
 pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, RespReply<'_>)>, MalformedResp> {
     let Some((line, mut at)) = line(bytes, 0)? else {
         return Ok(None);
@@ -55,7 +55,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, RespReply<'_>)>, Malfo
     }
 }
 
-/// The line that begins at a place, and where it ends.
+/// The line that begins at an offset, and where it ends.
 pub(super) fn line(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, MalformedResp> {
     let rest = &bytes[at..];
     let prefix = &rest[..rest.len().min(LINE_LEN_MAX)];
@@ -69,7 +69,7 @@ pub(super) fn line(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Ma
     }
 }
 
-/// The text, or the number, that begins at a place, and where it ends.
+/// The text or number that begins at an offset, and where it ends.
 pub(super) fn text(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, MalformedResp> {
     let Some((line, begin)) = line(bytes, at)? else {
         return Ok(None);
@@ -94,7 +94,7 @@ pub(super) fn text(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Ma
     }
 }
 
-/// A length; `None` is nothing (`-1`).
+/// A length; `None` is nil (`-1`).
 pub(super) fn number(text: &[u8]) -> Result<Option<usize>, MalformedResp> {
     if text == b"-1" {
         return Ok(None);
@@ -106,7 +106,7 @@ pub(super) fn number(text: &[u8]) -> Result<Option<usize>, MalformedResp> {
         .ok_or(MalformedResp)
 }
 
-/// A command as Redis reads it.
+/// Encodes a command.
 pub(in crate::hub) fn command(words: &[&str]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len());
     for word in words {

@@ -1,13 +1,13 @@
-//! What Redis answers (RESP 2), with lists in lists. Pure.
+//! Parser of Redis replies (RESP 2) with nested lists. Pure.
 
 use super::resp::{MalformedResp, line, number, text};
 
-/// Most values of one answer.
+/// Maximum number of values of one reply.
 const VALUES_MAX: usize = 100_000;
-/// How deep lists may stand in lists.
+/// Maximum nesting depth of lists.
 const DEPTH_MAX: u8 = 6;
 
-/// An answer.
+/// A reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::hub) enum RespValue {
     Nothing,
@@ -18,7 +18,7 @@ pub(in crate::hub) enum RespValue {
 }
 
 impl RespValue {
-    /// A text of UTF-8.
+    /// Its text, if it is valid UTF-8.
     pub(in crate::hub) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(bytes) => std::str::from_utf8(bytes).ok(),
@@ -38,23 +38,23 @@ impl RespValue {
     }
 }
 
-/// How much of an answer has come. What was looked at once is not looked at again, however small the pieces are in which
-/// the rest comes.
+/// Scan state of an incomplete reply. Scanned bytes are not scanned again, however small the pieces in which the rest
+/// arrives.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// Bytes that were looked at.
+    /// Bytes scanned.
     at: usize,
-    /// Values that were.
+    /// Values scanned.
     count: usize,
-    /// Values still to come of each list that is open.
+    /// Values still expected in each open list.
     open: Vec<usize>,
 }
 
 impl Scan {
-    /// Looks at an answer whose beginning was looked at before; its length once all of it is there.
+    /// Continues the scan; returns the length once the reply is complete.
     ///
     /// # Errors
-    /// When it is none, or larger than anything that is asked for.
+    /// When it is malformed, or larger than allowed.
     pub(super) fn go_on(&mut self, bytes: &[u8]) -> Result<Option<usize>, MalformedResp> {
         loop {
             let Some((header, after)) = line(bytes, self.at)? else {
@@ -89,7 +89,7 @@ impl Scan {
         }
     }
 
-    /// A value has come; whether nothing more belongs to the answer.
+    /// Counts a value; whether the reply is complete.
     fn close(&mut self) -> bool {
         while let Some(left) = self.open.last_mut() {
             *left -= 1;
@@ -102,10 +102,10 @@ impl Scan {
     }
 }
 
-/// The answer at the start of `bytes`, and its length; `None` while it is incomplete.
+/// The reply at the start of `bytes`, and its length; `None` while it is incomplete.
 ///
 /// # Errors
-/// When it is none, or larger than anything that is asked for.
+/// When it is malformed, or larger than allowed.
 pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, RespValue)>, MalformedResp> {
     let mut left = VALUES_MAX;
     let read = read_at(bytes, 0, DEPTH_MAX, &mut left)?;
@@ -193,7 +193,7 @@ mod tests {
     }
 
     proptest! {
-        /// In whatever pieces an answer comes, it is whole when it can be read, and not before.
+        /// In whatever pieces a reply arrives, it is complete exactly when it can be parsed.
         #[test]
         fn an_answer_in_pieces_is_whole_when_it_can_be_read(bytes in proptest::collection::vec(
             proptest::sample::select(vec![
@@ -210,7 +210,7 @@ mod tests {
             }
             match read(&bytes) {
                 Ok(read) => prop_assert_eq!(scanned, Ok(read.map(|(len, _)| len))),
-                // What is refused later is not refused now, but for how deep it is.
+                // What is rejected later is accepted now, except for its depth.
                 Err(_) => prop_assert!(scanned != Ok(None)),
             }
         }

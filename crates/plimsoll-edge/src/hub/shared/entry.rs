@@ -1,19 +1,19 @@
-//! What stands in the order: one message with its place. Pure.
+//! An entry of the shared stream: one message with its offset. Pure.
 
 use crate::hub::redis::value::RespValue;
 
-/// A message of the order.
+/// An entry of the shared stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OrderEntry<'a> {
     pub(super) place: u64,
     pub(super) epoch: u64,
-    /// When it was given its place, ms since 1970.
+    /// When it received its offset, ms since 1970.
     pub(super) at_ms: u64,
     pub(super) channel: &'a str,
     pub(super) data: &'a str,
 }
 
-/// The entries of a piece of the stream (the answer to `XREAD`); `None` if it is none.
+/// Parses the reply to `XREAD`; `None` if it is malformed.
 pub(super) fn entries(answer: &RespValue) -> Option<Vec<OrderEntry<'_>>> {
     if *answer == RespValue::Nothing {
         return Some(Vec::new());
@@ -43,15 +43,15 @@ fn entry(value: &RespValue) -> Option<OrderEntry<'_>> {
     })
 }
 
-/// What stands in the order of a NATS: the channel as JSON, a line's end, the data.
+/// Encoding in NATS: the channel as JSON, a line feed, the data.
 pub(super) fn for_nats(channel: &str, data: &str) -> String {
     let channel = serde_json::Value::from(channel);
     format!("{channel}\n{data}")
 }
 
-/// The same, read: place, moment in ms, channel and data; `None` if it is none. What a server sends of a stream has them in
-/// the place for its acknowledgement: `$JS.ACK.stream.consumer.times.PLACE.number.NS.left`, with a domain and an account
-/// before the stream's name where servers have such.
+/// The same, parsed: offset, time in ms, channel and data; `None` if it is malformed. The reply subject of a delivered
+/// message holds offset and time: `$JS.ACK.stream.consumer.times.OFFSET.number.NS.left`, with a domain and an account
+/// before the stream's name where servers have these.
 pub(super) fn of_nats<'a>(reply: &[u8], data: &'a [u8]) -> Option<(u64, u64, String, &'a str)> {
     let reply = std::str::from_utf8(reply).ok()?.strip_prefix("$JS.ACK.")?;
     let tokens: Vec<&str> = reply.split('.').take(16).collect();

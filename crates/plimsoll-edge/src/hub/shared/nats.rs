@@ -1,8 +1,8 @@
-//! The talk with the NATS that edges share: a stream of `JetStream` in memory, whose sequence numbers are the places.
+//! The protocol with a shared NATS: a `JetStream` stream in memory whose sequence numbers are the offsets.
 //!
-//! The life of the order stands in the subject that the stream takes messages of, so a message for an order that has ended
-//! is taken by nobody. One connection asks and posts, the other reads what a consumer without acknowledgements is sent,
-//! with its flow control and its sign of life.
+//! The epoch of the stream is part of the subject it accepts, so a message for an ended stream is accepted by no one.
+//! One connection sends requests and posts; the other reads the deliveries of a consumer without acknowledgements, with
+//! flow control and heartbeats.
 
 mod connection;
 
@@ -25,40 +25,40 @@ use crate::hub::sources::nats::protocol::{self, NatsOp};
 use crate::hub::sources::nats::{PING, PONG, not_understood};
 use connection::NatsConnection;
 
-/// How often a consumer that has nothing to send says that it is there, ns.
+/// Heartbeat interval of an idle consumer, ns.
 const SIGN_OF_LIFE_NS: u64 = 1_000_000_000;
-/// Tries to make an order that another edge makes at the same time.
+/// Attempts to create a stream that another edge creates at the same time.
 const TRIES: u32 = 3;
-/// The answer of a server that knows no such stream.
+/// Error code: no such stream.
 const NOT_FOUND: u64 = 404;
-/// The answer to whoever makes a stream that is there with other settings.
+/// Error code: the stream exists with other settings.
 const NAME_IS_TAKEN: u64 = 10_058;
-/// The place that a consumer sends to.
+/// The subject that a consumer delivers to.
 const MESSAGES: &str = "messages";
-/// What begins a place for the answer to a request of flow control.
+/// Prefix of the reply subject of a flow-control request.
 const FLOW: &[u8] = b"$JS.FC.";
 
-/// One life of the two connections; why it ended.
+/// One session of the two connections; returns why it ended.
 pub(super) async fn run(session: &mut SharedSession<'_>) -> Result<Infallible, String> {
     let config = &session.shared.config;
     let mut posting = NatsConnection::open(config).await?;
     let mut reading = NatsConnection::open(config).await?;
     posting.listen("*").await?;
-    // A consumer sends nothing to a subscription that only a star makes fit.
+    // A consumer delivers nothing to a subscription that matches only by a wildcard.
     reading.listen(MESSAGES).await?;
-    // Both clocks are taken to agree: the server is not asked what time it is.
+    // Both clocks are assumed to agree: the server has no request for its time.
     session.skew_ms = session.broker.now_ms().cast_signed() - unix_us().cast_signed() / 1000;
     let joined = join(session, &mut posting).await?;
     session.begin(&joined).await;
     let from = session.shared.at() + 1;
     consume(session.shared, &mut posting, &reading, from).await?;
-    // What is read from now on is of this order only if no other has taken its place meanwhile.
+    // What is read from now on belongs to this stream only if it has not been replaced meanwhile.
     if join(session, &mut posting).await?.epoch != joined.epoch {
-        return Err("the order is another than it was".to_owned());
+        return Err("the stream was replaced by another".to_owned());
     }
     while session.shared.at() < joined.at {
         if read_more(session, &mut reading).await? {
-            // There is nothing more to come: what stood last was taken out.
+            // Nothing more is stored: the last entry was removed.
             break;
         }
     }
@@ -73,7 +73,7 @@ pub(super) async fn run(session: &mut SharedSession<'_>) -> Result<Infallible, S
     ended
 }
 
-/// What the time of day is, µs since 1970.
+/// Wall-clock time, µs since 1970.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -83,12 +83,12 @@ fn unix_us() -> u64 {
     (clock::unix_s() * 1e6) as u64
 }
 
-/// The subject of an order's messages.
+/// The subject of a stream's messages.
 fn subject(shared: &SharedHub, epoch: u64) -> String {
     format!("{}.order.{epoch}", shared.config.name)
 }
 
-/// Finds the order, or makes one.
+/// Finds the stream, or creates one.
 async fn join(
     session: &SharedSession<'_>,
     connection: &mut NatsConnection,
@@ -103,9 +103,9 @@ async fn join(
             return Ok(joined);
         }
         if answer["error"]["code"] != NOT_FOUND {
-            return Err(why(&answer, "what is there is no order of edges"));
+            return Err(why(&answer, "the existing stream was not created by edges"));
         }
-        // A life that no other had, also where the time of day was set back.
+        // An epoch that no earlier stream had, even if the clock was set back.
         let epoch = unix_us().max(known + 1);
         let order = json!({
             "name": config.name, "subjects": [subject(shared, epoch)], "storage": "memory",
@@ -118,15 +118,15 @@ async fn join(
         if let Some(joined) = parse_order(shared, &answer) {
             return Ok(joined);
         }
-        // Another edge may have made it meanwhile, which the next look shows.
+        // Another edge may have created it meanwhile; the next attempt finds it.
         if answer["error"]["err_code"] != NAME_IS_TAKEN {
-            return Err(why(&answer, "no order can be made"));
+            return Err(why(&answer, "the stream cannot be created"));
         }
     }
-    Err("no order can be made".to_owned())
+    Err("the stream cannot be created".to_owned())
 }
 
-/// What a server says of a stream, if it is an order.
+/// Parses the state of a stream, if edges created it.
 fn parse_order(shared: &SharedHub, answer: &Value) -> Option<JoinedOrder> {
     let subject = answer["config"]["subjects"][0].as_str()?;
     let (before, epoch) = subject.rsplit_once('.')?;
@@ -151,7 +151,7 @@ fn why(answer: &Value, otherwise: &str) -> String {
     description.unwrap_or(otherwise).to_owned()
 }
 
-/// Has all messages from a place on sent to the other connection.
+/// Creates a consumer that delivers all messages from an offset on to the other connection.
 async fn consume(
     shared: &SharedHub,
     connection: &mut NatsConnection,
@@ -173,7 +173,7 @@ async fn consume(
     if answer["error"].is_null() {
         Ok(())
     } else {
-        Err(why(&answer, "the order cannot be read"))
+        Err(why(&answer, "the stream cannot be read"))
     }
 }
 
@@ -186,14 +186,16 @@ async fn read(
     }
 }
 
-/// Waits for what is said next, and hands on what is whole of it. Whether the server had nothing to send.
+/// Waits for data and handles complete messages. Returns whether the server was idle.
 async fn read_more(
     session: &mut SharedSession<'_>,
     connection: &mut NatsConnection,
 ) -> Result<bool, String> {
-    // A consumer whose stream is gone says nothing any more, not even that.
+    // A consumer whose stream is gone falls silent without a notice.
     if !connection.line.more(PATIENCE).await? {
-        return Err(format!("the order is gone: nothing for {PATIENCE:?}"));
+        return Err(format!(
+            "the stream is gone: no data and no heartbeat for {PATIENCE:?}"
+        ));
     }
     let epoch = session.shared.epoch.load(Ordering::Acquire);
     let mut is_idle = false;
@@ -209,12 +211,12 @@ async fn read_more(
                 answer.extend_from_slice(reply);
                 answer.extend_from_slice(b" 0\r\n\r\n");
             }
-            // A sign of life.
+            // A heartbeat.
             NatsOp::Message { reply: b"", .. } => is_idle = true,
             NatsOp::Message { reply, data, .. } => {
                 let read = entry::of_nats(reply, data);
                 let (place, at_ms, channel, data) =
-                    read.ok_or("in the order stands what no edge wrote")?;
+                    read.ok_or("the stream holds an entry that no edge wrote")?;
                 let entry = OrderEntry {
                     place,
                     epoch,
@@ -235,7 +237,7 @@ async fn read_more(
     }
 }
 
-/// Asks for the places of what is published.
+/// Requests the offsets of publications.
 async fn post(
     broker: &Broker,
     shared: &SharedHub,
@@ -244,7 +246,7 @@ async fn post(
 ) -> Result<Infallible, String> {
     let subject = subject(shared, shared.epoch.load(Ordering::Acquire));
     let mut is_asked = false;
-    // Answers come in the order of the messages; the number of each is in its place.
+    // Replies arrive in the order of the messages; the number of each is in its reply subject.
     let (mut next, mut settled) = (0_u64, 0_u64);
     let mut late = pin!(tokio::time::sleep(PATIENCE));
     loop {
@@ -265,7 +267,7 @@ async fn post(
             }
             connection.publish(&mut commands, &subject, next, message.as_bytes());
             next += 1;
-            // From here on nobody knows what became of it until the server says so.
+            // From here on the outcome is unknown until the server replies.
             in_flight.push_back(post);
         }
         if !commands.is_empty() {
@@ -274,7 +276,7 @@ async fn post(
         let is_idle = in_flight.is_empty() && !is_asked;
         let patience = if is_idle { SILENCE } else { PATIENCE };
         tokio::select! {
-            // Whatever else it says meanwhile.
+            // Even if other data arrives meanwhile.
             () = &mut late, if !in_flight.is_empty() => {
                 return Err(format!("no answer within {PATIENCE:?}"));
             }
@@ -292,7 +294,7 @@ async fn post(
         }
         while let Some((number, answer)) = connection.answer().await? {
             if number != Some(settled) {
-                return Err("it answers what was not asked".to_owned());
+                return Err("unexpected reply".to_owned());
             }
             settled += 1;
             late.as_mut().reset(Instant::now() + PATIENCE);
@@ -301,7 +303,7 @@ async fn post(
     }
 }
 
-/// One place is told.
+/// Handles the reply with one offset.
 fn settle(
     broker: &Broker,
     shared: &SharedHub,
@@ -309,16 +311,16 @@ fn settle(
     answer: &Value,
 ) -> Result<(), String> {
     let Some(post) = in_flight.pop_front() else {
-        return Err("it answers what was not asked".to_owned());
+        return Err("unexpected reply".to_owned());
     };
     let place = answer["seq"].as_u64().filter(|place| *place > 0);
     if let (Some(place), true) = (place, answer["error"].is_null()) {
         shared.reply(broker, post, Ok(place));
         return Ok(());
     }
-    // A refusal is certain.
+    // A rejection is definite.
     shared.reply(broker, post, Err(HubRefusal::SharedLogUnavailable));
-    Err(why(answer, "it gives a message no place"))
+    Err(why(answer, "it assigned no offset to a message"))
 }
 
 #[cfg(test)]

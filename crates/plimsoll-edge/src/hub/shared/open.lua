@@ -1,7 +1,7 @@
--- Joins the order of a hub's messages, which lives as long as this process of Redis: one that begins again may have forgotten
--- the last of them, and would give their numbers to others.
--- KEYS: what is known of the order, the order. ARGV: this process of Redis.
--- Answers its life, its last place, how many messages are still there, and the time in ms.
+-- Joins the stream of a hub's messages. Its epoch ends with this process of Redis: a restarted one may have lost the last
+-- messages, and would assign their offsets again.
+-- KEYS: state of the stream, the stream. ARGV: run_id of Redis.
+-- Returns the epoch, the last offset, the number of stored messages, and the time in ms.
 local now = redis.call('TIME')
 if redis.call('HGET', KEYS[1], 'run') ~= ARGV[1] then
   local before = tonumber(redis.call('HGET', KEYS[1], 'epoch') or '0')

@@ -1,8 +1,8 @@
--- Gives a message the next place in the order.
--- KEYS: what is known of the order, the order. ARGV: its life, a channel, data, most messages, most bytes of them.
--- Answers the place.
+-- Appends a message at the next offset of the stream.
+-- KEYS: state of the stream, the stream. ARGV: epoch, channel, data, maximum number and bytes of stored messages.
+-- Returns the offset.
 if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then
-  return redis.error_reply('LIFE the order is another')
+  return redis.error_reply('LIFE the stream was replaced by another')
 end
 local function size(channel, data)
   return #channel + #data + 100

@@ -1,4 +1,4 @@
-//! The talk with the Redis that edges share.
+//! The protocol with a shared Redis.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -19,10 +19,10 @@ const OPEN: &str = include_str!("open.lua");
 const POST: &str = include_str!("post.lua");
 /// Messages that are read at once.
 const READ_MAX: &str = "200";
-/// How long Redis waits for the next message before it says that there is none, ms.
+/// How long Redis blocks for the next message, ms.
 const BLOCK_MS: &str = "1000";
 
-/// One life of the two connections; why it ended.
+/// One session of the two connections; returns why it ended.
 pub(super) async fn run(session: &mut SharedSession<'_>) -> Result<Infallible, String> {
     let config = &session.shared.config;
     let place = RedisEndpoint {
@@ -58,7 +58,7 @@ async fn join(
     let mut lines = answer.text().unwrap_or_default().lines();
     let process = lines
         .find_map(|line| line.strip_prefix("run_id:"))
-        .ok_or("it does not say which process it is")?;
+        .ok_or("its INFO has no run_id")?;
     let [known, messages] = keys(session.shared);
     let words = ["EVAL", OPEN, "2", &known, &messages, process];
     let answer = link.query(&words).await?;
@@ -69,7 +69,7 @@ async fn join(
         .map(RespValue::number);
     let numbers: Option<Vec<u64>> = numbers.collect();
     let Some([epoch, at, count, now_ms]) = numbers.as_deref() else {
-        return Err("it does not say what the order is".to_owned());
+        return Err("malformed state of the stream".to_owned());
     };
     session.skew_ms = session.broker.now_ms().cast_signed() - now_ms.cast_signed();
     Ok(JoinedOrder {
@@ -79,13 +79,13 @@ async fn join(
     })
 }
 
-/// The keys: what is known of the order, and the order. They are of one slot of a cluster.
+/// The keys: state of the stream, and the stream. Both are in the same cluster slot.
 fn keys(shared: &SharedHub) -> [String; 2] {
     let name = &shared.config.name;
     [format!("{{{name}}}:order"), format!("{{{name}}}:messages")]
 }
 
-/// Reads what was there already.
+/// Reads what is already stored.
 async fn catch_up(
     session: &mut SharedSession<'_>,
     link: &mut RedisConnection,
@@ -125,7 +125,7 @@ async fn fetch_more(
     link.query(&words.collect::<Vec<_>>()).await
 }
 
-/// Nothing came: is it still the order that this edge follows?
+/// Nothing arrived: checks that the stream has not been replaced.
 async fn check(shared: &SharedHub, link: &mut RedisConnection) -> Result<(), String> {
     let [known, _] = keys(shared);
     let answer = link.query(&["HMGET", &known, "epoch", "at"]).await?;
@@ -137,20 +137,20 @@ async fn check(shared: &SharedHub, link: &mut RedisConnection) -> Result<(), Str
         {
             Ok(())
         }
-        _ => Err("the order is another than it was".to_owned()),
+        _ => Err("the stream was replaced by another".to_owned()),
     }
 }
 
-/// Hands on what was read; how many messages that were.
+/// Applies what was read; returns the number of messages.
 async fn take_all(session: &mut SharedSession<'_>, answer: &RespValue) -> Result<usize, String> {
-    let entries = entries(answer).ok_or("in the order stands what no edge wrote")?;
+    let entries = entries(answer).ok_or("the stream holds an entry that no edge wrote")?;
     for entry in &entries {
         session.take(entry).await?;
     }
     Ok(entries.len())
 }
 
-/// Asks for the places of what is published.
+/// Requests the offsets of publications.
 async fn post(
     broker: &Broker,
     shared: &SharedHub,
@@ -182,7 +182,7 @@ async fn post(
                 ])
             });
             let commands: Vec<u8> = commands.collect();
-            // From here on nobody knows what became of them until Redis says so.
+            // From here on the outcome is unknown until Redis replies.
             in_flight.extend(posts);
             link.send(&commands).await?;
         }
@@ -205,7 +205,7 @@ async fn post(
     }
 }
 
-/// One place is told.
+/// Handles the reply with one offset.
 fn settle(
     broker: &Broker,
     shared: &SharedHub,
@@ -213,16 +213,16 @@ fn settle(
     answer: RespValue,
 ) -> Result<(), String> {
     let Some(post) = in_flight.pop_front() else {
-        return Err("it answers what was not asked".to_owned());
+        return Err("unexpected reply".to_owned());
     };
     if let Some(place) = answer.number() {
         shared.reply(broker, post, Ok(place));
         return Ok(());
     }
-    // A refusal is certain.
+    // A rejection is definite.
     shared.reply(broker, post, Err(HubRefusal::SharedLogUnavailable));
     match answer {
         RespValue::Error(error) => Err(error),
-        _ => Err("it gives a message no place".to_owned()),
+        _ => Err("it assigned no offset to a message".to_owned()),
     }
 }

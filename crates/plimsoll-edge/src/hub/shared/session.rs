@@ -1,5 +1,4 @@
-//! What an edge knows of the order that it shares, and how it follows it; what is said to a Redis or NATS for that stands
-//! in modules of their own.
+//! How an edge joins and follows the shared stream; the protocols of Redis and NATS are in modules of their own.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -18,12 +17,12 @@ use crate::hub::broker::Broker;
 use crate::hub::redis::{CATCHING_UP, PAUSES};
 use crate::lock::lock;
 
-/// Messages whose place was asked for and not told.
+/// Messages in flight: offset requested, no reply yet.
 pub(super) const IN_FLIGHT_MAX: usize = 1024;
-/// When nothing was asked for so long, it is asked whether anybody is there.
+/// Idle time after which the connection is checked.
 pub(super) const SILENCE: Duration = Duration::from_secs(5);
 
-/// Shares as long as the configuration says so.
+/// Shares as long as it is configured.
 pub(crate) async fn keep_sharing(in_use: InUse<'_>) {
     loop {
         let hub = in_use.hub();
@@ -46,7 +45,7 @@ pub(crate) async fn keep_sharing(in_use: InUse<'_>) {
     }
 }
 
-/// Joins the order, and again whenever it was gone.
+/// Joins the stream, and rejoins whenever the connection is lost.
 async fn share(
     broker: &Broker,
     shared: &SharedHub,
@@ -75,7 +74,7 @@ async fn share(
         }
         if session.is_there != Some(false) {
             report(&format!(
-                "{title}, which the hub shares, is not there: {why}; nothing is published, and it is tried again and again"
+                "{title}, which the hub shares, is unavailable: {why}; nothing is published meanwhile; retrying"
             ));
             pause = PAUSES.0;
         }
@@ -86,7 +85,7 @@ async fn share(
 }
 
 impl SharedHub {
-    /// The order is not followed any more: who waits for a place gets none.
+    /// The stream is no longer followed: pending publications receive no offset.
     fn detach(&self, broker: &Broker) {
         let posts = {
             let mut posts = lock(&self.posts);
@@ -99,26 +98,26 @@ impl SharedHub {
     }
 }
 
-/// What is known over several connections.
+/// State that outlives a connection.
 pub(super) struct SharedSession<'a> {
     pub(super) broker: &'a Broker,
     pub(super) shared: &'a SharedHub,
     report: &'a (dyn Fn(&str) + Send + Sync),
     title: &'a str,
-    /// Whether it was there last; `None` before anybody has looked.
+    /// Whether it was available last; `None` before the first attempt.
     is_there: Option<bool>,
     is_refusal_reported: bool,
-    /// Messages whose place was asked for, in the order of the answers.
+    /// Messages in flight, in the order of their replies.
     pub(super) in_flight: VecDeque<Post>,
-    /// What is to be added to a moment at which a message took its place, ms.
+    /// Difference between the stream's clock and the local one, ms.
     pub(super) skew_ms: i64,
 }
 
-/// The order when it was joined.
+/// State of the stream when it was joined.
 pub(super) struct JoinedOrder {
     pub(super) epoch: u64,
     pub(super) at: u64,
-    /// Up to here messages are not there any more.
+    /// Messages up to here are no longer stored.
     pub(super) forgotten: u64,
 }
 
@@ -130,7 +129,7 @@ impl SharedSession<'_> {
         }
     }
 
-    /// The order is followed, and all that was in it is read: clients and publishers may come.
+    /// The stream is followed and its stored messages are read: clients and publishers are admitted.
     pub(super) fn arrive(&mut self) {
         self.shared.is_joined.store(true, Ordering::Release);
         if self.is_there != Some(true) {
@@ -139,7 +138,7 @@ impl SharedSession<'_> {
         }
     }
 
-    /// Goes on in the order, or begins anew if that cannot be.
+    /// Resumes in the stream, or starts anew if that is impossible.
     pub(super) async fn begin(&self, joined: &JoinedOrder) {
         let known = self.shared.epoch.load(Ordering::Acquire);
         let at = self.shared.at();
@@ -154,15 +153,15 @@ impl SharedSession<'_> {
         self.begin_anew(position, known != 0).await;
     }
 
-    /// Goes on at another place. If something was missed, all clients are told.
+    /// Continues at another offset. If messages were missed, all clients are notified.
     async fn begin_anew(&self, position: Position, is_loss: bool) {
-        // The place first: a shard that follows the order already must not take a former one's for it.
+        // The offset first: a shard that already follows the stream must not mistake it for one of an earlier stream.
         self.shared.at.store(position.offset, Ordering::Release);
         self.shared.epoch.store(position.epoch, Ordering::Release);
         if is_loss {
             self.shared.counts.lost.fetch_add(1, Ordering::Relaxed);
             (self.report)(&format!(
-                "messages that {} held were missed; all clients of the hub are told",
+                "messages stored in {} were missed; all clients of the hub are notified",
                 self.title
             ));
         }
@@ -170,11 +169,11 @@ impl SharedSession<'_> {
         self.broker.report_losses().await;
     }
 
-    /// Hands on one message.
+    /// Applies one message.
     pub(super) async fn take(&mut self, entry: &OrderEntry<'_>) -> Result<(), String> {
         let epoch = self.shared.epoch.load(Ordering::Acquire);
         if entry.epoch != epoch {
-            return Err("the order is another than it was".to_owned());
+            return Err("the stream was replaced by another".to_owned());
         }
         let before = entry.place.saturating_sub(1);
         if before > self.shared.at() {
@@ -183,7 +182,7 @@ impl SharedSession<'_> {
             self.begin_anew(Position { epoch, offset }, true).await;
         }
         let taken = loop {
-            // It is remembered from when it took its place, whenever this edge reads it.
+            // Its history age counts from its offset's time, whenever this edge reads it.
             let now_ms = self.broker.now_ms();
             let at_ms = entry.at_ms.saturating_add_signed(self.skew_ms).min(now_ms);
             let taken = self
@@ -201,7 +200,7 @@ impl SharedSession<'_> {
         {
             self.is_refusal_reported = true;
             (self.report)(&format!(
-                "a shared message to the channel `{}` is not sent: {why}; others are not told of",
+                "a shared message to the channel `{}` was not published: {why}; further ones are not reported",
                 entry.channel
             ));
         }

@@ -1,4 +1,4 @@
-//! Messages from NATS: what is published to a subject goes to the hub.
+//! Messages from NATS: messages of a subject go to the hub.
 
 pub(in crate::hub) mod protocol;
 
@@ -15,7 +15,7 @@ use protocol::{MalformedNats, NatsOp};
 pub(in crate::hub) const PING: &[u8] = b"PING\r\n";
 pub(in crate::hub) const PONG: &[u8] = b"PONG\r\n";
 
-/// One connection, until it ends; why it did.
+/// One connection until it ends; returns why.
 pub(super) async fn listen(
     session: &mut SourceSession,
     config: &HubSource,
@@ -38,7 +38,7 @@ pub(super) async fn listen(
     }
 }
 
-/// Takes what is whole; whether it answered a question, the first of which stands behind the subscriptions.
+/// Handles complete messages; whether a PONG arrived. The first ping is sent behind the subscriptions.
 async fn take_all(
     session: &mut SourceSession,
     line: &mut BufferedConnection,
@@ -69,7 +69,7 @@ async fn take_all(
     Ok(is_answered)
 }
 
-/// What a server says first, about itself; from then on by TLS, where that is wanted.
+/// Reads the server's INFO; upgrades to TLS where configured.
 pub(in crate::hub) async fn greet(
     mut line: BufferedConnection,
     host: &str,
@@ -78,9 +78,11 @@ pub(in crate::hub) async fn greet(
     let info = within(introduction(&mut line)).await?;
     let offers_tls = info["tls_required"] == true || info["tls_available"] == true;
     match tls {
-        Some(_) if !offers_tls => Err("it speaks no TLS; leave `tls` out".to_owned()),
+        Some(_) if !offers_tls => Err("the server does not offer TLS; remove `tls`".to_owned()),
         Some(tls) => Ok((line.secure(host, tls).await?, info)),
-        None if info["tls_required"] == true => Err("it wants TLS: `tls: true`".to_owned()),
+        None if info["tls_required"] == true => {
+            Err("the server requires TLS; set `tls: true`".to_owned())
+        }
         None => Ok((line, info)),
     }
 }
@@ -89,7 +91,7 @@ async fn introduction(line: &mut BufferedConnection) -> Result<Value, String> {
     loop {
         if let Some((len, op)) = protocol::read(line.bytes()).map_err(not_understood)? {
             let NatsOp::Info(info) = op else {
-                return Err("it does not say who it is".to_owned());
+                return Err("no INFO from the server".to_owned());
             };
             let info = serde_json::from_slice(info).unwrap_or_default();
             line.advance(len);
@@ -99,7 +101,7 @@ async fn introduction(line: &mut BufferedConnection) -> Result<Value, String> {
     }
 }
 
-/// Who is here: a user and password, or a token.
+/// Credentials: user and password, or a token.
 pub(in crate::hub) fn connect(
     user: Option<&str>,
     password: Option<&str>,
@@ -120,7 +122,7 @@ pub(in crate::hub) fn connect(
     format!("CONNECT {who}\r\n")
 }
 
-/// Who listens, to what, and whether that is understood.
+/// CONNECT, the subscriptions, and a ping that confirms them.
 fn commands(config: &HubSource) -> Vec<u8> {
     let mut commands = connect(
         config.user.as_deref(),
@@ -136,5 +138,5 @@ fn commands(config: &HubSource) -> Vec<u8> {
 }
 
 pub(in crate::hub) fn not_understood(_: MalformedNats) -> String {
-    "what it says is not understood".to_owned()
+    "malformed message".to_owned()
 }

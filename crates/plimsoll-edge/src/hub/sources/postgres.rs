@@ -1,4 +1,4 @@
-//! Messages from PostgreSQL: what is notified on a channel (`NOTIFY`) goes to the hub.
+//! Messages from PostgreSQL: notifications of a channel (`NOTIFY`) go to the hub.
 
 use std::convert::Infallible;
 
@@ -13,7 +13,7 @@ use super::{BufferedConnection, SourceSession};
 /// Longest message of the server, bytes: a notification has at most 8,000.
 const MESSAGE_LEN_MAX: usize = 1 << 20;
 
-/// One connection, until it ends; why it did.
+/// One connection until it ends; returns why.
 pub(super) async fn listen(
     session: &mut SourceSession,
     config: &HubSource,
@@ -24,7 +24,7 @@ pub(super) async fn listen(
     if let Some(tls) = &config.tls {
         line = secure(line, &config.host, tls).await?;
     }
-    // A password as it is goes to this machine only, or to a server that is known for certain.
+    // A clear-text password is sent only within this host, or to a server with a verified certificate.
     let is_known = config.tls.as_ref().is_some_and(|tls| !tls.insecure);
     within(enter(&mut line, config, database, is_near || is_known)).await?;
     let listening: String = config.names.iter().map(|name| listening(name)).collect();
@@ -45,7 +45,7 @@ pub(super) async fn listen(
     }
 }
 
-/// Takes what is whole; whether it is ready for a question, so that all that was asked before is done.
+/// Handles complete messages; whether the server is ready for a query, so that all earlier ones are done.
 async fn take_all(
     session: &mut SourceSession,
     line: &mut BufferedConnection,
@@ -69,7 +69,7 @@ async fn take_all(
     Ok(is_ready)
 }
 
-/// Asks for TLS, and goes on by it.
+/// Requests TLS and upgrades.
 async fn secure(
     mut line: BufferedConnection,
     host: &str,
@@ -83,14 +83,18 @@ async fn secure(
                 line.advance(1);
                 return line.secure(host, tls).await;
             }
-            [b'N', ..] => return Err("it speaks no TLS (`ssl = on` in its file)".to_owned()),
+            [b'N', ..] => {
+                return Err(
+                    "the server does not offer TLS; set `ssl = on` in postgresql.conf".to_owned(),
+                );
+            }
             _ => return Err(not_understood()),
         }
         line.must_have_more().await?;
     }
 }
 
-/// Comes in.
+/// Authenticates.
 async fn enter(
     line: &mut BufferedConnection,
     config: &HubSource,
@@ -132,7 +136,7 @@ fn read(line: &BufferedConnection) -> Result<Option<(usize, BackendMessage<'_>)>
     postgres::read(line.bytes(), MESSAGE_LEN_MAX).map_err(|_| not_understood())
 }
 
-/// The order to listen; a name stands as it is written, in quotes.
+/// The LISTEN command; the name is quoted verbatim.
 fn listening(name: &str) -> String {
     format!("LISTEN \"{}\";", name.replace('"', "\"\""))
 }
@@ -142,7 +146,7 @@ fn error_message(error: &[u8]) -> String {
 }
 
 fn not_understood() -> String {
-    "what it says is not understood".to_owned()
+    "malformed message".to_owned()
 }
 
 #[cfg(test)]

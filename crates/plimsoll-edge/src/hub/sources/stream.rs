@@ -1,5 +1,5 @@
-//! Messages from streams of Redis, which keeps for a consumer group how far this edge is: what is added while the edge is
-//! away comes when it is back, and an entry whose acknowledgement was lost comes once more.
+//! Messages from Redis streams. A consumer group records how far this edge has read: entries added while the edge is
+//! down arrive when it is back, and an entry whose acknowledgement was lost arrives again.
 
 use std::convert::Infallible;
 
@@ -14,18 +14,18 @@ use super::SourceSession;
 const CONSUMER: &str = "edge";
 /// Entries of each key that are read at once.
 const READ_MAX: &str = "256";
-/// How long Redis waits for more, ms: shorter than an answer may take.
+/// How long Redis blocks, ms: shorter than the time limit of a reply.
 const BLOCK_MS: &str = "2000";
 
 /// An entry of a stream.
 #[derive(Debug, PartialEq, Eq)]
 struct StreamEntry<'a> {
     id: &'a str,
-    /// Fields and their values in turn; none when the entry was trimmed meanwhile.
+    /// Fields and values in turn; none when the entry was trimmed meanwhile.
     fields: Vec<(&'a [u8], &'a [u8])>,
 }
 
-/// One connection, until it ends; why it did.
+/// One connection until it ends; returns why.
 pub(super) async fn listen(
     session: &mut SourceSession,
     config: &HubSource,
@@ -42,7 +42,7 @@ pub(super) async fn listen(
     for key in &config.names {
         begin(&mut link, key, group).await?;
     }
-    // What was read and not acknowledged is read again first.
+    // First read again what was not acknowledged.
     while take(session, &mut link, config, group, "0").await? > 0 {}
     session.arrive();
     loop {
@@ -50,7 +50,7 @@ pub(super) async fn listen(
     }
 }
 
-/// Makes the group if there is none: it begins with what is added from then on.
+/// Creates the group if there is none: it begins with entries added from then on.
 async fn begin(link: &mut RedisConnection, key: &str, group: &str) -> Result<(), String> {
     match link
         .query(&["XGROUP", "CREATE", key, group, "$", "MKSTREAM"])
@@ -61,7 +61,7 @@ async fn begin(link: &mut RedisConnection, key: &str, group: &str) -> Result<(),
     }
 }
 
-/// Reads from all keys, publishes what there is, and acknowledges it; how many entries that were.
+/// Reads from all keys, publishes and acknowledges; returns the number of entries.
 async fn take(
     session: &mut SourceSession,
     link: &mut RedisConnection,
@@ -74,7 +74,7 @@ async fn take(
     words.extend(config.names.iter().map(String::as_str));
     words.extend(config.names.iter().map(|_| from));
     let answer = link.query(&words).await?;
-    let streams = streams(&answer).ok_or("it does not answer with entries of streams")?;
+    let streams = streams(&answer).ok_or("malformed reply: expected stream entries")?;
     let mut count = 0;
     for &(key, ref entries) in &streams {
         for entry in entries.iter().filter(|entry| !entry.fields.is_empty()) {
@@ -91,7 +91,7 @@ async fn take(
     Ok(count)
 }
 
-/// What an entry says: a name, and data. Without a field `data`, all fields together are the data.
+/// Name and data of an entry. Without a field `data`, all fields together are the data.
 fn message(key: &str, entry: &StreamEntry<'_>) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let field = |name: &[u8]| {
@@ -112,7 +112,7 @@ fn message(key: &str, entry: &StreamEntry<'_>) -> (String, String) {
     (field(b"channel").unwrap_or_else(|| key.to_owned()), data)
 }
 
-/// The answer to a reading: keys with their entries; `None` if it is none.
+/// Parses the reply to XREADGROUP: keys with their entries; `None` if it is malformed.
 fn streams(answer: &RespValue) -> Option<Vec<(&str, Vec<StreamEntry<'_>>)>> {
     if *answer == RespValue::Nothing {
         return Some(Vec::new());

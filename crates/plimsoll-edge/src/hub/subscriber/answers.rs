@@ -1,4 +1,4 @@
-//! What becomes of a client's wishes that the application decides about.
+//! Handling of hook verdicts about a client's commands.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::hub::hooks::{HookVerdict, Hooks, replaced};
 use crate::hub::local_hub::SubscriberTable;
 
 impl SubscriberConnection {
-    /// Has the application asked what the client has just said.
+    /// Sends the hook requests caused by the client's last command.
     pub(super) fn send_questions(
         &mut self,
         hooks: Option<&Arc<Hooks>>,
@@ -40,7 +40,7 @@ impl SubscriberConnection {
         );
     }
 
-    /// Does what the application has decided meanwhile.
+    /// Applies the verdicts received meanwhile.
     pub(super) fn take_answers(&mut self, subscribers: &mut SubscriberTable) {
         let Some(dialog) = &mut self.dialog else {
             return;
@@ -101,10 +101,10 @@ impl SubscriberConnection {
     }
 }
 
-/// The body of an answer that says yes.
+/// The body of a positive response.
 ///
 /// # Errors
-/// In words for the client, when it says no; or when there is none, and that is not taken for a yes.
+/// A message for the client when it is denied, or when there is no response and that does not count as allowed.
 fn yes(verdict: HookVerdict, allows_when_down: bool) -> Result<Bytes, String> {
     match verdict {
         HookVerdict::Yes(body) => Ok(body),

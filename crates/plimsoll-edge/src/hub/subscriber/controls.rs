@@ -1,4 +1,4 @@
-//! Control frames, and clients that say more than they may.
+//! Control frames, and clients that exceed their rate.
 
 use plimsoll_wire::websocket::Opcode;
 use plimsoll_wire::websocket::closing::code;
@@ -7,12 +7,12 @@ use super::SubscriberConnection;
 use crate::hub::local_hub::SubscriberTable;
 use crate::loop_state::LoopState;
 
-/// Commands and control frames beyond a client's rate, within the time between two pings, that end it.
+/// Commands and control frames beyond a client's rate, between two pings, after which it is disconnected.
 const STRIKES_MAX: u8 = 100;
 
 impl SubscriberConnection {
-    /// Takes a ping with its payload, or a pong. Each counts as a command: who sends nothing else must not keep the loop
-    /// busy either.
+    /// Handles a ping with its payload, or a pong. Each counts as a command: a client that sends nothing else must not
+    /// keep the loop busy either.
     pub(super) fn take_control(
         &mut self,
         ping: Option<&[u8]>,
@@ -30,11 +30,11 @@ impl SubscriberConnection {
         }
     }
 
-    /// It says more than it may. Who goes on like that is not heard any more.
+    /// It exceeds its rate. A client that continues is disconnected.
     pub(super) fn strike(&mut self, subscribers: &mut SubscriberTable, event_loop: &LoopState) {
         self.strikes = self.strikes.saturating_add(1);
         if self.strikes >= STRIKES_MAX {
-            let why = "commands come more often than is allowed";
+            let why = "too many commands";
             self.cast_out(subscribers, event_loop, code::POLICY, why);
         }
     }

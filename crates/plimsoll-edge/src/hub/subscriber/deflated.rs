@@ -1,4 +1,4 @@
-//! Messages that came compressed.
+//! Compressed messages.
 
 use plimsoll_wire::websocket::deflate::Inflater;
 use plimsoll_wire::websocket::event::{Deflated, MessageContent};
@@ -7,12 +7,12 @@ use super::SubscriberConnection;
 use crate::hub::local_hub::SubscriberTable;
 use crate::loop_state::LoopState;
 
-/// Most memory that is kept for messages that came compressed.
+/// Maximum memory kept for compressed messages.
 const INFLATED_RETAINED_MAX: usize = 64 * 1024;
 
 impl SubscriberConnection {
-    /// Inflates a message and takes it, if the client may have that done now: bytes can be chosen that cost hundreds of
-    /// times as much as others to inflate.
+    /// Inflates and handles a message, if the client's rate allows it: crafted input can cost hundreds of times more to
+    /// inflate than other input.
     pub(super) fn take_deflated(
         &mut self,
         packed: &Deflated<'_>,

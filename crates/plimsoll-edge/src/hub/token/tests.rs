@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-/// RFC 7515, A.1: signed as HS256, over at 1300819380.
+/// RFC 7515, A.1: signed as HS256, expires at 1300819380.
 const HS256: &str = "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const HS256_KEY: &str =
     "AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow";
@@ -68,7 +68,7 @@ fn what_the_standard_signs_is_signed() {
         changed.replace_range(60..61, if &token[60..61] == "M" { "N" } else { "M" });
         assert_eq!(
             gate.admit(&changed, BEFORE).unwrap_err(),
-            "the signature of the token is not valid"
+            "the signature of the token is invalid"
         );
     }
 }
@@ -115,16 +115,16 @@ fn a_token_lets_its_bearer_do_what_it_says() {
         assert_eq!(access.may_subscribe(channel), may_subscribe, "{channel}");
         assert_eq!(access.may_publish(channel), may_publish, "{channel}");
     }
-    // A token that is not good changes nothing.
+    // An invalid token changes nothing.
     assert!(access.present("x").is_err() && access.may_subscribe("game-1"));
-    // Who is known in channels stays who it is.
+    // The identity is fixed while the client is subscribed.
     access.is_known = true;
     let other = json!({ "exp": 2000, "sub": "eve" });
     assert!(
         access
             .present(&signed(&other))
             .unwrap_err()
-            .contains("another sub")
+            .contains("sub differs")
     );
     access.is_known = false;
     access.present(&signed(&other)).unwrap();
@@ -150,7 +150,7 @@ fn a_token_lets_its_bearer_do_what_it_says() {
         bounds: None,
     };
     assert!(open.may_subscribe("a") && open.may_publish("a"));
-    assert_eq!(open.present("x"), Err("this hub asks for no tokens"));
+    assert_eq!(open.present("x"), Err("this hub does not use tokens"));
 }
 
 #[test]
@@ -172,12 +172,12 @@ fn what_lets_nobody_do_anything_says_why() {
         ("a.b.c".to_owned(), "not a signed JWT"),
         ("x".repeat(9000), "longer than 8192"),
         (with("exp", json!(10)), "has expired"),
-        (with("exp", json!(null)), "no end"),
-        (with("exp", json!("soon")), "does not say exp"),
+        (with("exp", json!(null)), "no expiry"),
+        (with("exp", json!("soon")), "exp must be in seconds"),
         (with("nbf", json!(41)), "not valid yet"),
         (with("aud", json!("other")), "another audience"),
         (with("aud", json!(null)), "another audience"),
-        (with("subscribe", json!("game-1")), "does not say"),
+        (with("subscribe", json!("game-1")), "invalid claims"),
         (with("publish", json!(many)), "more than 100"),
         (header(json!({ "alg": "none" })), "not signed as HS256"),
         (header(json!({ "alg": "RS256" })), "not signed as HS256"),

@@ -1,5 +1,4 @@
-//! What strangers may try against copies: to have their own page handed to others, to be handed another's, to drive out
-//! what is wanted, and to hold what is not theirs.
+//! Attacks on the cache: poisoning it, reading others' pages, evicting what is in use, and occupying memory.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -14,7 +13,7 @@ use crate::support::{
     status_and_body,
 };
 
-/// A server whose pages say all that it was asked.
+/// A server whose pages echo the request.
 fn echo() -> Scripted {
     origin(|head, _| page("Cache-Control: max-age=600", head))
 }
@@ -102,7 +101,7 @@ fn pages_of_other_methods_hosts_ports_paths_and_queries_stay_apart() {
         for target in targets {
             let answer = request(edge.address, &format!("GET {target}"), "");
             if status_and_body(&answer).0 == 400 {
-                // Two ways to read it: nobody gets anything.
+                // Two possible readings: rejected.
                 continue;
             }
             let first = status_and_body(&answer)
@@ -155,7 +154,7 @@ fn what_hides_in_the_body_of_a_get_is_in_nobodys_page() {
     );
     let answer = request(edge.address, "GET /", "");
     check(&answer, (200, "said: "), "plimsoll; fwd=uri-miss; stored");
-    // Nor is the copy an answer to such a request.
+    // Nor does the stored response answer such a request.
     assert_eq!(
         status_and_body(&send_request(edge.address, fat)),
         (200, "said: poison")
@@ -167,7 +166,7 @@ fn what_hides_in_the_body_of_a_get_is_in_nobodys_page() {
     );
 }
 
-/// A server of account pages that says nothing of caching, whatever the path looks like.
+/// A server of account pages without any cache directive, whatever the path looks like.
 fn accounts() -> Scripted {
     origin(|head, _| {
         let head = head.to_ascii_lowercase();
@@ -209,7 +208,7 @@ fn check_deception(edge: SocketAddr) {
 fn a_page_that_looks_like_a_style_sheet_is_still_somebodys_own() {
     let origin = accounts();
     check_deception(before(origin.address).address);
-    // Neither does a least lifetime make it everybody's.
+    // A minimum lifetime does not make it public either.
     let mut edge = cached(origin.address);
     edge.routes[0].cache = Some(Caching {
         ttl: Some(std::time::Duration::from_mins(10)),
@@ -218,7 +217,7 @@ fn a_page_that_looks_like_a_style_sheet_is_still_somebodys_own() {
     check_deception(start(&edge).address);
 }
 
-/// Asks for one page after the other on one connection; what the last was answered.
+/// Requests one page after the other on one connection; the last response.
 fn request_all(stream: &mut TcpStream, lines: impl Iterator<Item = String>) -> String {
     let mut answer = String::new();
     for line in lines {
@@ -239,7 +238,7 @@ fn held(edge: &Afloat) -> (u64, u64) {
     (of("bytes"), of("objects"))
 }
 
-/// An edge with the smallest room for copies.
+/// An edge with the smallest cache.
 fn small(server: SocketAddr) -> Afloat {
     start(&EdgeConfig {
         cache: Some(1 << 20),
@@ -357,7 +356,7 @@ fn lengths_that_lie_leave_no_copy() {
             );
         }
     }
-    // What comes behind the end that was announced is nobody's answer.
+    // Data behind the announced end is no response for anyone.
     let origin = Scripted::start(|mut connection| {
         while connection.head().is_some() {
             connection.send(
@@ -398,7 +397,7 @@ fn huge_heads_are_refused_or_passed_and_never_kept_beyond_the_budget() {
     assert!(bytes <= 1 << 20, "{bytes} bytes");
     let answer = get(edge.address, "/more");
     assert_eq!(status_and_body(&answer).0, 502, "{answer}");
-    // Tags without end are no reason to keep them all.
+    // Unlimited tags are not stored.
     let tagged = super::origin(|_, number| {
         let tags: Vec<String> = (0..5_000).map(|tag| format!("t{tag}")).collect();
         page(
@@ -432,12 +431,12 @@ fn nobody_purges_from_outside() {
         ))
         .0
     };
-    // Clients of the site reach its servers with such a request, never the edge itself.
+    // The site's clients can send such a request to its servers, never to the edge itself.
     ordered(edge.address, "a.example", json);
     for method in ["PURGE", "BAN"] {
         request(edge.address, &format!("{method} /other"), "");
     }
-    // What a site can make a browser send to the machine's own addresses is refused.
+    // A request that a site triggers in a browser against loopback addresses is rejected.
     let admin = edge.admin();
     let own = admin.to_string();
     let own = own.as_str();

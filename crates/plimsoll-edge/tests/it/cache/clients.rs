@@ -1,4 +1,4 @@
-//! One copy for all kinds of clients: HTTP/2, HTTP/1.0, many at once, and such that read slowly.
+//! One stored response for all kinds of clients: HTTP/2, HTTP/1.0, many at once, and slow readers.
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -97,7 +97,7 @@ fn ranges_are_cut_from_a_whole_copy() {
             (last - first + 1).to_string()
         );
     }
-    // A part of what is not there any more would be of no use.
+    // A range of a page that has changed would be useless.
     let other = request(edge.address, "GET /", "Range: bytes=0-4\nIf-Range: \"w\"");
     assert_eq!(status_and_body(&other), (200, body.as_str()));
     let same = request(edge.address, "GET /", "Range: bytes=0-4\nIf-Range: \"v\"");
@@ -124,11 +124,11 @@ fn a_client_that_reads_slowly_holds_up_nobody() {
     assert_eq!(origin.requests().len(), 1);
 }
 
-/// Clients ask for three seconds for a page of one, which takes its origin a fifth of one; how many fetches
-/// there were, and how long it took.
+/// Clients request a page with a lifetime of one second for three seconds; its origin takes a fifth of a second.
+/// Returns the number of fetches and the duration.
 fn stampede(clients: usize) -> (usize, Duration) {
     let origin = Scripted::start(|mut connection| {
-        // Nobody says anything here: this is the origin's time for a page.
+        // Nothing is sent here: this is the origin's service time.
         let (_nobody, nothing) = sync_channel::<()>(1);
         while connection.head().is_some() {
             let _ = nothing.recv_timeout(Duration::from_millis(200));
@@ -171,7 +171,7 @@ fn stampede(clients: usize) -> (usize, Duration) {
 #[test]
 fn a_page_that_everybody_wants_is_fetched_once_in_its_lifetime() {
     let (fetches, lasted) = stampede(50);
-    // Not before the last tenth of a second's lifetime, however long this machine took for it all.
+    // Not before the last tenth of the one-second lifetime, however slow this machine is.
     let most = 1 + lasted.as_millis() / 900;
     assert!(
         fetches >= 2 && fetches as u128 <= most,

@@ -1,4 +1,4 @@
-//! One fetch for all who ask for the same at once.
+//! Request collapsing: one fetch for concurrent requests.
 
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use crate::support::{
     Patience, Scripted, connect, get, read_all, read_until, send_request, status_and_body,
 };
 
-/// A server that answers each request when it is told how.
+/// A server that answers each request on command.
 fn origin_on_cue() -> (Scripted, SyncSender<String>) {
     let (responses, queued) = sync_channel::<String>(1000);
     let queued: Arc<Mutex<Receiver<String>>> = Arc::new(Mutex::new(queued));
@@ -32,7 +32,7 @@ fn send(address: SocketAddr, path: &str) -> TcpStream {
     stream
 }
 
-/// Waits until a figure of the edge has this value.
+/// Waits until a metric of the edge has this value.
 fn until(admin: SocketAddr, pointer: &str, expected: u64) {
     let patience = Patience::start();
     loop {
@@ -74,7 +74,7 @@ fn bytes_reach_all_who_wait_while_they_come() {
     for client in &mut clients {
         read_until(client, "hello");
     }
-    // Whoever asked first leaves; the others get the rest all the same.
+    // The leading client disconnects; the others receive the rest all the same.
     clients.remove(0);
     drop(responses);
 }
@@ -129,7 +129,7 @@ fn what_is_private_releases_everybody() {
     bodies.dedup();
     assert_eq!(bodies.len(), 20, "nobody gets another's page: {bodies:?}");
     assert_eq!(origin.requests().len(), 20);
-    // It is remembered: nobody waits any more.
+    // It is remembered: no request waits any more.
     get(edge.address, "/");
     until(edge.admin(), "/cache/collapsed", 19);
 }

@@ -1,4 +1,4 @@
-//! Copies on disk: they outlive the edge, large ones are served from there, and nothing that is damaged is.
+//! The cache on disk: it survives a restart, serves large responses, and never serves damaged ones.
 
 mod heads;
 mod ill;
@@ -23,7 +23,7 @@ const OBJECTS: &str = "plimsoll_edge_cache_disk_objects";
 const DROPPED: &str = "plimsoll_edge_cache_disk_dropped_total";
 const HIT: &str = "plimsoll; hit";
 
-/// An edge before one server that keeps copies in a folder.
+/// An edge before one server with a disk cache.
 fn config(server: SocketAddr, folder: &Path) -> EdgeConfig {
     EdgeConfig {
         cache: Some(1 << 20),
@@ -36,19 +36,19 @@ fn config(server: SocketAddr, folder: &Path) -> EdgeConfig {
     }
 }
 
-/// Ends an edge; when this returns another may use its folder.
+/// Stops an edge; afterwards another may use its folder.
 fn end(edge: Afloat) {
     edge.drain(Duration::ZERO).join().unwrap();
 }
 
-/// A folder that is not there yet.
+/// A folder that does not exist yet.
 fn folder() -> (TempDir, PathBuf) {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("copies");
     (place, folder)
 }
 
-/// A server of pages that say how often anything was asked before.
+/// A server of pages that count their requests.
 fn pages() -> Scripted {
     origin(|head, number| {
         let path = head.split(' ').nth(1).unwrap_or_default();
@@ -57,7 +57,7 @@ fn pages() -> Scripted {
     })
 }
 
-/// The files of copies in a folder.
+/// The cache files in a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -70,7 +70,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Three megabytes in which every place is another.
+/// Three megabytes in which no two positions look alike.
 fn large() -> String {
     (0..3 << 18)
         .map(|number| format!("{number:04x}"))
@@ -146,7 +146,7 @@ fn a_copy_too_large_for_memory_is_served_from_the_disk() {
 #[track_caller]
 fn check_large(address: SocketAddr, body: &str) {
     let patience = Patience::start();
-    // The first to come after it was written may come before its head is in memory.
+    // The first request after it was written may arrive before its head is in memory.
     while status(&request(address, "HEAD /", "")) != HIT {
         patience.check("the copy");
     }
@@ -190,7 +190,7 @@ fn an_answer_of_unknown_length_goes_to_the_disk_too() {
     assert_eq!(origin.requests().len(), 1);
 }
 
-/// What a damage does to a file.
+/// A kind of damage to a file.
 type Damage = fn(&mut Vec<u8>);
 
 #[test]
@@ -231,7 +231,7 @@ fn a_damaged_file_is_dropped_and_never_served() {
         let answer = get(edge.address, "/");
         assert_eq!(status_and_body(&answer), (200, "/ 1"), "{what}: {answer}");
         assert_eq!(metric(&edge, DROPPED), Some(1.0), "{what}");
-        // The new one takes its place.
+        // The new response replaces it.
         wait_for(&edge, OBJECTS, 1.0);
         check(&get(edge.address, "/"), (200, "/ 1"), HIT);
     }
@@ -285,7 +285,7 @@ fn check_purge(what: &str, expected: [bool; 3]) {
     assert!(!body.contains("could not"), "{body}");
     end(edge);
     let edge = start(&config(origin.address, &folder));
-    // What is there first: of what is not, new copies come, and there must be none before the old are found.
+    // Existing files first: missing pages are fetched anew, which must not happen before the old files are found.
     let mut all: Vec<_> = paths.into_iter().zip(expected).collect();
     all.sort_by_key(|(_, is_there)| !is_there);
     for (path, is_there) in all {

@@ -1,4 +1,4 @@
-//! Pages that are put together from fragments: each with a lifetime of its own, and nobody with another's.
+//! ESI pages: each fragment has a lifetime of its own, and personal fragments stay personal.
 
 mod ill;
 mod packed;
@@ -18,7 +18,7 @@ use crate::support::{
 
 const HTML: &str = "Content-Type: text/html\nCache-Control: max-age=60";
 
-/// Everything to one server, pages put together.
+/// Everything to one server, with ESI assembly.
 fn with_esi(server: SocketAddr) -> EdgeConfig {
     let mut edge = cached(server);
     edge.routes[0].fragments = Some(Fragments::default());
@@ -44,7 +44,7 @@ fn none() -> Vec<u8> {
     b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone".to_vec()
 }
 
-/// How often a path was asked for.
+/// How often a path was requested.
 fn request_count(site: &Scripted, path: &str) -> usize {
     let start = format!("GET {path} ");
     let requests = site.requests();
@@ -54,7 +54,7 @@ fn request_count(site: &Scripted, path: &str) -> usize {
         .count()
 }
 
-/// What is said of the fragments of an answer.
+/// The fragment outcomes in a response's headers.
 fn fragments(answer: &str) -> &str {
     let status = value(answer, "cache-status");
     status
@@ -63,14 +63,14 @@ fn fragments(answer: &str) -> &str {
         .map_or("", |(text, _)| text)
 }
 
-/// The name in a cookie `user`.
+/// The name in the cookie `user`.
 fn user(head: &str) -> &str {
     head.split_once("user=")
         .and_then(|(_, rest)| rest.split(|char: char| !char.is_alphanumeric()).next())
         .unwrap_or("nobody")
 }
 
-/// A page for a minute, with a clock for a second and a box for whoever asks.
+/// A page with a lifetime of a minute, a clock of a second and a personal box.
 fn platform() -> Scripted {
     let ticks = AtomicUsize::new(0);
     site(move |path, head| match path {
@@ -101,7 +101,7 @@ fn each_part_has_its_own_lifetime() {
         value(&second, "cache-status").starts_with("plimsoll; hit"),
         "{second}"
     );
-    // The clock is asked for again when its second is over, the page is not.
+    // The clock is fetched again when its second is over, the page is not.
     let patience = Patience::start();
     while body(&as_user(&edge, "anna")) == "<p>0 anna</p>" {
         patience.check("the clock");
@@ -113,7 +113,7 @@ fn each_part_has_its_own_lifetime() {
     assert!(origin.requests()[0].contains("Surrogate-Capability: plimsoll=\"ESI/1.0\"\r\n"));
 }
 
-/// The content of an answer, without chunks.
+/// The body of a response, unchunked.
 fn body(answer: &str) -> String {
     let content = status_and_body(answer).1;
     if !value(answer, "transfer-encoding").eq_ignore_ascii_case("chunked") {
@@ -197,7 +197,7 @@ fn a_fragment_is_purged_alone() {
     assert_eq!(body(&get(edge.address, "/")), "0-2");
 }
 
-/// What the admin address says to an order.
+/// The admin address's reply to a command.
 fn post_to_admin(edge: &Afloat, path: &str, order: &str) -> String {
     let (admin, len) = (edge.admin(), order.len());
     let response = send_request(
@@ -249,7 +249,7 @@ fn nothing_is_said_that_is_true_of_the_page_alone() {
     assert_eq!(status_and_body(&head), (200, ""), "{head}");
     assert_eq!(value(&head, "content-length"), "", "{head}");
     assert_eq!(value(&head, "etag"), "", "{head}");
-    // A page without tags is a page as any other.
+    // A page without tags is an ordinary page.
     get(edge.address, "/plain");
     let same = request(edge.address, "GET /plain", "If-None-Match: \"a\"");
     assert_eq!(status_and_body(&same).0, 304, "{same}");

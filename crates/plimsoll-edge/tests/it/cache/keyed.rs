@@ -1,4 +1,4 @@
-//! What is forwarded and what is keyed is the same: nobody chooses what others get by saying what the key leaves out.
+//! What is forwarded matches the key: no client can choose what others receive by something outside the key.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use super::{before, cached, origin, page, request, status, value};
 use crate::frames;
 use crate::support::{Afloat, Scripted, send_request, start, status_and_body};
 
-/// A server whose pages say all that it was asked, and vary by what `vary` names.
+/// A server whose pages echo the request, and vary by the fields in `vary`.
 fn echo(vary: &'static str) -> Scripted {
     origin(move |head, _| {
         let vary = if vary.is_empty() {
@@ -26,14 +26,14 @@ fn with_route(server: SocketAddr, change: impl FnOnce(&mut EdgeConfig)) -> Afloa
     start(&edge)
 }
 
-/// An edge whose clients here are all trusted proxies.
+/// An edge whose clients are all trusted proxies.
 fn trusting(server: SocketAddr) -> Afloat {
     with_route(server, |edge| {
         edge.trusted = vec![Network::parse("127.0.0.1").unwrap()];
     })
 }
 
-/// What a page says that its server was asked with, in small letters.
+/// The request as echoed by a page, in lower case.
 fn echoed_request(answer: &str) -> String {
     assert_eq!(status_and_body(answer).0, 200, "{answer}");
     status_and_body(answer).1.to_ascii_lowercase()
@@ -62,7 +62,7 @@ fn a_field_that_connection_names_selects_no_copy() {
             echoed_request(&answer).contains(&honest.to_ascii_lowercase()),
             "{bare}: {answer}"
         );
-        // What was stored is for those who say nothing of it.
+        // The stored response serves requests without it.
         let answer = request(edge.address, &line, "");
         if named != "cookie" {
             assert_eq!(status(&answer), "plimsoll; hit", "{named}: {answer}");
@@ -110,14 +110,14 @@ fn a_port_that_the_scheme_has_anyway_reaches_no_server() {
         let (_, by_frames) = frames::fetch(edge.address, &target, host, &[]);
         assert_eq!(by_frames, status_and_body(&first).1, "{host} over HTTP/2");
     }
-    // Another port is another place.
+    // Another port is another origin.
     let bytes = "GET /p HTTP/1.1\r\nHost: b.example:443\r\nConnection: close\r\n\r\n";
     assert!(
         echoed_request(&send_request(edge.address, bytes)).contains("\r\nhost: b.example:443\r\n")
     );
 }
 
-/// Names that applications believe of proxies; few of them are on anybody's list.
+/// Names that applications trust from proxies; few of them are on any list.
 const STEERING: [&str; 26] = [
     "X-Forwarded-Ssl",
     "Front-End-Https",
@@ -197,7 +197,7 @@ fn what_a_route_lets_through_is_in_the_key() {
         assert!(echoed_request(&answer).contains("/three"), "{answer}");
         assert!(!echoed_request(&request(edge.address, &line, "")).contains("/three"));
     }
-    // A name that servers merge with another is in no key unless a route says so.
+    // A name that servers merge with another is in no key unless a route allows it.
     for _ in 0..2 {
         let answer = request(edge.address, "GET /other", "x_other: 1");
         assert_eq!(
@@ -245,7 +245,7 @@ fn what_a_trusted_peer_says_twice_or_of_another_place_is_in_nobodys_copy() {
         let answer = request(edge.address, &format!("GET /{at}"), lines);
         assert_eq!(status(&answer), expected, "{lines}: {answer}");
     }
-    // Scheme and host are the same in every header that says them.
+    // Scheme and host are the same in every header that contains them.
     let answer = request(edge.address, "GET /one", "X-Forwarded-Proto: https");
     let body = echoed_request(&answer);
     assert!(body.contains("\r\nx-forwarded-proto: https\r\n"), "{body}");
@@ -282,7 +282,7 @@ fn what_the_key_leaves_out_is_left_out_of_the_request_too() {
         status(&request(edge.address, "GET /a?a=1&b=2", "")),
         "plimsoll; hit"
     );
-    // Somebody's own cookies stay.
+    // A client's own cookies stay.
     let answer = request(
         edge.address,
         "GET /own",
@@ -293,7 +293,7 @@ fn what_the_key_leaves_out_is_left_out_of_the_request_too() {
         "id=7",
         "{answer}"
     );
-    // What changes something is for its server as it was sent.
+    // An unsafe request is forwarded unchanged.
     let answer = request(
         edge.address,
         "POST /a?b=2&utm_source=x",

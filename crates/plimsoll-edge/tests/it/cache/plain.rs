@@ -1,4 +1,4 @@
-//! Hits, misses, variants, renewals, and what is never kept.
+//! Hits, misses, variants, renewals, and responses that are never stored.
 
 use std::io::Write as _;
 
@@ -29,7 +29,7 @@ fn one_copy_answers_heads_conditions_and_ranges() {
     let lines = "Cache-Control: max-age=60\nETag: \"v1\"\nContent-Type: text/plain";
     let origin = origin(move |_, _| page(lines, "0123456789"));
     let edge = before(origin.address);
-    // A condition of the first who asks does not keep the page from being kept.
+    // A condition of the first client does not prevent storing.
     let first = request(edge.address, "GET /a", "If-None-Match: \"v1\"");
     check(&first, (304, ""), "plimsoll; fwd=uri-miss; stored");
     assert!(!origin.requests()[0].contains("If-None-Match"));
@@ -127,14 +127,14 @@ fn the_only_copy_in_the_preferred_language_is_as_good() {
         (200, "de, en"),
         "plimsoll; hit",
     );
-    // Who likes another as much, or more, is for the origin to judge.
+    // A request with equal or higher preferences for another language is for the origin to decide.
     check(&fetch_in("fr, de"), (200, "fr, de"), missed);
     check(
         &fetch_in("fr;q=0.9, de;q=0.8"),
         (200, "fr;q=0.9, de;q=0.8"),
         missed,
     );
-    // Two pages say that they are in English: one of them might not be.
+    // Two pages claim to be in English: one of them might not be.
     check(&fetch_in("en, fr;q=0.1"), (200, "en, fr;q=0.1"), missed);
 }
 
@@ -200,7 +200,7 @@ fn what_is_somebodys_own_is_not_kept() {
         );
     }
     get(edge.address, "/page");
-    // What everybody may have is still not for those who prove who they are.
+    // A public response is still not for authenticated requests.
     let answer = request(edge.address, "GET /page", known);
     assert!(status(&answer).contains("fwd=request"), "{answer}");
     assert_eq!(origin.requests().len(), 12);
@@ -219,7 +219,7 @@ fn requests_that_steer_the_server_are_everybodys() {
     let evil = request(edge.address, "GET /", "X-Original-URL: /evil");
     check(&evil, (200, "good"), "plimsoll; fwd=uri-miss; stored");
     check(&get(edge.address, "/"), (200, "good"), "plimsoll; hit");
-    // Headers that say whom the edge stands for are the edge's own: nobody else can choose the page by them.
+    // Headers about the forwarded client are written by the edge: no client can select the page by them.
     let named = request(edge.address, "GET /", "X-Forwarded-Host: evil.example");
     check(&named, (200, "good"), "plimsoll; hit");
 }
@@ -267,7 +267,7 @@ fn a_least_lifetime_is_for_pages_of_nobody_in_particular() {
     assert_eq!(status_and_body(&get(edge.address, "/")).1, "0");
     let counted = request(edge.address, "GET /", "Cookie: _ga=7");
     assert_eq!(status_and_body(&counted).1, "0");
-    // Somebody who is logged in sees their own page, and leaves nothing of it to others.
+    // A logged-in client sees its own page, and leaves nothing of it to others.
     let named = request(edge.address, "GET /", "Cookie: session=1");
     assert_eq!(status_and_body(&named).1, "1");
     assert_eq!(status_and_body(&get(edge.address, "/")).1, "0");

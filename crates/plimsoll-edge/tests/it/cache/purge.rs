@@ -1,4 +1,4 @@
-//! Purges: by page, by prefix, by tag and of everything; and questions about copies.
+//! Purges: by page, by prefix, by tag and of everything; and queries about stored responses.
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ pub(super) fn order(admin: SocketAddr, path: &str, order: &str) -> (u16, String)
     (status, body.to_owned())
 }
 
-/// A server of pages that say how often anything was asked, and an edge with three of them.
+/// A server of pages that count their requests, and an edge with three of them cached.
 fn with_pages() -> (Scripted, Afloat) {
     let origin = origin(|head, number| {
         let tag = if head.contains("/news/") {
@@ -105,7 +105,7 @@ fn a_purge_of_everything_is_spread_over_the_origin() {
     fetch_all();
     let lasted = began.elapsed().as_secs_f64();
     let renewed = origin.requests().len() - 300;
-    // A few at once, and half of what is usual: no more than three hundred a second were.
+    // A few at once, at half the usual rate: no more than three hundred a second.
     let most = 38.0 + (lasted + 1.0) * 150.0;
     assert!(renewed as f64 <= most, "{renewed} of {most}");
     let patience = Patience::start();
@@ -227,6 +227,6 @@ fn without_a_token_no_method_purges() {
     let edge = with_admin(origin.address);
     assert_eq!(status_and_body(&get(edge.address, "/a")).1, "GET 0");
     let answer = request(edge.address, "PURGE /a", "Authorization: Bearer none");
-    // The server knows what it means.
+    // The server handles the method itself.
     assert_eq!(status_and_body(&answer).1, "PURGE 1");
 }

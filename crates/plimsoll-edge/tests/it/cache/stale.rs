@@ -1,4 +1,4 @@
-//! Stale copies: served while they are renewed, and when no server answers.
+//! Stale responses: served while they are renewed, and when no server answers.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ fn a_stale_page_is_served_at_once_and_renewed_without_its_client() {
     });
     let edge = before(origin.address);
     get(edge.address, "/");
-    // The server does not answer yet: the client has its page, and is gone before the new one comes.
+    // The server has not answered yet: the client has its page, and is gone before the new one arrives.
     let stale = get(edge.address, "/");
     let cache_status = "plimsoll; hit; detail=stale-while-revalidate";
     check(&stale, (200, "old"), cache_status);
@@ -95,7 +95,7 @@ fn a_server_that_says_it_is_ill_is_stood_in_for() {
     let answer = get(edge.address, "/");
     let cache_status = "plimsoll; fwd=stale; fwd-status=503; detail=stale-if-error";
     check(&answer, (200, "hello"), cache_status);
-    // For a moment it is not asked again.
+    // No retry for a moment.
     let answer = get(edge.address, "/");
     check(
         &answer,
@@ -126,7 +126,7 @@ fn a_server_that_gets_well_is_noticed_however_much_is_asked() {
     is_ill.store(true, Ordering::SeqCst);
     let began = origin.requests().len();
     let patience = Patience::start();
-    // It is tried again though every request finds a copy that stands in.
+    // The server is retried although every request finds a stale response.
     while origin.requests().len() < began + 6 {
         let answer = get(edge.address, "/");
         assert_eq!(status_and_body(&answer), (200, "0"), "{answer}");
@@ -173,7 +173,7 @@ fn a_copy_is_renewed_once_in_the_last_tenth_of_its_lifetime() {
     assert_eq!(origin.requests().len(), 1);
     age.advance(Duration::from_secs(150));
     let mut answer = get(edge.address, "/");
-    // The renewal hangs; the copy answers all the same, and nobody begins a second one.
+    // The renewal hangs; the stored response is served all the same, and no second renewal starts.
     for _ in 0..20 {
         check(&answer, (200, "0"), "plimsoll; hit; detail=renewed-early");
         answer = get(edge.address, "/");

@@ -1,4 +1,4 @@
-//! Whatever is asked in whatever order: an answer is one that the origin could have given to this very request.
+//! Whatever the order of requests: a response is one that the origin could have given to this very request.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::{cached, request, value};
 use crate::support::{Scripted, start, status_and_body};
 
-/// What pages are like, by the first part of their path: the header lines, and of which parts of a request they speak.
+/// Kinds of pages, by the first part of their path: the header lines, and the request fields that they depend on.
 const KINDS: [(&str, &str, &[&str]); 10] = [
     ("public", "Cache-Control: public, max-age=600", &[]),
     (
@@ -95,7 +95,7 @@ impl GeneratedRequest {
     }
 }
 
-/// The page of the origin for somebody who says this, at a version.
+/// The origin's page for a client with these properties, at a version.
 fn body(path: &str, header: impl Fn(&str) -> String, version: usize) -> String {
     let kind = path.split('/').nth(1).unwrap_or_default();
     let (_, _, vary_names) = KINDS.iter().find(|(name, _, _)| *name == kind).unwrap();
@@ -103,7 +103,7 @@ fn body(path: &str, header: impl Fn(&str) -> String, version: usize) -> String {
     format!("{path} for {} at {version}", of.join("+"))
 }
 
-/// An origin whose pages change when something is posted to them, and no other time.
+/// An origin whose pages change only by a POST.
 fn origin(versions: &Arc<Mutex<HashMap<String, usize>>>) -> Scripted {
     let versions = Arc::clone(versions);
     Scripted::start(move |mut connection| {

@@ -1,4 +1,4 @@
-//! What HTTP/2 holds for slow clients and slow servers counts: an edge that holds all it may begins nothing new.
+//! Memory held by HTTP/2 for slow clients and servers is counted: an edge at its limit accepts no new work.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::support::{Afloat, Patience, Scripted, get, plain, pool, start, status_and_body};
 
-/// An edge that may hold so much, with a server of its own for `/fast`.
+/// An edge with this memory limit and a separate server for `/fast`.
 fn edge(memory_max: u64, fast: SocketAddr, other: PoolConfig) -> Afloat {
     let mut edge = plain(other);
     edge.limits = EdgeLimits {
@@ -36,7 +36,7 @@ fn edge(memory_max: u64, fast: SocketAddr, other: PoolConfig) -> Afloat {
     start(&edge)
 }
 
-/// Asks until it is answered so.
+/// Repeats the request until this is the response.
 #[track_caller]
 fn wait_until(edge: &Afloat, status: u16) {
     let patience = Patience::start();
@@ -53,7 +53,7 @@ fn wait_until(edge: &Afloat, status: u16) {
 #[test]
 fn what_clients_send_ahead_counts() {
     let fast = Scripted::always(OK);
-    // It answers nobody: one request takes it, the others wait in the queue, and their bodies in the edge.
+    // It never responds: one request occupies it, the others wait in the queue, and their bodies in the edge.
     let slow = Scripted::start(|mut connection| while connection.head().is_some() {});
     let serial_pool = PoolConfig {
         ceiling: Ceiling::Fixed(1),
@@ -67,7 +67,7 @@ fn what_clients_send_ahead_counts() {
     let mut clients = Vec::new();
     for _ in 0..4 {
         let mut client = FrameClient::open(edge.address, &[]);
-        // Its windows are those that were said once that is acknowledged.
+        // Its settings apply once they are acknowledged.
         while client.receive().unwrap().kind != SETTINGS {}
         assert!(client.send(&frame(SETTINGS, ACK, 0, &[])));
         for number in 0..4 {
@@ -98,7 +98,7 @@ fn answers_that_nobody_takes_count() {
             connection.send(&body);
         }
     });
-    // A connection to a server holds 64 KiB for a slow client at most, and HTTP/2 twice as much beside.
+    // A server connection buffers at most 64 KiB for a slow client, and HTTP/2 twice as much in addition.
     let edge = edge(5 << 20, fast.address, pool(&[large.address]));
     wait_until(&edge, 200);
     let initial_window = [0, 4, 0x7f, 0xff, 0xff, 0xff];

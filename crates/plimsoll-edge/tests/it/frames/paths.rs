@@ -1,4 +1,4 @@
-//! What stands in `:path` is held against the same routes as the target of a request line.
+//! `:path` is matched by the same routes as the target of a request line.
 
 use plimsoll_config::edge::PathParameters;
 use plimsoll_testkit::program::servlets::Servlets;
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::spellings::{SPELLINGS, before, guard, route};
 
-/// What is answered to a GET of this path on a stream; `None` when stream or connection end without.
+/// The response to a GET of this path on a stream; `None` when the stream or the connection ends without one.
 fn get(client: &mut FrameClient, stream: u32, path: &str) -> Option<String> {
     let fields = [
         &[0x82, 0x86][..],
@@ -59,7 +59,7 @@ fn no_spelling_in_frames_reaches_what_is_guarded() {
                 );
                 stream += 2;
             } else {
-                // A path that no frame may hold ends the stream, or all of them.
+                // A path that is forbidden in HTTP/2 ends the stream, or the connection.
                 client = FrameClient::open(edge.address, &[]);
                 stream = 1;
             }

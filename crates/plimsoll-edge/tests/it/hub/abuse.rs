@@ -1,4 +1,4 @@
-//! Clients that break every rule: each is told, or refused, and nobody else notices.
+//! Protocol violations: each is reported or rejected, and no other client is affected.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -14,7 +14,7 @@ use crate::support::{connect, read_until, send_request, start, status_and_body};
 pub(crate) const HANDSHAKE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
                          Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 
-/// A connection that was opened by hand.
+/// A raw connection after the upgrade.
 pub(crate) fn open(address: SocketAddr) -> TcpStream {
     let mut stream = connect(address);
     let request = format!("GET /live HTTP/1.1\r\nHost: {address}\r\n{HANDSHAKE}\r\n");
@@ -25,7 +25,7 @@ pub(crate) fn open(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// A client's frame, whole, with this first byte's low bits.
+/// A complete client frame with these low bits in the first byte.
 pub(crate) fn masked(opcode: u8, payload: &[u8]) -> Vec<u8> {
     raw(0x80 | opcode, payload)
 }
@@ -50,7 +50,7 @@ pub(crate) fn raw(first: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// All that comes until the end: texts, and the code of the close frame.
+/// Everything received until the end: texts, and the code of the close frame.
 pub(crate) fn read_frames(mut stream: TcpStream) -> (Vec<String>, Option<u16>) {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
@@ -124,7 +124,7 @@ fn frames_that_break_the_protocol_end_who_sent_them() {
     assert_eq!(good.receive()["data"], "still here");
 }
 
-/// Half a mebibyte in some hundred bytes, and what is no compressed message at all.
+/// Half a mebibyte compressed to some hundred bytes, and data that is not a compressed message.
 #[test]
 fn a_compression_bomb_ends_who_sent_it() {
     let edge = start(&only_hub(HubConfig {
@@ -160,7 +160,7 @@ fn whoever_closes_is_closed_with_the_same_code() {
     let farewell = [&4321_u16.to_be_bytes()[..], b"bye"].concat();
     stream.write_all(&masked(8, &farewell)).unwrap();
     assert_eq!(read_frames(stream), (Vec::new(), Some(4321)));
-    // A ping is answered with its payload, also between the fragments of a message; what comes early is heard.
+    // A ping is answered with its payload, also between the fragments of a message; early data is handled.
     let mut stream = connect(edge.address);
     let request = format!(
         "GET /live HTTP/1.1\r\nHost: {}\r\n{HANDSHAKE}\r\n",

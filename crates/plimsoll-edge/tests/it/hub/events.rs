@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{live, only_hub, publish};
 use crate::support::{Afloat, connect, metric, read_until, start};
 
-/// curl, which shows events as they come, and ends with the test.
+/// curl, which prints events as they arrive, and ends with the test.
 pub(super) struct Curl {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -34,7 +34,7 @@ impl Curl {
         Self { child, lines }
     }
 
-    /// The next event: its id, and its data.
+    /// The next event: its id and its data.
     fn receive(&mut self) -> (String, Value) {
         let (id, data) = self.receive_text();
         (id, serde_json::from_str(&data).unwrap())
@@ -63,7 +63,7 @@ fn wait_for_readers(edge: &Afloat, count: f64) {
     crate::support::wait_for(edge, "plimsoll_edge_hub_connections{kind=\"sse\"}", count);
 }
 
-/// Events reach readers of every version, and who returns recovers.
+/// Events reach readers over every HTTP version, and a reconnecting reader recovers.
 fn check(edge: &Afloat, base: &str, arguments: &[&str]) {
     let mut reader = Curl::open(&format!("{base}/live?channel=a&channel=b%2Fc"), arguments);
     wait_for_readers(edge, 1.0);

@@ -1,4 +1,4 @@
-//! A real application that the hub asks: a Node program.
+//! Hooks of a real application: a Node program.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -40,16 +40,16 @@ impl Application {
         }
     }
 
-    /// What it was asked, and over how many connections it was.
+    /// The requests it received, and the number of connections.
     fn requests(&self) -> (Vec<Value>, u64) {
         let response = get(self.address, "/asked");
         let report: Value = serde_json::from_str(status_and_body(&response).1).unwrap();
         let asked = report["asked"].as_array().unwrap().clone();
-        // This one is a connection, too.
+        // This request uses a connection, too.
         (asked, report["connections"].as_u64().unwrap())
     }
 
-    /// Answers what it holds, once that is two.
+    /// Waits until it holds two requests, then answers them.
     fn release(&self) {
         assert_eq!(status_and_body(&get(self.address, "/release")).0, 200);
     }
@@ -64,7 +64,7 @@ impl Application {
         }
     }
 
-    /// Asked about everything.
+    /// All hooks enabled.
     fn hooks(&self) -> HubHooks {
         HubHooks {
             connect: Some(self.hook("/connect")),
@@ -96,7 +96,7 @@ fn counter(hook: &str, answer: &str) -> String {
     format!("plimsoll_edge_hub_hooks_total{{hook=\"{hook}\",answer=\"{answer}\"}}")
 }
 
-/// A socket that is asked for by hand: what is answered, to its end if it is refused.
+/// A raw upgrade request: the response, to its end if it is rejected.
 fn knock(address: SocketAddr, header: &str) -> String {
     send_request(
         address,
@@ -138,7 +138,7 @@ fn the_application_says_who_comes_in_and_what_that_one_may() {
     adam.send(&json!({ "presence": ["chat", "user-adam"] }));
     assert_eq!(adam.receive()["users"], json!({ "adam": 1 }));
     assert_eq!(adam.receive()["subscribers"], 1);
-    // What browsers cannot say otherwise comes in the query.
+    // Browsers can pass a token only in the query.
     let head = {
         let mut stream = connect(edge.address);
         let request = format!(
@@ -166,7 +166,7 @@ fn the_application_says_who_comes_in_and_what_that_one_may() {
         subscribe["body"],
         json!({ "address": "127.0.0.1", "user": "adam", "channel": "user-adam" })
     );
-    // What the answer lets it read is not asked about.
+    // Channels granted by the response need no further hook request.
     let about_games = |hook_call: &&Value| hook_call["body"]["channel"] == "game-1";
     assert_eq!(asked.iter().filter(about_games).count(), 0);
     assert_eq!(counted(edge, "connect", "yes"), Some(3.0));
@@ -181,7 +181,7 @@ fn the_application_says_who_comes_in_and_what_that_one_may() {
     );
 }
 
-/// Sockets and streams that end, by themselves or because they must, are told of once, with who they were.
+/// Sockets and streams that end, by themselves or by the edge, are reported once, with their identity.
 #[test]
 fn the_application_is_told_who_has_left() {
     let application = Application::start();
@@ -204,7 +204,7 @@ fn the_application_is_told_who_has_left() {
         read_until(&mut stream, "\r\n\r\n");
         stream
     };
-    // Who is not let in does not leave.
+    // A rejected client causes no disconnect report.
     assert_eq!(status_and_body(&knock(edge.address, "")).0, 403);
     let left = |user: &str| {
         let (asked, _) = application.requests();
@@ -235,7 +235,7 @@ fn what_the_application_allows_ends_when_it_says() {
     let begun = std::time::Instant::now();
     let mut brief = HubClient::open_as(edge.address, "session=brief");
     brief.subscribe("odds");
-    let why = "what the application allowed has expired";
+    let why = "the authorization by the application has expired";
     assert_eq!(brief.receive_close(), (1008, why.to_owned()));
     assert!(begun.elapsed() >= Duration::from_millis(2900));
 }
@@ -268,7 +268,7 @@ fn what_clients_publish_goes_out_as_the_application_says() {
         eve.receive()["data"],
         json!({ "user": "adam", "said": "hello" })
     );
-    // Where no rule lets clients publish, nobody is asked.
+    // Without a rule that lets clients publish there is no hook request.
     adam.send(&json!({ "publish": { "channel": "game-1", "data": 1 } }));
     let reply = adam.receive();
     assert!(
@@ -310,7 +310,7 @@ fn messages_reach_the_application_and_answers_come_back() {
     let down = "the application does not answer; try again later";
     assert_eq!(send("crash"), json!({ "id": "crash", "error": down }));
     assert_eq!(send("text"), json!({ "id": "text", "error": down }));
-    // Two at once, and no more; who waits does not make others wait.
+    // Two at once, and no more; a waiting client does not delay others.
     adam.send(&json!({ "send": "hold", "id": "first" }));
     adam.send(&json!({ "send": "hold", "id": "second" }));
     adam.send(&json!({ "send": "more", "id": "third" }));
@@ -323,7 +323,7 @@ fn messages_reach_the_application_and_answers_come_back() {
     let mut ids = [adam.receive()["id"].clone(), adam.receive()["id"].clone()];
     ids.sort_by_key(ToString::to_string);
     assert_eq!(ids, ["first", "second"]);
-    // A connection serves many questions.
+    // One connection serves many requests.
     let before = application.requests().1;
     for number in 0..20 {
         adam.send(&json!({ "send": number, "id": number }));
@@ -361,16 +361,16 @@ fn while_the_application_is_down_nothing_is_allowed_unless_that_is_said() {
     nobody.subscribe("user-adam");
     nobody.send(&json!({ "publish": { "channel": "chat", "data": 1 }, "id": 2 }));
     assert_eq!(nobody.receive(), json!({ "id": 2, "done": true }));
-    // Nobody else can answer what is sent.
+    // Only the application can answer a sent message.
     nobody.send(&json!({ "send": 1, "id": 3 }));
     assert_eq!(nobody.receive(), json!({ "id": 3, "error": down }));
-    // It is back.
+    // The application is back.
     let application = Application::start_at(address);
     for _ in 0..3 {
         HubClient::open_as(edge.address, "session=adam").subscribe("user-adam");
     }
-    observed.wait_for_message("answers the hub's hook `connect` again");
-    observed.wait_for_message("answers the hub's hook `subscribe` again");
+    observed.wait_for_message("the hub's hook `connect` works again");
+    observed.wait_for_message("the hub's hook `subscribe` works again");
     assert_eq!(application.requests().0.len(), 6);
 }
 
@@ -408,7 +408,7 @@ fn answers_are_remembered_for_a_while() {
         adam.send(&json!({ "subscribe": ["user-eve"] }));
         assert_eq!(adam.receive()["error"], "user-eve is not yours");
     }
-    // Somebody else is somebody else.
+    // Another client has another verdict.
     HubClient::open_as(edge.address, "session=eve").subscribe("user-eve");
     assert_eq!(application.requests().0.len(), 5);
     assert_eq!(counted(&edge, "connect", "remembered"), Some(2.0));
@@ -453,7 +453,7 @@ fn the_application_makes_one_message_of_many() {
             .all(|message| message["data"]["channel"] == "odds-1")
     );
     assert!(received.is_sorted_by_key(|message| message["offset"].as_u64()));
-    // What it cannot make is the newest; what it makes nothing of is nothing.
+    // On failure the newest message is sent; an empty aggregate sends nothing.
     publish(&edge, "odds-1", &json!("crash"));
     assert_eq!(client.receive()["data"], "crash");
     publish(&edge, "odds-1", &json!("quiet"));
@@ -469,7 +469,7 @@ fn the_application_makes_one_message_of_many() {
 
 #[test]
 fn who_takes_a_wish_back_before_the_answer_is_not_subscribed() {
-    // An application that answers nothing before it is told to.
+    // An application that delays all responses until released.
     let (go, gone) = std::sync::mpsc::sync_channel::<()>(1);
     let gone = std::sync::Mutex::new(gone);
     let application = crate::support::Scripted::start(move |mut connection| {

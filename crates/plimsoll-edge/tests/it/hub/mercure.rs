@@ -1,4 +1,4 @@
-//! Mercure's protocol with clients of other people's making: curl reads and publishes.
+//! Mercure's protocol with a third-party client: curl reads and publishes.
 
 use std::process::Command;
 
@@ -30,7 +30,7 @@ fn token(claims: &Value) -> String {
     signed(&json!({ "exp": in_s(600.0), "mercure": claims }))
 }
 
-/// Somebody with rights of his own.
+/// A client with rights of its own.
 fn claims() -> Value {
     json!({ "subscribe": ["/users/{id}"], "publish": ["/users/5"] })
 }
@@ -54,7 +54,7 @@ fn url(edge: &Afloat, topics: &[&str]) -> String {
     )
 }
 
-/// What curl is answered: the status, and the body.
+/// curl's response: status and body.
 fn curl(arguments: &[&str], url: &str) -> (u16, String) {
     let done = Command::new("curl")
         .args(["-sS", "--max-time", "60", "-w", "\n%{http_code}"])
@@ -78,7 +78,7 @@ fn post(edge: &Afloat, token: &str, fields: &[&str]) -> (u16, String) {
     curl(&arguments, &url)
 }
 
-/// Publishes, which must be possible; the id.
+/// Publishes successfully; the id.
 #[track_caller]
 fn update(edge: &Afloat, topic: &str, data: &str) -> String {
     let (topic, data) = (format!("topic={topic}"), format!("data={data}"));
@@ -87,7 +87,7 @@ fn update(edge: &Afloat, topic: &str, data: &str) -> String {
     id
 }
 
-/// Opens a reader, and waits until it subscribes to one more channel.
+/// Opens a reader and waits until the number of subscribed channels grows by one.
 fn read(edge: &Afloat, topics: &[&str], arguments: &[&str]) -> Curl {
     let before = crate::support::metric(edge, READERS).unwrap();
     let reader = Curl::open(&url(edge, topics), arguments);
@@ -123,7 +123,7 @@ fn updates_reach_readers_as_they_were_published() {
             (&json!(topic), &expected)
         );
     }
-    // What is published otherwise reaches them too.
+    // Messages published otherwise reach them too.
     publish(&edge, "news", &json!([1]));
     assert_eq!(reader.receive_text().1, "[1]");
     let id = update(&edge, "news", "");
@@ -161,7 +161,7 @@ fn one_id_recovers_all_topics() {
         received.sort_by_key(|(id, _)| id.split(':').nth(1).unwrap().parse::<u64>().unwrap());
         assert_eq!(received, missed, "by {how}");
     }
-    // Another life of the hub: what was missed is not known, and that is told.
+    // Another run of the hub: missed messages are unknown, and that is reported.
     let mut reader = Curl::open(&url(&edge, &["news"]), &["-H", "Last-Event-ID: #5:1"]);
     let (kind, event) = reader.receive_text();
     assert!(
@@ -187,7 +187,7 @@ fn templates_mean_what_they_may_become() {
     let header = format!("Last-Event-ID: {id}");
     let mut reader = Curl::open(&url(&edge, &[&template]), &["-g", "-H", &header]);
     assert_eq!(reader.receive_text().1, "two");
-    // All topics are for who may read them.
+    // All topics, for readers with that right.
     let everything = token(&json!({ "subscribe": ["*"] }));
     assert_eq!(curl(&[], &url(&edge, &["*"])).0, 401);
     let bearer = format!("Authorization: Bearer {everything}");
@@ -248,21 +248,21 @@ fn what_is_no_update_is_refused() {
             &*token,
             &["topic=/users/6"],
             403,
-            "does not let its bearer publish to /users/6",
+            "does not allow publishing to /users/6",
         ),
         (
             &*publisher,
             &["topic=news", "private=on"],
             403,
-            "everybody may read news",
+            "news is `public`",
         ),
         (
             &*publisher,
             &["topic=news", "type=x"],
             400,
-            "leave `type` out",
+            "`type` is not supported",
         ),
-        (&*publisher, &["data=x"], 400, "has a topic"),
+        (&*publisher, &["data=x"], 400, "`topic` is missing"),
         (
             &*publisher,
             &[&*format!("topic={}", "x".repeat(300))],
@@ -331,7 +331,7 @@ fn publishers_come_by_every_way_that_is_safe() {
 fn pages_of_other_origins_ask_before() {
     let edge = start(&served());
     let endpoint = format!("http://{}/.well-known/mercure", edge.address);
-    // A browser asks before a page of another origin may send a token.
+    // A browser sends a preflight before a page of another origin may send a token.
     let (status, response) = curl(
         &["-i", "-X", "OPTIONS", "-H", "Origin: https://page.example"],
         &endpoint,
@@ -344,7 +344,7 @@ fn pages_of_other_origins_ask_before() {
     ] {
         assert!(response.contains(line), "{line}: {response}");
     }
-    // Who is not asked does not answer.
+    // No response for an origin that is not listed.
     let plain = start(&only_hub(live()));
     let endpoint = format!("http://{}/.well-known/mercure?topic=a", plain.address);
     assert_eq!(curl(&[], &endpoint).0, 404);

@@ -1,4 +1,4 @@
-//! Messages from a real Redis, which goes and comes back.
+//! Messages from a real Redis that is stopped and restarted.
 
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
@@ -54,7 +54,7 @@ impl RedisProcess {
         redis
     }
 
-    /// Publishes; says how many heard it.
+    /// Publishes; the number of receivers.
     fn publish(&self, channel: &str, data: &str) -> String {
         let mut stream = connect(self.address);
         let (channel_len, len) = (channel.len(), data.len());
@@ -87,7 +87,7 @@ fn what_is_published_at_redis_goes_to_the_hub() {
     let address = redis.address;
     let config = only_hub(listening(address, "a-secret"));
     let observed = ObservedEdge::start(&config);
-    observed.wait_for_message("messages of Redis at");
+    observed.wait_for_message("messages from Redis at");
     let mut client = HubClient::open(observed.edge.address);
     for channel in ["game-1", "news", "other"] {
         client.subscribe(channel);
@@ -105,25 +105,25 @@ fn what_is_published_at_redis_goes_to_the_hub() {
         );
     }
     assert_eq!(redis.publish("other", "3"), ":0\r\n");
-    // What cannot be sent is told of once.
+    // A rejected message is reported once.
     redis.publish("game-1", &"x".repeat(70_000));
     let notice =
-        observed.wait_for_message("a message of Redis to the channel `game-1` is not sent");
+        observed.wait_for_message("a message from Redis to the channel `game-1` was not published");
     assert!(notice.contains("longer than 65536 bytes"), "{notice}");
-    // A reload interrupts nothing; one that listens elsewhere does.
+    // A reload without changes interrupts nothing; one with another address does.
     observed.reload(&config).unwrap();
     assert_eq!(redis.publish("game-1", "4"), ":1\r\n");
     assert_eq!(client.receive()["data"], 4);
     drop(redis);
-    observed.wait_for_message("is not there");
+    observed.wait_for_message("is unavailable");
     let redis = RedisProcess::start(address);
-    observed.wait_for_message("messages of Redis at");
+    observed.wait_for_message("messages from Redis at");
     redis.publish("game-1", "5");
     assert_eq!(client.receive()["data"], 5);
     observed
         .reload(&only_hub(listening(address, "another")))
         .unwrap();
-    let notice = observed.wait_for_message("is not there");
+    let notice = observed.wait_for_message("is unavailable");
     assert!(notice.contains("WRONGPASS"), "{notice}");
     observed.reload(&only_hub(live())).unwrap();
     super::publish(&observed.edge, "game-1", &json!("still here"));

@@ -1,4 +1,4 @@
-//! Sources, and what edges share, by TLS: real servers with certificates of an authority of our own.
+//! Sources and shared streams by TLS: real servers with certificates of a test authority.
 
 use std::fs::Permissions;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ fn trusting(authorities: &Authorities, name: &str) -> ServerTls {
     }
 }
 
-/// Listens by TLS, and to one who is not who it should be it does not.
+/// Connects by TLS, and rejects a server with the wrong certificate.
 fn only_who_is_known(source: &HubSource, authorities: &Authorities) -> ObservedEdge {
     let (strangers, _) = certified(NAME);
     let with = |tls| HubSource {
@@ -38,24 +38,24 @@ fn only_who_is_known(source: &HubSource, authorities: &Authorities) -> ObservedE
         ..source.clone()
     };
     let observed = ObservedEdge::start(&with_source(with(trusting(&strangers, NAME))));
-    let message = observed.wait_for_message("is not there");
-    assert!(message.contains("no encrypted connection"), "{message}");
+    let message = observed.wait_for_message("is unavailable");
+    assert!(message.contains("TLS handshake failed"), "{message}");
     assert!(
         message.contains("`tls: { ca, name, insecure }`"),
         "{message}"
     );
     let another = trusting(authorities, "other.test");
     observed.reload(&with_source(with(another))).unwrap();
-    let message = observed.wait_for_message("is not there");
-    assert!(message.contains("no encrypted connection"), "{message}");
+    let message = observed.wait_for_message("is unavailable");
+    assert!(message.contains("TLS handshake failed"), "{message}");
     observed
         .reload(&with_source(with(trusting(authorities, NAME))))
         .unwrap();
-    observed.wait_for_message("go to the hub");
+    observed.wait_for_message("are published to the hub");
     observed
 }
 
-/// A Redis that is reached in the open, and by TLS at another port.
+/// A Redis reachable in clear text, and by TLS at another port.
 fn secure_redis(folder: &Path) -> (Redis, SocketAddr) {
     let (plain, secure) = (port::unused(), port::unused());
     let at = folder.display();
@@ -135,7 +135,7 @@ fn subjects_of_nats_come_by_tls() {
     client.subscribe("news");
     nats(at, "news", "1");
     expect_message(&mut client, "news", &json!(1));
-    // A server that speaks none is not spoken to in the open.
+    // No fallback to clear text for a server without TLS.
     let plain = port::unused();
     let _plain = Nats::start_at(plain, "");
     let wanting = HubSource {
@@ -144,14 +144,14 @@ fn subjects_of_nats_come_by_tls() {
         ..source
     };
     observed.reload(&with_source(wanting)).unwrap();
-    let message = observed.wait_for_message("is not there");
-    assert!(message.contains("it speaks no TLS"), "{message}");
+    let message = observed.wait_for_message("is unavailable");
+    assert!(message.contains("does not offer TLS"), "{message}");
 }
 
 #[test]
 fn notifications_of_postgres_come_by_tls() {
     let (authorities, folder) = certified(NAME);
-    // The server reads its key as another account, and wants to be its only reader.
+    // The server reads its key as another user, and must be its only reader.
     let key = folder.path().join("key.pem");
     std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     std::fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();

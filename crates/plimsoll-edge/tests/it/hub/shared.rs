@@ -1,4 +1,4 @@
-//! Channels that two edges share through a real Redis, which goes and comes back.
+//! Channels that two edges share through a real Redis that is stopped and restarted.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ fn redis_at(address: SocketAddr) -> Redis {
     Redis::start_at(address, "appendonly no\nrequirepass a-secret")
 }
 
-/// Says something to Redis.
+/// Sends a command to Redis.
 fn send_command(address: SocketAddr, command: &str) -> String {
     let mut stream = connect(address);
     let commands = format!("AUTH a-secret\r\n{command}\r\n");
@@ -49,7 +49,7 @@ fn start(hub: HubConfig, redis: SocketAddr) -> Afloat {
     edge
 }
 
-/// Subscribes from where somebody was.
+/// Subscribes from an earlier position.
 pub(super) fn return_to(edge: &Afloat, channel: &str, at: &Value) -> (HubClient, Value) {
     let mut client = HubClient::open(edge.address);
     let since = json!({ "channel": channel, "epoch": at["epoch"], "offset": at["offset"] });
@@ -88,7 +88,7 @@ fn what_is_published_to_one_edge_reaches_the_clients_of_all() {
         assert_eq!(received["epoch"], place["epoch"]);
         last = received;
     }
-    // A client is answered when its message has its place.
+    // A client receives its confirmation when the message has its offset.
     here.send(&json!({ "publish": { "channel": "chat", "data": "hello" }, "id": 7 }));
     let mut received = [here.receive(), here.receive()];
     received.sort_by_key(|message| message["id"].is_null());
@@ -116,7 +116,7 @@ fn what_is_published_to_one_edge_reaches_the_clients_of_all() {
     for edge in [&first, &second] {
         wait_for(edge, "plimsoll_edge_hub_shared_read_total", 23.0);
     }
-    // Its own edge is gone: at the other one, and at one that has only just come, it gets what it missed.
+    // Its own edge is gone: at the other one, and at a newly started one, it receives what it missed.
     drop((here, first));
     let third = start(rule(), redis.address);
     for edge in [&second, &third] {
@@ -127,7 +127,7 @@ fn what_is_published_to_one_edge_reaches_the_clients_of_all() {
         }
         client.settle();
     }
-    // Who was there before all of it is given what is remembered of each channel.
+    // A client with an older position receives the history of each channel.
     let begin = json!({ "epoch": last["epoch"], "offset": 0 });
     let (mut client, reply) = return_to(&third, "chat", &begin);
     assert_eq!(reply["recovered"], true, "{reply}");
@@ -139,9 +139,9 @@ fn redis_goes_and_comes_back() {
     let address = port::unused();
     let config = sharing(live(), address);
     let observed = ObservedEdge::start(&config);
-    let message = observed.wait_for_message("which the hub shares, is not there");
+    let message = observed.wait_for_message("which the hub shares, is unavailable");
     assert!(message.contains("nothing is published"), "{message}");
-    // Nobody is let in who would be told nonsense.
+    // No client is admitted while positions are unknown.
     let (status, response) = {
         let response = get(observed.edge.address, "/live?channel=a");
         (status_and_body(&response).0, response)
@@ -159,16 +159,16 @@ fn redis_goes_and_comes_back() {
     let before = publish(&observed.edge, "a", &json!(1));
     assert_eq!(client.receive()["data"], 1);
     drop(redis);
-    observed.wait_for_message("is not there");
+    observed.wait_for_message("is unavailable");
     let (status, reply) = publish_as(&observed.edge, None, body);
     assert_eq!(status, 503);
     assert!(reply["fault"].as_str().unwrap().contains("away"), "{reply}");
-    // Those who are there stay, and others may come; a new one begins where this edge is.
+    // Connected clients stay, and others may connect; a new one starts at this edge's position.
     let (other, reply) = return_to(&observed.edge, "a", &before);
     assert_eq!(reply["recovered"], true);
     drop(other);
     let redis = redis_at(address);
-    observed.wait_for_message("messages that Redis");
+    observed.wait_for_message("messages stored in Redis");
     observed.wait_for_message("the hub shares Redis at");
     let lost = client.receive();
     assert_eq!(
@@ -181,12 +181,12 @@ fn redis_goes_and_comes_back() {
     assert_eq!(after["epoch"], lost["epoch"]);
     let (_, reply) = return_to(&observed.edge, "a", &before);
     assert_eq!(reply["recovered"], false);
-    // Numbers that nobody gave a message: what stood there is lost.
+    // Offsets without messages: what was stored there is lost.
     assert!(send_command(address, "HINCRBY {live}:order at 5").starts_with(':'));
     publish(&observed.edge, "a", &json!(3));
     assert_eq!(client.receive()["recovered"], false);
     assert_eq!(client.receive()["data"], 3);
-    // Somebody wipes Redis.
+    // Redis is wiped.
     assert_eq!(send_command(address, "FLUSHALL"), "+OK\r\n");
     let lost = client.receive();
     assert_eq!(lost["recovered"], false, "{lost}");
@@ -221,7 +221,7 @@ fn another_order_is_another_hub() {
     client.subscribe("a");
     publish(&observed.edge, "a", &json!(2));
     assert_eq!(client.receive()["offset"], 1);
-    // Of many messages Redis holds the last.
+    // Redis stores the last messages.
     for number in 0..150 {
         publish(&observed.edge, "a", &json!(number));
     }

@@ -1,4 +1,4 @@
-//! Channels that two edges share through a real NATS, which goes and comes back.
+//! Channels that two edges share through a real NATS that is stopped and restarted.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ fn start(nats: SocketAddr) -> Afloat {
     edge
 }
 
-/// Asks the server; its answer.
+/// Sends a request to the server; its reply.
 fn nats_request(address: SocketAddr, subject: &str, data: &str) -> Value {
     let mut stream = connect(address);
     let commands = format!(
@@ -72,7 +72,7 @@ fn what_is_published_to_one_edge_reaches_the_clients_of_all_through_nats() {
         );
         last = received;
     }
-    // Longer than the server takes: it is refused, and those beside it are not.
+    // Above the server's limit: it is rejected, and concurrent messages are not.
     let long = json!({ "channel": "game", "data": "x".repeat(9000) });
     let (status, reply) = publish_as(&first, None, &long.to_string());
     assert_eq!(status, 413, "{reply}");
@@ -82,7 +82,7 @@ fn what_is_published_to_one_edge_reaches_the_clients_of_all_through_nats() {
     for edge in [&first, &second] {
         wait_for(edge, "plimsoll_edge_hub_shared_read_total", 22.0);
     }
-    // Its own edge is gone: at the other one, and at one that has only just come, it gets what it missed.
+    // Its own edge is gone: at the other one, and at a newly started one, it receives what it missed.
     drop((here, first));
     let third = start(nats.address);
     for edge in [&second, &third] {
@@ -93,7 +93,7 @@ fn what_is_published_to_one_edge_reaches_the_clients_of_all_through_nats() {
         }
         client.settle();
     }
-    // Of many messages NATS holds the last.
+    // NATS stores the last messages.
     for number in 0..110 {
         publish(&second, "game", &json!(number));
     }
@@ -104,11 +104,11 @@ fn what_is_published_to_one_edge_reaches_the_clients_of_all_through_nats() {
 #[test]
 fn nats_goes_and_comes_back() {
     let address = port::unused();
-    // Without streams nothing can be shared.
+    // Without JetStream nothing can be shared.
     let nats = Nats::start_at(address, RULES);
     let observed = ObservedEdge::start(&sharing(address));
-    let message = observed.wait_for_message("which the hub shares, is not there");
-    assert!(message.contains("it keeps no streams"), "{message}");
+    let message = observed.wait_for_message("which the hub shares, is unavailable");
+    assert!(message.contains("JetStream is not enabled"), "{message}");
     drop(nats);
     let nats = Nats::streaming_at(address, RULES);
     observed.wait_for_message("the hub shares NATS at");
@@ -117,15 +117,15 @@ fn nats_goes_and_comes_back() {
     let before = publish(&observed.edge, "a", &json!(1));
     assert_eq!(client.receive()["data"], 1);
     drop(nats);
-    observed.wait_for_message("is not there");
+    observed.wait_for_message("is unavailable");
     let body = r#"{"channel":"a","data":1}"#;
     assert_eq!(publish_as(&observed.edge, None, body).0, 503);
-    // Those who are there stay, and others may come; a new one begins where this edge is.
+    // Connected clients stay, and others may connect; a new one starts at this edge's position.
     let (other, reply) = return_to(&observed.edge, "a", &before);
     assert_eq!(reply["recovered"], true);
     drop(other);
     let _nats = Nats::streaming_at(address, RULES);
-    observed.wait_for_message("messages that NATS");
+    observed.wait_for_message("messages stored in NATS");
     observed.wait_for_message("the hub shares NATS at");
     let lost = client.receive();
     assert_eq!(
@@ -136,7 +136,7 @@ fn nats_goes_and_comes_back() {
     let after = publish(&observed.edge, "a", &json!(2));
     assert_eq!(client.receive()["data"], 2);
     assert_eq!(after["epoch"], lost["epoch"]);
-    // Somebody ends the order.
+    // The stream is deleted.
     nats_request(address, "$JS.API.STREAM.DELETE.live", "");
     let lost = client.receive();
     assert_eq!(lost["recovered"], false, "{lost}");
@@ -145,8 +145,8 @@ fn nats_goes_and_comes_back() {
     publish(&observed.edge, "a", &json!(3));
     assert_eq!(client.receive()["data"], 3);
     wait_for(&observed.edge, "plimsoll_edge_hub_shared_losses_total", 2.0);
-    // What stands there that no edge wrote is told of, and the order is begun anew by whoever ends it.
+    // A foreign entry is reported; deleting the stream starts anew.
     let subject = format!("live.order.{}", lost["epoch"]);
     nats_request(address, &subject, "nonsense");
-    observed.wait_for_message("stands what no edge wrote");
+    observed.wait_for_message("an entry that no edge wrote");
 }

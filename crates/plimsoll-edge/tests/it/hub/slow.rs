@@ -1,4 +1,4 @@
-//! Who reads slowly is treated as configured, takes bounded memory, and nobody else notices.
+//! Slow readers are handled as configured, use bounded memory, and do not affect others.
 
 use std::net::TcpStream;
 
@@ -9,7 +9,7 @@ use socket2::{Domain, Socket, Type};
 use super::{HubClient, live, only_hub, publish};
 use crate::support::{PATIENCE, Patience, metric, start};
 
-/// Longer than all that a kernel holds for a connection.
+/// Longer than all kernel buffers of a connection.
 const LEN: usize = 60_000;
 const MESSAGES: usize = 150;
 
@@ -24,7 +24,7 @@ fn config(slow: HubSlow) -> EdgeConfig {
     edge
 }
 
-/// A client whose kernel takes little for it.
+/// A client with a small receive buffer.
 fn narrow(address: std::net::SocketAddr) -> HubClient {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(8192).unwrap();
@@ -44,14 +44,14 @@ fn the_newest_wins_for_who_reads_late() {
     let filling = "x".repeat(LEN);
     for number in 0..MESSAGES {
         publish(&edge, "a", &json!([number, filling]));
-        // Who reads gets all of them, at once.
+        // A fast reader receives all of them, at once.
         assert_eq!(good.receive()["data"][0], number);
     }
-    // The loop answers when it is done with what came before.
+    // The loop replies after all earlier messages.
     good.settle();
     let dropped = metric(&edge, "plimsoll_edge_hub_dropped_total").unwrap();
     assert!(dropped > 0.0 && dropped < MESSAGES as f64, "{dropped}");
-    // What it gets is in order, and ends with the newest; what it did not get is counted.
+    // Received messages are in order and end with the newest; dropped ones are counted.
     let mut offsets = Vec::new();
     while offsets.last() != Some(&(MESSAGES as u64)) {
         let message = slow.receive();
@@ -59,7 +59,7 @@ fn the_newest_wins_for_who_reads_late() {
     }
     assert!(offsets.is_sorted());
     assert_eq!(Some((MESSAGES - offsets.len()) as f64), Some(dropped));
-    // From then on it is as good as any other.
+    // From then on it behaves like any other.
     publish(&edge, "a", &json!("last"));
     assert_eq!(slow.receive()["data"], "last");
     assert_eq!(good.receive()["data"], "last");
@@ -79,7 +79,7 @@ fn who_is_too_slow_is_disconnected_and_may_return() {
         good.receive();
     }
     drop(good);
-    // It reads what was on its way, and is told why that is all if it does so soon.
+    // It reads what was in flight, and the close reason if it reads soon enough.
     let mut last = reply["offset"].as_u64().unwrap();
     while let Ok(message) = slow.socket.read() {
         if let tungstenite::Message::Text(text) = message {
@@ -100,7 +100,7 @@ fn who_does_not_answer_is_gone() {
     let mut edge = config(HubSlow::Newest);
     edge.hub.as_mut().unwrap().ping = std::time::Duration::from_millis(50);
     let edge = start(&edge);
-    // A client that neither reads nor answers pings, but whose connection stands.
+    // A client that neither reads nor answers pings, but whose connection is open.
     let silent = narrow(edge.address);
     super::wait_for_clients(&edge, 0.0);
     drop(silent);

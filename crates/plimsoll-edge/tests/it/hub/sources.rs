@@ -1,4 +1,4 @@
-//! Sources of messages with the real programs: a Redis, a NATS server and a PostgreSQL, which go and come back.
+//! Message sources with the real programs: Redis, NATS and PostgreSQL, stopped and restarted.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ pub(crate) fn source(kind: HubSourceKind, at: SocketAddr, names: &[&str]) -> Hub
     }
 }
 
-/// Listens to one source; whoever subscribes is given what is remembered.
+/// Listens to one source; subscribers receive the history.
 pub(crate) fn with_source(source: HubSource) -> EdgeConfig {
     only_hub(HubConfig {
         sources: vec![source],
@@ -43,7 +43,7 @@ pub(crate) fn of(name: &str, source: &HubSource) -> String {
     format!("plimsoll_edge_hub_source_{name}{{source=\"{title}\"}}")
 }
 
-/// Says something to Redis; the first line of its answer.
+/// Sends a command to Redis; the first line of its reply.
 pub(super) fn redis(at: SocketAddr, command: &str) -> String {
     let mut stream = connect(at);
     stream
@@ -52,7 +52,7 @@ pub(super) fn redis(at: SocketAddr, command: &str) -> String {
     read_until(&mut stream, "\r\n")
 }
 
-/// Publishes to NATS, and waits until the server has taken it.
+/// Publishes to NATS, and waits until the server has accepted it.
 pub(super) fn nats(at: SocketAddr, subject: &str, data: &str) {
     let mut stream = connect(at);
     let commands = format!(
@@ -113,7 +113,7 @@ fn what_is_added_to_a_stream_comes_when_the_edge_is_back() {
     for data in ["4", "5"] {
         redis(at, &format!("XADD updates * data {data}"));
     }
-    // What was read and not acknowledged before the edge died.
+    // Entries read but not acknowledged before the edge died.
     redis(at, "XREADGROUP GROUP edge-1 edge COUNT 1 STREAMS updates >");
     let edge = start(&with_source(source.clone()));
     wait_for(&edge, &of("messages_total", &source), 2.0);
@@ -122,7 +122,7 @@ fn what_is_added_to_a_stream_comes_when_the_edge_is_back() {
     for data in [4, 5] {
         expect_message(&mut client, "updates", &json!(data));
     }
-    // All is acknowledged: nothing comes again.
+    // Everything is acknowledged: nothing arrives again.
     let pending = || {
         let mut stream = connect(at);
         stream.write_all(b"XPENDING updates edge-1\r\n").unwrap();
@@ -163,17 +163,17 @@ fn subjects_of_nats_go_to_the_hub() {
     }
     nats(at, "other", "1");
     nats(at, "news", &"x".repeat(70_000));
-    let message = observed.wait_for_message("to the channel `live-news` is not sent");
+    let message = observed.wait_for_message("to the channel `live-news` was not published");
     assert!(message.contains("longer than 65536 bytes"), "{message}");
     nats(at, "news", "2");
     expect_message(&mut client, "live-news", &json!(2));
     wait_for(edge, &of("messages_total", &source), 4.0);
     wait_for(edge, &of("refused_total", &source), 1.0);
-    // A reload that says the same interrupts nothing.
+    // A reload without changes interrupts nothing.
     observed.reload(&with_source(source.clone())).unwrap();
     wait_for(edge, &of("messages_total", &source), 4.0);
     drop(server);
-    observed.wait_for_message("is not there");
+    observed.wait_for_message("is unavailable");
     wait_for(edge, &of("connected", &source), 0.0);
     let _server = Nats::start_at(at, rules);
     observed.wait_for_message("messages of NATS at");
@@ -184,7 +184,7 @@ fn subjects_of_nats_go_to_the_hub() {
         ..source
     };
     observed.reload(&with_source(wrong)).unwrap();
-    let message = observed.wait_for_message("is not there");
+    let message = observed.wait_for_message("is unavailable");
     assert!(message.contains("Authorization"), "{message}");
     observed.reload(&only_hub(live())).unwrap();
     super::publish(edge, "live-news", &json!("still here"));
@@ -206,7 +206,7 @@ fn notifications_of_postgres_go_to_the_hub() {
         )
     };
     let observed = ObservedEdge::start(&with_source(source.clone()));
-    observed.wait_for_message("messages of PostgreSQL at");
+    observed.wait_for_message("messages from PostgreSQL at");
     let edge = &observed.edge;
     let mut client = HubClient::open(edge.address);
     for channel in ["odds", "a \"name\""] {
@@ -219,12 +219,12 @@ fn notifications_of_postgres_go_to_the_hub() {
     expect_message(&mut client, "a \"name\"", &json!("text"));
     server.execute("SELECT pg_notify('odds', repeat('x', 7999))");
     expect_message(&mut client, "odds", &json!("x".repeat(7999)));
-    // The session is ended, and the next one listens again.
+    // The session is terminated, and the next one listens again.
     let ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'eye'";
     server.execute(ended);
-    let message = observed.wait_for_message("is not there");
+    let message = observed.wait_for_message("is unavailable");
     assert!(message.contains("terminating connection"), "{message}");
-    observed.wait_for_message("messages of PostgreSQL at");
+    observed.wait_for_message("messages from PostgreSQL at");
     server.execute("NOTIFY odds, '2'");
     expect_message(&mut client, "odds", &json!(2));
     wait_for(edge, &of("messages_total", &source), 4.0);
@@ -234,7 +234,7 @@ fn notifications_of_postgres_go_to_the_hub() {
         ..source
     };
     observed.reload(&with_source(wrong)).unwrap();
-    let message = observed.wait_for_message("is not there");
+    let message = observed.wait_for_message("is unavailable");
     assert!(
         message.contains("password authentication failed"),
         "{message}"

@@ -1,4 +1,4 @@
-//! Clients stay: over reloads that change everything but the hub, until the edge ends or has no hub any more.
+//! Clients stay connected over reloads that change everything but the hub, until the edge stops or has no hub any more.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{HubClient, live, only_hub, publish, wait_for_clients, with};
 use crate::support::{ObservedEdge, PATIENCE, start};
 
-/// Clients at once.
+/// Number of clients.
 const CLIENTS: usize = 300;
 
 #[test]
@@ -40,7 +40,7 @@ fn reloads_cut_nobody() {
         assert!(received.is_sorted_by_key(|message| message["offset"].as_u64()));
     }
     wait_for_clients(&observed.edge, CLIENTS as f64);
-    // Rules hold from the reload on.
+    // Rules apply from the reload on.
     let mut limited = first.clone();
     limited.hub = Some(with(HubRule {
         data_len_max: 5,
@@ -49,7 +49,7 @@ fn reloads_cut_nobody() {
     observed.reload(&limited).unwrap();
     let long = json!({ "channel": "a", "data": "too long" }).to_string();
     assert_eq!(super::publish_as(&observed.edge, None, &long).0, 413);
-    // Without a hub there is nothing to stay for.
+    // Without a hub clients are disconnected.
     let server = crate::support::Scripted::always("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let without = EdgeConfig {
         hub: None,
@@ -75,14 +75,14 @@ fn who_stays_at_the_end_is_sent_away_in_time() {
         client.subscribe("a");
     }
     let begun = Instant::now();
-    // One of them says nothing more; it keeps nobody waiting for long.
+    // One of them is silent; it delays the shutdown only briefly.
     let ending = edge.drain(PATIENCE);
     for client in &mut clients[1..] {
         assert_eq!(
             client.receive_close(),
-            (1001, "the server is ending".to_owned())
+            (1001, "the server is shutting down".to_owned())
         );
-        // Reading on answers the close frame.
+        // Further reads answer the close frame.
         assert!(client.socket.read().is_err());
     }
     ending.join().unwrap();

@@ -1,4 +1,4 @@
-//! Signed tokens: what they let a client do, from when until when.
+//! Signed tokens: the rights they grant, and their validity.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -36,7 +36,7 @@ fn with_secret() -> EdgeConfig {
     with_tokens(HubKey::Secret(SECRET.to_owned()), chat)
 }
 
-/// Seconds since 1970, and some more.
+/// Now in seconds since 1970, plus an offset.
 pub(crate) fn in_s(more: f64) -> f64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     now.as_secs_f64() + more
@@ -98,7 +98,7 @@ fn clients_do_what_their_token_says() {
     assert_eq!(client.receive()["data"], 7);
     client.send(&json!({ "publish": { "channel": "chat-1", "data": "hello" } }));
     assert_eq!(client.receive()["data"], "hello");
-    // The channel's rule must let it, too.
+    // The channel's rule must allow it, too.
     for channel in ["game-1", "chat-2"] {
         client.send(&json!({ "publish": { "channel": channel, "data": 1 } }));
         let reply = client.receive();
@@ -107,7 +107,7 @@ fn clients_do_what_their_token_says() {
             "{reply}"
         );
     }
-    // Another token takes its place, and what it does not let be read is read no more.
+    // A new token replaces it, and channels that it does not grant are unsubscribed.
     let claims = json!({ "exp": in_s(600.0), "subscribe": ["chat-1"] });
     client.send(&json!({ "token": signed(&claims) }));
     assert_eq!(client.receive(), refused("game-1"));
@@ -131,7 +131,7 @@ fn who_stays_longer_than_its_token_is_sent_away() {
     }
     stays.send(&json!({ "token": token(600.0), "id": 2 }));
     assert_eq!(stays.receive(), json!({ "id": 2, "done": true }));
-    // A reader of events cannot be told, and finds its stream ended.
+    // A reader of events cannot be notified; its stream ends.
     let mut reader = connect(edge.address);
     let request = format!(
         "GET /live?channel=game-1&token={} HTTP/1.1\r\nHost: {}\r\n\r\n",
@@ -185,14 +185,14 @@ fn tokens_say_who_is_there() {
         query_presence(&mut adam),
         presence(json!({ "adam": 1, "eve": 1 }), 2)
     );
-    // Nobody becomes somebody else in a channel.
+    // The identity cannot change within a channel.
     let claims = json!({ "exp": in_s(600.0), "sub": "eve", "subscribe": ["*"] });
     adam.send(&json!({ "token": signed(&claims) }));
     assert!(
         adam.receive()["error"]
             .as_str()
             .unwrap()
-            .contains("another sub")
+            .contains("sub differs")
     );
     publish(&edge, "chat", &json!(1));
     adam.receive();
@@ -237,7 +237,7 @@ fn requests_bring_their_token() {
             "Authorization: Bearer x\r\n",
             401,
         ),
-        // Another scheme is somebody else's.
+        // Another authorization scheme is ignored.
         (
             "channel=news".to_owned(),
             "Authorization: Basic eA==\r\n",
@@ -315,18 +315,18 @@ fn users_and_tokens_have_so_many_connections() {
     let done = json!({ "id": 1, "done": true });
     let (mut first, reply) = enter(&token("eve", 1));
     assert_eq!(reply, done);
-    // Once more is not one more, on the same connection.
+    // The same token again on one connection does not count twice.
     first.send(&json!({ "token": token("eve", 2), "id": 1 }));
     assert_eq!(first.receive(), done);
-    let why = "there are as many connections with this token as there may be";
+    let why = "too many connections with this token";
     let (_, reply) = enter(&token("eve", 2));
     assert_eq!(reply, json!({ "id": 1, "error": why }));
     let (_second, reply) = enter(&token("eve", 1));
     assert_eq!(reply, done);
-    // A request is counted as well, and told by its status.
+    // A plain request counts as well, and is rejected by its status.
     let events = format!("/live?channel=game-1&token={}", token("eve", 3));
     let refused = crate::support::get(edge.address, &events);
-    let why = "there are as many connections of this user as there may be\n";
+    let why = "too many connections of this user\n";
     assert_eq!(status_and_body(&refused), (429, why));
     assert_eq!(enter(&token("adam", 1)).1, done);
     drop(first);

@@ -1,4 +1,4 @@
-//! The application that the hub asks, attacked by clients; and an application that attacks, or is somebody else.
+//! The application attacked by clients; and a malicious or impersonated application.
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ fn messages(address: SocketAddr) -> HubHooks {
     }
 }
 
-/// The next question: its head, and what it says.
+/// The next hook request: its head and its body.
 fn question(from: &mut ScriptedConnection) -> Option<(String, Value)> {
     let head = from.head()?;
     let len = head.lines().find_map(|line| {
@@ -74,14 +74,14 @@ fn answers_without_end_or_sense_are_no_answers() {
     decoy.nobody_came();
 }
 
-/// Hints that an answer will come are read until its time is over: nothing is kept of them.
+/// Informational responses are read until the time-out: nothing of them is kept.
 #[test]
 fn hints_without_end_are_no_answer() {
     let hints: Speech = (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n");
     each_is_no_answer(vec![hints], usize::MAX);
 }
 
-/// Asks once for each speech: none is an answer, and of none more bytes are taken than these.
+/// One request per script: none is a valid response, and no more than these bytes are read of each.
 fn each_is_no_answer(speeches: Vec<Speech>, taken_max: usize) {
     let count = speeches.len();
     let (address, ended) = scripted_peer(speeches);
@@ -93,7 +93,7 @@ fn each_is_no_answer(speeches: Vec<Speech>, taken_max: usize) {
     for number in 0..count {
         client.send(&json!({ "send": number, "id": number }));
         assert_eq!(client.receive(), json!({ "id": number, "error": DOWN }));
-        // What is not to be read any more is not: the connection is closed.
+        // The connection is closed when the limit is reached.
         let ended = ended.recv_timeout(crate::support::PATIENCE);
         let (taken, _) = ended.unwrap_or_else(|_| panic!("{number} stays"));
         assert!(taken <= taken_max, "{number}: {taken} bytes");
@@ -102,7 +102,7 @@ fn each_is_no_answer(speeches: Vec<Speech>, taken_max: usize) {
     client.settle();
 }
 
-/// Where a question goes and how it is framed is the configuration's; what clients choose stands in it as data.
+/// Target and framing of a hook request come from the configuration; input of clients is data only.
 #[test]
 fn clients_choose_neither_where_a_question_goes_nor_its_headers() {
     let (sender, asked) = sync_channel(100);
@@ -174,7 +174,7 @@ fn clients_choose_neither_where_a_question_goes_nor_its_headers() {
     assert_eq!(channels, expected);
 }
 
-/// Somebody who subscribes and takes it back again and again: what the application is busy with counts until it answers.
+/// A client that subscribes and unsubscribes repeatedly: requests in flight count until they are answered.
 #[test]
 fn wishes_that_are_taken_back_are_asked_about_within_the_same_bound() {
     const SUBSCRIPTIONS_MAX: u32 = 8;
@@ -211,9 +211,9 @@ fn wishes_that_are_taken_back_are_asked_about_within_the_same_bound() {
     }
     assert_eq!(refused, 200 - SUBSCRIPTIONS_MAX);
     assert_eq!(metric(&edge, WAITING), Some(f64::from(SUBSCRIPTIONS_MAX)));
-    // In one command nothing is asked at all.
+    // Within one command no request is sent at all.
     client.send(&json!({ "subscribe": ["b"], "unsubscribe": ["b"] }));
-    // Who leaves is not subscribed by answers that come later.
+    // A disconnected client is not subscribed by later responses.
     drop(client);
     wait_for(&edge, SOCKETS, 0.0);
     drop(go);
@@ -222,7 +222,7 @@ fn wishes_that_are_taken_back_are_asked_about_within_the_same_bound() {
     assert_eq!(application.requests().len(), SUBSCRIPTIONS_MAX as usize);
 }
 
-/// Long messages of many clients for an application that does not answer: 64 MiB of them wait, and no more.
+/// Long messages of many clients for an application that does not answer: at most 64 MiB of them are queued.
 #[test]
 fn what_waits_for_the_application_is_bounded_in_bytes() {
     const LEN: usize = 1 << 20;
@@ -269,7 +269,7 @@ fn what_waits_for_the_application_is_bounded_in_bytes() {
         refused += texts.iter().filter(|text| text.contains(DOWN)).count();
     }
     assert!(metric(&edge, WAITING).unwrap() <= fit as f64);
-    // Who closes at once may not be told any more of what was refused last.
+    // A client that closes at once may not receive the last errors.
     assert!(refused <= CLIENTS * EACH - fit, "{refused}");
     wait_for(&edge, SOCKETS, 0.0);
     let mut client = HubClient::open(edge.address);

@@ -1,4 +1,4 @@
-//! A collector of spans that is none: requests go on, and what it does costs spans only.
+//! A malicious span collector: requests continue, and only spans are lost.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn a_collector_without_sense_or_end_costs_spans_only() {
     for number in 0..count {
         let begun = std::time::Instant::now();
         assert_eq!(status_and_body(&get(edge.address, "/")), (200, "ok"));
-        // Nobody waits for what is sent there.
+        // No request waits for the export.
         assert!(begun.elapsed() < Duration::from_secs(20));
         received_to_end(&ended, number);
         wait_for(&edge, LOST, (number + 1) as f64);

@@ -1,5 +1,5 @@
-//! Compressed messages of clients: agreed on in odd ways, or not at all; small ones that become large, and large ones that
-//! cost much and become nothing.
+//! Compressed client messages: odd negotiation; small ones that inflate to large ones, and large ones that cost much
+//! and inflate to nothing.
 
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
@@ -20,7 +20,7 @@ fn compressing() -> Afloat {
     }))
 }
 
-/// Offers this; the connection, and what was agreed to.
+/// Sends this offer; the connection, and the negotiated extension.
 fn offering(address: SocketAddr, offer: &str) -> (TcpStream, Option<String>) {
     let mut stream = connect(address);
     let offer = match offer {
@@ -37,7 +37,7 @@ fn offering(address: SocketAddr, offer: &str) -> (TcpStream, Option<String>) {
     (stream, agreed.map(str::to_owned))
 }
 
-/// A connection with messages compressed.
+/// A connection with compression.
 fn agreed(address: SocketAddr) -> TcpStream {
     offering(address, "permessage-deflate").0
 }
@@ -59,7 +59,7 @@ fn windows_are_agreed_on_in_one_way_only() {
         ("permessage-deflate; client_max_window_bits", true),
         ("permessage-deflate; client_max_window_bits=8", true),
         ("permessage-deflate; server_max_window_bits=15", true),
-        // Smaller windows than are kept, and what is none.
+        // Unsupported window sizes, and invalid ones.
         ("permessage-deflate; server_max_window_bits=8", false),
         ("permessage-deflate; server_max_window_bits=7", false),
         ("permessage-deflate; server_max_window_bits=16", false),
@@ -78,7 +78,7 @@ fn windows_are_agreed_on_in_one_way_only() {
         (many.as_str(), false),
     ] {
         let (_stream, agreed) = offering(edge.address, offer);
-        // No window is kept for anybody, whatever was offered.
+        // No context takeover, whatever was offered.
         assert_eq!(agreed.as_deref(), taken.then_some(BOTH_ANEW), "{offer}");
     }
 }
@@ -109,8 +109,8 @@ fn bits_that_were_not_agreed_on_end_who_sent_them() {
     }
 }
 
-/// One coder inflates for all clients of a loop: what one has sent before, or another, is not there for a message that
-/// refers to it.
+/// One inflater serves all clients of a loop: earlier messages of this or another client are not available to a message
+/// that refers to them.
 #[test]
 fn nobody_reads_from_the_window_of_another() {
     let mut config = only_hub(HubConfig {
@@ -128,7 +128,7 @@ fn nobody_reads_from_the_window_of_another() {
     let mut victim = agreed(edge.address);
     victim.write_all(&raw(0xc1, &first)).unwrap();
     wait_for(&edge, super::CHANNELS, 1.0);
-    // What it refers to is not there: it reads as something else, and that is no command.
+    // The referenced data is not there: the result is something else, and not a command.
     let farewell = masked(8, &1000_u16.to_be_bytes());
     let mut stranger = agreed(edge.address);
     for stream in [&mut stranger, &mut victim] {
@@ -174,8 +174,8 @@ fn bombs_in_pieces_of_many_clients_end_who_sent_them() {
     assert_eq!(good.receive()["data"], "still here");
 }
 
-/// Blocks without content cost hundreds of times as much to inflate as text does, and so do blocks that say that they are
-/// the last. What costs so is bounded by the bytes that came.
+/// Empty blocks cost hundreds of times as much to inflate as text does, and so do blocks marked as final. The cost is
+/// bounded by the received bytes.
 #[test]
 fn messages_that_cost_much_and_become_nothing_count_by_their_length() {
     const LEN: usize = 32 << 10;
@@ -193,13 +193,13 @@ fn messages_that_cost_much_and_become_nothing_count_by_their_length() {
     let mut stream = agreed(edge.address);
     let _ = stream.write_all(&raw(0xc1, &b"\x03\x00".repeat(LEN / 2)));
     assert_eq!(read_frames(stream), (Vec::new(), Some(1007)), "last blocks");
-    // Ten bits each: not the last, of fixed codes, and their end.
+    // Ten bits each: not final, fixed codes, end of block.
     let empty = empty_blocks(LEN);
     let mut stream = agreed(edge.address);
     let _ = stream.write_all(&raw(0xc1, &empty).repeat(150));
     let (texts, code) = read_frames(stream);
     let inflated = texts.iter().filter(|text| text.contains("not a command"));
-    // Each counts as one and as many as it has KiB.
+    // Each counts as one command plus one per KiB.
     let each = BURST as usize / (1 + LEN / 1024) + 1;
     assert_eq!((inflated.count(), code), (each, Some(1008)));
     publish(&edge, "a", &json!("still here"));
@@ -237,7 +237,7 @@ fn who_keeps_to_the_rules_is_understood() {
     stream
         .write_all(&masked(8, &1000_u16.to_be_bytes()))
         .unwrap();
-    // What is short is answered as it is.
+    // Short replies are sent uncompressed.
     let (texts, code) = read_frames(stream);
     assert!(texts[0].contains(r#""subscribed":"a""#), "{texts:?}");
     assert_eq!(texts[1], r#"{"id":"long","done":true}"#);

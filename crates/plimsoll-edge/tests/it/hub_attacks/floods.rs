@@ -1,4 +1,4 @@
-//! Frames without end that are each allowed: control frames, pieces of messages, messages that nobody asked for.
+//! Endless sequences of valid frames: control frames, fragments, unsolicited messages.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use crate::hub::abuse::{HANDSHAKE, masked, open, raw, read_frames};
 use crate::hub::{HubClient, live, only_hub, publish};
 use crate::support::{connect, metric, read_until, start, wait_for};
 
-/// A client that keeps to the rules, beside whom others do not.
+/// A well-behaved client beside the attackers.
 fn honest(address: std::net::SocketAddr) -> HubClient {
     let mut good = HubClient::open(address);
     good.subscribe("a");
@@ -24,7 +24,7 @@ fn control_frames_count_as_commands() {
     let mut good = honest(edge.address);
     let answers = masked(10, b"x").repeat(1000);
     let pings = masked(9, b"x").repeat(1000);
-    // Between the pieces of a message they count as well.
+    // Between the fragments of a message they count as well.
     let between = [raw(0x01, b"{"), answers.clone()].concat();
     for (what, flood) in [
         ("pongs", &answers),
@@ -32,7 +32,7 @@ fn control_frames_count_as_commands() {
         ("between", &between),
     ] {
         let mut stream = open(edge.address);
-        // The rest finds the connection closed.
+        // The rest meets a closed connection.
         let _ = stream.write_all(flood);
         assert_eq!(read_frames(stream).1, Some(1008), "{what}");
     }
@@ -54,7 +54,7 @@ fn who_says_on_after_its_farewell_is_not_heard() {
     assert_eq!(good.receive()["data"], "still here");
 }
 
-/// Messages that are begun and never ended count into the memory of the edge: beyond it, who sends them is sent away.
+/// Unfinished messages count into the memory of the edge: at the limit, their senders are disconnected.
 #[test]
 fn messages_in_pieces_count_into_the_memory_of_the_edge() {
     const MEMORY_MAX: u64 = 2 << 20;
@@ -76,7 +76,7 @@ fn messages_in_pieces_count_into_the_memory_of_the_edge() {
     for _ in 0..ATTACKERS {
         let mut stream = connect(edge.address);
         let request = format!("GET /live HTTP/1.1\r\nHost: a\r\n{HANDSHAKE}\r\n");
-        // Two pieces of a message that never ends; those for whom there is no room have been refused.
+        // Two fragments of a message that never ends; clients without room have been rejected.
         let pieces = [raw(0x01, &piece), raw(0x00, b" ")].concat();
         let _ = stream.write_all(&[request.into_bytes(), pieces].concat());
         streams.push(stream);
@@ -86,8 +86,8 @@ fn messages_in_pieces_count_into_the_memory_of_the_edge() {
         let status = head.get(9..12);
         assert!(matches!(status, Some("101" | "503")), "{head}");
     }
-    // So many fit, and no more: the others are sent away. Each is looked at when it says something; what it says is far less
-    // than it may.
+    // This many fit, and no more: the others are disconnected. Each is checked when it sends; the traffic is far below
+    // its rate limit.
     let fit = MEMORY_MAX / 60_000;
     let patience = crate::support::Patience::start();
     let mut rounds = 0;

@@ -1,4 +1,4 @@
-//! A NATS that is none, and clients that write what its wire is made of into names and messages.
+//! A malicious NATS, and clients that inject its wire protocol into names and messages.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::SocketAddr;
@@ -49,12 +49,12 @@ fn a_server_without_sense_or_end_ends_the_connection_and_sends_nobody_elsewhere(
     let count = speeches.len();
     let (address, ended) = scripted_peer(speeches);
     let observed = ObservedEdge::start(&with_source(from(address)));
-    let message = observed.wait_for_message("is not there");
+    let message = observed.wait_for_message("is unavailable");
     assert!(message.contains("Stale Connection"), "{message}");
     assert!(!message.contains('\x1b'), "{message:?}");
     for number in 0..count {
         let received = received_to_end(&ended, number);
-        // Who has not said what it is learns nothing.
+        // Nothing is sent before the server's INFO.
         let received = String::from_utf8(received).unwrap();
         assert_eq!(
             received.contains("the-password"),
@@ -66,7 +66,7 @@ fn a_server_without_sense_or_end_ends_the_connection_and_sends_nobody_elsewhere(
     goes_on(&observed);
 }
 
-/// A server, or somebody on the way, that says it speaks no TLS: nothing is said to it.
+/// A server, or an attacker on the path, that claims not to support TLS: nothing is sent to it.
 #[test]
 fn no_secret_is_told_without_the_encryption_that_is_wanted() {
     let (address, ended) = scripted_peer(vec![
@@ -82,15 +82,15 @@ fn no_secret_is_told_without_the_encryption_that_is_wanted() {
         tls: Some(tls),
         ..from(address)
     }));
-    let message = observed.wait_for_message("is not there");
-    assert!(message.contains("it speaks no TLS"), "{message}");
+    let message = observed.wait_for_message("is unavailable");
+    assert!(message.contains("does not offer TLS"), "{message}");
     for _ in 0..2 {
         let (_, received) = ended.recv_timeout(PATIENCE).unwrap();
         assert_eq!(received, b"");
     }
 }
 
-/// One that says a little again and again, and never what is waited for, is left after 5 s.
+/// A server that trickles data without completing the exchange is dropped after 5 s.
 #[test]
 fn who_drips_is_left_in_time() {
     let server = Scripted::start(|mut connection| {
@@ -107,19 +107,19 @@ fn who_drips_is_left_in_time() {
     });
     let begun = std::time::Instant::now();
     let observed = ObservedEdge::start(&with_source(from(server.address)));
-    let message = observed.wait_for_message("is not there");
+    let message = observed.wait_for_message("is unavailable");
     assert!(
-        message.contains("within 5s") || message.contains("not understood"),
+        message.contains("within 5s") || message.contains("malformed"),
         "{message}"
     );
     assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
     goes_on(&observed);
 }
 
-/// What is asked of it: whole lines, and the messages behind them.
+/// Received requests: whole lines, and the messages behind them.
 type NatsLog = Arc<Mutex<Vec<(String, String)>>>;
 
-/// As much of a NATS with `JetStream` as the edge asks for; all that it is asked for stands in the log.
+/// A minimal NATS with `JetStream`; it logs all requests.
 fn streaming() -> (Scripted, NatsLog) {
     let log = NatsLog::default();
     let asked = Arc::clone(&log);
@@ -205,7 +205,7 @@ fn names_and_messages_of_clients_are_no_subjects_and_no_lines() {
             &json!({ "publish": { "channel": name, "data": "x\r\nPUB > 1\r\ny" }, "id": name }),
         );
         assert_eq!(client.receive(), json!({ "id": name, "done": true }));
-        // Nor does reading subscribe to anything there.
+        // Subscribing to a channel subscribes to nothing there.
         client.subscribe(name);
     }
     for name in ["a\r\nSUB > 9", "a\nPUB b 0", "\r\n"] {
@@ -238,7 +238,7 @@ fn names_and_messages_of_clients_are_no_subjects_and_no_lines() {
     }
     let expected = names.map(|name| format!("{}\n{}", json!(name), json!("x\r\nPUB > 1\r\ny")));
     assert_eq!(published, expected);
-    // The server said the same of both connections, and yet nobody foresees where answers to them go.
+    // The server sent the same INFO on both connections, and yet their reply subjects are unpredictable.
     assert_eq!(inboxes.len(), 2, "{inboxes:?}");
     let secret = |place: &str| place.split('.').nth(3).unwrap().to_owned();
     let secrets = [secret(&inboxes[0]), secret(&inboxes[1])];

@@ -1,4 +1,4 @@
-//! Programs that are not what they seem to be: what they say is written by hand, for no real one would say it.
+//! Impersonated programs with scripted replies that no real program would send.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use crate::support::{PATIENCE, Scripted};
 
-/// Most bytes that the two kernels take between two programs here, of which one does not read any more.
+/// Maximum bytes buffered by both kernels between two local programs, one of which has stopped reading.
 pub(super) const KERNEL_MAX: usize = 16 << 20;
 
-/// What is said to one connection, and again and again behind it if that is not nothing.
+/// Initial data for one connection, and data repeated behind it unless empty.
 pub(super) type Speech = (&'static [u8], &'static [u8]);
 
-/// A program that nobody was told of: nobody must come.
+/// A program that must receive no connection.
 pub(super) struct Decoy(TcpListener);
 
 impl Decoy {
@@ -33,8 +33,8 @@ impl Decoy {
     }
 }
 
-/// Says to each connection what stands for it in the list, and then the last again and again; for each that ended comes
-/// out how many bytes were taken from it, and what was heard on it.
+/// Sends each connection its script, and then the last one repeatedly; when a connection ends, reports how many bytes
+/// were accepted, and what was received.
 pub(super) fn scripted_peer(speeches: Vec<Speech>) -> (SocketAddr, Receiver<(usize, Vec<u8>)>) {
     let (sender, ended) = sync_channel(1000);
     let server = Scripted::start(move |connection| {
@@ -56,7 +56,8 @@ pub(super) fn scripted_peer(speeches: Vec<Speech>) -> (SocketAddr, Receiver<(usi
     (server.address, ended)
 }
 
-/// Waits for the end of a connection of [`speaking`], of which no more is taken than the kernels do; what was heard on it.
+/// Waits for the end of a connection of [`scripted_peer`] that accepted no more than kernel buffers; what was received on
+/// it.
 #[track_caller]
 pub(super) fn received_to_end(ended: &Receiver<(usize, Vec<u8>)>, number: usize) -> Vec<u8> {
     let (taken, received) = ended.recv_timeout(PATIENCE).unwrap();
@@ -64,7 +65,7 @@ pub(super) fn received_to_end(ended: &Receiver<(usize, Vec<u8>)>, number: usize)
     received
 }
 
-/// Reads what is asked, as far as it has come, within a glance.
+/// Reads what has arrived of a request, with a short time-out.
 pub(super) fn glance(stream: &mut TcpStream) -> Option<Vec<u8>> {
     stream
         .set_read_timeout(Some(Duration::from_millis(100)))

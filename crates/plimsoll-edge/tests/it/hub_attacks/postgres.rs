@@ -1,4 +1,4 @@
-//! A PostgreSQL that is none.
+//! A malicious PostgreSQL.
 
 use plimsoll_config::edge::{HubSource, HubSourceKind};
 
@@ -10,14 +10,14 @@ use crate::support::ObservedEdge;
 #[test]
 fn a_server_without_sense_or_end_ends_the_connection_and_learns_no_password() {
     let speeches: Vec<Speech> = vec![
-        // Only the MD5 of the password is wanted, with a salt that the server has chosen.
+        // It requests only the MD5 of the password, with a salt of its choice.
         (b"R\0\0\0\x0c\0\0\0\x05salt", b""),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", b""),
-        // Lengths of 4 GiB, of nothing, and of less than nothing.
+        // Lengths of 4 GiB, zero, and negative.
         (b"R\xff\xff\xff\xff", &[b'x'; 4096]),
         (b"R\0\0\0\0", &[0; 4096]),
         (b"R\0\0\0\x03", &[0; 4096]),
-        // A proof that nobody has begun.
+        // A SASL continuation that was not started.
         (b"R\0\0\0\x08\0\0\0\x0c", b""),
         (b"E\0\0\0\x13MI hate you\x1b[2J\0\0", b""),
     ];
@@ -31,7 +31,7 @@ fn a_server_without_sense_or_end_ends_the_connection_and_learns_no_password() {
         password: Some("the-password".to_owned()),
         ..source(kind, address, &["odds"])
     }));
-    let message = observed.wait_for_message("is not there");
+    let message = observed.wait_for_message("is unavailable");
     assert!(message.contains("it knows only the MD5"), "{message}");
     for number in 0..count {
         let received = received_to_end(&ended, number);

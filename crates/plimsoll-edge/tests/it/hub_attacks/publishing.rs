@@ -1,4 +1,4 @@
-//! The address where is published: who may not, and who would keep others out.
+//! The publish endpoint: unauthorized publishers, and denial of service.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -18,7 +18,7 @@ fn with_token() -> Afloat {
     }))
 }
 
-/// Orders with these lines, and a body: the status.
+/// Publish requests with these header lines and a body: the status.
 fn order(edge: &Afloat, line: &str, headers: &str, body: &str) -> u16 {
     let admin = edge.admin();
     let headers = headers.replace("{admin}", &admin.to_string());
@@ -37,7 +37,7 @@ fn bearer() -> String {
     format!("Authorization: Bearer {TOKEN}\r\n")
 }
 
-/// Nothing was published so far; who may publish does, and whoever listens hears that.
+/// Nothing was published so far; an authorized publisher succeeds, and subscribers receive that.
 fn only_who_may_publishes(edge: &Afloat, mut client: HubClient) {
     let published = metric(edge, "plimsoll_edge_hub_published_total");
     assert_eq!(published, Some(0.0));
@@ -52,7 +52,7 @@ fn who_may_not_publish_does_not() {
     client.subscribe("a");
     let bearer = bearer();
     for (status, line, headers) in [
-        // Other tokens: a part of it, more than it, in other letters, of another kind, in another place.
+        // Wrong tokens: a prefix, an extension, another case, another kind, another place.
         (401, "POST /publish", String::new()),
         (
             401,
@@ -90,10 +90,10 @@ fn who_may_not_publish_does_not() {
             "POST /publish?token=a-publish-token-of-some-length",
             String::new(),
         ),
-        // What it is good for is one thing.
+        // The publish token is valid for publishing only.
         (405, "GET /publish", bearer.clone()),
         (405, "PUT /publish", bearer.clone()),
-        // Pages of others, that a browser sends along.
+        // Foreign pages in a browser that has access.
         (
             403,
             "POST /publish",
@@ -111,14 +111,14 @@ fn who_may_not_publish_does_not() {
     only_who_may_publishes(&edge, client);
 }
 
-/// What the browser of somebody who may publish is made to send.
+/// Requests that a foreign page triggers in the browser of an authorized publisher.
 #[test]
 fn pages_of_others_do_not_publish() {
     let edge = with_token();
     let mut client = HubClient::open(edge.address);
     client.subscribe("a");
     let bearer = bearer();
-    // A name that somebody else's server of names says is here.
+    // A foreign name that resolves to this address (DNS rebinding).
     for name in [
         "evil.example",
         "evil.example:{port}",
@@ -129,7 +129,7 @@ fn pages_of_others_do_not_publish() {
         let headers = format!("Host: {name}\r\n{JSON}{bearer}");
         assert_eq!(order(&edge, "POST /publish", &headers, BODY), 421, "{name}");
     }
-    // What a form can send without being asked.
+    // Content types that a form can send without a preflight.
     for kind in [
         "text/plain",
         "application/x-www-form-urlencoded",
@@ -178,7 +178,7 @@ fn orders_are_bounded_in_length_number_and_depth() {
     assert_eq!(publish_as(&edge, Some(TOKEN), publication).0, 200);
 }
 
-/// There are 64 connections there. Bodies that do not end hold each of them for 5 s, and not for ever.
+/// There are 64 connections. Unfinished bodies hold each of them for 5 s, not forever.
 #[test]
 fn bodies_that_never_end_keep_publishers_out_for_seconds() {
     let edge = with_token();

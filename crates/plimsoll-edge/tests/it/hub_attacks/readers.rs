@@ -1,4 +1,4 @@
-//! Readers that do not read: of sockets and of events, with what is new and with what they missed.
+//! Readers that do not read: sockets and events, new and recovered messages.
 
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
@@ -15,7 +15,7 @@ use crate::support::{PATIENCE, metric, read_until, start, wait_for};
 const UNRECOVERED: &str = "plimsoll_edge_hub_unrecovered_total";
 const RECOVERED: &str = "plimsoll_edge_hub_recovered_total";
 
-/// A connection whose kernel takes little for it.
+/// A connection with a small receive buffer.
 fn narrow(address: SocketAddr) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
@@ -61,7 +61,7 @@ fn readers_of_events_that_never_read_are_held_to_what_may_wait() {
         assert_eq!(good.receive()["data"][0], number);
     }
     good.settle();
-    // What was not dropped is with the kernel, or one of four that fit into what may wait.
+    // Messages not dropped are in kernel buffers, or among the four that fit into the output limit.
     let dropped = metric(&edge, "plimsoll_edge_hub_dropped_total").unwrap();
     let held = (MESSAGES * READERS) as f64 - dropped;
     let most = (READERS * (4 + (512 << 10) / LEN)) as f64;
@@ -71,8 +71,8 @@ fn readers_of_events_that_never_read_are_held_to_what_may_wait() {
     wait_for(&edge, EVENTS, 0.0);
 }
 
-/// Clients that ask for all that they missed and do not read it: what waits for them is of old histories, which nobody
-/// else holds any more. It counts, for all of them together.
+/// Clients that recover all missed messages and do not read them: the pending data belongs to old histories that
+/// nothing else holds. It is counted, for all of them together.
 #[test]
 fn histories_wait_for_those_who_do_not_read_within_one_bound() {
     const HISTORIES: u64 = 2 << 20;
@@ -114,7 +114,7 @@ fn histories_wait_for_those_who_do_not_read_within_one_bound() {
             patience.check("all of its wishes are answered");
         }
     }
-    // The kernel takes some for each; beyond that no more waits than all histories may take.
+    // The kernel buffers some for each; beyond that no more is pending than all histories may use.
     let recovered = metric(&edge, RECOVERED).unwrap();
     let most = (HISTORIES as f64 + (ATTACKERS * (512 << 10)) as f64) / 20_000.0;
     assert!(recovered <= most, "{recovered} of {most}");
@@ -122,14 +122,14 @@ fn histories_wait_for_those_who_do_not_read_within_one_bound() {
         metric(&edge, UNRECOVERED).unwrap() > 0.0,
         "{recovered} recovered"
     );
-    // Who is told that it cannot recover is a client like any other from then on.
+    // A client that cannot recover continues as a normal client.
     let mut good = HubClient::open(edge.address);
     good.subscribe("c-0");
     publish(&edge, "c-0", &json!("new"));
     assert_eq!(good.receive()["data"], "new");
     drop((attackers, good));
     wait_for(&edge, SOCKETS, 0.0);
-    // And when they are gone, others recover again.
+    // When they are gone, others can recover again.
     let mut good = HubClient::open(edge.address);
     good.send(&json!({ "subscribe": [wanted[1]], "id": 1 }));
     let reply: Value = good.receive();

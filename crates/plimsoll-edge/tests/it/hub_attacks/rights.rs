@@ -1,4 +1,4 @@
-//! Clients that want what others may have: their history, their presence, their places, their rights.
+//! Clients that try to get the history, presence, positions or rights of others.
 
 use std::io::Write as _;
 
@@ -13,7 +13,7 @@ use crate::hub::tokens::{SECRET, in_s, signed, with_tokens};
 use crate::hub::{HubClient, only_hub, publish};
 use crate::support::{Afloat, connect, send_request, start, status_and_body};
 
-/// A hub with a channel that only some may read, and what is remembered there.
+/// A hub with a restricted channel and its history.
 fn guarded() -> (Afloat, Value) {
     let hub = HubConfig {
         mercure: true,
@@ -38,7 +38,7 @@ fn token(claims: &Value) -> String {
     signed(&all)
 }
 
-/// A request whose answer ends, or is an event stream of which nothing but the head is read.
+/// A request whose response ends, or is an event stream of which only the head is read.
 fn head(edge: &Afloat, path: &str, headers: &str) -> String {
     let address = edge.address;
     let mut stream = connect(address);
@@ -94,7 +94,7 @@ fn nobody_has_what_others_may_read_by_any_way() {
         let response = head(&edge, path, &back);
         assert_eq!(status_and_body(&response).0, 403, "{path}: {response}");
     }
-    // Nor by the place of a message of another channel: one order holds all of them.
+    // Nor by the position of a message of another channel: all share one sequence.
     let mut own = connect(edge.address);
     let request = format!(
         "GET /live?channel=user-18 HTTP/1.1\r\nHost: {}\r\n{back}\r\n",
@@ -131,7 +131,7 @@ fn places_that_nobody_was_told_harm_only_who_made_them_up() {
         client.send(&json!({ "subscribe": [since] }));
         let reply = client.receive();
         assert_eq!(reply["recovered"], false, "{epoch} {offset}: {reply}");
-        // It is where everybody is.
+        // Its position is the common one.
         publish(&edge, "a", &json!([epoch, offset]));
         assert_eq!(client.receive()["data"], json!([epoch, offset]));
         assert_eq!(good.receive()["data"], json!([epoch, offset]));
@@ -153,7 +153,7 @@ fn places_that_nobody_was_told_harm_only_who_made_them_up() {
     }
 }
 
-/// Tokens that nobody has signed, or for something else.
+/// Unsigned tokens, or tokens for another purpose.
 #[test]
 fn forged_tokens_open_nothing() {
     let (edge, _) = guarded();
@@ -208,7 +208,7 @@ fn forged_tokens_open_nothing() {
         );
         assert_eq!(status_and_body(&response).0, 401, "{token}: {response}");
     }
-    // What they are made of is good.
+    // The parts they are forged from are valid.
     let mut client = HubClient::open(edge.address);
     client.send(&json!({ "token": good, "subscribe": ["user-17"], "id": 1 }));
     assert_eq!(client.receive()["subscribed"], "user-17");
@@ -225,7 +225,7 @@ fn talking_keeps_no_token_alive() {
     assert_eq!(client.receive()["subscribed"], "user-17");
     assert_eq!(client.receive()["data"], "a secret");
     let last = loop {
-        // It says something all the time, the same token among it.
+        // It sends all the time, the same token among other things.
         client.send(&json!({ "token": signed(&claims), "unsubscribe": [], "id": 2 }));
         let Some(reply) = client.receive_or_close() else {
             break in_s(0.0);

@@ -1,4 +1,4 @@
-//! Clients that subscribe to more than anybody wants: many channels, long names, the same again and again.
+//! Excessive subscriptions: many channels, long names, repetitions.
 
 use std::io::Write as _;
 
@@ -10,7 +10,7 @@ use crate::hub::tokens::{SECRET, in_s, signed, with_tokens};
 use crate::hub::{HubClient, live, only_hub, publish, publish_as};
 use crate::support::{connect, metric, read_until, start, wait_for};
 
-/// So many names that nobody else has.
+/// This many unique names.
 fn names(prefix: &str, count: usize) -> Vec<String> {
     (0..count)
         .map(|number| format!("{prefix}-{number}"))
@@ -36,13 +36,13 @@ fn clients_make_so_many_channels_and_no_more() {
     }
     let channels = metric(&edge, CHANNELS).unwrap();
     assert!(channels <= f64::from(CHANNELS_MAX), "{channels}");
-    // Whoever publishes to another is told so, and may try again later.
+    // Publishing to another channel is rejected, and may be retried later.
     let body = r#"{"channel":"news","data":1}"#;
     let (status, _) = publish_as(&edge, None, body);
     assert!(status == 503 || status == 200, "{status}");
     drop(clients);
     if status == 503 {
-        // Nothing is remembered of channels without messages.
+        // Channels without messages keep no state.
         wait_for_nobody(&edge);
         publish(&edge, "news", &json!(1));
     }
@@ -63,7 +63,7 @@ fn subscribing_and_leaving_again_and_again_keeps_nothing() {
         churning.send(&json!({ "subscribe": channels, "unsubscribe": channels }));
     }
     churning.settle();
-    // Those with messages, and no other: none twice, and none that is kept for the one who left.
+    // Only those with messages: no duplicates, and none kept for the disconnected client.
     assert_eq!(metric(&edge, CHANNELS), Some(100.0));
     let subscribers = "plimsoll_edge_hub_channel_subscribers{channel=\"game-0\"}";
     assert_eq!(metric(&edge, subscribers), Some(1.0));
@@ -89,7 +89,7 @@ fn names_are_short_plain_and_nothing_but_themselves() {
         assert!(error(&client.receive()).contains("the channel name"));
     }
     assert_eq!(metric(&edge, CHANNELS), Some(0.0));
-    // What would be a pattern for a rule is a name for a client.
+    // A pattern of a rule is a plain name in a command.
     for name in ["*", "game-*", "game.>", "game.*", "{id}", "$SYS.>"] {
         client.subscribe(name);
     }
@@ -97,11 +97,11 @@ fn names_are_short_plain_and_nothing_but_themselves() {
         publish(&edge, channel, &json!("for others"));
     }
     client.settle();
-    // What is not understood is repeated up to its beginning only.
+    // An invalid command is echoed only up to its beginning.
     client.send(&json!({ &long: 1 }));
     let reply = client.receive();
     assert!(error(&reply).len() < 400, "{}", error(&reply).len());
-    // A request names channels too, and what it names does not end its answer's head.
+    // Names in a request's query cannot end the response head.
     let mut stream = connect(edge.address);
     let request = format!(
         "GET /live?channel=a%0d%0aX-Evil:%201 HTTP/1.1\r\nHost: {}\r\n\r\n",
@@ -125,7 +125,7 @@ fn who_is_there_is_told_within_a_bound_however_often_it_is_asked() {
             presence: true,
             ..HubRule::of("chat")
         }],
-        // The whole of it may wait, so that nothing is cut off by another bound.
+        // All of it fits into the output limit, so that no other bound applies.
         waiting_max: 100_000,
         waiting_bytes_max: 64 << 20,
         ..patient()
@@ -147,7 +147,7 @@ fn who_is_there_is_told_within_a_bound_however_often_it_is_asked() {
     let users = |answer: &Value| answer["users"].as_object().unwrap().len();
     assert_eq!(answers.iter().map(users).sum::<usize>(), 1000);
     assert_eq!(users(&answers[0]), USERS);
-    // Who is left out is not hidden: how many there are is said each time, and that not all are named.
+    // Omitted members are not hidden: each reply has the total, and a mark that the list is incomplete.
     assert!(answers.iter().all(|answer| answer["subscribers"] == USERS));
     assert_eq!(answers[999]["all"], false);
     let bytes: usize = answers.iter().map(|answer| answer.to_string().len()).sum();
@@ -168,7 +168,7 @@ fn clients_that_come_and_go_leave_nothing() {
         drop(clients);
     }
     wait_for_nobody(&edge);
-    // Neither do those that are gone before they have said anything whole.
+    // Neither do clients that disconnect before a complete message.
     for _ in 0..100 {
         let mut stream = crate::hub::abuse::open(edge.address);
         stream.write_all(b"\x81\xfe\xff").unwrap();
@@ -195,7 +195,7 @@ fn what_one_command_names_is_bounded() {
         client.send(&json!({ word: vec!["a"; 1001] }));
         assert!(error(&client.receive()).contains("more than 1000 channels"));
     }
-    // Depth costs nothing: what is published is passed on as it is, and only who reads it must cope.
+    // Nesting costs nothing: published data is passed on verbatim, and only its reader must parse it.
     let deep = format!("{}{}", "[".repeat(30_000), "]".repeat(30_000));
     let command = format!(r#"{{"publish":{{"channel":"a","data":{deep}}}}}"#);
     let mut stream = crate::hub::abuse::open(edge.address);

@@ -1,4 +1,4 @@
-//! A connection to NATS on which is published and asked, and answers come to a place of its own.
+//! A connection to NATS for publishing and requests, with reply subjects of its own.
 
 use plimsoll_config::edge::HubShared;
 use serde_json::Value;
@@ -8,32 +8,32 @@ use crate::hub::sources::BufferedConnection;
 use crate::hub::sources::nats::protocol::{self, NatsOp};
 use crate::hub::sources::nats::{PING, PONG, connect, greet, not_understood};
 
-/// Longest message where the server does not say, bytes: its own default.
+/// Maximum message size if the server announces none, bytes: its own default.
 const LEN_MAX_DEFAULT: u64 = 1 << 20;
-/// Where answers to questions that are no messages go.
+/// Reply subject of requests that are not messages.
 const QUESTION: &str = "question";
 
 /// The connection.
 pub(super) struct NatsConnection {
     pub(super) line: BufferedConnection,
-    /// What begins the places for answers: no other connection has the same, and no other client of the server can guess it.
-    /// Whoever could would answer in the server's place.
+    /// Prefix of the reply subjects: unique, and unpredictable to other clients of the server, which could otherwise
+    /// forge replies.
     inbox: String,
-    /// Longest message that the server takes, bytes.
+    /// Maximum message size of the server, bytes.
     pub(super) len_max: usize,
 }
 
 impl NatsConnection {
-    /// Connects, and says who is here.
+    /// Connects and authenticates.
     ///
     /// # Errors
-    /// In words.
+    /// A message.
     pub(super) async fn open(config: &HubShared) -> Result<Self, String> {
         let line = BufferedConnection::open(&config.host, config.port).await?;
         let (mut line, info) = greet(line, &config.host, config.tls.as_ref()).await?;
         if info["jetstream"] != true {
             return Err(
-                "it keeps no streams; start it with `nats-server -js`, or with `jetstream: enabled` in its file"
+                "JetStream is not enabled; start it with `nats-server -js`, or with `jetstream: enabled` in its file"
                     .to_owned(),
             );
         }
@@ -50,15 +50,15 @@ impl NatsConnection {
         })
     }
 
-    /// A place of its own to which something is sent.
+    /// A reply subject of this connection.
     pub(super) fn place(&self, name: &str) -> String {
         format!("{}.{name}", self.inbox)
     }
 
-    /// Hears from now on what comes to a place of its own, or to all by a star.
+    /// Subscribes to a reply subject, or to all by a wildcard.
     ///
     /// # Errors
-    /// In words, also when the server does not let it in.
+    /// A message, also when the server rejects the client.
     pub(super) async fn listen(&mut self, name: &str) -> Result<(), String> {
         let mut commands = format!("SUB {} 1\r\n", self.place(name)).into_bytes();
         commands.extend_from_slice(PING);
@@ -66,7 +66,7 @@ impl NatsConnection {
         within(self.confirm_subscription()).await
     }
 
-    /// Waits for the answer to a question whether anybody is there.
+    /// Waits for the reply to a ping.
     async fn confirm_subscription(&mut self) -> Result<(), String> {
         loop {
             let read = protocol::read(self.line.bytes()).map_err(not_understood)?;
@@ -87,7 +87,7 @@ impl NatsConnection {
         }
     }
 
-    /// Writes a message whose answer goes to the place of its number.
+    /// Writes a message whose reply goes to the subject of its number.
     pub(super) fn publish(&self, out: &mut Vec<u8>, subject: &str, number: u64, message: &[u8]) {
         self.write(out, subject, &number.to_string(), message);
     }
@@ -100,10 +100,10 @@ impl NatsConnection {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Asks the server, which nothing else is asked meanwhile.
+    /// Sends a request; no other may be in flight.
     ///
     /// # Errors
-    /// In words, when there is no answer in time.
+    /// A message, when there is no reply in time.
     pub(super) async fn request(
         &mut self,
         subject: &str,
@@ -127,10 +127,10 @@ impl NatsConnection {
         within(answering).await
     }
 
-    /// The next answer that has come, with the number of its place where that has one.
+    /// The next received reply, with the number of its subject where that has one.
     ///
     /// # Errors
-    /// In words, when the server tells of a fault.
+    /// A message, when the server reports an error.
     pub(super) async fn answer(&mut self) -> Result<Option<(Option<u64>, Value)>, String> {
         loop {
             let read = protocol::read(self.line.bytes()).map_err(not_understood)?;
@@ -160,11 +160,11 @@ impl NatsConnection {
     }
 }
 
-/// Letters that nobody foresees.
+/// Unpredictable letters.
 fn secret() -> Result<String, String> {
     let random = ring::rand::SystemRandom::new();
     let bytes = ring::rand::generate::<[u8; 16]>(&random);
-    let bytes = bytes.map_err(|_| "this machine has no random numbers".to_owned())?;
+    let bytes = bytes.map_err(|_| "the system provides no random bytes".to_owned())?;
     Ok(format!("{:032x}", u128::from_be_bytes(bytes.expose())))
 }
 

@@ -1,38 +1,38 @@
-//! What a NATS server says to a subscriber, as far as that needs to be understood. Pure.
+//! Parser of what a NATS server sends to a subscriber, as far as needed. Pure.
 
 /// Longest line, bytes.
 const LINE_LEN_MAX: usize = 64 * 1024;
 /// Longest message, bytes: longer than any message of the hub may be.
 const DATA_LEN_MAX: usize = 32 << 20;
 
-/// One thing that is said.
+/// A protocol message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::hub) enum NatsOp<'a> {
-    /// About the server, as JSON.
+    /// INFO, as JSON.
     Info(&'a [u8]),
-    /// What was published to a subject.
+    /// A message of a subject.
     Message {
         subject: &'a [u8],
-        /// Where an answer would go; empty without such a place.
+        /// Reply subject; empty without one.
         reply: &'a [u8],
         data: &'a [u8],
     },
-    /// It wants to know whether the subscriber is there.
+    /// A ping of the server.
     Ping,
     Pong,
     Ok,
-    /// Something was not done.
+    /// An error of the server.
     Error(&'a [u8]),
 }
 
-/// It is not what a server says.
+/// Malformed data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::hub) struct MalformedNats;
 
-/// What is said at the start of `bytes`, and its length; `None` while it is incomplete.
+/// The message at the start of `bytes`, and its length; `None` while it is incomplete.
 ///
 /// # Errors
-/// When it is nothing that a server says, or longer than anything that is wanted.
+/// When it is malformed, or longer than allowed.
 pub(in crate::hub) fn read(bytes: &[u8]) -> Result<Option<(usize, NatsOp<'_>)>, MalformedNats> {
     let prefix = &bytes[..bytes.len().min(LINE_LEN_MAX)];
     let Some(end) = memchr::memchr(b'\n', prefix) else {
@@ -67,7 +67,7 @@ pub(in crate::hub) fn read(bytes: &[u8]) -> Result<Option<(usize, NatsOp<'_>)>, 
     Ok(Some((after, op)))
 }
 
-/// `MSG subject sid [reply] length`, and as many bytes behind it.
+/// `MSG subject sid [reply] length`, and that many bytes behind it.
 fn message<'a>(
     bytes: &'a [u8],
     words: &'a [u8],

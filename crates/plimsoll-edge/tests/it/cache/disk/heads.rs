@@ -1,4 +1,4 @@
-//! Heads that a server renews, of copies whose bodies are on disk.
+//! Heads renewed by a 304 while the bodies stay on disk.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::support::{Afloat, Patience, Scripted};
 const WRITTEN: &str = "plimsoll_edge_cache_disk_written_total";
 const BYTES: &str = "plimsoll_edge_cache_disk_bytes";
 
-/// A server of a page that is never another; each of its heads says how many came before.
+/// A server of an unchanging page; each head counts the earlier ones.
 fn server(body: &str) -> Scripted {
     let body = body.to_owned();
     origin(move |head, number| {
@@ -24,13 +24,13 @@ fn server(body: &str) -> Scripted {
     })
 }
 
-/// An edge with a large copy that was purged softly, and renewed by a 304 since.
+/// An edge with a large stored response that was soft-purged, and then renewed by a 304.
 fn with_renewed(origin: &Scripted, folder: &Path) -> Afloat {
     let edge = start(&config(origin.address, folder));
     get(edge.address, "/");
     wait_for(&edge, OBJECTS, 1.0);
     let patience = Patience::start();
-    // The first to come after it was written may come before its head is in memory.
+    // The first request after it was written may arrive before its head is in memory.
     while status(&request(edge.address, "HEAD /", "")) != HIT {
         patience.check("the copy");
     }
@@ -56,7 +56,7 @@ fn a_large_copy_is_as_fresh_after_a_restart_as_its_last_head_made_it() {
     check(&answer, (200, body.as_str()), HIT);
     assert_eq!(value(&answer, "x-told"), "1");
     assert_eq!(origin.requests().len(), 2);
-    // Its head goes when it goes.
+    // Its head is removed with it.
     let hard = r#"{"url": "http://a.example/", "hard": true}"#;
     order(edge.admin(), "/purge", hard);
     let patience = Patience::start();

@@ -1,4 +1,4 @@
-//! Disks that cannot be used, fill, or become read-only: named, and the edge goes on.
+//! Unusable, full and read-only disks: reported, and the edge continues.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ fn a_disk_that_fills_is_named_and_the_edge_goes_on() {
     let origin = origin(move |_, _| page("Cache-Control: max-age=600", &body));
     let observed = ObservedEdge::start(&config(origin.address, &folder));
     let edge = &observed.edge;
-    // It is smaller than it should be: the oldest make room.
+    // The limit was reduced: the oldest make room.
     for number in 0..60 {
         assert_eq!(
             status_and_body(&get(edge.address, &format!("/{number}")))
@@ -136,7 +136,7 @@ fn a_disk_that_fills_is_named_and_the_edge_goes_on() {
         metric(edge, "plimsoll_edge_cache_disk_errors_total"),
         Some(0.0)
     );
-    // Others fill it.
+    // Other data fills it.
     let mut filler = std::fs::File::create(folder.join("filler")).unwrap();
     while filler.write_all(&[0; 4096]).is_ok() {}
     for file in files(&folder) {

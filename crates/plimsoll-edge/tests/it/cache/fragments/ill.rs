@@ -1,4 +1,4 @@
-//! Fragments that fail, break off, come late, ask for themselves, or are too many.
+//! Fragments that fail, break off, arrive late, include themselves, or are too many.
 
 use std::io::Write as _;
 use std::sync::Mutex;
@@ -88,7 +88,7 @@ fn loops_and_depths_end() {
 
 #[test]
 fn floods_are_bounded() {
-    // Each page asks for ten others, all of them different.
+    // Each page includes ten others, all of them different.
     let origin = site(|path, _| {
         let tags: Vec<String> = (0..10)
             .map(|number| format!("<esi:include src=\"{path}{number}\"/>"))
@@ -128,7 +128,7 @@ fn what_comes_before_a_slow_fragment_does_not_wait() {
         .write_all(b"GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n")
         .unwrap();
     let begun = read_until(&mut client, "before");
-    // The other is fetched meanwhile.
+    // The other is fetched concurrently.
     let patience = Patience::start();
     while request_count(&origin, "/quick") == 0 {
         patience.check("the quick one");

@@ -1,4 +1,4 @@
-//! Bodies that servers have compressed, and pages that are compressed when they have been put together.
+//! Bodies compressed by servers, and assembled pages compressed by the edge.
 
 use std::io::{Read as _, Write as _};
 
