@@ -80,7 +80,7 @@ impl ComponentKind {
             Self::NginxAccessLog => "the access log of nginx",
             Self::HaproxyLog => "the log of HAProxy",
             Self::PhpFpmSlowlog => "the slow log of PHP-FPM",
-            Self::Prometheus => "the page of figures",
+            Self::Prometheus => "the metrics page",
             Self::Pgbouncer => "pgbouncer",
             Self::Apache => "Apache",
             Self::Gunicorn => "gunicorn",
@@ -90,7 +90,7 @@ impl ComponentKind {
             Self::Varnish => "Varnish",
             Self::Mongo => "MongoDB",
             Self::Python => "Python",
-            Self::Otlp => "the receiver of spans",
+            Self::Otlp => "the span receiver",
         }
     }
 

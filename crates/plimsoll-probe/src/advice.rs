@@ -198,8 +198,8 @@ fn quota(files: &mut Files, readings: &Readings, pids: &[u32]) -> Option<Advice>
             ok,
         )
         .because(format!(
-            "a cgroup that has used up its quota stands still until the next period (100 ms as a rule), while the \
-             machine has {cores:.0} CPUs"
+            "a cgroup that has used up its quota is throttled until the next period (usually 100 \
+             ms), although the machine has {cores:.0} CPUs"
         )),
     )
 }
@@ -226,8 +226,8 @@ fn backlogs(readings: &Readings) -> Vec<Advice> {
             )
             .binds_at(backlog)
             .because(format!(
-                "connections that come faster than the application accepts them wait here; the {}th is dropped and \
-                 its client tries again after 1 s, 3 s, 7 s",
+                "connections that arrive faster than the application accepts them queue here; the \
+                 {}th is dropped and its client retries after 1 s, 3 s, 7 s",
                 backlog + 2
             ))
         })
@@ -293,16 +293,24 @@ fn ports(files: &mut Files) -> Vec<Advice> {
             )
             .binds_at(width)
             .because(format!(
-                "{width} ports towards one destination; a port that was closed first from here rests {TIME_WAIT_S} s, \
-                 so {} new connections a second last without keep-alive",
+                "{width} ports per destination; a connection that this side closes first holds \
+                 its port in TIME_WAIT for {TIME_WAIT_S} s, so at most {} new connections a \
+                 second can be sustained without keep-alive",
                 width / TIME_WAIT_S
             )),
         );
     }
     if let Some(reuse) = number(files, "proc/sys/net/ipv4/tcp_tw_reuse") {
         advice.push(
-            Advice::new("net.ipv4.tcp_tw_reuse", reuse, "1 (2: loopback only)", reuse != 0).because(
-                "lets a new outgoing connection take a port in TIME_WAIT after one second when time stamps are on",
+            Advice::new(
+                "net.ipv4.tcp_tw_reuse",
+                reuse,
+                "1 (2: loopback only)",
+                reuse != 0,
+            )
+            .because(
+                "lets a new outgoing connection reuse a port in TIME_WAIT after one second if TCP \
+                timestamps are enabled",
             ),
         );
     }
@@ -320,7 +328,7 @@ fn kernel_queues(files: &mut Files) -> Vec<Advice> {
                 somaxconn >= SOMAXCONN_ADVISED,
             )
             .binds_at(somaxconn)
-            .because("caps every backlog that an application asks for in listen()"),
+            .because("caps the backlog that an application passes to listen()"),
         );
     }
     if let Some(half_open) = number(files, "proc/sys/net/ipv4/tcp_max_syn_backlog") {
@@ -332,7 +340,10 @@ fn kernel_queues(files: &mut Files) -> Vec<Advice> {
                 half_open >= SYN_BACKLOG_MIN,
             )
             .binds_at(half_open)
-            .because("connections whose handshake is not complete; beyond it SYNs get cookies or are dropped"),
+            .because(
+                "length of the queue of incomplete handshakes; when it is full, SYNs are \
+                answered with cookies or dropped",
+            ),
         );
     }
     advice
@@ -351,7 +362,10 @@ fn conntrack(files: &mut Files) -> Option<Advice> {
             !is_used || room >= CONNTRACK_MIN / 2,
         )
         .binds_at(room)
-        .because("every connection through the firewall is tracked, for two minutes after its end; a full table drops new ones"),
+        .because(
+            "the firewall tracks every connection until two minutes after it ends; when the \
+            table is full, new connections are dropped",
+        ),
     )
 }
 
@@ -399,7 +413,8 @@ fn memory_settings(files: &mut Files) -> Vec<Advice> {
             .split_whitespace()
             .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
         if let Some(current) = current {
-            let why = "with always, databases and Redis stall for milliseconds while pages are joined, and use more memory";
+            let why = "with `always`, databases and Redis stall for milliseconds while the kernel \
+                assembles huge pages, and use more memory";
             advice.push(
                 Advice::new(
                     "transparent huge pages",
@@ -427,9 +442,8 @@ fn time_source(files: &mut Files) -> Option<Advice> {
     let current = current.trim().to_owned();
     let ok = CHEAP.contains(&current.as_str());
     Some(
-        Advice::new("time source", current, "tsc (kvm-clock in a guest)", ok).because(
-            "each reading of any other clock enters the kernel and takes about a microsecond",
-        ),
+        Advice::new("time source", current, "tsc (kvm-clock in a guest)", ok)
+            .because("reading any other clock takes a system call, about a microsecond"),
     )
 }
 

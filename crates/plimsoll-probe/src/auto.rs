@@ -94,7 +94,9 @@ pub(crate) fn discover(
     if auto && components.watched.is_empty() && !has_found {
         files.announce(
             "found nothing",
-            "no nginx, HAProxy, Redis, Valkey, memcached, PostgreSQL, MariaDB, MySQL, pgbouncer, PHP-FPM, gunicorn, uWSGI, JVM or Apache that tells of itself was found on this machine",
+            "no nginx, HAProxy, Redis, Valkey, memcached, PostgreSQL, MariaDB, MySQL, pgbouncer, \
+            PHP-FPM, gunicorn, uWSGI, JVM or Apache with readable metrics was found on this \
+            machine",
         );
     }
     components
@@ -111,7 +113,7 @@ fn add(
     let pid = candidate.known.named_by.unwrap_or_default();
     if components.watched.len() + components.later.len() >= COMPONENTS_MAX {
         let text =
-            format!("more than {COMPONENTS_MAX} parts were found: no more of them are watched");
+            format!("more than {COMPONENTS_MAX} components were found: the rest are not watched");
         files.announce("found many", &text);
         return;
     }
@@ -128,8 +130,8 @@ fn add(
         }
         Admission::Later => {
             let text = format!(
-                "found, and watched once the target is seen to use it: {component} (named by {}); to have it watched at once, name it \
-                 under `watch:`",
+                "found, watched once the target is observed to use it: {component} (named by {}); \
+                 to watch it immediately, name it under `watch:`",
                 candidate.source
             );
             files.announce(&format!("later {component}"), &text);
@@ -139,7 +141,7 @@ fn add(
         }
         Admission::Refused(why) => {
             let text = format!(
-                "found, and not watched: {component} (named by {}): {why}; to have it watched all the same, name it under `watch:`",
+                "found, not watched: {component} (named by {}): {why}; to watch it anyway, name it under `watch:`",
                 candidate.source
             );
             files.announce(&format!("refused {component} {pid}"), &text);
@@ -309,7 +311,7 @@ fn haproxy(
         None if auto && is_read => files.announce(
             &format!("haproxy without socket {main}"),
             &format!(
-                "HAProxy (pid {pid}) tells nothing of itself: add to `global` in {main} `stats socket \
+                "HAProxy (pid {pid}) has no stats socket: add to `global` in {main} `stats socket \
                  /run/haproxy/admin.sock mode 660 level user` and reload it"
             ),
         ),

@@ -77,7 +77,7 @@ impl Behind {
         if clients.is_empty() {
             files.note(
                 "behind",
-                "processes behind the target: its connections may not be seen; run as the same user or as root",
+                "processes behind the target: its connections cannot be read; run as the same user or as root",
             );
             return;
         }
@@ -92,7 +92,8 @@ impl Behind {
         if holders.is_empty() {
             files.note(
                 "behind",
-                "processes behind the target: whose the sockets are that it connects to could not be read; run as root",
+                "processes behind the target: the owners of the sockets that it connects to \
+                cannot be read; run as root",
             );
         }
         self.roots.extend(holders);

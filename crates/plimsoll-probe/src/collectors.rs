@@ -226,20 +226,20 @@ impl Collector {
         let fallen = self.meter.take_fallen();
         if was_restarted {
             let text = format!(
-                "{name} was started anew during the run: its counters began again, and their first increase is left out"
+                "{name} was restarted during the run: its counters were reset, and their first increase is left out"
             );
             notes.push(("restarted", text));
         } else if let Some(counter) = fallen {
             let counter = labels::metric(&counter);
             let text = format!(
-                "a counter of {name} fell ({counter}): it was set back, wrapped around, or {name} was started anew; that \
-                 second's increase is left out"
+                "a counter of {name} decreased ({counter}): it was reset, wrapped around, or \
+                 {name} was restarted; that second's increase is left out"
             );
             notes.push(("fallen", text));
         }
         if self.missed > 0 {
             let text = format!(
-                "{name} is seen again, after {} questions in vain",
+                "{name} responds again, after {} failed scrapes",
                 self.missed
             );
             notes.push(("back", text));
@@ -252,9 +252,9 @@ impl Collector {
         let remedy = self.source.remedy(error);
         let goes_on = if matches!(error, ScrapeError::Denied(_)) {
             self.is_refused = true;
-            "the run goes on without it"
+            "the run continues without it"
         } else {
-            "the run goes on, and it is asked again every second"
+            "the run continues, with a new attempt every second"
         };
         let remedy = match error {
             ScrapeError::Late | ScrapeError::NotRead(_) => String::new(),
@@ -262,7 +262,10 @@ impl Collector {
             _ if self.has_answered => String::new(),
             _ => format!("; {remedy}"),
         };
-        let text = format!("{} is not seen: {error}{remedy}; {goes_on}", self.name);
+        let text = format!(
+            "{} cannot be watched: {error}{remedy}; {goes_on}",
+            self.name
+        );
         notes.push((error.key(), text));
     }
 }

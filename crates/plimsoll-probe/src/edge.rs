@@ -75,7 +75,7 @@ impl EdgeClient {
             Err(error) => files.note(
                 "edge",
                 &format!(
-                    "the edge's figures at {} were not read: {error}",
+                    "the edge's metrics at {} were not read: {error}",
                     self.address
                 ),
             ),
@@ -98,7 +98,7 @@ impl EdgeClient {
         loop {
             let left_ns = deadline_ns.saturating_sub(clock::now_ns());
             if left_ns == 0 || bytes.len() >= ANSWER_LEN_MAX {
-                return Err(io::Error::other("its answer is too long, or too slow"));
+                return Err(io::Error::other("its response is too long or too slow"));
             }
             stream.set_read_timeout(Some(Duration::from_nanos(left_ns)))?;
             match stream.read(&mut chunk)? {
@@ -109,10 +109,10 @@ impl EdgeClient {
         let answer = String::from_utf8_lossy(&bytes);
         let (head, body) = answer
             .split_once("\r\n\r\n")
-            .ok_or_else(|| io::Error::other("it gave no answer of HTTP"))?;
+            .ok_or_else(|| io::Error::other("it sent no HTTP response"))?;
         if head.split(' ').nth(1) != Some("200") {
             let line = head.lines().next().unwrap_or_default();
-            return Err(io::Error::other(format!("it answered {line}")));
+            return Err(io::Error::other(format!("it responded {line}")));
         }
         Ok(body.to_owned())
     }

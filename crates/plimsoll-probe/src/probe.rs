@@ -154,7 +154,7 @@ impl Probe {
         if is_named && !probe.target_is_local() {
             probe.files.note("remote", &probe.listener.remote_note());
         }
-        probe.activity.is("looking for parts of the service");
+        probe.activity.is("discovering components of the service");
         let belonging = Belonging {
             related: probe.related(),
             tree: &probe.tree,
@@ -198,7 +198,7 @@ impl Probe {
             .partition::<Vec<_>, _>(|(_, known)| is_related(known));
         self.later = later;
         for (component, _) in &now {
-            let text = format!("watched, as the target is seen to use it: {component}");
+            let text = format!("watched, because the target uses it: {component}");
             self.files.announce(&format!("used {component}"), &text);
         }
         self.watch(now);
@@ -239,14 +239,14 @@ impl Probe {
         self.activity.is("reading cgroups");
         self.cgroups.read(&mut self.files, &mut self.meter);
         if let Some(edge) = &mut self.edge {
-            self.activity.is("asking the edge");
+            self.activity.is("scraping the edge");
             edge.read(&mut self.files, &mut self.meter);
         }
         self.was_local |= !self.tree.members().is_empty() || !self.sockets.target_inodes.is_empty();
         let local = f64::from(u8::from(self.was_local));
         self.meter.gauge(metric::TARGET_IS_LOCAL, &[], local);
         let mut readings = self.meter.finish(second);
-        self.activity.is("asking parts of the service");
+        self.activity.is("scraping components of the service");
         self.collectors.gather(&mut readings, &mut self.files);
         self.cost_ns = clock::thread_cpu_ns().saturating_sub(begin_cpu_ns);
         self.activity.is("waiting for the next second");

@@ -50,8 +50,8 @@ impl TargetListener {
             (None, None) => "the target".to_owned(),
         };
         format!(
-            "nothing of {target} was found on this machine: readings of host and network are those of the generator's \
-             machine only"
+            "no socket or process of {target} was found on this machine: readings of host and \
+             network are those of the generator's machine only"
         )
     }
 
@@ -324,7 +324,7 @@ impl SocketTable {
             }
             _ => files.note(
                 "unix queue",
-                "the accept queue of the target's unix socket: the kernel does not tell it here",
+                "the accept queue of the target's unix socket: the kernel does not report it here",
             ),
         }
     }

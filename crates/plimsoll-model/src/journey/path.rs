@@ -26,7 +26,7 @@ pub fn bounded_json_path(text: &str) -> Result<(), String> {
         }
         if depth > DEPTH_MAX {
             return Err(format!(
-                "its brackets are too deep; valid: at most {DEPTH_MAX} within each other"
+                "its brackets are nested too deep; valid: at most {DEPTH_MAX} levels"
             ));
         }
     }

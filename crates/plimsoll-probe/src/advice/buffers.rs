@@ -72,7 +72,7 @@ fn shortage(data: f64, advised: f64, memory: Memory) -> String {
         return String::new();
     }
     format!(
-        ". This machine has {} of memory, {} of them free: for all of the data it needs more",
+        ". This machine has {} of memory, {} of it free: holding all of the data needs more memory",
         size(memory.total as f64),
         size(memory.available as f64)
     )
@@ -86,15 +86,24 @@ fn pool(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advice> {
     let bytes = advised / MEBIBYTE;
     Some(
         Advice::new(
-            format!("innodb_buffer_pool_size against the data ({})", component.at),
-            format!("{} for {} of data{}", size(current), size(data), written(file)),
+            format!(
+                "innodb_buffer_pool_size against the data ({})",
+                component.at
+            ),
+            format!(
+                "{} for {} of data{}",
+                size(current),
+                size(data),
+                written(file)
+            ),
             size(advised),
             may_stay(current, data, advised),
         )
         .because(format!(
-            "what the pool does not hold is read from the disk by each request that asks for it. `innodb_buffer_pool_size = \
-             {bytes:.0}M` under `[mysqld]`{}, at once by `SET GLOBAL innodb_buffer_pool_size = {advised:.0}`; it costs {} of \
-             memory, which others on this machine then lack{}",
+            "pages that are not in the pool are read from disk by each request that needs them. \
+             Set `innodb_buffer_pool_size = {bytes:.0}M` under `[mysqld]`{}, immediately with \
+             `SET GLOBAL innodb_buffer_pool_size = {advised:.0}`; it costs {} of memory, which \
+             other processes on this machine then lack{}",
             in_file(file, "/etc/mysql/mariadb.conf.d/50-server.cnf on Debian"),
             size(advised - current),
             shortage(data, advised, memory)
@@ -111,14 +120,19 @@ fn shared_buffers(component: &ComponentReadings<'_>, memory: Memory) -> Option<A
     Some(
         Advice::new(
             format!("shared_buffers against the data ({})", component.at),
-            format!("{} for {} of data{}", size(current), size(data), written(file)),
+            format!(
+                "{} for {} of data{}",
+                size(current),
+                size(data),
+                written(file)
+            ),
             size(advised),
             may_stay(current, data, advised),
         )
         .because(format!(
-            "what they do not hold is asked of the kernel, and of the disk where its cache has no room either. `shared_buffers = \
-             {bytes:.0}MB`{}; it takes a restart, and {} of memory, which the kernel's cache then lacks: more than a quarter of \
-             the memory seldom pays{}",
+            "blocks that are not in shared_buffers are read from the kernel's page cache, or from \
+             disk. Set `shared_buffers = {bytes:.0}MB`{}; it needs a restart and {} of memory, \
+             which the page cache then lacks: more than a quarter of the memory seldom helps{}",
             in_file(file, "postgresql.conf"),
             size(advised - current),
             shortage(data, advised, memory)
@@ -141,14 +155,21 @@ fn cache_size(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advic
     Some(
         Advice::new(
             format!("effective_cache_size against the data ({})", component.at),
-            format!("{} for {} of data{}", size(current), size(data), written(file)),
+            format!(
+                "{} for {} of data{}",
+                size(current),
+                size(data),
+                written(file)
+            ),
             size(advised),
             current >= least && !is_promised,
         )
         .because(format!(
-            "what the planner takes to be in memory, PostgreSQL's buffers and the kernel's cache together: too little, and it reads \
-             whole tables where an index would do; more than the machine has, and it counts on what is on the disk. \
-             `effective_cache_size = {bytes:.0}MB`{}, and `SELECT pg_reload_conf()`; it takes no memory",
+            "the planner's estimate of the data cached in memory, in PostgreSQL's buffers and the \
+             kernel's page cache together: too low, and it scans whole tables where an index \
+             would do; more than the machine has, and it plans for data that is on disk. Set \
+             `effective_cache_size = {bytes:.0}MB`{}, then `SELECT pg_reload_conf()`; it \
+             allocates no memory",
             in_file(file, "postgresql.conf")
         )),
     )
@@ -222,7 +243,7 @@ mod tests {
         assert!(
             scarce
                 .why
-                .contains("16.0 GiB of memory, 4096 MiB of them free"),
+                .contains("16.0 GiB of memory, 4096 MiB of it free"),
             "{}",
             scarce.why
         );
@@ -247,7 +268,7 @@ mod tests {
         assert!(
             shared
                 .why
-                .contains("`shared_buffers = 4096MB` in /etc/db.conf:3; it takes a restart"),
+                .contains("`shared_buffers = 4096MB` in /etc/db.conf:3; it needs a restart"),
             "{}",
             shared.why
         );

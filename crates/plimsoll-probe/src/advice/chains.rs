@@ -117,8 +117,10 @@ fn sessions(readings: &Readings) -> Option<Advice> {
             wanted <= room,
         )
         .because(format!(
-            "{}: if each holds a session, {wanted:.0} are wanted, and {name} takes {limit:.0}, {reserved:.0} of them for its \
-             administrator. Put a pooler between them, or let workers share; a higher `max_connections` costs memory for each",
+            "{}: if each holds a session, {wanted:.0} are needed, but {name} allows {limit:.0}, \
+             {reserved:.0} of them reserved for its administrator. Put a connection pooler \
+             between them, or let workers share sessions; a higher `max_connections` costs memory \
+             for each session",
             who.join(", ")
         ))
     })
@@ -158,13 +160,17 @@ fn descriptors_of_nginx(component: &ComponentReadings<'_>, files: &mut Files) ->
         Advice::new(
             format!("open files of nginx' workers ({})", component.at),
             lowest,
-            format!("{needed:.0} or more: worker_connections is {connections:.0}{}", written(file)),
+            format!(
+                "{needed:.0} or more: worker_connections is {connections:.0}{}",
+                written(file)
+            ),
             lowest as f64 >= needed,
         )
         .binds_at(whole((lowest as f64 - BESIDE).max(0.0)))
         .because(
-            "each connection takes a descriptor, and a file that is served one more: `worker_rlimit_nofile` in nginx.conf sets how \
-             many a worker may have; without them `worker_connections` is never reached",
+            "each connection takes a descriptor, and each file being served one more: \
+             `worker_rlimit_nofile` in nginx.conf sets the limit of a worker; if it is too low, \
+             `worker_connections` is never reached",
         ),
     )
 }
@@ -186,15 +192,18 @@ fn connections_of_haproxy(component: &ComponentReadings<'_>) -> Option<Advice> {
         .map_or("", |(_, file)| file);
     (frontend > 0.0 && process > 0.0).then(|| {
         Advice::new(
-            format!("maxconn of HAProxy before that of its frontends ({})", component.at),
+            format!(
+                "global maxconn of HAProxy against that of its frontends ({})",
+                component.at
+            ),
             format!("{process:.0}{}", written(file)),
             format!("{frontend:.0} or more"),
             process >= frontend,
         )
         .binds_at(whole(process))
         .because(format!(
-            "a frontend may take {frontend:.0} connections; beyond the `maxconn` of `global` all of them wait in the kernel, the page \
-             with HAProxy's own figures too"
+            "a frontend may accept {frontend:.0} connections; beyond the `maxconn` of `global` \
+             every new connection waits in the kernel, including those to HAProxy's stats page"
         ))
     })
 }
@@ -209,14 +218,18 @@ fn backlog_of_php(component: &ComponentReadings<'_>, files: &mut Files) -> Optio
     let most: f64 = text.trim().parse().ok()?;
     Some(
         Advice::new(
-            format!("listen.backlog of PHP-FPM before net.core.somaxconn ({})", component.at),
+            format!(
+                "listen.backlog of PHP-FPM against net.core.somaxconn ({})",
+                component.at
+            ),
             format!("{backlog:.0}{}", written(file)),
             format!("at most {most:.0}, or a higher net.core.somaxconn"),
             backlog <= most,
         )
         .binds_at(whole(backlog.min(most)))
         .because(format!(
-            "the kernel lets {most:.0} connections wait on any one socket, whatever a program asks for, and tells nobody"
+            "the kernel caps the accept queue of each socket at {most:.0} connections, whatever \
+            backlog a program requests, and reports no error"
         )),
     )
 }
@@ -233,8 +246,9 @@ fn snapshots_of_redis(at: &str, files: &mut Files) -> Option<Advice> {
             overcommit == 1,
         )
         .because(
-            "Redis forks to save itself and to rewrite its append-only file; when it has more than half of the memory the fork fails, \
-             and with `stop-writes-on-bgsave-error` it then refuses to write: `sysctl -w vm.overcommit_memory=1`, and in /etc/sysctl.d/",
+            "Redis forks to write snapshots and to rewrite its append-only file; when it uses \
+             more than half of the memory the fork fails, and with `stop-writes-on-bgsave-error` \
+             it then rejects writes: `sysctl -w vm.overcommit_memory=1`, and in /etc/sysctl.d/",
         ),
     )
 }

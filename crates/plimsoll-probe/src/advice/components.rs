@@ -144,8 +144,9 @@ fn nginx(component: &ComponentReadings<'_>, users: u64) -> Option<Advice> {
         )
         .binds_at(whole(places / 2.0))
         .because(format!(
-            "{workers:.0} workers have {places:.0} places together; each user holds one with his connection, and a second one \
-             while his request is with an upstream. worker_rlimit_nofile must be higher than worker_connections"
+            "{workers:.0} workers have {places:.0} connections in total; each user takes one, and \
+             a second one while a request is proxied to an upstream. worker_rlimit_nofile must be \
+             higher than worker_connections"
         )),
     )
 }
@@ -184,10 +185,12 @@ fn haproxy(component: &ComponentReadings<'_>, users: u64) -> Vec<Advice> {
         };
         let why = if server.is_some_and(|server| server != "FRONTEND") {
             format!(
-                "requests beyond it wait in line for this server; {needed:.0} are under way at once (see below) if it is the only one"
+                "requests beyond it queue for this server; {needed:.0} are in flight at once (see below) if it is the only one"
             )
         } else {
-            "connections beyond it wait in the kernel, where nobody sees them".to_owned()
+            "connections beyond it wait in the kernel's accept queue, which HAProxy does not \
+            report"
+                .to_owned()
         };
         advice.push(
             Advice::new(
@@ -235,8 +238,8 @@ fn busy(
     )
     .binds_at(whole(limit * REQUEST_INTERVAL_S / TAKES_S))
     .because(format!(
-        "of {users} users, each of whom asks once in {REQUEST_INTERVAL_S:.0} s for what takes {TAKES_S} s, {needed:.0} have a \
-         request under way at once, and each may hold one of these"
+        "{users} users who each send a request every {REQUEST_INTERVAL_S:.0} s that takes \
+         {TAKES_S} s have {needed:.0} requests in flight at once, and each may hold one of these"
     ))
 }
 
@@ -267,13 +270,17 @@ fn memory_of_php(component: &ComponentReadings<'_>, files: &mut Files) -> Option
     (!sizes.is_empty()).then(|| {
         Advice::new(
             format!("memory for PHP-FPM's processes ({})", component.at),
-            format!("{children:.0} of {:.0} MiB{}", each / MEBIBYTE, written(file)),
+            format!(
+                "{children:.0} of {:.0} MiB{}",
+                each / MEBIBYTE,
+                written(file)
+            ),
             format!("at most {fits:.0}"),
             children <= fits,
         )
         .because(format!(
-            "its processes have {:.0} MiB each now, shared pages counted in each, and {:.0} MiB are there for them; beyond that \
-             the machine swaps or kills",
+            "its processes use {:.0} MiB each now, shared pages counted in each, and {:.0} MiB \
+             are available to them; beyond that the machine swaps or kills processes",
             each / MEBIBYTE,
             room / MEBIBYTE
         ))

@@ -80,11 +80,11 @@ impl Belonging<'_> {
         let family = self.tree.with_descendants(&BTreeSet::from([pid]));
         // Of another user's process nobody but root sees what it holds.
         if crate::kernel_files::names(&files.path(&format!("proc/{pid}/fd"))).is_err() {
-            return (inodes.is_empty()).then(|| format!("nobody listens at port {port}"));
+            return (inodes.is_empty()).then(|| format!("nothing listens on port {port}"));
         }
         holders_of(files, &inodes, family.into_iter())
             .is_empty()
-            .then(|| format!("pid {pid} does not listen at port {port} of this network"))
+            .then(|| format!("pid {pid} does not listen on port {port} in this network namespace"))
     }
 }
 

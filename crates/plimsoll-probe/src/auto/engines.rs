@@ -61,8 +61,9 @@ fn jvm(files: &mut Files, pid: u32, auto: bool) -> Option<DiscoveredComponent> {
             files.announce(
                 &format!("jvm {pid}"),
                 &format!(
-                    "a JVM (pid {pid}) runs here and shows no counters: start it without `-XX:-UsePerfData` and \
-                     `-XX:+PerfDisableSharedMem`; if it runs in a container, run as root"
+                    "a JVM (pid {pid}) runs here but exposes no counters: start it without \
+                     `-XX:-UsePerfData` and `-XX:+PerfDisableSharedMem`; if it runs in a \
+                     container, run as root"
                 ),
             );
         }
@@ -162,8 +163,9 @@ fn uwsgi(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Disc
             files.announce(
                 &format!("uwsgi {main}"),
                 &format!(
-                    "uWSGI (pid {pid}) tells nothing of itself that was found: add `stats = 127.0.0.1:1717` to `[uwsgi]` in \
-                     {main}, and restart it; or say where it is: `watch: {{ auto: true, uwsgi: 127.0.0.1:1717 }}`"
+                    "uWSGI (pid {pid}) has no stats address in its configuration: add `stats = \
+                     127.0.0.1:1717` to `[uwsgi]` in {main}, and restart it; or name the address: \
+                     `watch: {{ auto: true, uwsgi: 127.0.0.1:1717 }}`"
                 ),
             );
         }
@@ -203,8 +205,9 @@ fn varnish(files: &mut Files, pid: u32, words: &[&str]) {
     files.announce(
         &format!("varnish{name}"),
         &format!(
-            "Varnish (pid {pid}) runs here; its counters are told by a command, and nothing is executed that nobody named: \
-             `watch: {{ auto: true, varnish: 'varnishstat -j -t 0{name}' }}`"
+            "Varnish (pid {pid}) runs here; its counters are read by a command, and Plimsoll \
+             executes only commands that are configured: `watch: {{ auto: true, varnish: \
+             'varnishstat -j -t 0{name}' }}`"
         ),
     );
 }
@@ -224,8 +227,9 @@ pub(super) fn go(files: &mut Files, pid: u32, comm: &str) {
         files.announce(
             &format!("go {comm}"),
             &format!(
-                "{comm} is a program in Go (pid {pid}); to have its collector and scheduler watched: `watch: {{ auto: true, go: \
-                 http://127.0.0.1:PORT/debug/vars }}` where it imports `expvar`, or its page `/metrics`"
+                "{comm} is a program in Go (pid {pid}); to watch its garbage collector and \
+                 scheduler: `watch: {{ auto: true, go: http://127.0.0.1:PORT/debug/vars }}` if it \
+                 imports `expvar`, or its `/metrics`"
             ),
         );
     }
@@ -324,8 +328,8 @@ mod tests {
         );
         let notes = files.notes().join("\n");
         for expected in [
-            "a JVM (pid 9) runs here and shows no counters",
-            "uWSGI (pid 12) tells nothing of itself",
+            "a JVM (pid 9) runs here but exposes no counters",
+            "uWSGI (pid 12) has no stats address",
             "varnish: 'varnishstat -j -t 0 -n shop'",
             "caddy is a program in Go (pid 14)",
         ] {

@@ -27,7 +27,10 @@ pub(super) fn nginx(
     let Some(text) = text_for(files, pid, main) else {
         files.announce(
             &format!("nginx {main}"),
-            &format!("nginx (pid {pid}): its configuration {main} cannot be read; run as root, or name the page by `watch: {{ nginx: URL }}`"),
+            &format!(
+                "nginx (pid {pid}): its configuration {main} cannot be read; run as root, or \
+                name its status page by `watch: {{ nginx: URL }}`"
+            ),
         );
         return;
     };
@@ -49,8 +52,9 @@ pub(super) fn nginx(
         files.announce(
             &format!("nginx without status {main}"),
             &format!(
-                "nginx (pid {pid}) tells nothing of itself: add to `http {{ … }}` in {main} `server {{ listen 127.0.0.1:8999; \
-                 location = /nginx_status {{ stub_status; }} }}` and reload it by `nginx -s reload`"
+                "nginx (pid {pid}) has no status page: add to `http {{ … }}` in {main} `server {{ \
+                 listen 127.0.0.1:8999; location = /nginx_status {{ stub_status; }} }}` and \
+                 reload it by `nginx -s reload`"
             ),
         );
     }

@@ -63,8 +63,9 @@ pub(super) fn nginx_access(
         files.announce(
             &format!("nginx without times {source}"),
             &format!(
-                "the access log of nginx, {path}, does not tell how long requests took: a `log_format` in {source} with \
-                 `$request_time`, `$upstream_connect_time`, `$upstream_header_time` and `$upstream_response_time` would"
+                "the access log of nginx, {path}, holds no request times: use a `log_format` in \
+                 {source} with `$request_time`, `$upstream_connect_time`, `$upstream_header_time` \
+                 and `$upstream_response_time`"
             ),
         );
     }

@@ -168,7 +168,7 @@ fn web(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Discov
         if auto {
             files.announce(
                 &format!("apache without status {main}"),
-                &format!("Apache (pid {pid}) tells nothing of itself: `a2enmod status && systemctl reload apache2`"),
+                &format!("Apache (pid {pid}) has no status page: `a2enmod status && systemctl reload apache2`"),
             );
         }
         return None;
@@ -289,8 +289,9 @@ fn exporter(files: &mut Files, pid: u32, comm: &str, words: &[&str]) {
     files.announce(
         &format!("exporter {pid}"),
         &format!(
-            "{comm} (pid {pid}) shows figures; to have some of them watched, choose them: `watch: {{ auto: true, prometheus: {{ \
-             url: http://127.0.0.1:{port}/metrics, series: [NAME, …] }} }}`"
+            "{comm} (pid {pid}) exposes metrics; to watch some of them, choose series: `watch: {{ \
+             auto: true, prometheus: {{ url: http://127.0.0.1:{port}/metrics, series: [NAME, …] \
+             }} }}`"
         ),
     );
 }

@@ -30,7 +30,7 @@ fn or_announce<T>(
                 // Of a thousand files that a process names, one stands for all of the same kind.
                 files.announce(
                     &format!("not read {pid} {error}"),
-                    &format!("{path}, which pid {pid} names, was not read: {error}"),
+                    &format!("{path}, named by pid {pid}, was not read: {error}"),
                 );
             }
             None
@@ -56,7 +56,7 @@ pub(crate) fn texts_for(files: &mut Files, pid: u32, pattern: &str) -> Vec<(Stri
         files.announce(
             &format!("many files {pid}"),
             &format!(
-                "{pattern}, which pid {pid} names, stands for {} files: the first {INCLUDED_MAX} are read",
+                "{pattern}, named by pid {pid}, matches {} files: only the first {INCLUDED_MAX} are read",
                 found.len()
             ),
         );

@@ -25,7 +25,7 @@ impl Drop for ChildGuard {
 /// Carries a command out, without a shell, and takes what it says.
 pub(super) fn run(words: &[String], patience: Duration) -> Result<String, ScrapeError> {
     let Some((program, arguments)) = words.split_first() else {
-        return Err(ScrapeError::Absent("no command is named".to_owned()));
+        return Err(ScrapeError::Absent("the command is missing".to_owned()));
     };
     let child = Command::new(program)
         .args(arguments)

@@ -111,14 +111,14 @@ fn postgres_turns_away_who_may_not_ask() {
         (
             "wrong",
             [
-                "is not seen: it refuses to tell (password authentication failed",
+                "cannot be watched: it denies access (password authentication failed",
                 "IN ROLE pg_monitor",
             ],
         ),
         (
             "",
             [
-                "is not seen: it refuses to tell (it wants a password",
+                "cannot be watched: it denies access (it wants a password",
                 "IN ROLE pg_monitor",
             ],
         ),
@@ -248,7 +248,7 @@ fn mariadb_turns_away_who_may_not_ask() {
             "eye",
             "wrong",
             [
-                "is not seen: it refuses to tell (Access denied",
+                "cannot be watched: it denies access (Access denied",
                 "GRANT PROCESS ON *.* TO",
             ],
         ),

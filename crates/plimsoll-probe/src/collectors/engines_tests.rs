@@ -75,7 +75,7 @@ fn a_jvm_is_seen_by_its_counters() {
     watched.scrape();
     let notes = watched.notes();
     assert!(
-        notes.contains("is not seen: nobody answers there"),
+        notes.contains("cannot be watched: nothing answers there"),
         "{notes}"
     );
 }

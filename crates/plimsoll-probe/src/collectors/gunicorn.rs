@@ -88,8 +88,9 @@ impl Scraper for GunicornCollector {
     }
 
     fn remedy(&self, _error: &ScrapeError) -> String {
-        "say where gunicorn listens, as its option --bind tells: `watch: { gunicorn: 127.0.0.1:8000 }`; it is seen only where \
-         Plimsoll runs on the same machine, and outside containers"
+        "name the address that gunicorn listens on, its option --bind: `watch: { gunicorn: \
+         127.0.0.1:8000 }`; it can be watched only on the machine where Plimsoll runs, and \
+         outside containers"
             .to_owned()
     }
 }

@@ -101,7 +101,7 @@ impl JvmCollector {
     }
 
     fn of_file(&mut self, path: &Path) -> Result<(JvmStats, JvmProcess), ScrapeError> {
-        let strange = || ScrapeError::Strange("no counters of a JVM".to_owned());
+        let strange = || ScrapeError::Strange("not a counters file of a JVM".to_owned());
         let status = self.pid.map(|pid| format!("/proc/{pid}/status"));
         if status.is_some_and(|status| kernel_files::text(&status).is_err()) {
             // Whoever was killed leaves its file behind.
@@ -111,7 +111,7 @@ impl JvmCollector {
         // In a folder where anybody may write, the file of a JVM is its user's own.
         if self.owner.is_some_and(|owner| owner != opened.owner) {
             return Err(ScrapeError::Denied(format!(
-                "its counters belong to user {}, not to its own",
+                "its counters file belongs to user {}, not to the user of the JVM",
                 opened.owner
             )));
         }
@@ -175,7 +175,7 @@ fn of_agent(link: &mut ComponentLink) -> Result<JvmStats, ScrapeError> {
             answer => answer?,
         });
     }
-    of_jolokia(&answers).ok_or_else(|| ScrapeError::Strange("no answer of Jolokia".to_owned()))
+    of_jolokia(&answers).ok_or_else(|| ScrapeError::Strange("not a response of Jolokia".to_owned()))
 }
 
 /// Threads by name without number, most first.
@@ -274,11 +274,11 @@ impl Scraper for JvmCollector {
     fn remedy(&self, error: &ScrapeError) -> String {
         match (&self.place, error) {
             (ComponentAddress::File(_), ScrapeError::Denied(_)) => {
-                "run as the user of the JVM or as root: nobody else may read its counters".to_owned()
+                "run as the user of the JVM or as root: other users cannot read its counters".to_owned()
             }
-            (ComponentAddress::File(_), _) => "name the file of its counters, as `ls /tmp/hsperfdata_*/` shows it: `watch: { jvm: \
-                /tmp/hsperfdata_USER/PID }`; a JVM that was started with `-XX:-UsePerfData` or `-XX:+PerfDisableSharedMem` \
-                has none"
+            (ComponentAddress::File(_), _) => "name its counters file, as `ls /tmp/hsperfdata_*/` \
+                shows it: `watch: { jvm: /tmp/hsperfdata_USER/PID }`; a JVM that was started with \
+                `-XX:-UsePerfData` or `-XX:+PerfDisableSharedMem` has none"
                 .to_owned(),
             _ => "start the JVM with Jolokia's agent, `-javaagent:jolokia-agent-jvm.jar=host=127.0.0.1,port=8778`, and watch \
                 http://127.0.0.1:8778/jolokia; where its policy restricts who may read, allow `read` of java.lang and of pools \

@@ -67,13 +67,13 @@ impl ScrapeError {
 impl fmt::Display for ScrapeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Absent(why) => write!(f, "nobody answers there ({why})"),
-            Self::Closed => write!(f, "it closes the connection without an answer"),
-            Self::Late => write!(f, "it does not answer in time"),
-            Self::Denied(why) => write!(f, "it refuses to tell ({why})"),
-            Self::Strange(why) => write!(f, "it answers something else ({why})"),
+            Self::Absent(why) => write!(f, "nothing answers there ({why})"),
+            Self::Closed => write!(f, "it closes the connection without a response"),
+            Self::Late => write!(f, "it does not respond in time"),
+            Self::Denied(why) => write!(f, "it denies access ({why})"),
+            Self::Strange(why) => write!(f, "unexpected response ({why})"),
             Self::NotRead(why) => f.write_str(why),
-            Self::CannotListen(why) => write!(f, "nobody can listen there ({why})"),
+            Self::CannotListen(why) => write!(f, "cannot listen there ({why})"),
         }
     }
 }
@@ -262,12 +262,12 @@ impl ComponentLink {
     /// Adds what comes next to `answer`; 0 at the end.
     pub(crate) fn fill(&mut self, answer: &mut Vec<u8>) -> io::Result<usize> {
         if answer.len() >= ANSWER_LEN_MAX {
-            let reason = "an answer longer than 4 MiB";
+            let reason = "a response longer than 4 MiB";
             return Err(io::Error::new(ErrorKind::InvalidData, reason));
         }
         // A database answers in many messages, each of which is short.
         if self.received >= RECEIVED_LEN_MAX {
-            let reason = "answers longer than 32 MiB together";
+            let reason = "responses longer than 32 MiB in total";
             return Err(io::Error::new(ErrorKind::InvalidData, reason));
         }
         let left = Some(self.left()?);
@@ -341,8 +341,8 @@ fn connect_named(
         || theirs.is_some_and(|theirs| theirs.uid == peer.uid());
     if !is_same {
         let text = format!(
-            "pid {} of user {} listens there, and pid {pid}, which names it, is another user's; to have it asked, name it under \
-             `watch:`",
+            "pid {} of user {} listens there, but pid {pid}, which names it, belongs to another \
+             user; to watch it anyway, name it under `watch:`",
             peer.pid(),
             peer.uid()
         );
@@ -365,7 +365,7 @@ fn unix_socket(patience: Duration) -> io::Result<OwnedFd> {
 /// The body of a page over HTTP. The connection is kept where the answer says how long it is.
 pub(crate) fn page(link: &mut ComponentLink) -> Result<String, ScrapeError> {
     let Some(path) = link.place().path().map(str::to_owned) else {
-        return Err(ScrapeError::Strange("no address of a page".to_owned()));
+        return Err(ScrapeError::Strange("no URL".to_owned()));
     };
     get(link, &path)
 }
@@ -407,7 +407,7 @@ fn fetch(link: &mut ComponentLink, path: &str, then: &str) -> Result<String, Scr
             break at + 4;
         }
         if answer.len() > HEAD_LEN_MAX {
-            let why = format!("a head longer than {} KiB", HEAD_LEN_MAX >> 10);
+            let why = format!("a response head longer than {} KiB", HEAD_LEN_MAX >> 10);
             return Err(ScrapeError::Strange(why));
         }
         if link.fill(&mut answer)? == 0 {

@@ -49,7 +49,8 @@ impl ListenerProbe {
             }
             _ => None,
         };
-        counts.ok_or_else(|| ScrapeError::Absent("nobody listens there on this machine".to_owned()))
+        counts
+            .ok_or_else(|| ScrapeError::Absent("nothing listens there on this machine".to_owned()))
     }
 }
 

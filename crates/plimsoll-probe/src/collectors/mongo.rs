@@ -118,7 +118,7 @@ impl MongoCollector {
         let mut read = self.run_command(link, &words)?;
         let mut challenge = payload(&read);
         let proof = exchange.answer(&challenge, &login.password);
-        let proof = proof.ok_or_else(|| refused("its challenge is none that can be answered"))?;
+        let proof = proof.ok_or_else(|| refused("its challenge is not supported"))?;
         let mut next = proof.text;
         let mut was_proved = false;
         for _ in 0..LOGIN_MESSAGES_MAX {
@@ -136,12 +136,12 @@ impl MongoCollector {
                 return if was_proved {
                     Ok(())
                 } else {
-                    Err(refused("it does not prove that it knows the password"))
+                    Err(refused("its proof of the password is wrong"))
                 };
             }
             next = String::new();
         }
-        Err(refused("the login does not end"))
+        Err(refused("the login does not complete"))
     }
 
     fn status(&mut self, link: &mut ComponentLink) -> Result<Document, QueryError> {
@@ -243,8 +243,8 @@ impl Scraper for MongoCollector {
             ScrapeError::Denied(_) => "as its administrator: `db.getSiblingDB('admin').createUser({ user: 'eye', pwd: 'PASSWORD', roles: \
                 ['clusterMonitor'] })`, and give name and password: `watch: { mongodb: mongodb://eye:PASSWORD@127.0.0.1:27017 }`"
                 .to_owned(),
-            _ => "say where it listens, as `net.port` in /etc/mongod.conf tells: `watch: { mongodb: 127.0.0.1:27017 }`; it is asked \
-                without TLS"
+            _ => "name the address it listens on, `net.port` in /etc/mongod.conf: `watch: { \
+                mongodb: 127.0.0.1:27017 }`; TLS is not supported"
                 .to_owned(),
         }
     }

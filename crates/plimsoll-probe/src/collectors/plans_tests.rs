@@ -103,7 +103,7 @@ fn mariadb_plans_what_was_carried_out() {
     let mut is_reported = || {
         watched.scrape();
         work();
-        watched.notes().contains("no plans of statements")
+        watched.notes().contains("no query plans")
     };
     assert!(
         (0..SCRAPES_MAX).any(|_| is_reported()),

@@ -245,7 +245,7 @@ impl Scraper for PostgresCollector {
             }
             // Its administrator ends it: nobody answers from now on.
             Err(QueryError::Rejected { code, .. }) if code.starts_with("57P") => Err(
-                ScrapeError::Absent("it is being started or ended".to_owned()),
+                ScrapeError::Absent("it is starting up or shutting down".to_owned()),
             ),
             Err(QueryError::Rejected { code, .. }) if code == TOO_LONG => Err(ScrapeError::Late),
             Err(error) => Err(error.into_scrape_error(&DENIED)),
@@ -309,11 +309,14 @@ impl Scraper for PostgresCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "as an administrator: `CREATE ROLE eye LOGIN PASSWORD '…' IN ROLE pg_monitor`, let it in by a \
-                line in pg_hba.conf, and give name and password: `watch: { postgres: { at: …, user: eye, password: … } }`; \
-                or, for the socket, a role with the name of who runs this: `CREATE ROLE … LOGIN IN ROLE pg_monitor`"
+            ScrapeError::Denied(_) => "as an administrator: `CREATE ROLE eye LOGIN PASSWORD '…' \
+                IN ROLE pg_monitor`, allow it in pg_hba.conf, and give name and password: `watch: \
+                { postgres: { at: …, user: eye, password: … } }`; or, for the socket, a role \
+                named like the user who runs Plimsoll: `CREATE ROLE … LOGIN IN ROLE pg_monitor`"
                 .to_owned(),
-            _ => "say where PostgreSQL listens, as `SHOW port` and `SHOW unix_socket_directories` tell".to_owned(),
+            _ => "name the address that PostgreSQL listens on, as `SHOW port` and `SHOW \
+                unix_socket_directories` show"
+                .to_owned(),
         }
     }
 }

@@ -63,11 +63,11 @@ impl PrometheusCollector {
         let near = if near.is_empty() {
             String::new()
         } else {
-            format!("; there are {}, …", near.join(", "))
+            format!("; similar names: {}, …", near.join(", "))
         };
         let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
         Some(format!(
-            "{} is not among the {} names of the page of figures{near}",
+            "{} is not among the {} names of the metrics page{near}",
             missing.join(", "),
             page.names.len()
         ))
@@ -137,8 +137,8 @@ fn own_labels(sample: &MetricSample) -> String {
 }
 
 /// Said where no series were chosen and none is known by its name.
-const NOTHING_KNOWN: &str = "no series of the page of figures is known by its name (pools of connections, threads of .NET): choose \
-    some, `series: [NAME, …]`";
+const NOTHING_KNOWN: &str = "no series of the metrics page has a name that Plimsoll knows \
+    (connection pools, .NET threads): choose some, `series: [NAME, …]`";
 
 fn has_meaning(page: &ParsedExposition) -> bool {
     let mut names = page.names.iter();
@@ -187,7 +187,7 @@ impl Scraper for PrometheusCollector {
         for (index, sample) in wanted.enumerate() {
             if index >= SERIES_MAX {
                 let text = format!(
-                    "of a page of figures only {SERIES_MAX} series are taken: choose fewer, by labels"
+                    "only {SERIES_MAX} series of a metrics page are recorded: choose fewer, by labels"
                 );
                 metrics.note("too many", &text);
                 break;
@@ -210,9 +210,11 @@ impl Scraper for PrometheusCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "let this machine in without a login: it is asked without one".to_owned(),
-            _ => "say where the page is, such as `watch: { prometheus: { url: http://127.0.0.1:9100/metrics, series: […] } }`; \
-                https:// is not asked yet"
+            ScrapeError::Denied(_) => "allow access from this machine without a login: Plimsoll \
+                sends no credentials"
+                .to_owned(),
+            _ => "name the URL of the metrics page, such as `watch: { prometheus: { url: \
+                http://127.0.0.1:9100/metrics, series: […] } }`; https:// is not supported yet"
                 .to_owned(),
         }
     }

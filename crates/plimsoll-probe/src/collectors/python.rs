@@ -83,8 +83,9 @@ impl Scraper for PythonCollector {
     }
 
     fn remedy(&self, _: &ScrapeError) -> String {
-        "install py-spy (`pip install py-spy`) and run as root, or as the program's user where `kernel.yama.ptrace_scope` is 0; `watch: { \
-         python: PID }` looks by `py-spy dump --json --subprocesses --pid PID`, and another command may stand there"
+        "install py-spy (`pip install py-spy`) and run as root, or as the program's user where \
+         `kernel.yama.ptrace_scope` is 0; `watch: { python: PID }` runs `py-spy dump --json \
+         --subprocesses --pid PID`; another command can be given instead"
             .to_owned()
     }
 }

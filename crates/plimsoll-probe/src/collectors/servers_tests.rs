@@ -145,7 +145,7 @@ fn connections_that_wait_for_gunicorn_are_seen() {
     assert!(
         watched
             .notes()
-            .contains("nobody listens there on this machine"),
+            .contains("nothing listens there on this machine"),
         "{}",
         watched.notes()
     );

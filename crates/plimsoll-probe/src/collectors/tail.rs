@@ -85,7 +85,7 @@ impl Tail {
         if std::mem::take(&mut self.was_rotated) {
             metrics.note(
                 "rotated",
-                "a log was rotated or cut during the run, and is followed on",
+                "a log was rotated or truncated during the run; reading continues",
             );
         }
         if std::mem::take(&mut self.left_out) {

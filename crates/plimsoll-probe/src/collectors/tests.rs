@@ -211,9 +211,9 @@ fn a_part_that_is_started_anew_begins_its_counters_again() {
     assert!(watched.scrape().values.contains_key(&commands));
     let notes = watched.notes();
     for expected in [
-        "nobody answers there",
-        "was started anew",
-        "after 1 questions in vain",
+        "nothing answers there",
+        "was restarted",
+        "after 1 failed scrapes",
     ] {
         assert!(notes.contains(expected), "{expected} not in {notes}");
     }
@@ -361,8 +361,8 @@ fn nobody_is_waited_for_longer_than_a_question_may_take() {
     watched.scrape();
     watched.scrape();
     let notes = watched.notes();
-    assert!(notes.contains("does not answer in time"), "{notes}");
-    assert!(notes.contains("nobody answers there"), "{notes}");
+    assert!(notes.contains("does not respond in time"), "{notes}");
+    assert!(notes.contains("nothing answers there"), "{notes}");
     assert_eq!(notes.lines().count(), 2, "{notes}");
 }
 
@@ -390,7 +390,8 @@ fn a_collector_that_hangs_is_named_and_holds_up_no_other() {
         (handle.called_ns, handle.patience) = (0, Duration::ZERO);
     }
     watched.scrape();
-    let expected = format!("memcached at {hangs} is not seen: its collector has not come back");
+    let expected =
+        format!("memcached at {hangs} cannot be watched: its collector has been blocked");
     let notes = watched.notes();
     assert!(notes.contains(&expected), "`{expected}` is not in {notes}");
     assert!(!notes.contains(&memcached.address.to_string()), "{notes}");

@@ -110,8 +110,10 @@ impl Collectors {
             let (name, index) = (collector.name.clone(), self.handles.len());
             let (patience, sender) = (collector.patience, self.sender.clone());
             if index >= COLLECTORS_MAX {
-                let text =
-                    format!("{name} is not seen: no more than {COLLECTORS_MAX} parts are watched");
+                let text = format!(
+                    "{name} cannot be watched: at most {COLLECTORS_MAX} components are \
+                        watched"
+                );
                 files.announce("eyes", &text);
                 return;
             }
@@ -130,7 +132,7 @@ impl Collectors {
                 }),
                 Err(error) => files.announce(
                     &name,
-                    &format!("{name} is not seen: no thread for it: {error}"),
+                    &format!("{name} cannot be watched: its thread cannot be started: {error}"),
                 ),
             }
         }
@@ -161,8 +163,9 @@ impl Collectors {
             if since > handle.patience * 2 + STUCK_AFTER {
                 let name = &handle.name;
                 let text = format!(
-                    "{name} is not seen: its collector has not come back for {} s (a file system, a name server or a program that \
-                     does not answer holds it); all else is read on without it",
+                    "{name} cannot be watched: its collector has been blocked for {} s (by a file \
+                     system, a name server or a program that does not respond); all other \
+                     collectors continue",
                     since.as_secs()
                 );
                 files.announce(&format!("{name} stuck"), &text);

@@ -101,7 +101,7 @@ impl<'a> TunableClient<'a> {
         if !is_known {
             let kind = tunable.kind.name();
             let text = format!(
-                "`{}` of {kind} is not changed while it runs",
+                "`{}` of {kind} cannot be changed at run time",
                 tunable.setting
             );
             return Err(TunableError::new(text));
@@ -109,7 +109,7 @@ impl<'a> TunableClient<'a> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:/".contains(c);
         if !tunable.of.chars().all(is_plain) {
             return Err(TunableError::new(format!(
-                "`{}` is no name that can be said",
+                "`{}` is not a valid name",
                 tunable.of
             )));
         }
@@ -146,8 +146,8 @@ impl<'a> TunableClient<'a> {
         // What it writes outlives this run and the server: only as somebody who was named for it.
         if self.login.is_none_or(|login| login.user.is_empty()) {
             return Err(TunableError::new(
-                "PostgreSQL keeps such a change in a file; it is made only as a role that is named and may make it: `watch: \
-                 { postgres: { at: …, user: …, password: … } }`"
+                "PostgreSQL keeps such a change in a file; it is made only as a configured role \
+                 with the privilege: `watch: { postgres: { at: …, user: …, password: … } }`"
                     .to_owned(),
             ));
         }
@@ -165,7 +165,8 @@ impl<'a> TunableClient<'a> {
             ComponentAddress::Socket(_) | ComponentAddress::Tcp { .. }
         ) {
             return Err(TunableError::new(
-                "HAProxy is changed over its stats socket, not over its page: watch the socket"
+                "HAProxy is changed through its stats socket, not through its stats page: watch \
+                the socket"
                     .to_owned(),
             ));
         }
@@ -206,10 +207,10 @@ pub fn value_of(tunable: &Tunable, login: Option<&Login>) -> Result<String, Tuna
         }
         _ => None,
     };
-    let value = value.ok_or_else(|| TunableError::new(format!("{tunable} is not told")))?;
+    let value = value.ok_or_else(|| TunableError::new(format!("{tunable} is not reported")))?;
     check(&value)?;
     if value.is_empty() && tunable.kind != ComponentKind::Postgres {
-        return Err(TunableError::new(format!("{tunable} is not told")));
+        return Err(TunableError::new(format!("{tunable} is not reported")));
     }
     Ok(value)
 }
@@ -235,7 +236,7 @@ fn check(value: &str) -> Result<(), TunableError> {
         Ok(())
     } else {
         Err(TunableError::new(format!(
-            "`{}` is no number that can be set",
+            "`{}` is not a number that can be set",
             shortly(value)
         )))
     }
@@ -264,8 +265,8 @@ pub fn apply(tunable: &Tunable, login: Option<&Login>, value: &str) -> Result<()
             let reply = client.haproxy(&haproxy_change(tunable, value))?;
             if reply.starts_with("Permission denied") {
                 return Err(TunableError::new(
-                    "HAProxy's socket may only tell; in its `global`: `stats socket PATH mode 600 level admin`, then \
-                     reload it"
+                    "HAProxy's socket is read-only; set in its `global`: `stats socket PATH mode \
+                     600 level admin`, then reload it"
                         .to_owned(),
                 ));
             }
@@ -278,7 +279,7 @@ pub fn apply(tunable: &Tunable, login: Option<&Login>, value: &str) -> Result<()
         }
         _ => {
             return Err(TunableError::new(format!(
-                "{tunable} is not changed while it runs"
+                "{tunable} cannot be changed at run time"
             )));
         }
     }
@@ -354,8 +355,12 @@ fn replies(link: &mut ComponentLink, command: &[&str]) -> Result<Vec<String>, Tu
         Some(("*", count)) => count.parse::<usize>().ok(),
         _ => None,
     };
-    let strange =
-        || TunableError::new(format!("Redis answers something else ({})", shortly(&head)));
+    let strange = || {
+        TunableError::new(format!(
+            "unexpected response from Redis ({})",
+            shortly(&head)
+        ))
+    };
     let count = count.filter(|&count| count <= 64).ok_or_else(strange)?;
     let mut texts = Vec::new();
     for _ in 0..count {

@@ -166,7 +166,7 @@ impl OtlpSpan {
     fn finished(mut self) -> Result<Self, OtlpDecodeError> {
         if self.trace == 0 || self.id == 0 {
             return Err(OtlpDecodeError::new(
-                "a span has no trace id or no id of its own: 16 and 8 bytes that are not all zero",
+                "a span has no trace id or no span id; valid: 16 and 8 bytes, not all zero",
             ));
         }
         self.end_ns = self.end_ns.max(self.start_ns);
@@ -182,8 +182,7 @@ fn is_relevant(name: &str) -> bool {
 /// Takes a span in, where there is room.
 fn push(spans: &mut Vec<OtlpSpan>, span: OtlpSpan) -> Result<(), OtlpDecodeError> {
     if spans.len() >= SPANS_MAX {
-        let why =
-            format!("more than {SPANS_MAX} spans in one message: let it be sent in smaller ones");
+        let why = format!("more than {SPANS_MAX} spans in one message: send smaller ones");
         return Err(OtlpDecodeError(why));
     }
     spans.push(span);

@@ -33,11 +33,11 @@ struct RemainingBudget {
 impl RemainingBudget {
     fn exhausted(&self) -> Option<&'static str> {
         if self.files == 0 {
-            Some("as many files as are read of one process, or of all, were read before it")
+            Some("the limit of files per process, or of all processes, was reached before it")
         } else if self.bytes == 0 {
-            Some("as many bytes as are read of one process, or of all, were read before it")
+            Some("the limit of bytes per process, or of all processes, was reached before it")
         } else if self.time_ns == 0 {
-            Some("the time for the files of one process, or of all, was used up before it")
+            Some("the time limit per process, or of all processes, was reached before it")
         } else {
             None
         }

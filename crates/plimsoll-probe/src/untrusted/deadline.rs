@@ -11,8 +11,8 @@ use super::OpenError;
 /// Threads that are left behind at most; beyond, nothing more is tried until one comes back.
 const STUCK_MAX: usize = 4;
 /// What is said then.
-const STUCK: &str =
-    "4 files before it have not been read in time: nothing more is read until one of them has been";
+const STUCK: &str = "4 earlier file reads have not completed in time: no more files are read until one of them \
+    completes";
 
 type BlockingJob = Box<dyn FnOnce() + Send>;
 

@@ -86,13 +86,13 @@ impl fmt::Display for OpenError {
         match self {
             Self::NotFound => f.write_str("no such file"),
             Self::Denied => f.write_str("permission denied"),
-            Self::RootDenied => f.write_str("permission denied to look into its root"),
+            Self::RootDenied => f.write_str("permission denied for its root"),
             Self::Kind(kind, FILE) => write!(f, "it is {kind}; only regular files are read"),
             Self::Kind(kind, wanted) => write!(f, "it is {kind}, not {wanted}"),
             Self::Kernel => f.write_str("it is a file of the kernel; only files on disk are read"),
-            Self::Link => f.write_str("it is a link that leads out of its root, or in a circle"),
+            Self::Link => f.write_str("it is a symbolic link that leaves its root or loops"),
             Self::TooLong(len) => write!(f, "it is longer than {} MiB", len >> 20),
-            Self::Late => f.write_str("its file system does not answer in time"),
+            Self::Late => f.write_str("its file system does not respond in time"),
             Self::Exhausted(what) => f.write_str(what),
             Self::Other(error) => error.fmt(f),
         }

@@ -50,7 +50,10 @@ fn page_of(begin: &str, rest: &'static [u8]) -> (ComponentLink, JoinHandle<()>) 
 fn answers_without_end_are_cut_off() {
     const CHUNK: &[u8] = &[b'a'; 1 << 16];
     for (begin, expected) in [
-        ("HTTP/1.0 200 OK\r\nX: ", "a head longer than 64 KiB"),
+        (
+            "HTTP/1.0 200 OK\r\nX: ",
+            "a response head longer than 64 KiB",
+        ),
         ("HTTP/1.0 200 OK\r\n\r\n", "longer than 4 MiB"),
         (
             "HTTP/1.0 200 OK\r\nContent-Length: 999999999999\r\n\r\n",

@@ -79,7 +79,7 @@ impl MysqlSession {
                     hello.challenge = challenge.strip_suffix(&[0]).unwrap_or(challenge).to_vec();
                     let Some(proof) = proof(&hello.plugin, password, &hello.challenge) else {
                         let why = format!(
-                            "its account wants a proof that is not spoken here, {}",
+                            "its account uses an authentication plugin that is not supported, {}",
                             hello.plugin
                         );
                         return Err(ScrapeError::Denied(why).into());
@@ -93,7 +93,8 @@ impl MysqlSession {
                     self.send(link, &[password.as_bytes(), b"\0"].concat())?;
                 }
                 Some((1, [4])) => {
-                    let why = "its account must come in once by its socket, or by any client with TLS, before it is known here";
+                    let why = "its account must log in once through the socket, or with any \
+                        client over TLS, before it can log in here";
                     return Err(ScrapeError::Denied(why.to_owned()).into());
                 }
                 _ => return Err(refusal(&packet)),
@@ -131,7 +132,7 @@ impl MysqlSession {
             lines.push_str(&values.join("\t"));
             lines.push('\n');
         }
-        Err(QueryError::strange(b"more rows than were asked for"))
+        Err(QueryError::strange(b"more rows than requested"))
     }
 
     fn send(&mut self, link: &mut ComponentLink, body: &[u8]) -> Result<(), QueryError> {

@@ -72,8 +72,9 @@ impl Clocks {
             };
             clock.is_reported = true;
             news.push(format!(
-                "the clock of {service} is {off} this machine's, as {spans} spans tell: nothing here is made of both, but times in its \
-                 logs are not those of this report; set it by NTP (`timedatectl set-ntp true`)"
+                "the clock of {service} is {off} this machine's, according to {spans} spans: no \
+                 figure here mixes both clocks, but times in its logs do not match this report; \
+                 synchronize it by NTP (`timedatectl set-ntp true`)"
             ));
         }
         news
@@ -112,7 +113,7 @@ mod tests {
         let news = clocks.news();
         assert_eq!(news.len(), 2, "{news:?}");
         assert!(news[0].starts_with(
-            "the clock of mail is up to 90.0 s behind this machine's, as 30 spans tell"
+            "the clock of mail is up to 90.0 s behind this machine's, according to 30 spans"
         ));
         assert!(news[1].starts_with("the clock of pay is at least 7.0 s ahead of this machine's"));
         assert_eq!(clocks.news(), Vec::<String>::new());

@@ -99,7 +99,7 @@ fn accept(listener: &TcpListener, shared: &Arc<ReceiverState>) {
         };
         let place = ConnectionPermit::take(shared);
         if place.is_none() {
-            let busy = OtlpResponse::busy("as many connections are open as there may be");
+            let busy = OtlpResponse::busy("the maximum number of connections is open");
             let mut stream = stream;
             let _ = stream.set_write_timeout(Some(GLANCE));
             let _ = stream.write_all(&busy.bytes(false));
@@ -231,7 +231,7 @@ impl RequestInput<'_> {
                 .begun_ns
                 .is_some_and(|begun_ns| clock::now_ns().saturating_sub(begun_ns) > PATIENCE_NS);
             if is_late {
-                let late = OtlpResponse::refuse(408, "the message did not come within 10 s");
+                let late = OtlpResponse::refuse(408, "the message did not arrive within 10 s");
                 return Err(ReadError::By(late));
             }
             match self.stream.read(&mut chunk) {
@@ -324,10 +324,10 @@ fn framing(head: &RequestHead<'_, '_>) -> RequestFraming {
     let refusal = match (head.method, head.target.split('?').next()) {
         (_, Some("/v1/metrics" | "/v1/logs")) => Some(OtlpResponse::refuse(
             404,
-            "only spans are taken: set OTEL_METRICS_EXPORTER=none and OTEL_LOGS_EXPORTER=none",
+            "only spans are accepted: set OTEL_METRICS_EXPORTER=none and OTEL_LOGS_EXPORTER=none",
         )),
         (_, path) if path != Some("/v1/traces") => {
-            let why = "spans are taken at /v1/traces: give the kit the address without a path";
+            let why = "spans are accepted at /v1/traces: give the SDK the address without a path";
             Some(OtlpResponse::refuse(404, why))
         }
         ("POST", _) if kind != "application/x-protobuf" && kind != "application/json" => {
@@ -339,7 +339,7 @@ fn framing(head: &RequestHead<'_, '_>) -> RequestFraming {
             OtlpResponse::refuse(415, "the Content-Encoding must be gzip or none"),
         ),
         ("POST", _) => None,
-        _ => Some(OtlpResponse::refuse(405, "spans are sent by POST")),
+        _ => Some(OtlpResponse::refuse(405, "spans must be sent by POST")),
     };
     RequestFraming {
         refusal,
@@ -354,7 +354,7 @@ fn framing(head: &RequestHead<'_, '_>) -> RequestFraming {
 }
 
 fn too_long() -> OtlpResponse {
-    let why = "the message is longer than 4 MiB: let it be sent in smaller ones \
+    let why = "the message is longer than 4 MiB: send smaller ones \
         (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)";
     OtlpResponse::refuse(413, why)
 }
@@ -379,7 +379,7 @@ fn body(
         })?;
         input.bytes.drain(..taken);
         if !held.grow(body.len() - before) {
-            let busy = OtlpResponse::busy("too many messages come at once");
+            let busy = OtlpResponse::busy("too many messages arrive at once");
             return Err(ReadError::By(busy));
         }
         if reader.is_complete() {
@@ -401,7 +401,7 @@ fn take(body: &[u8], packing: Packing, shared: &ReceiverState) -> OtlpResponse {
             .take(limit)
             .read_to_end(&mut bytes);
         if let Err(error) = read {
-            let why = format!("the message cannot be unpacked: {error}");
+            let why = format!("the message cannot be decompressed: {error}");
             return OtlpResponse::of(packing, 400, &why);
         }
         if bytes.len() > BODY_LEN_MAX {

@@ -130,7 +130,8 @@ impl StatementStats {
         let text = match loaded {
             Some(loaded) if loaded.contains("pg_stat_statements") => {
                 format!(
-                    "PostgreSQL counts statements, and does not show them here; as an administrator, {create}"
+                    "PostgreSQL counts statements, but does not show them in this database; as an \
+                    administrator, {create}"
                 )
             }
             _ => {
@@ -159,15 +160,16 @@ impl StatementStats {
                 ["twice", index, table, same] => self.notes.push((
                     "index twice",
                     format!(
-                        "PostgreSQL holds an index of {table} twice: {index} is the same as {same}, and each write keeps both up to \
-                         date; `DROP INDEX CONCURRENTLY {index}`"
+                        "{table} has a duplicate index in PostgreSQL: {index} is the same as \
+                         {same}, and each write updates both; `DROP INDEX CONCURRENTLY {index}`"
                     ),
                 )),
                 ["unused", index, table, mebibytes] => self.notes.push((
                     "index unused",
                     format!(
-                        "no statement has used the index {index} of {table} ({mebibytes} MiB) since PostgreSQL's statistics began, and \
-                         each write keeps it up to date; unless a replica uses it, `DROP INDEX CONCURRENTLY {index}`"
+                        "no statement has used the index {index} of {table} ({mebibytes} MiB) \
+                         since PostgreSQL's statistics were reset, and each write updates it; \
+                         unless a replica uses it, `DROP INDEX CONCURRENTLY {index}`"
                     ),
                 )),
                 _ => {}
@@ -200,7 +202,7 @@ impl StatementStats {
             Err(QueryError::Rejected { message, .. }) => {
                 self.schema = None;
                 let text = format!(
-                    "PostgreSQL does not show what it counts of statements ({})",
+                    "PostgreSQL does not show its statement statistics ({})",
                     shortly(&message)
                 );
                 self.notes.push(("not counted", text));
@@ -289,7 +291,7 @@ impl StatementStats {
                 Ok(())
             }
             Err(QueryError::Rejected { code, .. }) if DENIED.contains(&code.as_str()) => {
-                let text = "PostgreSQL shows this role no plans of statements; as an administrator: `GRANT pg_read_all_data TO …`";
+                let text = "PostgreSQL shows this role no query plans; as an administrator: `GRANT pg_read_all_data TO …`";
                 self.notes.push(("no plans", text.to_owned()));
                 Ok(())
             }

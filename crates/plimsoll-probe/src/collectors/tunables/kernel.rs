@@ -22,8 +22,8 @@ enum Raise {
 /// The setting of this name, and where it is read and written.
 fn find(name: &str) -> Result<(Raise, String), TunableError> {
     let known = SETTINGS.into_iter().find(|known| known.0 == name);
-    let (name, raise) =
-        known.ok_or_else(|| TunableError::new(format!("`{name}` of the kernel is not changed")))?;
+    let (name, raise) = known
+        .ok_or_else(|| TunableError::new(format!("`{name}` of the kernel is not a tunable")))?;
     Ok((raise, format!("/proc/sys/{}", name.replace('.', "/"))))
 }
 
@@ -70,13 +70,11 @@ pub fn set_kernel_setting(name: &str, value: &str) -> Result<(), TunableError> {
     let is_plain = |c: char| c.is_ascii_digit() || c == ' ';
     if value.is_empty() || value.len() > super::VALUE_LEN_MAX || !value.chars().all(is_plain) {
         return Err(TunableError::new(format!(
-            "`{value}` is no value of {name}"
+            "`{value}` is not a valid value of {name}"
         )));
     }
     fs::write(&path, value).map_err(|error| {
-        TunableError::new(format!(
-            "the system does not let us change {name} ({error}): run as root"
-        ))
+        TunableError::new(format!("{name} cannot be changed ({error}): run as root"))
     })
 }
 

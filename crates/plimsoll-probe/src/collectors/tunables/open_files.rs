@@ -22,7 +22,7 @@ pub struct OpenFiles {
 /// # Errors
 /// When there is no such process, or it is not told.
 pub fn open_files(pid: u32) -> Result<OpenFiles, TunableError> {
-    let gone = |_| TunableError::new(format!("there is no process {pid}"));
+    let gone = |_| TunableError::new(format!("process {pid} does not exist"));
     let text = kernel_files::text(&format!("/proc/{pid}/stat")).map_err(gone)?;
     let started = stat(&text).map(|stat| stat.start_ticks);
     let text = kernel_files::text(&format!("/proc/{pid}/limits")).map_err(gone)?;
@@ -40,7 +40,7 @@ pub fn open_files(pid: u32) -> Result<OpenFiles, TunableError> {
             hard,
         }),
         _ => Err(TunableError::new(format!(
-            "the open files of process {pid} are not told"
+            "the open-files limit of process {pid} cannot be read"
         ))),
     }
 }
@@ -62,7 +62,7 @@ pub fn set_open_files(pid: u32, limits: OpenFiles) -> Result<(), TunableError> {
         .map(|_| ())
         .map_err(|error| {
             TunableError::new(format!(
-                "the system does not let us change the limits of process {pid} ({error}): run as its owner or as root"
+                "the limits of process {pid} cannot be changed ({error}): run as its owner or as root"
             ))
         })
 }

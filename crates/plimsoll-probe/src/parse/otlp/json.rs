@@ -15,10 +15,10 @@ use super::{
 /// When the text is no JSON, or none of OTLP, with the reason.
 pub fn from_json(bytes: &[u8]) -> Result<Vec<OtlpSpan>, OtlpDecodeError> {
     let root: Value = serde_json::from_slice(bytes)
-        .map_err(|error| OtlpDecodeError::new(format!("this is no JSON: {error}")))?;
+        .map_err(|error| OtlpDecodeError::new(format!("invalid JSON: {error}")))?;
     if !root.is_object() {
         return Err(OtlpDecodeError::new(
-            "the message is no object: it must hold `resourceSpans`",
+            "the message is not an object: it must hold `resourceSpans`",
         ));
     }
     let mut spans = Vec::new();
@@ -44,7 +44,7 @@ fn list<'a>(of: &'a Value, name: &str) -> Result<&'a [Value], OtlpDecodeError> {
     match of.get(name) {
         None | Some(Value::Null) => Ok(&[]),
         Some(Value::Array(items)) => Ok(items),
-        Some(_) => Err(OtlpDecodeError::new(format!("`{name}` is no list"))),
+        Some(_) => Err(OtlpDecodeError::new(format!("`{name}` is not a list"))),
     }
 }
 
@@ -74,7 +74,7 @@ fn span(of: &Value, service: &Arc<str>) -> Result<OtlpSpan, OtlpDecodeError> {
     let time = |name: &str| {
         number(of.get(name).unwrap_or(&Value::Null)).ok_or_else(|| {
             OtlpDecodeError::new(format!(
-                "`{name}` of a span is no number of nanoseconds since 1970"
+                "`{name}` of a span is not a number of nanoseconds since 1970"
             ))
         })
     };

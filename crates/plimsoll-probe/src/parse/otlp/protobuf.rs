@@ -23,7 +23,7 @@ impl<'a> ProtobufValue<'a> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
             Self::Number(_) => Err(OtlpDecodeError::new(format!(
-                "{what} is a number and no bytes: this is no ExportTraceServiceRequest"
+                "{what} is a number, not bytes: not an ExportTraceServiceRequest"
             ))),
         }
     }
@@ -32,7 +32,7 @@ impl<'a> ProtobufValue<'a> {
         match self {
             Self::Number(number) => Ok(number),
             Self::Bytes(_) => Err(OtlpDecodeError::new(format!(
-                "{what} is no number: this is no ExportTraceServiceRequest"
+                "{what} is not a number: not an ExportTraceServiceRequest"
             ))),
         }
     }
@@ -73,7 +73,7 @@ impl<'a> ProtobufFields<'a> {
     fn take(&mut self, len: u64) -> Result<&'a [u8], OtlpDecodeError> {
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         let Some((taken, rest)) = self.rest.split_at_checked(len) else {
-            return Err(self.error("a field is longer than what is left"));
+            return Err(self.error("a field is longer than the rest of the message"));
         };
         self.rest = rest;
         Ok(taken)
@@ -102,7 +102,7 @@ impl<'a> ProtobufFields<'a> {
                 ProtobufValue::Bytes(self.take(len)?)
             }
             5 => ProtobufValue::Number(self.fixed::<4>()?),
-            _ => return Err(self.error("a field is of a type that is not used")),
+            _ => return Err(self.error("a field has an unknown wire type")),
         };
         match tag >> 3 {
             0 => Err(self.error("a field has the number 0")),

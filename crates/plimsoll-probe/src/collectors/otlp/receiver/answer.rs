@@ -57,7 +57,7 @@ impl OtlpResponse {
 
     /// `ExportTraceServiceResponse`, with the spans for which there was no room.
     pub(super) fn taken(packing: Packing, refused: u64) -> Self {
-        let why = "more spans wait for their request than are kept";
+        let why = "more spans wait for their request than can be held";
         let body = match (packing.is_json, refused) {
             (true, 0) => b"{}".to_vec(),
             (false, 0) => Vec::new(),
