@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Why a measurement says nothing about the target.
+/// Why a measurement is not valid for the target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum VoidReason {
@@ -54,12 +54,12 @@ pub enum VoidReason {
         /// Rate it would need, 1/s.
         needed: f64,
     },
-    /// A process that says what users do had no CPU to spare: users waited for it, not for the target.
+    /// An external script had no CPU to spare: users waited for it, not for the target.
     ProcessCpu {
         /// Share of one CPU that the busiest of them used, 0 to 1.
         share: f64,
     },
-    /// The load, or a part of it, ended before its time.
+    /// The load, or a part of it, ended early.
     CutShort {
         /// What ended it.
         why: String,
@@ -191,7 +191,7 @@ impl TrialVerdict {
     }
 }
 
-/// Judgement of a whole run; its exit code is the door's business.
+/// Judgement of a whole run; the command line maps it to an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
