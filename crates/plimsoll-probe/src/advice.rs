@@ -1,4 +1,4 @@
-//! What on this host will bind first, without any load: current value, advised value, and why.
+//! Limits of this host that will bind first, found without load: current value, advised value, reason.
 
 mod buffers;
 mod chains;
@@ -18,7 +18,7 @@ use crate::probe::{Probe, ProbePlan};
 const FILES_ADVISED: u64 = 65_536;
 /// Fewer than this bind below the connections that the generator opens by default (10,000) and a reserve.
 const FILES_MIN: u64 = 10_500;
-/// What busy servers ask for in `listen()` (nginx: 511).
+/// Usual backlog of busy servers in `listen()` (nginx: 511).
 const BACKLOG_MIN: u64 = 511;
 /// The kernel's own default since Linux 5.4.
 const SOMAXCONN_ADVISED: u64 = 4096;
@@ -30,9 +30,9 @@ const TIME_WAIT_S: u64 = 60;
 const PORTS_MIN: u64 = 28_232;
 /// Tracked connections below which a load test fills the table.
 const CONNTRACK_MIN: u64 = 131_072;
-/// Open files of the machine that are enough for any one service.
+/// Open files of the machine that suffice for one service.
 const FILE_MAX_MIN: u64 = 500_000;
-/// With more of it the kernel swaps idle pages of a service out for the sake of file cache.
+/// Above this the kernel swaps out idle pages of a service in favour of the page cache.
 const SWAPPINESS_MAX: u64 = 30;
 
 /// One setting of this host.
@@ -42,9 +42,9 @@ pub struct Advice {
     pub name: String,
     /// Its value.
     pub current: String,
-    /// What it should be.
+    /// The advised value.
     pub advised: String,
-    /// What it limits, with the numbers.
+    /// Its effect, with numbers.
     pub why: String,
     /// Number of connections at which it binds; `None` where connections are not what it limits.
     pub binds_at: Option<u64>,
@@ -86,7 +86,7 @@ impl Advice {
         self
     }
 
-    /// What binds before so many users come is not right, and neither is a number advised that would.
+    /// A setting that binds below this number of users is not right, and no such value is advised.
     fn suffice_for(&mut self, users: u64) {
         if self.binds_at.is_none_or(|count| count >= users) {
             return;
@@ -99,8 +99,8 @@ impl Advice {
     }
 }
 
-/// Settings of this host that bear on the target: what is too low first, and of that what binds at the fewest
-/// connections first. A setting that cannot be read is left out.
+/// Settings of this host that affect the target: those too low first, ordered by the number of connections at which
+/// they bind. A setting that cannot be read is left out.
 pub fn check(plan: &ProbePlan) -> Vec<Advice> {
     let mut probe = Probe::open(plan.clone());
     let readings = probe.read(0);
@@ -109,15 +109,15 @@ pub fn check(plan: &ProbePlan) -> Vec<Advice> {
     in_order(advice)
 }
 
-/// The same for so many users, and settings of the parts of a service that are found on this machine; and what was found
-/// and what access is lacking.
+/// The same for a number of users, with settings of the components found on this machine; and notes on what was
+/// found and which access is missing.
 pub fn check_for(plan: &ProbePlan, users: u64) -> (Vec<Advice>, Vec<String>) {
     let mut probe = Probe::open(ProbePlan {
         auto: true,
         ..plan.clone()
     });
     let mut readings = probe.read(0);
-    // A part that answered late tells with the next.
+    // A component that responds late is included in the next sample.
     readings.values.extend(probe.read(1).values);
     let mut files = Files::new(plan.root.clone());
     let files = &mut files;
@@ -146,7 +146,7 @@ fn of_host(files: &mut Files, readings: &Readings, pids: &[u32]) -> Vec<Advice> 
     advice
 }
 
-/// What limits CPU binds at any load; what has no number of connections comes last.
+/// CPU limits bind at any load; settings without a number of connections come last.
 fn in_order(mut advice: Vec<Advice>) -> Vec<Advice> {
     advice.sort_by_key(|advice| {
         let is_cpu = advice.name.starts_with("cgroup");
@@ -408,7 +408,7 @@ fn memory_settings(files: &mut Files) -> Vec<Advice> {
         );
     }
     if let Ok(text) = files.read("sys/kernel/mm/transparent_hugepage/enabled") {
-        // The setting in force stands in brackets.
+        // The active setting is in brackets.
         let current = text
             .split_whitespace()
             .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));

@@ -1,8 +1,8 @@
-//! Eyes: parts of a service that are asked about themselves, each by a thread of its own.
+//! Collectors: they scrape components of a service, each on a thread of its own.
 //!
-//! Whoever reads everything else calls for the eyes' answers first, reads the host meanwhile, and then waits shortly
-//! for what they saw. What comes later counts for the next second. So a part that answers slowly holds up nobody, and a
-//! part that is not seen leaves a gap and a note.
+//! The probe triggers the collectors first, reads the host meanwhile, and then waits briefly for their results.
+//! Late results count for the next second. So a slow component delays no other reading, and a component that cannot
+//! be scraped leaves a gap and a note.
 
 mod access_log;
 mod apache;
@@ -64,61 +64,61 @@ pub(crate) use metrics::{ComponentMetadata, FileSetting};
 pub use node::MODULE as NODE_MODULE;
 pub(crate) use threads::Collectors;
 
-/// Longest time for a question and its answer.
+/// Time-out of one scrape.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Connections tried for one question.
+/// Connection attempts for one scrape.
 const TRIES_MAX: usize = 10;
 
-/// How a kind of part is asked.
+/// Scrapes one kind of component.
 trait Scraper: fmt::Debug + Send {
-    /// Asks over the connection and takes the whole answer.
+    /// Sends the request over the connection and reads the whole response.
     fn fetch(&mut self, link: &mut ComponentLink) -> Result<String, ScrapeError>;
 
-    /// Turns the answer into series.
+    /// Converts the response into series.
     fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError>;
 
-    /// By which name the machine knows whoever asks; for what lets in by it.
+    /// Sets the user name of this process on the machine; for peer authentication.
     fn known_as(&mut self, _name: &str) {}
 
-    /// How many times as long as others it may take to answer.
+    /// Factor of its time-out over that of other collectors.
     fn slower(&self) -> u32 {
         1
     }
 
-    /// Tells what can be seen of it without its answer.
+    /// Records what can be observed without its response.
     fn record_unanswered(&mut self, _metrics: &mut MetricsRecorder<'_>) {}
 
-    /// What gives the access that is lacking.
+    /// The remedy for an error.
     fn remedy(&self, error: &ScrapeError) -> String;
 }
 
-/// What an eye saw in a second.
+/// Result of a collector in one second.
 #[derive(Debug, Default)]
 struct ScrapeResult {
     collector: usize,
     readings: Readings,
-    /// Keys, of which each is told once, and texts.
+    /// Keys, each reported once, and texts.
     notes: Vec<(&'static str, String)>,
 }
 
-/// An eye, as its thread has it.
+/// A collector, owned by its thread.
 #[derive(Debug)]
 struct Collector {
     name: String,
     at: String,
     source: Box<dyn Scraper>,
-    /// The name of whoever runs this.
+    /// User name of this process.
     own_name: String,
-    /// As whom it asks, where that is another.
+    /// The user that it acts as, where that is another one.
     known_as: Option<u32>,
     link: ComponentLink,
     meter: Meter,
     identity: Option<String>,
     has_answered: bool,
     patience: Duration,
-    /// Questions without an answer since the last that had one.
+    /// Failed scrapes since the last successful one.
     missed: u32,
-    /// It was refused: asking again would only fill the part's log.
+    /// Access was denied: further attempts would only fill the component's log.
     is_refused: bool,
 }
 
@@ -147,8 +147,8 @@ impl Collector {
         }
     }
 
-    /// Asks. A connection that the part had closed meanwhile is opened anew; a part whose places are used up closes new
-    /// ones as well, all but a few, and that is the moment at which it must be seen.
+    /// Scrapes. A connection that the component has closed meanwhile is reopened; a component at its connection
+    /// limit closes most new ones as well, and that is when it must be observed.
     fn fetch(&mut self) -> Result<String, ScrapeError> {
         self.link.begin(self.patience);
         let theirs = self.link.acts_as();

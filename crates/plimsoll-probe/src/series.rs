@@ -1,9 +1,10 @@
-//! Every series this crate writes: name, labels, unit, kind, meaning. The reference in the docs is made from it.
+//! Every series this crate writes: name, labels, unit, kind, meaning. The reference in the docs is generated from
+//! it.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesInfo, SeriesKind};
 
-/// What a metric means.
+/// Definition of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// Name of the metric, without labels.
@@ -14,7 +15,7 @@ pub struct Definition {
     pub unit: &'static str,
     /// Level or increase.
     pub kind: SeriesKind,
-    /// What it says.
+    /// Its meaning.
     pub meaning: &'static str,
     /// File or interface of the kernel it comes from.
     pub source: &'static str,
@@ -30,7 +31,7 @@ impl Definition {
     }
 }
 
-/// All definitions, grouped by what they describe.
+/// All definitions, grouped by subject.
 pub fn all() -> &'static [Definition] {
     ALL
 }

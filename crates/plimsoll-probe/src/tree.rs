@@ -1,5 +1,5 @@
-//! Which processes belong to the target: those that hold its listening sockets, that were named, and all their
-//! descendants, followed as they come and go.
+//! Which processes belong to the target: those that hold its listening sockets, those that are configured, and all
+//! their descendants, tracked as they start and end.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,7 +15,7 @@ const NAME_READS: u8 = 3;
 /// Shortest time between two searches for the holders of a socket, ns. Such a search reads every descriptor.
 const HOLDER_PAUSE_NS: u64 = 5_000_000_000;
 
-/// What the target was said to be.
+/// The configured target.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TargetSpec {
     pub(crate) pids: Vec<u32>,
@@ -129,7 +129,7 @@ impl ProcessTree {
         }
     }
 
-    /// Adds roots and the descendants of members; who is in stays in until it ends, even when its parent ends first.
+    /// Adds roots and the descendants of members; a member stays until it ends, even when its parent ends first.
     fn join(&mut self, wanted: &TargetSpec) {
         let own = std::process::id();
         let named = |known: &KnownProcess| {

@@ -1,4 +1,4 @@
-//! What databases keep in memory, against what they hold and against the memory of this machine.
+//! Buffer sizes of databases, against the size of their data and the memory of this machine.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::Readings;
@@ -10,13 +10,13 @@ use crate::parse::memory::{self, Memory};
 
 /// Bytes of a mebibyte.
 const MEBIBYTE: f64 = 1_048_576.0;
-/// Room for what comes, beside the data that are there.
+/// Reserve for growth of the data.
 const HEADROOM: f64 = 1.1;
 /// Share of the memory that `InnoDB`'s pool may have on a machine of its own, as MariaDB's handbook advises (up to 70 %) ...
 const POOL_SHARE: f64 = 0.7;
-/// ... and PostgreSQL's buffers, as its handbook does: the rest serves as cache of files, of which it makes use.
+/// ... and PostgreSQL's buffers, as its manual advises: the rest serves as page cache, which it uses too.
 const SHARED_SHARE: f64 = 0.25;
-/// Share of the memory that is free now which may be taken.
+/// Share of the free memory that may be used.
 const FREE_SHARE: f64 = 0.5;
 /// Sizes are advised in steps of this: `InnoDB`'s pool grows by chunks of it.
 const STEP: f64 = 128.0 * MEBIBYTE;
@@ -36,7 +36,7 @@ pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
     advice
 }
 
-/// Bytes in the unit that people write.
+/// Bytes in a readable unit.
 fn size(bytes: f64) -> String {
     let mebibytes = bytes / MEBIBYTE;
     if mebibytes < 10_240.0 {
@@ -46,13 +46,13 @@ fn size(bytes: f64) -> String {
     }
 }
 
-/// What a database holds.
+/// Data size of a database.
 fn held(component: &ComponentReadings<'_>) -> Option<f64> {
     let series = metric::series(metric::DATABASE_SIZE, &[("at", component.at)]);
     component.readings.values.get(&series).copied()
 }
 
-/// Bytes advised for a buffer that is `current` now: enough for the data, and no more than there is memory for.
+/// Bytes advised for a buffer that is `current` now: enough for the data, and no more than the memory allows.
 fn advised(current: f64, data: f64, share: f64, memory: Memory) -> f64 {
     let free = current + FREE_SHARE * memory.available as f64;
     let most = free.min(share * memory.total as f64);
@@ -61,7 +61,7 @@ fn advised(current: f64, data: f64, share: f64, memory: Memory) -> f64 {
     wanted.min(steps).max(current)
 }
 
-/// Whether a buffer may stay: it holds the data, or there is no memory to make it larger by a tenth.
+/// Whether a buffer is large enough: it holds the data, or there is no memory to make it a tenth larger.
 fn may_stay(current: f64, data: f64, advised: f64) -> bool {
     current >= data || advised <= current * HEADROOM
 }
@@ -111,7 +111,7 @@ fn pool(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advice> {
     )
 }
 
-/// `PostgreSQL`'s own buffers, behind which the kernel's cache of files stands.
+/// `PostgreSQL`'s shared buffers, backed by the kernel's page cache.
 fn shared_buffers(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advice> {
     let (current, file) = component.setting("shared_buffers", "")?;
     let data = held(component)?;
@@ -140,13 +140,13 @@ fn shared_buffers(component: &ComponentReadings<'_>, memory: Memory) -> Option<A
     )
 }
 
-/// What the planner believes to be cached, of both.
+/// The planner's estimate of both caches.
 fn cache_size(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advice> {
     let (current, file) = component.setting("effective_cache_size", "")?;
     let (shared, _) = component.setting("shared_buffers", "")?;
     let data = held(component)?;
     let total = memory.total as f64;
-    // Where the data fit, more changes no plan.
+    // Where the data fits, a larger value changes no plan.
     let least = data.min(total / 2.0);
     let there = (shared + memory.available as f64).min(total);
     let is_promised = current > total && data > total;
@@ -189,7 +189,7 @@ mod tests {
 
     const GIBIBYTE: f64 = 1024.0 * MEBIBYTE;
 
-    /// What is told on a machine with so many GiB of memory, so many of them free.
+    /// The advice on a machine with this much memory, and this much of it free, GiB.
     fn advice_for(values: &[(&str, f64)], data: f64, kib: (u64, u64)) -> Vec<Advice> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("proc")).unwrap();
@@ -277,7 +277,7 @@ mod tests {
         assert!(shared.ok && cache.ok, "{shared:?} {cache:?}");
         let (_, cache) = both(4.0, 64.0, 20.0);
         assert_eq!((cache.ok, cache.advised.as_str()), (false, "16.0 GiB"));
-        // As they come, for a small database.
+        // The defaults, for a small database.
         let (shared, cache) = both(0.125, 4.0, 0.05);
         assert!(shared.ok && cache.ok, "{shared:?} {cache:?}");
     }

@@ -1,4 +1,4 @@
-//! Settings of parts of the service that will bind at a number of users.
+//! Settings of components that will bind at a number of users.
 
 use plimsoll_model::reading::{Readings, label};
 use plimsoll_model::{labels, metric};
@@ -7,16 +7,16 @@ use super::Advice;
 use crate::files::Files;
 use crate::parse::{memory, process};
 
-/// A user asks once in this time, s ...
+/// A user sends one request in this time, s ...
 const REQUEST_INTERVAL_S: f64 = 10.0;
-/// ... and each answer takes this long: what visitors of a web site do on average.
+/// ... and each response takes this long: the average of visitors of a web site.
 const TAKES_S: f64 = 0.5;
 /// Bytes of a mebibyte.
 const MEBIBYTE: f64 = 1_048_576.0;
 /// Processes of PHP-FPM that are measured.
 const MEASURED_MAX: usize = 32;
 
-/// What a part says of itself.
+/// Readings of one component.
 pub(super) struct ComponentReadings<'a> {
     pub(super) at: &'a str,
     pub(super) readings: &'a Readings,
@@ -35,7 +35,7 @@ impl ComponentReadings<'_> {
     }
 }
 
-/// A series that a component has, the setting that limits its places, and its technology.
+/// A series that identifies a component, the setting that limits its concurrency, and its technology.
 const BUSY_PLACES: [(&str, &str, &str); 6] = [
     (metric::REDIS_CLIENTS, "maxclients", "Redis"),
     (
@@ -53,7 +53,7 @@ const BUSY_PLACES: [(&str, &str, &str); 6] = [
     (metric::APACHE_SILENT, "MaxRequestWorkers", "Apache"),
 ];
 
-/// What binds in parts of the service that were seen, for so many users.
+/// Settings of the observed components that bind at this number of users.
 pub(super) fn advice(readings: &Readings, files: &mut Files, users: u64) -> Vec<Advice> {
     let mut advice = Vec::new();
     let places = |metric: &str| places(readings, metric);
@@ -96,7 +96,7 @@ pub(super) fn advice(readings: &Readings, files: &mut Files, users: u64) -> Vec<
     advice
 }
 
-/// Where the parts are that tell of a metric.
+/// Addresses of the components that report a metric.
 pub(super) fn places<'a>(readings: &'a Readings, metric: &str) -> Vec<&'a str> {
     let all = readings.values.keys();
     let all = all.filter(|series| labels::metric(series) == metric);
@@ -128,7 +128,7 @@ pub(super) fn written(file: &str) -> String {
     }
 }
 
-/// Each user holds a connection; a proxied request takes a second place.
+/// Each user holds a connection; a proxied request takes a second one.
 fn nginx(component: &ComponentReadings<'_>, users: u64) -> Option<Advice> {
     let (connections, file) = component.setting("worker_connections", "")?;
     let (workers, _) = component.setting("worker_processes", "")?;
@@ -151,7 +151,7 @@ fn nginx(component: &ComponentReadings<'_>, users: u64) -> Option<Advice> {
     )
 }
 
-/// Each user holds a connection; where servers take fewer, requests wait in line.
+/// Each user holds a connection; where servers accept fewer, requests queue.
 fn haproxy(component: &ComponentReadings<'_>, users: u64) -> Vec<Advice> {
     let mut advice = Vec::new();
     let limits = component.readings.values.iter().filter(|(series, _)| {
@@ -206,7 +206,7 @@ fn haproxy(component: &ComponentReadings<'_>, users: u64) -> Vec<Advice> {
     advice
 }
 
-/// Places that a request holds while it is under way.
+/// Workers, one of which a request occupies while it is in flight.
 fn busy_places(
     component: &ComponentReadings<'_>,
     setting: &str,

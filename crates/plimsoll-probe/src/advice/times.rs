@@ -1,6 +1,6 @@
-//! Time-outs that do not nest: each must be shorter than the one before it, or work goes on for nobody.
+//! Time-outs that do not nest: each must be shorter than the one before it, or work is wasted.
 //!
-//! Which part stands before which follows from their configurations: where one hands requests on, another listens.
+//! The order of components follows from their configurations: where one forwards requests, another listens.
 
 mod found;
 
@@ -14,12 +14,12 @@ use super::components::{ComponentReadings, places, written};
 use crate::files::Files;
 use crate::parse::times::{Ends, Hop, Limit, ServerTimeouts, is_at};
 
-/// Pieces of advice that are told.
+/// Maximum number of pieces of advice.
 const ADVICE_MAX: usize = 64;
-/// Share of the outer time-out that an inner one is advised to have.
+/// Advised inner time-out as a share of the outer one.
 const INNER_SHARE: f64 = 0.9;
 
-/// What does not nest in the parts of this machine.
+/// Time-outs of components of this machine that do not nest.
 pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
     let servers = found::servers(files);
     let mut advice = of_servers(&servers);
@@ -42,7 +42,7 @@ fn of_servers(servers: &[ServerTimeouts]) -> Vec<Advice> {
             });
             connecting(server, hop).into_iter().chain(chain)
         });
-        // Many ways lead to one server.
+        // Many paths lead to one server.
         advice.extend(
             own.chain(hops)
                 .filter(|item| names.insert((item.name.clone(), item.current.clone()))),
@@ -62,7 +62,7 @@ fn called(server: &ServerTimeouts) -> String {
     format!("{} {name}", server.program).trim_end().to_owned()
 }
 
-/// A limit with its value and place; the place of one that nobody wrote is its program's default.
+/// A limit with its value and place; an unset limit is marked as its program's default.
 fn describe(limit: &Limit) -> String {
     if limit.place.is_empty() {
         format!("{} (by default)", seconds(limit.seconds))
@@ -85,7 +85,7 @@ fn below(outer: f64) -> String {
     seconds(if inner >= 2.0 { inner.floor() } else { inner })
 }
 
-/// Who stands before must wait longer than who stands behind may take.
+/// The upstream's time limit must be shorter than the proxy's time-out.
 fn nested(outer: &ServerTimeouts, hop: &Hop, inner: &ServerTimeouts) -> Option<Advice> {
     let waits = &hop.waits;
     let (word, current, advised, ok) = match &inner.ends {
@@ -135,7 +135,7 @@ fn nested(outer: &ServerTimeouts, hop: &Hop, inner: &ServerTimeouts) -> Option<A
     )
 }
 
-/// Who stands behind must keep an idle connection longer than who stands before would use it.
+/// The upstream must keep idle connections longer than the proxy reuses them.
 fn keepalive(outer: &ServerTimeouts, hop: &Hop, inner: &ServerTimeouts) -> Option<Advice> {
     let (before, behind) = (hop.keeps.as_ref()?, inner.keeps.as_ref()?);
     Some(
@@ -168,10 +168,10 @@ fn keepalive(outer: &ServerTimeouts, hop: &Hop, inner: &ServerTimeouts) -> Optio
     )
 }
 
-/// A connection is there at once or never: waiting for it must not take the time of the answer.
+/// A connection is established quickly or never: connecting must not use up the time of the response.
 fn connecting(outer: &ServerTimeouts, hop: &Hop) -> Option<Advice> {
     let connects = hop.connects.as_ref()?;
-    // Where nobody wrote either, nobody chose.
+    // Where neither is set, both are defaults.
     (!connects.place.is_empty()).then(|| {
         Advice::new(
             format!(
@@ -218,7 +218,7 @@ fn client(server: &ServerTimeouts) -> Option<Advice> {
     )
 }
 
-/// The head of a request is a part of what a client is waited for.
+/// The time for the request headers is part of the client time-out.
 fn head(server: &ServerTimeouts) -> Option<Advice> {
     let (request, client) = (server.request.as_ref()?, server.client.as_ref()?);
     Some(
@@ -271,14 +271,14 @@ fn database(readings: &Readings) -> Option<(&'static str, &str, &'static str, f6
         })
     });
     let first = all.next()?;
-    // Of several databases nobody knows from here who asks which.
+    // With several databases it is unknown which worker uses which.
     all.next().is_none().then_some(first)
 }
 
-/// The innermost: a statement must end before who asked is ended.
+/// The innermost: a statement must end before the worker that runs it is killed.
 fn statements(servers: &[ServerTimeouts], readings: &Readings) -> Option<Advice> {
     let (name, at, word, ends, file) = database(readings)?;
-    // Of applications: what hands requests on asks no database.
+    // Only applications: a proxy uses no database.
     let limits = servers.iter().filter_map(|server| match &server.ends {
         Ends::After(limit) if server.hops.is_empty() => Some((server, limit)),
         _ => None,

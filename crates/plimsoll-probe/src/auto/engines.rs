@@ -1,4 +1,4 @@
-//! JVMs, uWSGI, Varnish and programs in Go on this machine: where they tell of themselves.
+//! JVMs, uWSGI, Varnish and Go programs on this machine: where their metrics are.
 
 use std::collections::BTreeSet;
 
@@ -12,20 +12,21 @@ use crate::parse::uwsgi::{UwsgiOptions, command_line, configuration};
 
 /// Ini files of one uWSGI that are read.
 const FILES_MAX: usize = 16;
-/// Users of whose JVMs the counters are looked for.
+/// Users whose JVMs are searched for counters at most.
 const USERS_MAX: usize = 256;
-/// Programs in Go of which it is said how they could be asked.
+/// Go programs reported with a remedy at most.
 const GO_MAX: usize = 4;
-/// The end of the head of the note that Go's linker leaves in the first page of a program: kind 4 (build id), owner `Go`.
+/// The end of the header of the note that Go's linker writes into the first page of a program: kind 4 (build id),
+/// owner `Go`.
 const GO_NOTE_OWNER: &[u8] = b"\x04\0\0\0Go\0\0";
 const GO_NOTE_REACH: u64 = 4096;
 
-/// Whether a process of this name is one of these.
+/// Whether a process of this name belongs here.
 pub(super) fn knows(comm: &str) -> bool {
     ["java", "mongod", "varnishd"].contains(&comm) || comm.starts_with("uwsgi")
 }
 
-/// Looks at one of these.
+/// Examines one of these.
 pub(super) fn find(
     files: &mut Files,
     (pid, comm): (u32, &str),
@@ -83,7 +84,7 @@ fn jvm(files: &mut Files, pid: u32, auto: bool) -> Option<DiscoveredComponent> {
     ))
 }
 
-/// The file of a JVM's counters in its folder for what is temporary.
+/// The counters file of a JVM in its temporary directory.
 fn counters_of(files: &mut Files, pid: u32, inner: u32) -> Option<String> {
     let mut users = files.names_of(pid, "/tmp").ok()?;
     users.retain(|name| name.starts_with("hsperfdata_"));
@@ -133,7 +134,7 @@ fn uwsgi(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Disc
     let mut written: Vec<FileSetting> = Vec::new();
     let named = options.files.clone();
     for file in named.iter().take(FILES_MAX) {
-        // A part of a file may be named behind `:`.
+        // A section of a file may follow `:`.
         let file = file.split(':').next().unwrap_or(file);
         let text = if file.starts_with('/') {
             text_for(files, pid, file)
@@ -147,7 +148,7 @@ fn uwsgi(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Disc
         written.extend(settings(&read, file));
         options = options.or(read);
     }
-    // What stands for something else is not known here.
+    // Placeholders are not resolved here.
     let stats = options.stats.filter(|stats| !stats.contains(['%', '$']));
     let place = stats.as_deref().and_then(|stats| {
         let socket = stats.strip_prefix("unix:").unwrap_or(stats);
@@ -198,7 +199,7 @@ fn settings(options: &UwsgiOptions, file: &str) -> Vec<FileSetting> {
     settings.collect()
 }
 
-/// Varnish, whose counters only a command tells; nothing that is found is executed.
+/// Varnish, whose counters only a command reports; discovered commands are never executed.
 fn varnish(files: &mut Files, pid: u32, words: &[&str]) {
     let name = super::option(words, "-n").map_or(String::new(), |name| format!(" -n {name}"));
     // It has two processes of the same command line.
@@ -212,7 +213,7 @@ fn varnish(files: &mut Files, pid: u32, words: &[&str]) {
     );
 }
 
-/// Says of a program in Go how it could be asked.
+/// Reports how a Go program could be scraped.
 pub(super) fn go(files: &mut Files, pid: u32, comm: &str) {
     let announced: BTreeSet<&str> = files
         .notes()
@@ -235,7 +236,7 @@ pub(super) fn go(files: &mut Files, pid: u32, comm: &str) {
     }
 }
 
-/// Whether Go's linker made a program.
+/// Whether a program was built by Go's linker.
 fn is_go(files: &mut Files, pid: u32) -> bool {
     let head = files.memory_of(&format!("proc/{pid}/exe"), 0, GO_NOTE_REACH);
     head.is_ok_and(|head| {
@@ -270,7 +271,7 @@ mod tests {
             );
         }
         put("tmp/hsperfdata_shop/7", b"");
-        // That of another one, which had this number.
+        // The file of an earlier process with this pid.
         put("tmp/hsperfdata_shop/8", b"");
         put("proc/8/root/tmp/hsperfdata_root/3", b"");
         for pid in [10, 11] {

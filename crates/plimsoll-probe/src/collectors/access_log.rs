@@ -11,11 +11,11 @@ use super::metrics::{ComponentMetadata, MetricsRecorder};
 use super::tail::Tail;
 use crate::parse::access_log::{AccessLogLayout, COMBINED, PHASES};
 
-/// The quantile that is told of a second, %.
+/// The quantile recorded for a second, %.
 const QUANTILE: usize = 95;
-/// The first status that is no success.
+/// The first status of an error.
 const ERRORS: u16 = 400;
-/// What makes its log tell more.
+/// The remedy for a log without times.
 const TIMES: &str = "the access log of nginx holds no request times: add to `http { … }` \
     `log_format times '$remote_addr [$time_local] \"$request\" $status $body_bytes_sent \
     $request_time $upstream_connect_time $upstream_header_time $upstream_response_time';` and \
@@ -26,13 +26,13 @@ const TIMES: &str = "the access log of nginx holds no request times: add to `htt
 pub(crate) struct AccessLogCollector {
     tail: Tail,
     format: AccessLogLayout,
-    /// Answers by status, those that are no success.
+    /// Responses by status, errors only.
     errors: BTreeMap<u16, u64>,
     was_read: bool,
 }
 
 impl AccessLogCollector {
-    /// Its format is what the configuration says; nginx' own where it says nothing.
+    /// Its format is that of the configuration, or nginx' default.
     pub(crate) fn new(path: &Path, known: &ComponentMetadata) -> Self {
         Self {
             tail: Tail::new(path, known.named_by),

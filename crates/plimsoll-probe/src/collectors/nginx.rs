@@ -10,9 +10,9 @@ use crate::parse::nginx::stub_status;
 /// nginx.
 #[derive(Debug)]
 pub(crate) struct NginxCollector {
-    /// What its configuration says, where that was found.
+    /// Settings from its configuration files, if found.
     pub(crate) settings: Vec<FileSetting>,
-    /// Highest number of connections dropped so far. Workers count accepted and handled one after the other, so that
+    /// Highest number of connections dropped so far. Workers increment accepted and handled one after the other, so
     /// the difference may be one too high for a moment.
     pub(crate) dropped: u64,
 }

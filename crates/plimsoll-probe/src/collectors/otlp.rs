@@ -1,6 +1,6 @@
-//! A receiver of spans: services that are traced hand them on, and of each route is told what its time goes to.
+//! A span receiver: traced services export their spans, and the time of each route is broken down.
 //!
-//! The receiver takes messages as they come; once a second the requests that are whole are added up and told.
+//! The receiver accepts messages at any time; once a second complete requests are added up and recorded.
 
 mod clocks;
 mod gather;
@@ -20,12 +20,12 @@ use super::metrics::MetricsRecorder;
 use crate::clock;
 use receiver::Receiver;
 
-/// Seconds without a span after which it is said how spans come.
+/// Seconds without a span after which a note explains how to export spans.
 const SILENT_MAX: u32 = 10;
-/// Share of the spans that belong to no request from which that is worth a word.
+/// Share of spans without a request from which a note is made.
 const WITHOUT_REQUEST: f64 = 0.05;
 
-/// The receiver, and what was told of it.
+/// The receiver, and its notes so far.
 #[derive(Debug)]
 pub(crate) struct OtlpCollector {
     place: ComponentAddress,

@@ -22,7 +22,7 @@ fn watched(kind: ComponentKind, address: std::net::SocketAddr, user: &str) -> Co
     CollectorFixture::over(vec![component], LONG)
 }
 
-/// Looks within which the server has told what it carried out.
+/// Samples within which the server must report its statements.
 const SCRAPES_MAX: u32 = 300;
 
 /// The value of the first series of a metric for a statement, and its labels, when there is one.
@@ -74,7 +74,7 @@ fn postgres_pretends_that_an_index_is_there() {
     let plan = label(&series, "plan").unwrap();
     assert!(plan.contains("Seq Scan on orders"), "{plan}");
     assert!(with < without / 10.0, "{with} {without}");
-    // It was not made.
+    // It was not created.
     let indexes = server.execute("SELECT count(*) FROM pg_indexes WHERE tablename = 'orders'");
     assert_eq!(indexes.trim(), "1");
 }

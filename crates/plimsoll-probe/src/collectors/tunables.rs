@@ -1,6 +1,6 @@
-//! Hands: a setting of a part is changed while it runs, over its own interface, and put back.
+//! Tunables: a setting of a component is changed at run time, through its own interface, and reverted.
 //!
-//! Only settings of a short list, with plain values: what is put back may have been read from a file.
+//! Only settings of a short list, with plain values: the value to restore may come from a file.
 
 mod kernel;
 mod open_files;
@@ -22,9 +22,9 @@ use crate::parse::haproxy::{rows, split};
 pub use kernel::{kernel_setting, set_kernel_setting};
 pub use open_files::{OpenFiles, open_files, set_open_files};
 
-/// Longest time for a part to take a change: pools of memory are made anew.
+/// Time-out of a change: buffer pools may be reallocated.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What may be changed.
+/// Settings that may be changed.
 const TUNABLES: [(ComponentKind, &str); 9] = [
     (ComponentKind::Redis, "maxclients"),
     (ComponentKind::Redis, "maxmemory"),
@@ -36,7 +36,7 @@ const TUNABLES: [(ComponentKind, &str); 9] = [
     (ComponentKind::Postgres, "work_mem"),
     (ComponentKind::Postgres, "max_wal_size"),
 ];
-/// The value of a setting that stands in no file of changes: it is put back by taking the change away.
+/// The value of a setting without an entry in `postgresql.auto.conf`: it is reverted by removing the entry.
 const UNSET: &str = "";
 /// Longest value.
 const VALUE_LEN_MAX: usize = 32;
@@ -45,7 +45,7 @@ const VALUE_LEN_MAX: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunableError {
     text: String,
-    /// Nobody knows whether it was carried out: the answer did not come.
+    /// It is unknown whether it was applied: no response arrived.
     is_open: bool,
 }
 
@@ -57,7 +57,7 @@ impl TunableError {
         }
     }
 
-    /// Whether what was refused may have been done all the same.
+    /// Whether the change may have been applied despite the error.
     pub fn is_open(&self) -> bool {
         self.is_open
     }
@@ -141,9 +141,9 @@ impl<'a> TunableClient<'a> {
         Ok(mysql.carry_out(&mut self.link, statement)?)
     }
 
-    /// Statements, each by itself: a change of the server stands in no transaction.
+    /// Statements, each by itself: `ALTER SYSTEM` cannot run in a transaction.
     fn postgres(&mut self, statements: &[&str]) -> Result<String, TunableError> {
-        // What it writes outlives this run and the server: only as somebody who was named for it.
+        // The change outlives this run and the server: only under a configured login.
         if self.login.is_none_or(|login| login.user.is_empty()) {
             return Err(TunableError::new(
                 "PostgreSQL keeps such a change in a file; it is made only as a configured role \
@@ -178,10 +178,10 @@ impl<'a> TunableClient<'a> {
     }
 }
 
-/// The value that a setting has, as [`set`] takes it to put it back.
+/// The current value of a setting, in the form that [`set`] accepts to restore it.
 ///
 /// # Errors
-/// When the part cannot be asked, does not tell, or is not one that is changed.
+/// When the component cannot be reached, does not report it, or the setting is not a tunable.
 pub fn value_of(tunable: &Tunable, login: Option<&Login>) -> Result<String, TunableError> {
     let mut client = TunableClient::new(tunable, login)?;
     let name = &tunable.setting;
@@ -215,7 +215,7 @@ pub fn value_of(tunable: &Tunable, login: Option<&Login>) -> Result<String, Tuna
     Ok(value)
 }
 
-/// `maxconn` in what HAProxy tells of itself.
+/// `maxconn` in HAProxy's output.
 fn haproxy_value(output: &str, of: &str) -> Option<String> {
     let (info, csv) = split(output)?;
     if of.is_empty() {
@@ -229,7 +229,7 @@ fn haproxy_value(output: &str, of: &str) -> Option<String> {
     Some(own.limit.unwrap_or(0).to_string())
 }
 
-/// A value that can be said without being taken for anything else.
+/// A value that is safe to send without quoting.
 fn check(value: &str) -> Result<(), TunableError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.';
     if value.len() <= VALUE_LEN_MAX && value.chars().all(is_plain) {
@@ -245,7 +245,7 @@ fn check(value: &str) -> Result<(), TunableError> {
 /// Changes a setting.
 ///
 /// # Errors
-/// When the part cannot be reached or refuses; it is as it was then.
+/// When the component cannot be reached or refuses; the setting is then unchanged.
 pub fn apply(tunable: &Tunable, login: Option<&Login>, value: &str) -> Result<(), TunableError> {
     check(value)?;
     let mut client = TunableClient::new(tunable, login)?;
@@ -302,7 +302,7 @@ fn haproxy_change(tunable: &Tunable, value: &str) -> String {
     }
 }
 
-/// A number of a relaxation as the part takes it; sizes of PostgreSQL have units.
+/// A value in the component's notation; sizes of PostgreSQL have units.
 pub fn format_value(tunable: &Tunable, number: f64) -> String {
     if tunable.kind == ComponentKind::Postgres {
         format!("{:.0}kB", (number / 1024.0).ceil())
@@ -311,7 +311,7 @@ pub fn format_value(tunable: &Tunable, number: f64) -> String {
     }
 }
 
-/// What a person does to set it.
+/// The manual command that sets it.
 pub fn manual_command(tunable: &Tunable, value: &str) -> String {
     let (name, place) = (&tunable.setting, &tunable.place);
     match tunable.kind {
@@ -334,7 +334,7 @@ pub fn manual_command(tunable: &Tunable, value: &str) -> String {
     }
 }
 
-/// Sends a command to Redis and takes its answer: one text, or several.
+/// Sends a command to Redis and reads its response: one text, or several.
 fn replies(link: &mut ComponentLink, command: &[&str]) -> Result<Vec<String>, TunableError> {
     let mut bytes = format!("*{}\r\n", command.len());
     for argument in command {
@@ -379,7 +379,7 @@ fn replies(link: &mut ComponentLink, command: &[&str]) -> Result<Vec<String>, Tu
     Ok(texts)
 }
 
-/// The next line of an answer.
+/// The next line of a response.
 fn line(
     link: &mut ComponentLink,
     answer: &mut Vec<u8>,

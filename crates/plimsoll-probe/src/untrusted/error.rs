@@ -8,18 +8,18 @@ use rustix::io::Errno;
 /// A regular file, as it is called.
 pub(super) const FILE: &str = "a file";
 
-/// The reason, as it is told.
+/// The reason, as it is displayed.
 #[derive(Debug)]
 pub(crate) enum OpenError {
     /// There is nothing of that name.
     NotFound,
-    /// It may not be opened: by this process, or by the one that names it.
+    /// Permission denied: to this process, or to the one that names it.
     Denied,
-    /// The root of the process may not be looked into.
+    /// The root of the process is not accessible.
     RootDenied,
-    /// It is something else than is wanted: what, and what is wanted.
+    /// It has the wrong file type: the actual and the expected one.
     Kind(&'static str, &'static str),
-    /// It is made up by the kernel: reading it has effects, or does not end.
+    /// It is a virtual file of the kernel: reading it may have effects, or never end.
     Kernel,
     /// A link leads out of the root, through a process, or in a circle.
     Link,
@@ -27,7 +27,7 @@ pub(crate) enum OpenError {
     TooLong(u64),
     /// It was not there in time.
     Late,
-    /// So much was read already that no more is.
+    /// A read limit was reached before it.
     Exhausted(&'static str),
     /// Something else.
     Other(io::Error),
@@ -42,7 +42,7 @@ impl OpenError {
         }
     }
 
-    /// Whether it is the plain lack of a file or of rights, of which whoever asked knows what to say.
+    /// Whether it is merely a missing file or missing rights, which the caller reports itself.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::NotFound | Self::Denied | Self::RootDenied)
     }

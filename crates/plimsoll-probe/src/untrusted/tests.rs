@@ -1,4 +1,4 @@
-//! What processes name, opened in a folder that stands for the root of one.
+//! Files that processes name, opened in a directory that represents the root of one.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -115,7 +115,7 @@ fn only_regular_files_on_disk_are_read() {
     }
 }
 
-/// Where the kernel does not look names up in a root, it is done by hand and comes to the same.
+/// Without `openat2`, the lookup in user space has the same result.
 #[test]
 fn names_are_looked_up_by_hand_as_by_the_kernel() {
     let fixture = RootFixture::new();
@@ -204,7 +204,7 @@ fn rights_are_those_of_the_process() {
     mode("root/secret", 0o640);
     let status = "Uid:\t0\t65534\t0\t65534\nGid:\t0\t65534\t0\t65534\nGroups:\t5 \n";
     let nobody = Credentials::from_status(status).unwrap();
-    // Who runs a program that takes root's rights by its file gets no more than his own.
+    // The user of a setuid-root program has only that user's own rights.
     let risen = status.replace("0\t65534\t0\t65534", "65534\t0\t0\t0");
     assert_eq!(Credentials::from_status(&risen), Some(nobody.clone()));
     let theirs = |groups: &[u32]| Root {

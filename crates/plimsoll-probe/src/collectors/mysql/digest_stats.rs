@@ -1,4 +1,4 @@
-//! What the performance schema of MariaDB and MySQL counts of each statement.
+//! Statement statistics of the performance schema of MariaDB and MySQL.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,14 +16,14 @@ const DIGESTS: &str = "SELECT DIGEST, COALESCE(SCHEMA_NAME, ''), COUNT_STAR, SUM
     SUM_ROWS_SENT + SUM_ROWS_AFFECTED, SUM_ROWS_EXAMINED, SUM_NO_INDEX_USED, SUM_SORT_ROWS, SUM_CREATED_TMP_DISK_TABLES, \
     LEFT(DIGEST_TEXT, 600) FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST IS NOT NULL \
     ORDER BY SUM_TIMER_WAIT DESC LIMIT 200";
-/// Statements that are looked at.
+/// Statements that are read at most.
 const DIGESTS_MAX: usize = 200;
-/// What must be left of a question's time: what sessions do tells more.
+/// Time that must remain before the deadline: the activity of sessions comes first.
 const TIME_MIN: Duration = Duration::from_millis(400);
-/// Codes of those who may not ask for a table.
+/// Error codes of denied access to a table.
 const DENIED: [&str; 3] = ["1142", "1044", "1143"];
 
-/// What is counted.
+/// Whether statistics are available.
 #[derive(Debug, Default)]
 pub(super) struct DigestStats {
     statements: Statements,
@@ -34,7 +34,7 @@ pub(super) struct DigestStats {
 }
 
 impl DigestStats {
-    /// Looks once, where there is time for it.
+    /// Samples once, if there is time for it.
     pub(super) fn sample(
         &mut self,
         session: &mut MysqlSession,
@@ -82,7 +82,7 @@ impl DigestStats {
         }
     }
 
-    /// Tells what was counted in the last look, or why nothing was.
+    /// Records the last sample, or why there is none.
     pub(super) fn record(&mut self, is_off: bool, metrics: &mut MetricsRecorder<'_>) {
         self.statements.record(metrics);
         self.plans.record(metrics);

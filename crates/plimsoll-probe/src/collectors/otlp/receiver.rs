@@ -1,4 +1,4 @@
-//! The door for spans: `POST /v1/traces` over HTTP, each connection with a thread of its own.
+//! The listener for spans: `POST /v1/traces` over HTTP, each connection on a thread of its own.
 
 mod answer;
 
@@ -19,30 +19,30 @@ use crate::clock;
 use crate::parse::otlp::{from_json, from_protobuf};
 use answer::{OtlpResponse, Packing};
 
-/// Connections at once; one more is turned away.
+/// Concurrent connections at most; further ones are rejected.
 const CONNECTIONS_MAX: usize = 64;
 /// Longest head of a request, bytes.
 const HEAD_LEN_MAX: usize = 16 << 10;
-/// Longest body, as it comes and as it is when it was unpacked, bytes.
+/// Longest body, compressed and decompressed, bytes.
 const BODY_LEN_MAX: usize = 4 << 20;
 /// Bytes of bodies that are held at once, of all connections together.
 const HELD_MAX: usize = 32 << 20;
 /// Bytes taken at once.
 const CHUNK_LEN: usize = 16 << 10;
-/// How soon a connection sees that nobody listens any more.
+/// How soon a connection notices that the receiver has been closed.
 const GLANCE: Duration = Duration::from_millis(250);
-/// Longest time for a request from its first byte to its last, and for an answer.
+/// Time-out of a request from its first byte to its last, and of a response.
 const PATIENCE_NS: u64 = 10_000_000_000;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What connections share.
+/// State shared by connections.
 #[derive(Debug, Default)]
 struct ReceiverState {
     is_over: AtomicBool,
     connections: AtomicUsize,
     held: AtomicUsize,
     gather: Mutex<Gather>,
-    /// The first message that was refused since somebody asked, and why.
+    /// The first message refused since the last call, and why.
     refusal: Mutex<Option<String>>,
 }
 
@@ -65,12 +65,12 @@ impl Receiver {
         Ok(Self { listener, shared })
     }
 
-    /// What came so far.
+    /// Messages received so far.
     pub(super) fn gather(&self) -> MutexGuard<'_, Gather> {
         lock(&self.shared.gather)
     }
 
-    /// The first message that was refused since this was asked last, and why.
+    /// The first message refused since the last call, and why.
     pub(super) fn take_refusal(&self) -> Option<String> {
         lock(&self.shared.refusal).take()
     }
@@ -79,7 +79,7 @@ impl Receiver {
 impl Drop for Receiver {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
-        // Wakes the thread that waits there, which then closes the door.
+        // Wakes the thread that waits there, which then closes the listener.
         let _ = rustix::net::shutdown(&*self.listener, Shutdown::Both);
     }
 }
@@ -92,7 +92,7 @@ fn accept(listener: &TcpListener, shared: &Arc<ReceiverState>) {
     while !shared.is_over.load(Ordering::Relaxed) {
         let Ok((stream, _)) = listener.accept() else {
             if !shared.is_over.load(Ordering::Relaxed) {
-                // Out of descriptors, perhaps: at once it would fail again.
+                // Possibly out of descriptors: an immediate retry would fail again.
                 std::thread::park_timeout(GLANCE);
             }
             continue;
@@ -117,7 +117,7 @@ fn accept(listener: &TcpListener, shared: &Arc<ReceiverState>) {
     }
 }
 
-/// One of the connections that there may be.
+/// A slot of the connection limit.
 struct ConnectionPermit(Arc<ReceiverState>);
 
 impl ConnectionPermit {
@@ -154,7 +154,7 @@ impl Drop for BodyReservation<'_> {
     }
 }
 
-/// Answers requests until the connection ends.
+/// Serves requests until the connection ends.
 fn serve(mut stream: TcpStream, shared: &ReceiverState) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(GLANCE))?;
@@ -186,7 +186,7 @@ fn serve(mut stream: TcpStream, shared: &ReceiverState) -> io::Result<()> {
     }
 }
 
-/// Throws away what still comes: a connection that is closed over unread bytes may lose its answer.
+/// Discards remaining input: a connection that is closed with unread bytes may lose its response.
 fn linger(stream: &mut TcpStream) -> io::Result<()> {
     stream.shutdown(std::net::Shutdown::Write)?;
     let mut chunk = [0; CHUNK_LEN];
@@ -204,18 +204,18 @@ fn linger(stream: &mut TcpStream) -> io::Result<()> {
 
 /// Why nothing more is read.
 enum ReadError {
-    /// The connection ended, or nobody listens any more.
+    /// The connection ended, or the receiver has been closed.
     Connection,
-    /// What came cannot be read on from.
+    /// The input cannot be resynchronized.
     By(OtlpResponse),
 }
 
-/// What comes over a connection.
+/// Input of a connection.
 struct RequestInput<'a> {
     stream: TcpStream,
     bytes: Vec<u8>,
     shared: &'a ReceiverState,
-    /// When the first byte of the request came.
+    /// When the first byte of the request arrived.
     begun_ns: Option<u64>,
 }
 
@@ -252,7 +252,7 @@ impl RequestInput<'_> {
     }
 }
 
-/// What a head says that matters here.
+/// The relevant fields of a request head.
 struct RequestFraming {
     refusal: Option<OtlpResponse>,
     packing: Packing,
@@ -261,7 +261,7 @@ struct RequestFraming {
     keep_alive: bool,
 }
 
-/// Takes one request; its answer, and whether another may come behind it.
+/// Handles one request; returns its response, and whether another may follow.
 fn exchange(
     input: &mut RequestInput<'_>,
     stream: &mut TcpStream,
@@ -286,7 +286,7 @@ fn exchange(
     Ok((answer, keep_alive))
 }
 
-/// Reads a head and takes it from the input.
+/// Reads a head and removes it from the input.
 fn head(input: &mut RequestInput<'_>) -> Result<RequestFraming, ReadError> {
     let refuse = |error: request_head::RequestError| {
         ReadError::By(OtlpResponse::refuse(error.status(), &error.to_string()))
@@ -359,7 +359,7 @@ fn too_long() -> OtlpResponse {
     OtlpResponse::refuse(413, why)
 }
 
-/// Reads a body and takes it from the input.
+/// Reads a body and removes it from the input.
 fn body(
     input: &mut RequestInput<'_>,
     length: BodyLength,
@@ -389,9 +389,9 @@ fn body(
     }
 }
 
-/// Takes a message in.
+/// Handles a message.
 fn take(body: &[u8], packing: Packing, shared: &ReceiverState) -> OtlpResponse {
-    // One at a time: unpacked messages are large.
+    // One at a time: decompressed messages are large.
     let mut gather = lock(&shared.gather);
     let unpacked;
     let message: &[u8] = if packing.is_packed {

@@ -203,13 +203,13 @@ fn what_is_wrong_is_said() {
         notes.contains("a message was refused (400): invalid JSON"),
         "{notes}"
     );
-    // It listens on, and the door is closed when nobody looks any more.
+    // It keeps listening, and the listener is closed when the collector is dropped.
     assert!(send(address, &sized("{}")).starts_with("HTTP/1.1 200"));
     drop(watched);
     while TcpStream::connect(address).is_ok() {}
 }
 
-/// The same where the answer may come before all was sent.
+/// The same where the response may arrive before all was sent.
 fn answer_to(address: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let _ = stream.write_all(bytes);

@@ -12,7 +12,7 @@ use super::{
 /// Reads a message of spans.
 ///
 /// # Errors
-/// When the text is no JSON, or none of OTLP, with the reason.
+/// When the text is not JSON, or not OTLP, with the reason.
 pub fn from_json(bytes: &[u8]) -> Result<Vec<OtlpSpan>, OtlpDecodeError> {
     let root: Value = serde_json::from_slice(bytes)
         .map_err(|error| OtlpDecodeError::new(format!("invalid JSON: {error}")))?;
@@ -39,7 +39,7 @@ pub fn from_json(bytes: &[u8]) -> Result<Vec<OtlpSpan>, OtlpDecodeError> {
     Ok(spans)
 }
 
-/// What a list of this name holds; nothing without one.
+/// Items of the list of this name; empty without one.
 fn list<'a>(of: &'a Value, name: &str) -> Result<&'a [Value], OtlpDecodeError> {
     match of.get(name) {
         None | Some(Value::Null) => Ok(&[]),
@@ -61,7 +61,7 @@ fn attributes_of(of: &Value) -> Result<impl Iterator<Item = (&str, String)>, Otl
     }))
 }
 
-/// A number, or one that is written as a text.
+/// A number, or a number in a string.
 fn number(value: &Value) -> Option<u64> {
     match value {
         Value::String(text) => text.parse().ok(),
