@@ -177,7 +177,7 @@ pub enum LoadUnit {
     /// Requests due per second.
     #[default]
     RequestsPerSecond,
-    /// Users at once.
+    /// Concurrent users.
     Users,
     /// Users that arrive per second.
     SessionsPerSecond,

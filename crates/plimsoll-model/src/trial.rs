@@ -96,7 +96,7 @@ pub struct TrialSpec {
     pub warmup_s: u32,
     /// Seconds that are judged.
     pub measure_s: u32,
-    /// A failure that is certain ends the trial at once.
+    /// A failure that is certain ends the trial immediately.
     pub stop_early: bool,
     /// Requests in flight at which the trial has failed.
     pub in_flight_cap: u64,

@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(
             behind.find(&mut files, &mut sockets, &tree, &members),
             found,
-            "no look before its time"
+            "no scan before its time"
         );
         behind.next_ns = 0;
         let both = behind.find(&mut files, &mut sockets, &tree, &members);

@@ -161,7 +161,8 @@ impl Collector {
         if theirs.is_none() || !matches!(answer, Err(ScrapeError::Denied(_))) {
             return answer;
         }
-        // The rights of the process that names the place are not enough. Who listens there was looked at all the same.
+        // The rights of the process that names the address do not suffice. The owner of the listener has been
+        // checked anyway.
         self.link.take_own_rights();
         self.source.known_as(&self.own_name);
         self.link.begin(self.patience);
@@ -330,7 +331,7 @@ fn scraper(component: &Component, known: ComponentMetadata, own_name: &str) -> B
     }
 }
 
-/// A pool that has a page is asked for it; of another the processes are looked at.
+/// A pool with a status page is scraped; of another one the processes are sampled.
 fn php_fpm_of(place: &ComponentAddress, known: ComponentMetadata) -> Box<dyn Scraper> {
     let settings = known.settings;
     match (known.pool, known.pid) {

@@ -228,7 +228,7 @@ impl Files {
         if self.announced_count > ANNOUNCED_MAX {
             let rest = "too many notes, the rest are left out: there are very many components or \
                 processes, or something creates them on purpose";
-            self.note("told too much", rest);
+            self.note("too many notes", rest);
             self.announced.extend(self.notes.get(known).cloned());
             return;
         }

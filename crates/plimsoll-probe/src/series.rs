@@ -174,7 +174,7 @@ const ALL: &[Definition] = table! {
     Gauge SETTING ["at", "setting", "of", "file"] "{unit}" "INFO, stats, show stat, configuration files" "a setting of a component, and the file that sets it";
     Gauge NGINX_CONNECTIONS ["at", "state"] "{connection}" "nginx stub_status" "connections by state: active (all), reading, writing, waiting";
     Delta NGINX_ACCEPTED ["at"] "{connection}" "nginx stub_status accepts" "connections accepted";
-    Delta NGINX_DROPPED ["at"] "{connection}" "nginx stub_status accepts - handled" "connections accepted and closed at once because `worker_connections` were used up";
+    Delta NGINX_DROPPED ["at"] "{connection}" "nginx stub_status accepts - handled" "connections accepted and closed immediately because `worker_connections` were used up";
     Delta NGINX_REQUESTS ["at"] "{request}" "nginx stub_status requests" "requests started";
     Gauge HAPROXY_CONNECTIONS ["at"] "{connection}" "HAProxy CurrConns" "connections of clients";
     Gauge HAPROXY_CONNECTIONS_LIMIT ["at"] "{connection}" "HAProxy Maxconn" "limit of client connections";

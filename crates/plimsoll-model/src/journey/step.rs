@@ -171,7 +171,7 @@ pub enum RequestBody {
     /// A text, JSON and GraphQL included: holes within JSON strings are escaped by the [`super::Function::Json`] that
     /// the reader of the plan wraps around them.
     Text {
-        /// `Content-Type`, unless a header says it.
+        /// `Content-Type`, unless a header sets it.
         content_type: Option<String>,
         /// The text.
         text: TextTemplate,
@@ -198,11 +198,11 @@ pub struct MultipartPart {
 /// What a page needs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Resources {
-    /// Asked for once the page is there.
+    /// Requested once the page has been received.
     pub listed: Vec<RequestStep>,
     /// Also what the page names: images, styles, scripts of the same origin, counted together under this id.
     pub found: Option<StepId>,
-    /// Connections used at once for them.
+    /// Concurrent connections for them.
     pub connections: u32,
 }
 

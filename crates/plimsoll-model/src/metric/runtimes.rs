@@ -52,7 +52,7 @@ pub const JVM_POOL_LIMIT: &str = "plimsoll.jvm.pool.limit";
 /// Connections to a JVM that are not accepted yet, or have unread bytes.
 pub const JVM_WAITING: &str = "plimsoll.jvm.connections_waiting";
 
-/// Requests that uWSGI's workers can carry out at once.
+/// Requests that uWSGI's workers can handle concurrently.
 pub const UWSGI_PLACES: &str = "plimsoll.uwsgi.places";
 /// Requests that uWSGI's workers carry out.
 pub const UWSGI_BUSY: &str = "plimsoll.uwsgi.busy";

@@ -24,7 +24,7 @@ pub const APACHE_REQUESTS: &str = "apache.requests";
 /// Whether Apache had no free worker to serve its status page: 1 or 0.
 pub const APACHE_SILENT: &str = "plimsoll.apache.silent";
 
-/// Requests that gunicorn's workers can carry out at once.
+/// Requests that gunicorn's workers can handle concurrently.
 pub const GUNICORN_PLACES: &str = "plimsoll.gunicorn.places";
 /// Connections that gunicorn's workers have accepted.
 pub const GUNICORN_TAKEN: &str = "plimsoll.gunicorn.connections_taken";

@@ -16,8 +16,8 @@ const LOGIN_LEN_MAX: usize = 512;
 /// Shortest word after a scheme that counts as a credential, bytes.
 const CREDENTIAL_LEN_MIN: usize = 6;
 
-/// Any text with what looks like a secret replaced: `user:password@` of URLs and data sources, `name=value`,
-/// `name: value`, `"name":"value"`, `--name value`, `Bearer …`, and JSON Web Tokens.
+/// Any text with recognizable secrets replaced: `user:password@` of URLs and data sources, `name=value`, `name:
+/// value`, `"name":"value"`, `--name value`, `Bearer …`, and JSON Web Tokens.
 pub fn text(text: &str) -> Cow<'_, str> {
     let mut scan = Scan {
         text,

@@ -105,7 +105,7 @@ pub(super) fn places<'a>(readings: &'a Readings, metric: &str) -> Vec<&'a str> {
     all
 }
 
-/// Requests that so many users have under way at once.
+/// Requests that this number of users has in flight.
 fn at_once(users: u64) -> f64 {
     (users as f64 * TAKES_S / REQUEST_INTERVAL_S).ceil()
 }

@@ -40,7 +40,7 @@ pub(super) fn run(words: &[String], patience: Duration) -> Result<String, Scrape
     let (sender, answer) = sync_channel(1);
     // The thread ends with the child, whose output it reads.
     let reader = std::thread::Builder::new()
-        .name("eye's command".to_owned())
+        .name("scrape command".to_owned())
         .spawn(move || {
             let read = || -> io::Result<(String, String)> {
                 let (mut stdout, mut complaint) = (Vec::new(), Vec::new());

@@ -59,7 +59,7 @@ impl ScrapeError {
             Self::Denied(_) => "denied",
             Self::Strange(_) => "strange",
             Self::NotRead(_) => "not read",
-            Self::CannotListen(_) => "no door",
+            Self::CannotListen(_) => "no listener",
         }
     }
 }

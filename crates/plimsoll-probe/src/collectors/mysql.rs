@@ -231,7 +231,7 @@ impl Scraper for MysqlCollector {
         metrics.identity(&self.lives.to_string());
         if !read.sees_all {
             metrics.note(
-                "sees little",
+                "limited view",
                 "MariaDB shows this account only its own sessions; as an administrator: `GRANT PROCESS ON *.* TO …`",
             );
         }

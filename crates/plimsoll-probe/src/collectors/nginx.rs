@@ -38,7 +38,7 @@ impl Scraper for NginxCollector {
         }
         let dropped = status.accepts.saturating_sub(status.handled);
         self.dropped = if dropped.saturating_add(1) < self.dropped {
-            // Started anew.
+            // It was restarted.
             dropped
         } else {
             dropped.max(self.dropped)

@@ -18,7 +18,7 @@ pub(crate) struct PhpFpmProcessCollector {
     /// The master process of PHP-FPM, whose children are those of all pools.
     pid: u32,
     listener: ListenerProbe,
-    /// What its configuration says.
+    /// Settings of its configuration.
     settings: Vec<FileSetting>,
 }
 

@@ -45,7 +45,7 @@ fn wait_for_series(
         work();
     }
     panic!(
-        "{metric} of `{statement}` was not told; {}",
+        "{metric} of `{statement}` was not recorded; {}",
         watched.notes()
     );
 }
@@ -107,7 +107,7 @@ fn mariadb_plans_what_was_carried_out() {
     };
     assert!(
         (0..SCRAPES_MAX).any(|_| is_reported()),
-        "what is missing is not told"
+        "the missing privilege is not reported"
     );
     server.execute("GRANT SELECT ON shop.* TO eye@'127.0.0.1'");
     let (series, rows) = wait_for_series(&mut watched, work, metric::STATEMENT_PLAN, &statement);

@@ -263,7 +263,7 @@ impl Scraper for PostgresCollector {
         metrics.identity(&read.started);
         if !read.sees_all {
             metrics.note(
-                "sees little",
+                "limited view",
                 "PostgreSQL shows this role only its own sessions; as an administrator: `GRANT pg_monitor TO …`",
             );
         }

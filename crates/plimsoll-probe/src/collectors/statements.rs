@@ -149,7 +149,7 @@ impl Statements {
         self.before.extend(rows);
     }
 
-    /// The forms that took most time in this run, the dearest first.
+    /// The forms that took most time in this run, the most expensive first.
     pub(super) fn dearest(&self) -> Vec<&str> {
         let mut forms: Vec<(&String, &u64)> = self.times.iter().collect();
         forms.sort_by_key(|entry| Reverse(*entry.1));

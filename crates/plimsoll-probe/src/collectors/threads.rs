@@ -119,7 +119,7 @@ impl Collectors {
                 return;
             }
             let thread = std::thread::Builder::new()
-                .name("eye".to_owned())
+                .name("collector".to_owned())
                 .spawn(move || watch(collector, index, &called, &sender));
             match thread {
                 // It ends by itself when it is no longer triggered, at the latest after its time-out.

@@ -27,7 +27,7 @@ pub struct GoStats {
     pub goroutines: Option<f64>,
     /// Memory of the heap that is used, bytes.
     pub heap: Option<f64>,
-    /// Threads that run goroutines at once (`GOMAXPROCS`).
+    /// Threads that run goroutines concurrently (`GOMAXPROCS`).
     pub threads_max: Option<f64>,
     /// Waits of runnable goroutines: upper bounds, s, and cumulative counts.
     pub delays: Vec<(f64, f64)>,

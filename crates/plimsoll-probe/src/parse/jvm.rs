@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::hsperf::Counters;
 
-/// Collectors that a JVM has at once: young, full, concurrent.
+/// Garbage collectors of a JVM: young, full, concurrent.
 const COLLECTORS_MAX: usize = 8;
 /// Pools that are read at most.
 const POOLS_MAX: usize = 16;

@@ -1,4 +1,5 @@
-//! Spans as OpenTelemetry's kits and collectors send them: `ExportTraceServiceRequest` of OTLP, as protobuf and as JSON.
+//! Spans as OpenTelemetry's SDKs and collectors send them: `ExportTraceServiceRequest` of OTLP, as protobuf and as
+//! JSON.
 //!
 //! A span keeps its ids, times, status and class attributes. Everything else is skipped unread, at any depth.
 //! Malformed input is refused with the place and the reason.

@@ -25,9 +25,9 @@ const CONNECTIONS_MAX: usize = 64;
 const HEAD_LEN_MAX: usize = 16 << 10;
 /// Longest body, compressed and decompressed, bytes.
 const BODY_LEN_MAX: usize = 4 << 20;
-/// Bytes of bodies that are held at once, of all connections together.
+/// Bytes of bodies in memory, of all connections together, at most.
 const HELD_MAX: usize = 32 << 20;
-/// Bytes taken at once.
+/// Bytes of one read.
 const CHUNK_LEN: usize = 16 << 10;
 /// How soon a connection notices that the receiver has been closed.
 const GLANCE: Duration = Duration::from_millis(250);
