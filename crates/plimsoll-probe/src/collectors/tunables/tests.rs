@@ -97,7 +97,7 @@ fn postgres_is_changed_only_as_a_role_that_was_named() {
         ..Login::default()
     };
     let refused = value_of(&tunable, None).unwrap_err().to_string();
-    assert!(refused.contains("named"), "{refused}");
+    assert!(refused.contains("configured role"), "{refused}");
     // `postgresql.auto.conf` has no entry, before and afterwards.
     assert_eq!(there_and_back(&tunable, Some(&login), "1024kB"), "");
     postgres.execute("ALTER SYSTEM SET work_mem = '128kB'");
