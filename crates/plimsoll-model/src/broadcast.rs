@@ -22,7 +22,7 @@ pub use listener::{ChannelObserver, Receipt, SubscriberState};
 pub use reach::{BroadcastReach, Reached};
 pub use timestamp::unix_us;
 
-/// How long after it began to listen, and before it ceased to, nothing is expected of a subscriber, µs.
+/// Margin after a subscription starts and before it ends in which no message is expected, µs.
 pub const MARGIN_US: u64 = 1_000_000;
 
 /// What the loops received on one channel in one second.

@@ -46,7 +46,7 @@ pub enum Event {
         index: u32,
         /// First second of the trial.
         second: u32,
-        /// How it is carried out.
+        /// Its specification.
         spec: TrialSpec,
     },
     /// A second of results was complete.

@@ -212,8 +212,8 @@ impl Histogram {
     }
 }
 
-/// The plain form of an encoding, once it is known that it takes no more memory than a histogram may. The library
-/// trusts the length (up to 4 GiB) and the range in the encoding's header before it reads a count.
+/// The decompressed form of an encoding, after a check that it does not exceed the memory of a histogram. The
+/// library trusts the length (up to 4 GiB) and the range in the encoding's header before it reads a count.
 fn inflated(bytes: &[u8]) -> Result<Vec<u8>, HistogramError> {
     let encoding_error = |what: &str| HistogramError::Encoding(what.to_owned());
     let mut plain = Vec::new();

@@ -232,7 +232,7 @@ pub struct Inputs {
 }
 
 impl Scenario {
-    /// Whether any journey is carried out by a process.
+    /// Whether any journey is driven by an external script.
     pub fn has_process(&self) -> bool {
         self.journeys
             .iter()

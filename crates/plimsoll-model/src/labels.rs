@@ -33,7 +33,7 @@ pub fn series(metric: &str, labels: &[(&str, &str)]) -> String {
     name
 }
 
-/// Number of `#` around a value's quotes, usually 0; `None` for a value that needs no quotes.
+/// The `#` characters around a value's quotes, usually none; `None` for a value that needs no quotes.
 fn fence(value: &str) -> Option<String> {
     let is_quoted = value.trim_start_matches('#').starts_with('"');
     if !is_quoted && !value.contains(SEPARATORS) {

@@ -74,7 +74,7 @@ impl TrialKind {
     }
 }
 
-/// How to carry out one trial.
+/// Specification of one trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialSpec {
     /// Its purpose.
@@ -168,7 +168,7 @@ impl TrialSpec {
 pub struct Trial {
     /// Position in the run, from 0.
     pub index: u32,
-    /// How it was carried out.
+    /// Its specification.
     pub spec: TrialSpec,
     /// First second of run time that the trial used, ramp included.
     pub start_second: u32,

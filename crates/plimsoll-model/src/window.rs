@@ -31,7 +31,7 @@ pub struct Window {
     pub service: Histogram,
     /// Response time of requests that failed, µs.
     pub failed: Histogram,
-    /// How late the generator itself took up an arrival (taken up − due), µs. Empty for closed load.
+    /// Lag of the generator itself for an arrival (taken up − due), µs. Empty for closed load.
     pub lag: Histogram,
     /// Requests due and not finished at the end of the second, waiting ones included.
     pub in_flight: u64,
@@ -53,7 +53,7 @@ pub struct Window {
     pub gzip: u64,
     /// Answers with a brotli body.
     pub brotli: u64,
-    /// Answers by status that came by HTTP/2; the others came by HTTP/1.
+    /// Responses by status over HTTP/2; the others arrived over HTTP/1.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub http2: u64,
     /// Redirects followed.

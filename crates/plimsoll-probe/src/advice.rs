@@ -50,7 +50,7 @@ pub struct Advice {
     pub binds_at: Option<u64>,
     /// Position in the order in which settings will bind, from 0.
     pub rank: u32,
-    /// Whether it may stay as it is.
+    /// Whether the current value suffices.
     pub ok: bool,
 }
 

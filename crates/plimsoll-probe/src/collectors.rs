@@ -179,7 +179,7 @@ impl Collector {
             answer = self.source.fetch(&mut self.link);
         }
         if answer.is_err() {
-            // What may still come would be taken for the answer to the next question.
+            // Late bytes would be read as the response to the next request.
             self.link.close();
         }
         answer
@@ -259,7 +259,7 @@ impl Collector {
         };
         let remedy = match error {
             ScrapeError::Late | ScrapeError::NotRead(_) => String::new(),
-            // Where it answered before, nothing is wrong with the way to it.
+            // After an earlier success the connection settings are right.
             _ if self.has_answered => String::new(),
             _ => format!("; {remedy}"),
         };

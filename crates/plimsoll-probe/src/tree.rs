@@ -69,7 +69,7 @@ impl ProcessTree {
         self.known.remove(&pid);
     }
 
-    /// Brings the members up to date. `created` counts the processes created since boot: while it stands still no
+    /// Brings the members up to date. `created` counts the processes created since boot: while it is unchanged no
     /// process can be new. `inodes` are the target's listening sockets.
     pub(crate) fn refresh(
         &mut self,

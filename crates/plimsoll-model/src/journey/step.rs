@@ -211,15 +211,15 @@ pub struct Resources {
 pub struct Capture {
     /// Where it is kept.
     pub slot: SlotId,
-    /// Where it stands.
+    /// Its source.
     pub from: Extractor,
     /// Which of several.
     pub pick: Pick,
-    /// Kept when nothing is found; without it, finding nothing ends the iteration as a failed expectation.
+    /// Default when nothing is found; without it, finding nothing ends the iteration as a failed expectation.
     pub default: Option<TextTemplate>,
 }
 
-/// Where a value stands in an answer.
+/// Source of a value in a response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extractor {

@@ -43,7 +43,7 @@ pub const HAPROXY_TIME: &str = "plimsoll.haproxy.time";
 /// Weight of a server by `proxy` and `server`; 0 for a backup server.
 pub const HAPROXY_WEIGHT: &str = "plimsoll.haproxy.weight";
 
-/// Times that Redis carried out a command, by `command`.
+/// Executions of a command by Redis, by `command`.
 pub const REDIS_COMMAND_CALLS: &str = "plimsoll.redis.command.calls";
 /// Time that Redis' main thread spent on a command, by `command`.
 pub const REDIS_COMMAND_TIME: &str = "plimsoll.redis.command.time";
@@ -53,7 +53,7 @@ pub const REDIS_CLIENTS: &str = "redis.clients.connected";
 pub const REDIS_CLIENTS_BLOCKED: &str = "redis.clients.blocked";
 /// Connections that Redis refused at `maxclients`.
 pub const REDIS_REJECTED: &str = "redis.connections.rejected";
-/// Commands that Redis carried out.
+/// Commands that Redis executed.
 pub const REDIS_COMMANDS: &str = "redis.commands.processed";
 /// Keys that Redis evicted at `maxmemory`.
 pub const REDIS_EVICTED: &str = "redis.keys.evicted";
@@ -65,7 +65,7 @@ pub const REDIS_MISSES: &str = "redis.keyspace.misses";
 pub const REDIS_MEMORY: &str = "redis.memory.used";
 /// Commands refused because memory was full and no key could be evicted.
 pub const REDIS_OUT_OF_MEMORY: &str = "plimsoll.redis.out_of_memory";
-/// CPU time of the thread that carries out commands.
+/// CPU time of the thread that executes commands.
 pub const REDIS_MAIN_THREAD: &str = "plimsoll.redis.main_thread.cpu";
 /// Time that the latest fork stopped Redis.
 pub const REDIS_FORK: &str = "redis.latest_fork";

@@ -57,9 +57,9 @@ pub const MYSQL_SESSIONS_RUNNING: &str = "plimsoll.mysql.sessions_running";
 pub const MYSQL_COLLECTOR_REFUSED: &str = "plimsoll.mysql.eye_refused";
 /// Connections refused because as many sessions were there as there may be.
 pub const MYSQL_REFUSED: &str = "plimsoll.mysql.connections_refused";
-/// Statements carried out.
+/// Statements executed.
 pub const MYSQL_STATEMENTS: &str = "plimsoll.mysql.statements";
-/// Sessions by the `statement` that they carry out.
+/// Sessions by the `statement` that they execute.
 pub const MYSQL_RUNNING: &str = "plimsoll.mysql.running";
 /// Sessions that wait for row locks, by the `statement` of the blocking session.
 pub const MYSQL_BLOCKING: &str = "plimsoll.mysql.blocking";
@@ -98,7 +98,7 @@ pub const MONGO_QUEUE: &str = "plimsoll.mongodb.queue";
 pub const MONGO_ACTIVE: &str = "plimsoll.mongodb.active";
 /// Connections to MongoDB.
 pub const MONGO_CONNECTIONS: &str = "plimsoll.mongodb.connections";
-/// Operations that MongoDB carried out, by `kind`.
+/// Operations that MongoDB executed, by `kind`.
 pub const MONGO_OPERATIONS: &str = "plimsoll.mongodb.operations";
 /// Pages that MongoDB read from files because they were not in its cache.
 pub const MONGO_PAGES_READ: &str = "plimsoll.mongodb.pages_read";

@@ -24,7 +24,7 @@ pub const NODE_MEMORY: &str = "plimsoll.node.memory";
 pub const PUMA_BACKLOG: &str = "plimsoll.puma.backlog";
 /// Requests that Puma could accept immediately.
 pub const PUMA_CAPACITY: &str = "plimsoll.puma.pool_capacity";
-/// Requests that Puma carried out.
+/// Requests that Puma handled.
 pub const PUMA_REQUESTS: &str = "plimsoll.puma.requests";
 
 /// Time that a JVM's collector stopped it, by `kind` (young, full, concurrent).
@@ -54,11 +54,11 @@ pub const JVM_WAITING: &str = "plimsoll.jvm.connections_waiting";
 
 /// Requests that uWSGI's workers can handle concurrently.
 pub const UWSGI_PLACES: &str = "plimsoll.uwsgi.places";
-/// Requests that uWSGI's workers carry out.
+/// Requests in progress in uWSGI's workers.
 pub const UWSGI_BUSY: &str = "plimsoll.uwsgi.busy";
 /// Connections that wait until a worker of uWSGI accepts them; not reported for a Unix socket.
 pub const UWSGI_QUEUE: &str = "plimsoll.uwsgi.queue";
-/// Requests that uWSGI carried out.
+/// Requests that uWSGI handled.
 pub const UWSGI_REQUESTS: &str = "plimsoll.uwsgi.requests";
 /// Workers of uWSGI that were killed because a request took too long.
 pub const UWSGI_HARAKIRI: &str = "plimsoll.uwsgi.harakiri";

@@ -19,7 +19,7 @@ pub const PGBOUNCER_TRANSACTIONS: &str = "plimsoll.pgbouncer.transactions";
 
 /// Workers of Apache by `state` (busy, idle).
 pub const APACHE_WORKERS: &str = "apache.workers";
-/// Requests that Apache carried out.
+/// Requests that Apache handled.
 pub const APACHE_REQUESTS: &str = "apache.requests";
 /// Whether Apache had no free worker to serve its status page: 1 or 0.
 pub const APACHE_SILENT: &str = "plimsoll.apache.silent";
@@ -31,7 +31,7 @@ pub const GUNICORN_TAKEN: &str = "plimsoll.gunicorn.connections_taken";
 /// Connections that wait until a worker of gunicorn accepts them.
 pub const GUNICORN_WAITING: &str = "plimsoll.gunicorn.connections_waiting";
 
-/// Threads of Varnish that carry out requests.
+/// Threads of Varnish that handle requests.
 pub const VARNISH_THREADS: &str = "plimsoll.varnish.threads";
 /// Connections and requests that wait for a thread of Varnish.
 pub const VARNISH_QUEUE: &str = "plimsoll.varnish.queue";

@@ -1,7 +1,7 @@
 //! Statement statistics of databases. Each carries `at`, the address of the database, and `statement`, its form
 //! without values.
 
-/// Times that it was carried out.
+/// Executions of the statement.
 pub const STATEMENT_CALLS: &str = "plimsoll.statement.calls";
 /// Time that this took.
 pub const STATEMENT_TIME: &str = "plimsoll.statement.time";
@@ -9,7 +9,7 @@ pub const STATEMENT_TIME: &str = "plimsoll.statement.time";
 pub const STATEMENT_ROWS: &str = "plimsoll.statement.rows";
 /// Rows examined for it: MariaDB and MySQL.
 pub const STATEMENT_EXAMINED: &str = "plimsoll.statement.rows_examined";
-/// Times that it was carried out without an index: MariaDB and MySQL.
+/// Executions without an index: MariaDB and MySQL.
 pub const STATEMENT_SCANS: &str = "plimsoll.statement.without_index";
 /// Rows that were sorted for it: MariaDB and MySQL.
 pub const STATEMENT_SORTED: &str = "plimsoll.statement.rows_sorted";

@@ -302,7 +302,7 @@ fn a_log_is_followed_from_its_end_and_over_its_rotation() {
     watched.scrape();
     assert_eq!(watched.scrape().values.get(&failures), Some(&0.0));
     let two = line("app").repeat(2);
-    // Of a line that is not whole yet nothing is known.
+    // An incomplete line is not counted yet.
     add(&two[..two.len() - 9]);
     assert!(watched.scrape().values[&failures] > 0.0);
     add(&two[two.len() - 9..]);

@@ -62,7 +62,7 @@ const REPORTED_MAX: usize = 4;
 const DENIED: [&str; 5] = ["1045", "1130", "1227", "1142", "1698"];
 /// As many sessions as there may be, of all or of this account.
 const TOO_MANY: [&str; 2] = ["1040", "1203"];
-/// First bytes of a refused login's response.
+/// Text of a scrape whose login was rejected because all sessions were in use.
 const REFUSED: &str = "refused";
 
 /// MariaDB or MySQL.

@@ -1,4 +1,4 @@
-//! Plans of statements that real databases carry out, and indexes that are not there.
+//! Plans of statements that real databases execute, and missing indexes.
 
 use plimsoll_model::component::{ComponentAddress, Login};
 use plimsoll_model::reading::label;

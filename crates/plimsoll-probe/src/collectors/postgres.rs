@@ -70,11 +70,11 @@ SELECT 'total', 'requested', num_requested FROM pg_stat_checkpointer;",
 const REPORTED_MAX: usize = 4;
 /// Error codes of denied access: wrong password, no such role or not from there, not allowed.
 const DENIED: [&str; 3] = ["28P01", "28000", "42501"];
-/// As many sessions as there may be.
+/// Error code for too many sessions.
 const TOO_MANY: &str = "53300";
-/// A question took longer than it may.
+/// Error code of a query that exceeded its time-out.
 const TOO_LONG: &str = "57014";
-/// First bytes of a refused login's response.
+/// Text of a scrape whose login was rejected because all sessions were in use.
 const REFUSED: &str = "refused";
 /// Waits of active sessions, by the server's type.
 const WAITS: [(&str, &str); 5] = [

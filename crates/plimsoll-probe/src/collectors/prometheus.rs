@@ -20,7 +20,7 @@ const SERIES_MAX: usize = 128;
 const LABELS_LEN_MAX: usize = 200;
 /// Similar names that are listed where one was not found.
 const NEAR_MAX: usize = 3;
-/// Series that identify a program's process.
+/// Series that identifies a program's process.
 const STARTED: &str = "process_start_time_seconds";
 
 /// A metrics page.

@@ -24,7 +24,7 @@ pub(crate) struct RedisCollector {
 }
 
 impl RedisCollector {
-    /// CPU time of the thread that carries out commands, ns.
+    /// CPU time of the thread that executes commands, ns.
     fn thread_ns(&mut self) -> Option<u64> {
         let pid = self.pid?;
         let path = format!("/proc/{pid}/task/{pid}/schedstat");

@@ -15,7 +15,7 @@ use crate::files::Files;
 const WAIT: Duration = Duration::from_millis(200);
 /// Collectors of a run at most: of discovered and of configured components.
 const COLLECTORS_MAX: usize = 256;
-/// Factor over its time-out after which a collector is reported as stuck.
+/// Time beyond its time-out after which a collector is reported as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// The thread's work: one result for each call, until the channel is closed.

@@ -26,7 +26,7 @@ pub struct GarbageCollector {
     pub ended: u64,
 }
 
-/// A pool of threads that carry out requests.
+/// A pool of threads that handle requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JvmThreadPool {
     /// Its name.

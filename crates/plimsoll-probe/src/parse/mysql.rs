@@ -32,7 +32,7 @@ pub struct Status {
     pub size: Option<u64>,
     /// Settings.
     pub settings: Vec<MysqlVariable>,
-    /// Statements that are being carried out.
+    /// Statements in execution.
     pub running: Vec<Statement>,
     /// Statements of transactions that block others; empty where they are idle.
     pub blockers: Vec<Statement>,

@@ -205,7 +205,7 @@ impl NginxConfigReader<'_> {
     }
 }
 
-/// The words of a file with their lines: quotes taken off, comments left out.
+/// The words of a file with their lines: without quotes and comments.
 pub(super) fn tokens(text: &str) -> Vec<(Token, u32)> {
     let mut tokens = Vec::new();
     let mut count = 0_usize;

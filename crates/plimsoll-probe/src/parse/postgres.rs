@@ -27,7 +27,7 @@ pub struct Sessions {
     pub count: u64,
 }
 
-/// A statement that is being carried out.
+/// A statement in execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningStatement {
     /// Its text.
@@ -43,7 +43,7 @@ pub struct RunningStatement {
 pub struct Blocker {
     /// Its state.
     pub state: String,
-    /// The statement that it carries out, or carried out last.
+    /// The current or the last statement.
     pub text: String,
     /// Sessions that wait for it.
     pub blocked: u64,
@@ -73,7 +73,7 @@ pub struct Statistics {
     pub idle_s: f64,
     /// Locks that are waited for.
     pub locks_waited: u64,
-    /// Statements that are being carried out.
+    /// Statements in execution.
     pub running: Vec<RunningStatement>,
     /// The blocking sessions.
     pub blockers: Vec<Blocker>,

@@ -13,13 +13,13 @@ pub struct Stats {
     pub workers: u64,
     /// Requests that they can handle concurrently: one for each of their cores.
     pub places: u64,
-    /// Requests that they carry out.
+    /// Requests in progress.
     pub busy: u64,
     /// Connections that wait in the queues of its sockets.
     pub queue: u64,
     /// Connections that fit into the queue of its first socket.
     pub queue_max: Option<u64>,
-    /// Requests carried out.
+    /// Requests handled.
     pub requests: u64,
     /// Workers killed because a request took too long.
     pub harakiri: u64,

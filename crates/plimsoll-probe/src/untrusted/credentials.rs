@@ -12,7 +12,7 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use crate::kernel_files;
 use crate::parse::process;
 
-/// Supplementary groups that are taken over.
+/// Supplementary groups that are adopted at most.
 const GROUPS_MAX: usize = 1024;
 
 /// User, group and further groups of a process.

@@ -28,7 +28,7 @@ const DENIED: [&str; 3] = ["1142", "1044", "1143"];
 pub(super) struct DigestStats {
     statements: Statements,
     plans: Plans,
-    /// Why nothing is shown.
+    /// Why there are no statistics.
     refused: Option<String>,
     is_reported: bool,
 }

@@ -1,4 +1,4 @@
-//! Plans of the statements that cost most in MariaDB and MySQL, for values with which they were carried out.
+//! Plans of the most expensive statements of MariaDB and MySQL, for values of real executions.
 
 use std::collections::BTreeMap;
 

@@ -14,7 +14,7 @@ const CAPABILITIES: u32 = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
 const PACKET_LEN_MAX: u32 = 1 << 24;
 /// `utf8mb4_general_ci`.
 const CHARACTERS: u8 = 45;
-/// A packet that carries out a statement.
+/// Command byte of a query packet.
 const QUERY: u8 = 3;
 /// Rows of one result at most.
 const ROWS_MAX: usize = 1000;

@@ -62,7 +62,7 @@ pub(super) enum TransactionBoundary {
     End,
 }
 
-/// A call that was not carried out, for now.
+/// A call that was temporarily refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallRefusal {
     /// Status 429, or a used-up quota of gRPC.

@@ -99,7 +99,7 @@ fn span(of: &Value, service: &Arc<str>) -> Result<OtlpSpan, OtlpDecodeError> {
     span.finished()
 }
 
-/// An id of so many bytes in hexadecimal digits; `None` where there is none.
+/// An id of this many bytes in hexadecimal digits; `None` where there is none.
 fn id(of: &Value, name: &str, len: usize) -> Result<Option<u128>, OtlpDecodeError> {
     let text = match of.get(name) {
         None | Some(Value::Null) => return Ok(None),
