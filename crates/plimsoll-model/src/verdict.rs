@@ -76,14 +76,14 @@ impl std::fmt::Display for VoidReason {
                 bound_ms,
             } => write!(
                 f,
-                "the generator was late: p99 of the lag {lag_ms_p99:.1} ms, valid: at most \
-                 {bound_ms:.1} ms; give it more cores (--cores), a machine of its own, or users \
-                 who do not act in step (a range for `think`)"
+                "the generator was late: p99 of the lag {lag_ms_p99:.1} ms, valid: at most {bound_ms:.1} ms; give \
+                 it more cores (--cores), a machine of its own, or users who do not act in step (a range for \
+                 `think`)"
             ),
             Self::GeneratorCpu { share } => write!(
                 f,
-                "the generator used {:.0} % of its CPU, valid: at most 85 %; give it more cores \
-                 (--cores) or a machine of its own",
+                "the generator used {:.0} % of its CPU, valid: at most 85 %; give it more cores (--cores) or a \
+                 machine of its own",
                 share * 100.0
             ),
             Self::GeneratorPorts { failures } => write!(
@@ -110,8 +110,8 @@ impl std::fmt::Display for VoidReason {
             ),
             Self::LittlesLaw { ratio } => write!(
                 f,
-                "requests in flight are {ratio:.2} times throughput × response time, valid: 0.95 \
-                 to 1.05; the clock or the machine was disturbed"
+                "requests in flight are {ratio:.2} times throughput × response time, valid: 0.95 to 1.05; the clock \
+                 or the machine was disturbed"
             ),
             Self::SelfTest { reached, needed } => write!(
                 f,
@@ -120,9 +120,8 @@ impl std::fmt::Display for VoidReason {
             ),
             Self::ProcessCpu { share } => write!(
                 f,
-                "an external script used {:.0} % of a CPU, valid: at most 85 %: users waited for \
-                 it, not for the target; give it less work, or start more of its processes \
-                 (processes)",
+                "an external script used {:.0} % of a CPU, valid: at most 85 %: users waited for it, not for the \
+                 target; give it less work, or start more of its processes (processes)",
                 share * 100.0
             ),
             Self::CutShort { why } => write!(f, "not all of the load was carried out: {why}"),

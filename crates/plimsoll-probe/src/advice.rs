@@ -198,8 +198,8 @@ fn quota(files: &mut Files, readings: &Readings, pids: &[u32]) -> Option<Advice>
             ok,
         )
         .because(format!(
-            "a cgroup that has used up its quota is throttled until the next period (usually 100 \
-             ms), although the machine has {cores:.0} CPUs"
+            "a cgroup that has used up its quota is throttled until the next period (usually 100 ms), although the \
+             machine has {cores:.0} CPUs"
         )),
     )
 }
@@ -226,8 +226,8 @@ fn backlogs(readings: &Readings) -> Vec<Advice> {
             )
             .binds_at(backlog)
             .because(format!(
-                "connections that arrive faster than the application accepts them queue here; the \
-                 {}th is dropped and its client retries after 1 s, 3 s, 7 s",
+                "connections that arrive faster than the application accepts them queue here; the {}th is dropped \
+                 and its client retries after 1 s, 3 s, 7 s",
                 backlog + 2
             ))
         })
@@ -293,9 +293,9 @@ fn ports(files: &mut Files) -> Vec<Advice> {
             )
             .binds_at(width)
             .because(format!(
-                "{width} ports per destination; a connection that this side closes first holds \
-                 its port in TIME_WAIT for {TIME_WAIT_S} s, so at most {} new connections a \
-                 second can be sustained without keep-alive",
+                "{width} ports per destination; a connection that this side closes first holds its port in \
+                 TIME_WAIT for {TIME_WAIT_S} s, so at most {} new connections a second can be sustained without \
+                 keep-alive",
                 width / TIME_WAIT_S
             )),
         );
@@ -309,8 +309,8 @@ fn ports(files: &mut Files) -> Vec<Advice> {
                 reuse != 0,
             )
             .because(
-                "lets a new outgoing connection reuse a port in TIME_WAIT after one second if TCP \
-                timestamps are enabled",
+                "lets a new outgoing connection reuse a port in TIME_WAIT after one second if TCP timestamps are \
+                enabled",
             ),
         );
     }
@@ -341,8 +341,8 @@ fn kernel_queues(files: &mut Files) -> Vec<Advice> {
             )
             .binds_at(half_open)
             .because(
-                "length of the queue of incomplete handshakes; when it is full, SYNs are \
-                answered with cookies or dropped",
+                "length of the queue of incomplete handshakes; when it is full, SYNs are answered with cookies or \
+                dropped",
             ),
         );
     }
@@ -363,8 +363,8 @@ fn conntrack(files: &mut Files) -> Option<Advice> {
         )
         .binds_at(room)
         .because(
-            "the firewall tracks every connection until two minutes after it ends; when the \
-            table is full, new connections are dropped",
+            "the firewall tracks every connection until two minutes after it ends; when the table is full, new \
+            connections are dropped",
         ),
     )
 }
@@ -413,8 +413,8 @@ fn memory_settings(files: &mut Files) -> Vec<Advice> {
             .split_whitespace()
             .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
         if let Some(current) = current {
-            let why = "with `always`, databases and Redis stall for milliseconds while the kernel \
-                assembles huge pages, and use more memory";
+            let why = "with `always`, databases and Redis stall for milliseconds while the kernel assembles huge \
+                pages, and use more memory";
             advice.push(
                 Advice::new(
                     "transparent huge pages",

@@ -94,9 +94,8 @@ pub(crate) fn discover(
     if auto && components.watched.is_empty() && !has_found {
         files.announce(
             "found nothing",
-            "no nginx, HAProxy, Redis, Valkey, memcached, PostgreSQL, MariaDB, MySQL, pgbouncer, \
-            PHP-FPM, gunicorn, uWSGI, JVM or Apache with readable metrics was found on this \
-            machine",
+            "no nginx, HAProxy, Redis, Valkey, memcached, PostgreSQL, MariaDB, MySQL, pgbouncer, PHP-FPM, gunicorn, \
+            uWSGI, JVM or Apache with readable metrics was found on this machine",
         );
     }
     components
@@ -130,8 +129,8 @@ fn add(
         }
         Admission::Later => {
             let text = format!(
-                "found, watched once the target is observed to use it: {component} (named by {}); \
-                 to watch it immediately, name it under `watch:`",
+                "found, watched once the target is observed to use it: {component} (named by {}); to watch it \
+                 immediately, name it under `watch:`",
                 candidate.source
             );
             files.announce(&format!("later {component}"), &text);

@@ -92,8 +92,8 @@ impl Behind {
         if holders.is_empty() {
             files.note(
                 "behind",
-                "processes behind the target: the owners of the sockets that it connects to \
-                cannot be read; run as root",
+                "processes behind the target: the owners of the sockets that it connects to cannot be read; run as \
+                root",
             );
         }
         self.roots.extend(holders);

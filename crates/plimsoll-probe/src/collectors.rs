@@ -233,8 +233,8 @@ impl Collector {
         } else if let Some(counter) = fallen {
             let counter = labels::metric(&counter);
             let text = format!(
-                "a counter of {name} decreased ({counter}): it was reset, wrapped around, or \
-                 {name} was restarted; that second's increase is left out"
+                "a counter of {name} decreased ({counter}): it was reset, wrapped around, or {name} was restarted; \
+                 that second's increase is left out"
             );
             notes.push(("fallen", text));
         }

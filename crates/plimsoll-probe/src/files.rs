@@ -226,8 +226,8 @@ impl Files {
         let known = self.notes.len();
         self.announced_count += usize::from(!self.noted.contains(key));
         if self.announced_count > ANNOUNCED_MAX {
-            let rest = "too many notes, the rest are left out: there are very many components or \
-                processes, or something creates them on purpose";
+            let rest = "too many notes, the rest are left out: there are very many components or processes, or \
+                something creates them on purpose";
             self.note("too many notes", rest);
             self.announced.extend(self.notes.get(known).cloned());
             return;

@@ -50,8 +50,8 @@ impl TargetListener {
             (None, None) => "the target".to_owned(),
         };
         format!(
-            "no socket or process of {target} was found on this machine: readings of host and \
-             network are those of the generator's machine only"
+            "no socket or process of {target} was found on this machine: readings of host and network are those of \
+             the generator's machine only"
         )
     }
 

@@ -95,8 +95,8 @@ impl ProcessTree {
             if self.holders.is_empty() && !inodes.is_empty() {
                 files.note(
                     "holders",
-                    "the target's process: the owner of the listening socket cannot be read; run \
-                     as the same user or as root, or name its pid",
+                    "the target's process: the owner of the listening socket cannot be read; run as the same user \
+                     or as root, or name its pid",
                 );
             }
         }

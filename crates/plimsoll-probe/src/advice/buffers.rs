@@ -100,10 +100,10 @@ fn pool(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advice> {
             may_stay(current, data, advised),
         )
         .because(format!(
-            "pages that are not in the pool are read from disk by each request that needs them. \
-             Set `innodb_buffer_pool_size = {bytes:.0}M` under `[mysqld]`{}, immediately with \
-             `SET GLOBAL innodb_buffer_pool_size = {advised:.0}`; it costs {} of memory, which \
-             other processes on this machine then lack{}",
+            "pages that are not in the pool are read from disk by each request that needs them. Set \
+             `innodb_buffer_pool_size = {bytes:.0}M` under `[mysqld]`{}, immediately with `SET GLOBAL \
+             innodb_buffer_pool_size = {advised:.0}`; it costs {} of memory, which other processes on this machine \
+             then lack{}",
             in_file(file, "/etc/mysql/mariadb.conf.d/50-server.cnf on Debian"),
             size(advised - current),
             shortage(data, advised, memory)
@@ -130,9 +130,9 @@ fn shared_buffers(component: &ComponentReadings<'_>, memory: Memory) -> Option<A
             may_stay(current, data, advised),
         )
         .because(format!(
-            "blocks that are not in shared_buffers are read from the kernel's page cache, or from \
-             disk. Set `shared_buffers = {bytes:.0}MB`{}; it needs a restart and {} of memory, \
-             which the page cache then lacks: more than a quarter of the memory seldom helps{}",
+            "blocks that are not in shared_buffers are read from the kernel's page cache, or from disk. Set \
+             `shared_buffers = {bytes:.0}MB`{}; it needs a restart and {} of memory, which the page cache then \
+             lacks: more than a quarter of the memory seldom helps{}",
             in_file(file, "postgresql.conf"),
             size(advised - current),
             shortage(data, advised, memory)
@@ -165,11 +165,10 @@ fn cache_size(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advic
             current >= least && !is_promised,
         )
         .because(format!(
-            "the planner's estimate of the data cached in memory, in PostgreSQL's buffers and the \
-             kernel's page cache together: too low, and it scans whole tables where an index \
-             would do; more than the machine has, and it plans for data that is on disk. Set \
-             `effective_cache_size = {bytes:.0}MB`{}, then `SELECT pg_reload_conf()`; it \
-             allocates no memory",
+            "the planner's estimate of the data cached in memory, in PostgreSQL's buffers and the kernel's page \
+             cache together: too low, and it scans whole tables where an index would do; more than the machine has, \
+             and it plans for data that is on disk. Set `effective_cache_size = {bytes:.0}MB`{}, then `SELECT \
+             pg_reload_conf()`; it allocates no memory",
             in_file(file, "postgresql.conf")
         )),
     )

@@ -117,10 +117,9 @@ fn sessions(readings: &Readings) -> Option<Advice> {
             wanted <= room,
         )
         .because(format!(
-            "{}: if each holds a session, {wanted:.0} are needed, but {name} allows {limit:.0}, \
-             {reserved:.0} of them reserved for its administrator. Put a connection pooler \
-             between them, or let workers share sessions; a higher `max_connections` costs memory \
-             for each session",
+            "{}: if each holds a session, {wanted:.0} are needed, but {name} allows {limit:.0}, {reserved:.0} of \
+             them reserved for its administrator. Put a connection pooler between them, or let workers share \
+             sessions; a higher `max_connections` costs memory for each session",
             who.join(", ")
         ))
     })
@@ -168,9 +167,8 @@ fn descriptors_of_nginx(component: &ComponentReadings<'_>, files: &mut Files) ->
         )
         .binds_at(whole((lowest as f64 - BESIDE).max(0.0)))
         .because(
-            "each connection takes a descriptor, and each file being served one more: \
-             `worker_rlimit_nofile` in nginx.conf sets the limit of a worker; if it is too low, \
-             `worker_connections` is never reached",
+            "each connection takes a descriptor, and each file being served one more: `worker_rlimit_nofile` in \
+             nginx.conf sets the limit of a worker; if it is too low, `worker_connections` is never reached",
         ),
     )
 }
@@ -202,8 +200,8 @@ fn connections_of_haproxy(component: &ComponentReadings<'_>) -> Option<Advice> {
         )
         .binds_at(whole(process))
         .because(format!(
-            "a frontend may accept {frontend:.0} connections; beyond the `maxconn` of `global` \
-             every new connection waits in the kernel, including those to HAProxy's stats page"
+            "a frontend may accept {frontend:.0} connections; beyond the `maxconn` of `global` every new connection \
+             waits in the kernel, including those to HAProxy's stats page"
         ))
     })
 }
@@ -228,8 +226,8 @@ fn backlog_of_php(component: &ComponentReadings<'_>, files: &mut Files) -> Optio
         )
         .binds_at(whole(backlog.min(most)))
         .because(format!(
-            "the kernel caps the accept queue of each socket at {most:.0} connections, whatever \
-            backlog a program requests, and reports no error"
+            "the kernel caps the accept queue of each socket at {most:.0} connections, whatever backlog a program \
+            requests, and reports no error"
         )),
     )
 }
@@ -246,9 +244,9 @@ fn snapshots_of_redis(at: &str, files: &mut Files) -> Option<Advice> {
             overcommit == 1,
         )
         .because(
-            "Redis forks to write snapshots and to rewrite its append-only file; when it uses \
-             more than half of the memory the fork fails, and with `stop-writes-on-bgsave-error` \
-             it then rejects writes: `sysctl -w vm.overcommit_memory=1`, and in /etc/sysctl.d/",
+            "Redis forks to write snapshots and to rewrite its append-only file; when it uses more than half of the \
+             memory the fork fails, and with `stop-writes-on-bgsave-error` it then rejects writes: `sysctl -w \
+             vm.overcommit_memory=1`, and in /etc/sysctl.d/",
         ),
     )
 }

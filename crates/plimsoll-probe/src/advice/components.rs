@@ -144,9 +144,8 @@ fn nginx(component: &ComponentReadings<'_>, users: u64) -> Option<Advice> {
         )
         .binds_at(whole(places / 2.0))
         .because(format!(
-            "{workers:.0} workers have {places:.0} connections in total; each user takes one, and \
-             a second one while a request is proxied to an upstream. worker_rlimit_nofile must be \
-             higher than worker_connections"
+            "{workers:.0} workers have {places:.0} connections in total; each user takes one, and a second one \
+             while a request is proxied to an upstream. worker_rlimit_nofile must be higher than worker_connections"
         )),
     )
 }
@@ -188,8 +187,7 @@ fn haproxy(component: &ComponentReadings<'_>, users: u64) -> Vec<Advice> {
                 "requests beyond it queue for this server; {needed:.0} are in flight at once (see below) if it is the only one"
             )
         } else {
-            "connections beyond it wait in the kernel's accept queue, which HAProxy does not \
-            report"
+            "connections beyond it wait in the kernel's accept queue, which HAProxy does not report"
                 .to_owned()
         };
         advice.push(
@@ -238,8 +236,8 @@ fn busy(
     )
     .binds_at(whole(limit * REQUEST_INTERVAL_S / TAKES_S))
     .because(format!(
-        "{users} users who each send a request every {REQUEST_INTERVAL_S:.0} s that takes \
-         {TAKES_S} s have {needed:.0} requests in flight at once, and each may hold one of these"
+        "{users} users who each send a request every {REQUEST_INTERVAL_S:.0} s that takes {TAKES_S} s have \
+         {needed:.0} requests in flight at once, and each may hold one of these"
     ))
 }
 
@@ -279,8 +277,8 @@ fn memory_of_php(component: &ComponentReadings<'_>, files: &mut Files) -> Option
             children <= fits,
         )
         .because(format!(
-            "its processes use {:.0} MiB each now, shared pages counted in each, and {:.0} MiB \
-             are available to them; beyond that the machine swaps or kills processes",
+            "its processes use {:.0} MiB each now, shared pages counted in each, and {:.0} MiB are available to \
+             them; beyond that the machine swaps or kills processes",
             each / MEBIBYTE,
             room / MEBIBYTE
         ))

@@ -124,10 +124,9 @@ fn nested(outer: &ServerTimeouts, hop: &Hop, inner: &ServerTimeouts) -> Option<A
             ok,
         )
         .because(format!(
-            "after {} {} gives up and returns an error (504) to its client; the work that {} \
-             still does is wasted, and it occupies a worker that other requests wait for. The \
-             cost: requests that really take that long fail; give these a listener of their own, \
-             with longer timeouts on the whole path",
+            "after {} {} gives up and returns an error (504) to its client; the work that {} still does is wasted, \
+             and it occupies a worker that other requests wait for. The cost: requests that really take that long \
+             fail; give these a listener of their own, with longer timeouts on the whole path",
             seconds(waits.seconds),
             outer.program,
             inner.program
@@ -157,9 +156,9 @@ fn keepalive(outer: &ServerTimeouts, hop: &Hop, inner: &ServerTimeouts) -> Optio
             before.seconds < behind.seconds,
         )
         .because(format!(
-            "{} sends requests on connections that have been idle for up to {}; {} closes an idle \
-             connection after {}: when both happen at once the client receives a 502, \
-             occasionally and even without load. The cost: connections are kept a little longer",
+            "{} sends requests on connections that have been idle for up to {}; {} closes an idle connection after \
+             {}: when both happen at once the client receives a 502, occasionally and even without load. The cost: \
+             connections are kept a little longer",
             outer.program,
             seconds(before.seconds),
             inner.program,
@@ -185,9 +184,9 @@ fn connecting(outer: &ServerTimeouts, hop: &Hop) -> Option<Advice> {
             connects.seconds <= hop.waits.seconds,
         )
         .because(
-            "a server that does not accept a connection within seconds is down or full; a request \
-             that waits for it longer than for a response occupies a slot here, and is sent to \
-             another server too late. The cost: none",
+            "a server that does not accept a connection within seconds is down or full; a request that waits for it \
+             longer than for a response occupies a slot here, and is sent to another server too late. The cost: \
+             none",
         )
     })
 }
@@ -210,10 +209,10 @@ fn client(server: &ServerTimeouts) -> Option<Advice> {
             client.seconds >= longest.seconds,
         )
         .because(
-            "a client that has sent its request is silent until the response arrives: with a \
-             shorter timeout for clients than for servers HAProxy closes the client's connection \
-             (termination code cD), and the server's work is wasted. The cost: idle connections \
-             are kept longer; `timeout http-keep-alive` limits these separately",
+            "a client that has sent its request is silent until the response arrives: with a shorter timeout for \
+             clients than for servers HAProxy closes the client's connection (termination code cD), and the \
+             server's work is wasted. The cost: idle connections are kept longer; `timeout http-keep-alive` limits \
+             these separately",
         ),
     )
 }
@@ -234,9 +233,9 @@ fn head(server: &ServerTimeouts) -> Option<Advice> {
             request.seconds <= client.seconds,
         )
         .because(
-            "it disconnects clients that send request headers slowly, byte by byte, to hold \
-             connections; when it is longer than the timeout of a silent client, it disconnects \
-             only the slowest of them. The cost: clients on very slow links are disconnected too",
+            "it disconnects clients that send request headers slowly, byte by byte, to hold connections; when it is \
+             longer than the timeout of a silent client, it disconnects only the slowest of them. The cost: clients \
+             on very slow links are disconnected too",
         ),
     )
 }
@@ -296,12 +295,12 @@ fn statements(servers: &[ServerTimeouts], readings: &Readings) -> Option<Advice>
             inner * 1e3
         ),
         "MariaDB" => format!(
-            "`max_statement_time = {inner:.0}` under `[mysqld]`, immediately with `SET GLOBAL \
-            max_statement_time = {inner:.0}`"
+            "`max_statement_time = {inner:.0}` under `[mysqld]`, immediately with `SET GLOBAL max_statement_time = \
+            {inner:.0}`"
         ),
         _ => format!(
-            "`max_execution_time = {:.0}` (ms, for SELECT only) under `[mysqld]`, immediately \
-            with `SET GLOBAL max_execution_time = {:.0}`",
+            "`max_execution_time = {:.0}` (ms, for SELECT only) under `[mysqld]`, immediately with `SET GLOBAL \
+            max_execution_time = {:.0}`",
             inner * 1e3,
             inner * 1e3
         ),
@@ -322,9 +321,9 @@ fn statements(servers: &[ServerTimeouts], readings: &Readings) -> Option<Advice>
             ends > 0.0 && ends <= limit.seconds,
         )
         .because(format!(
-            "after {} {} kills a worker, but the statement that it waited for continues in \
-             {name}, with its locks, until it completes: {how}. The cost: statements that need \
-             longer fail; reports and migrations should set their own limit",
+            "after {} {} kills a worker, but the statement that it waited for continues in {name}, with its locks, \
+             until it completes: {how}. The cost: statements that need longer fail; reports and migrations should \
+             set their own limit",
             seconds(limit.seconds),
             server.program
         )),

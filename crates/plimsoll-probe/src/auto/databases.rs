@@ -44,9 +44,8 @@ pub(super) fn postgres(
             files.announce(
                 &format!("postgres {path}"),
                 &format!(
-                    "PostgreSQL (pid {pid}): {path}, which holds its listen address, cannot be \
-                     read; run as root, or name it by `watch: {{ postgres: \
-                     postgres://eye:PASSWORD@127.0.0.1:5432 }}`"
+                    "PostgreSQL (pid {pid}): {path}, which holds its listen address, cannot be read; run as root, \
+                     or name it by `watch: {{ postgres: postgres://eye:PASSWORD@127.0.0.1:5432 }}`"
                 ),
             );
         }

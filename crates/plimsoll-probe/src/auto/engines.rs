@@ -62,9 +62,8 @@ fn jvm(files: &mut Files, pid: u32, auto: bool) -> Option<DiscoveredComponent> {
             files.announce(
                 &format!("jvm {pid}"),
                 &format!(
-                    "a JVM (pid {pid}) runs here but exposes no counters: start it without \
-                     `-XX:-UsePerfData` and `-XX:+PerfDisableSharedMem`; if it runs in a \
-                     container, run as root"
+                    "a JVM (pid {pid}) runs here but exposes no counters: start it without `-XX:-UsePerfData` and \
+                     `-XX:+PerfDisableSharedMem`; if it runs in a container, run as root"
                 ),
             );
         }
@@ -164,9 +163,9 @@ fn uwsgi(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Disc
             files.announce(
                 &format!("uwsgi {main}"),
                 &format!(
-                    "uWSGI (pid {pid}) has no stats address in its configuration: add `stats = \
-                     127.0.0.1:1717` to `[uwsgi]` in {main}, and restart it; or name the address: \
-                     `watch: {{ auto: true, uwsgi: 127.0.0.1:1717 }}`"
+                    "uWSGI (pid {pid}) has no stats address in its configuration: add `stats = 127.0.0.1:1717` to \
+                     `[uwsgi]` in {main}, and restart it; or name the address: `watch: {{ auto: true, uwsgi: \
+                     127.0.0.1:1717 }}`"
                 ),
             );
         }
@@ -206,9 +205,8 @@ fn varnish(files: &mut Files, pid: u32, words: &[&str]) {
     files.announce(
         &format!("varnish{name}"),
         &format!(
-            "Varnish (pid {pid}) runs here; its counters are read by a command, and Plimsoll \
-             executes only commands that are configured: `watch: {{ auto: true, varnish: \
-             'varnishstat -j -t 0{name}' }}`"
+            "Varnish (pid {pid}) runs here; its counters are read by a command, and Plimsoll executes only commands \
+             that are configured: `watch: {{ auto: true, varnish: 'varnishstat -j -t 0{name}' }}`"
         ),
     );
 }
@@ -228,9 +226,8 @@ pub(super) fn go(files: &mut Files, pid: u32, comm: &str) {
         files.announce(
             &format!("go {comm}"),
             &format!(
-                "{comm} is a program in Go (pid {pid}); to watch its garbage collector and \
-                 scheduler: `watch: {{ auto: true, go: http://127.0.0.1:PORT/debug/vars }}` if it \
-                 imports `expvar`, or its `/metrics`"
+                "{comm} is a program in Go (pid {pid}); to watch its garbage collector and scheduler: `watch: {{ \
+                 auto: true, go: http://127.0.0.1:PORT/debug/vars }}` if it imports `expvar`, or its `/metrics`"
             ),
         );
     }

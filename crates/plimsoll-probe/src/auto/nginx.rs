@@ -28,8 +28,8 @@ pub(super) fn nginx(
         files.announce(
             &format!("nginx {main}"),
             &format!(
-                "nginx (pid {pid}): its configuration {main} cannot be read; run as root, or \
-                name its status page by `watch: {{ nginx: URL }}`"
+                "nginx (pid {pid}): its configuration {main} cannot be read; run as root, or name its status page \
+                by `watch: {{ nginx: URL }}`"
             ),
         );
         return;
@@ -52,9 +52,8 @@ pub(super) fn nginx(
         files.announce(
             &format!("nginx without status {main}"),
             &format!(
-                "nginx (pid {pid}) has no status page: add to `http {{ … }}` in {main} `server {{ \
-                 listen 127.0.0.1:8999; location = /nginx_status {{ stub_status; }} }}` and \
-                 reload it by `nginx -s reload`"
+                "nginx (pid {pid}) has no status page: add to `http {{ … }}` in {main} `server {{ listen \
+                 127.0.0.1:8999; location = /nginx_status {{ stub_status; }} }}` and reload it by `nginx -s reload`"
             ),
         );
     }

@@ -63,9 +63,8 @@ pub(super) fn nginx_access(
         files.announce(
             &format!("nginx without times {source}"),
             &format!(
-                "the access log of nginx, {path}, holds no request times: use a `log_format` in \
-                 {source} with `$request_time`, `$upstream_connect_time`, `$upstream_header_time` \
-                 and `$upstream_response_time`"
+                "the access log of nginx, {path}, holds no request times: use a `log_format` in {source} with \
+                 `$request_time`, `$upstream_connect_time`, `$upstream_header_time` and `$upstream_response_time`"
             ),
         );
     }

@@ -56,9 +56,9 @@ fn announce_missing_status_page(files: &mut Files, pid: u32, pool: &PhpFpmPool, 
     files.announce(
         &format!("php-fpm without page {file}"),
         &format!(
-            "PHP-FPM's pool {} (pid {pid}) has no status page, so its processes are sampled; with \
-             `pm.status_path = /status` and `pm.status_listen = 127.0.0.1:9001` in {file} it \
-             would also report how often `pm.max_children` was reached",
+            "PHP-FPM's pool {} (pid {pid}) has no status page, so its processes are sampled; with `pm.status_path = \
+             /status` and `pm.status_listen = 127.0.0.1:9001` in {file} it would also report how often \
+             `pm.max_children` was reached",
             pool.name
         ),
     );
@@ -156,9 +156,9 @@ pub(super) fn puma(files: &mut Files, pid: u32, words: &[&str], named: bool) {
     files.announce(
         &format!("puma {pid}"),
         &format!(
-            "Puma (pid {pid}) runs here; to watch it, start it with `--control-url \
-             tcp://127.0.0.1:9293 --control-token TOKEN`, and add `watch: {{ auto: true, puma: {{ \
-             at: 127.0.0.1:9293, password: TOKEN }} }}`"
+            "Puma (pid {pid}) runs here; to watch it, start it with `--control-url tcp://127.0.0.1:9293 \
+             --control-token TOKEN`, and add `watch: {{ auto: true, puma: {{ at: 127.0.0.1:9293, password: TOKEN }} \
+             }}`"
         ),
     );
 }
@@ -171,8 +171,8 @@ pub(super) fn node(files: &mut Files, pid: u32, auto: bool) -> Option<Discovered
             files.announce(
                 &format!("node {pid}"),
                 &format!(
-                    "Node (pid {pid}) runs here; to watch it: `plimsoll watch --node-module > \
-                     plimsoll-node.cjs`, and start it by `node --require ./plimsoll-node.cjs …`"
+                    "Node (pid {pid}) runs here; to watch it: `plimsoll watch --node-module > plimsoll-node.cjs`, \
+                     and start it by `node --require ./plimsoll-node.cjs …`"
                 ),
             );
         }

@@ -289,9 +289,8 @@ fn exporter(files: &mut Files, pid: u32, comm: &str, words: &[&str]) {
     files.announce(
         &format!("exporter {pid}"),
         &format!(
-            "{comm} (pid {pid}) exposes metrics; to watch some of them, choose series: `watch: {{ \
-             auto: true, prometheus: {{ url: http://127.0.0.1:{port}/metrics, series: [NAME, …] \
-             }} }}`"
+            "{comm} (pid {pid}) exposes metrics; to watch some of them, choose series: `watch: {{ auto: true, \
+             prometheus: {{ url: http://127.0.0.1:{port}/metrics, series: [NAME, …] }} }}`"
         ),
     );
 }

@@ -16,10 +16,9 @@ const QUANTILE: usize = 95;
 /// The first status of an error.
 const ERRORS: u16 = 400;
 /// The remedy for a log without times.
-const TIMES: &str = "the access log of nginx holds no request times: add to `http { … }` \
-    `log_format times '$remote_addr [$time_local] \"$request\" $status $body_bytes_sent \
-    $request_time $upstream_connect_time $upstream_header_time $upstream_response_time';` and \
-    write it by `access_log /var/log/nginx/access.log times;`";
+const TIMES: &str = "the access log of nginx holds no request times: add to `http { … }` `log_format times \
+    '$remote_addr [$time_local] \"$request\" $status $body_bytes_sent $request_time $upstream_connect_time \
+    $upstream_header_time $upstream_response_time';` and write it by `access_log /var/log/nginx/access.log times;`";
 
 /// A log that is followed.
 #[derive(Debug)]
@@ -79,8 +78,8 @@ impl Scraper for AccessLogCollector {
         if strange > read {
             metrics.note(
                 "another format",
-                "most lines of the access log of nginx do not match its `log_format`: another \
-                 server writes it, or the format was changed without a reload",
+                "most lines of the access log of nginx do not match its `log_format`: another server writes it, or \
+                 the format was changed without a reload",
             );
         }
         for (phase, all) in PHASES.into_iter().zip(times) {

@@ -69,10 +69,11 @@ impl Scraper for ApacheCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "allow access from this machine: `Require local` or \
-                `Require ip ADDRESS` in the `<Location>` of `SetHandler server-status`, then \
-                `apachectl graceful`"
-                .to_owned(),
+            ScrapeError::Denied(_) => {
+                "allow access from this machine: `Require local` or `Require ip ADDRESS` in \
+                the `<Location>` of `SetHandler server-status`, then `apachectl graceful`"
+                    .to_owned()
+            }
             _ => "enable its status page: `a2enmod status && systemctl reload apache2`, and watch \
                 http://127.0.0.1/server-status"
                 .to_owned(),

@@ -141,9 +141,9 @@ impl Scraper for GoCollector {
         if stats.share_since_start.is_some() && !is_known {
             metrics.note(
                 "no start",
-                "the Go program reports its garbage collector's CPU share only since its start, \
-                 and the start time can be read only on its own machine by its own user: watch \
-                 its Prometheus endpoint instead, with `collectors.MetricsAll`",
+                "the Go program reports its garbage collector's CPU share only since its start, and the start time \
+                 can be read only on its own machine by its own user: watch its Prometheus endpoint instead, with \
+                 `collectors.MetricsAll`",
             );
         }
         metrics.level(metric::GO_GC_SHARE, &[], share);
@@ -170,11 +170,10 @@ impl Scraper for GoCollector {
             ScrapeError::Denied(_) => {
                 "allow access from this machine without a login: Plimsoll sends no credentials".to_owned()
             }
-            _ => "import `expvar` in it and watch `/debug/vars` if it serves \
-                `http.DefaultServeMux`; or register \
-                `collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll))` \
-                and watch `/metrics`; `/debug/pprof/goroutine?debug=1` shows where goroutines \
-                wait, after `import _ \"net/http/pprof\"`"
+            _ => "import `expvar` in it and watch `/debug/vars` if it serves `http.DefaultServeMux`; or register \
+                `collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll))` and \
+                watch `/metrics`; `/debug/pprof/goroutine?debug=1` shows where goroutines wait, after `import _ \
+                \"net/http/pprof\"`"
                 .to_owned(),
         }
     }

@@ -88,9 +88,8 @@ impl Scraper for GunicornCollector {
     }
 
     fn remedy(&self, _error: &ScrapeError) -> String {
-        "name the address that gunicorn listens on, its option --bind: `watch: { gunicorn: \
-         127.0.0.1:8000 }`; it can be watched only on the machine where Plimsoll runs, and \
-         outside containers"
+        "name the address that gunicorn listens on, its option --bind: `watch: { gunicorn: 127.0.0.1:8000 }`; it \
+         can be watched only on the machine where Plimsoll runs, and outside containers"
             .to_owned()
     }
 }

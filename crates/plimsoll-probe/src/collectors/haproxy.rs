@@ -65,8 +65,8 @@ impl Scraper for HaproxyCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "run as a user who may open the socket, or grant access in \
-                HAProxy's `global`: `stats socket PATH mode 660 group GROUP level user`"
+            ScrapeError::Denied(_) => "run as a user who may open the socket, or grant access in HAProxy's \
+                `global`: `stats socket PATH mode 660 group GROUP level user`"
                 .to_owned(),
             _ => "add to HAProxy's `global`: `stats socket /run/haproxy/admin.sock mode 660 level user`, reload it, and \
                 watch unix:/run/haproxy/admin.sock"

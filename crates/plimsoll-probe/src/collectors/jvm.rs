@@ -276,9 +276,9 @@ impl Scraper for JvmCollector {
             (ComponentAddress::File(_), ScrapeError::Denied(_)) => {
                 "run as the user of the JVM or as root: other users cannot read its counters".to_owned()
             }
-            (ComponentAddress::File(_), _) => "name its counters file, as `ls /tmp/hsperfdata_*/` \
-                shows it: `watch: { jvm: /tmp/hsperfdata_USER/PID }`; a JVM that was started with \
-                `-XX:-UsePerfData` or `-XX:+PerfDisableSharedMem` has none"
+            (ComponentAddress::File(_), _) => "name its counters file, as `ls /tmp/hsperfdata_*/` shows it: `watch: \
+                { jvm: /tmp/hsperfdata_USER/PID }`; a JVM that was started with `-XX:-UsePerfData` or \
+                `-XX:+PerfDisableSharedMem` has none"
                 .to_owned(),
             _ => "start the JVM with Jolokia's agent, `-javaagent:jolokia-agent-jvm.jar=host=127.0.0.1,port=8778`, and watch \
                 http://127.0.0.1:8778/jolokia; where its policy restricts who may read, allow `read` of java.lang and of pools \

@@ -342,8 +342,8 @@ fn connect_named(
         || theirs.is_some_and(|theirs| theirs.uid == peer.uid());
     if !is_same {
         let text = format!(
-            "pid {} of user {} listens there, but pid {pid}, which names it, belongs to another \
-             user; to watch it anyway, name it under `watch:`",
+            "pid {} of user {} listens there, but pid {pid}, which names it, belongs to another user; to watch it \
+             anyway, name it under `watch:`",
             peer.pid(),
             peer.uid()
         );

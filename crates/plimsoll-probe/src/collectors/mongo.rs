@@ -243,8 +243,8 @@ impl Scraper for MongoCollector {
             ScrapeError::Denied(_) => "as its administrator: `db.getSiblingDB('admin').createUser({ user: 'eye', pwd: 'PASSWORD', roles: \
                 ['clusterMonitor'] })`, and give name and password: `watch: { mongodb: mongodb://eye:PASSWORD@127.0.0.1:27017 }`"
                 .to_owned(),
-            _ => "name the address it listens on, `net.port` in /etc/mongod.conf: `watch: { \
-                mongodb: 127.0.0.1:27017 }`; TLS is not supported"
+            _ => "name the address it listens on, `net.port` in /etc/mongod.conf: `watch: { mongodb: \
+                127.0.0.1:27017 }`; TLS is not supported"
                 .to_owned(),
         }
     }

@@ -256,8 +256,8 @@ impl Scraper for MysqlCollector {
             ScrapeError::Denied(_) => "as its administrator: `CREATE USER eye@localhost IDENTIFIED BY '…'; GRANT PROCESS ON *.* TO \
                 eye@localhost; GRANT SELECT ON performance_schema.* TO eye@localhost`, and give name and password: `watch: { mariadb: { at: …, user: eye, password: … } }`"
                 .to_owned(),
-            _ => "name the address it listens on, as `SHOW VARIABLES LIKE 'socket'` and `SHOW \
-                VARIABLES LIKE 'port'` show".to_owned(),
+            _ => "name the address it listens on, as `SHOW VARIABLES LIKE 'socket'` and `SHOW VARIABLES LIKE \
+                'port'` show".to_owned(),
         }
     }
 }

@@ -58,8 +58,8 @@ impl Scraper for NginxCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "allow access from this machine: `allow ADDRESS;` beside \
-                `stub_status;` in nginx's configuration, then `nginx -s reload`"
+            ScrapeError::Denied(_) => "allow access from this machine: `allow ADDRESS;` beside `stub_status;` in \
+                nginx's configuration, then `nginx -s reload`"
                 .to_owned(),
             _ => "add to nginx's `http { … }`: `server { listen 127.0.0.1:8999; location = /nginx_status { stub_status; } }`, \
                 reload it by `nginx -s reload`, and watch http://127.0.0.1:8999/nginx_status"

@@ -59,10 +59,9 @@ impl OtlpCollector {
         }
         self.is_silence_reported = true;
         let text = format!(
-            "no spans arrived at {place} in {SILENT_MAX} s; give the service \
-             OTEL_TRACES_EXPORTER=otlp, OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf, \
-             OTEL_EXPORTER_OTLP_ENDPOINT=http://{place} and OTEL_BSP_SCHEDULE_DELAY=1000 (without \
-             the last, spans arrive five seconds late)",
+            "no spans arrived at {place} in {SILENT_MAX} s; give the service OTEL_TRACES_EXPORTER=otlp, \
+             OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf, OTEL_EXPORTER_OTLP_ENDPOINT=http://{place} and \
+             OTEL_BSP_SCHEDULE_DELAY=1000 (without the last, spans arrive five seconds late)",
             place = self.place
         );
         metrics.note("silent", &text);
@@ -75,9 +74,9 @@ impl OtlpCollector {
         }
         self.is_loss_reported = true;
         let text = format!(
-            "{:.0} % of the spans belong to no known request: components that handle requests \
-             must be traced too (spans of kind SERVER or CONSUMER), and be sampled together with \
-             their calls (OTEL_TRACES_SAMPLER=parentbased_traceidratio)",
+            "{:.0} % of the spans belong to no known request: components that handle requests must be traced too \
+             (spans of kind SERVER or CONSUMER), and be sampled together with their calls \
+             (OTEL_TRACES_SAMPLER=parentbased_traceidratio)",
             share * 100.0
         );
         metrics.note("without request", &text);
@@ -137,9 +136,8 @@ impl Scraper for OtlpCollector {
             metrics.note("refused", &reason);
         }
         if fate.left_out > 0 {
-            let text = "more spans arrived than can be held until their requests are complete; \
-                trace a share of the requests: OTEL_TRACES_SAMPLER=parentbased_traceidratio, \
-                OTEL_TRACES_SAMPLER_ARG=0.1";
+            let text = "more spans arrived than can be held until their requests are complete; trace a share of the \
+                requests: OTEL_TRACES_SAMPLER=parentbased_traceidratio, OTEL_TRACES_SAMPLER_ARG=0.1";
             metrics.note("too many", text);
         }
         self.report_silence(metrics);

@@ -80,13 +80,12 @@ impl Scraper for PhpFpmCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) | ScrapeError::Strange(_) => "add to its pool `pm.status_path \
-                = /status`, and `pm.status_listen = 127.0.0.1:9001` so that it responds when all \
-                processes are busy; reload it, and watch that address"
+            ScrapeError::Denied(_) | ScrapeError::Strange(_) => "add to its pool `pm.status_path = /status`, and \
+                `pm.status_listen = 127.0.0.1:9001` so that it responds when all processes are busy; reload it, and \
+                watch that address"
                 .to_owned(),
-            _ => "run as a user who may open its socket (`listen.group`), or name the address it \
-                listens on, `listen` in its pool: `watch: { php-fpm: \
-                'unix:/run/php/php-fpm.sock:/status' }`"
+            _ => "run as a user who may open its socket (`listen.group`), or name the address it listens on, \
+                `listen` in its pool: `watch: { php-fpm: 'unix:/run/php/php-fpm.sock:/status' }`"
                 .to_owned(),
         }
     }

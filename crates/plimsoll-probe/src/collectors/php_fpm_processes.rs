@@ -94,8 +94,8 @@ impl Scraper for PhpFpmProcessCollector {
     }
 
     fn remedy(&self, _error: &ScrapeError) -> String {
-        "run as root, so that its processes can be read; or add to its pool `pm.status_path = \
-         /status` and `pm.status_listen = 127.0.0.1:9001`, and reload it"
+        "run as root, so that its processes can be read; or add to its pool `pm.status_path = /status` and \
+         `pm.status_listen = 127.0.0.1:9001`, and reload it"
             .to_owned()
     }
 }

@@ -137,8 +137,8 @@ fn own_labels(sample: &MetricSample) -> String {
 }
 
 /// Note for pages without chosen series and without known names.
-const NOTHING_KNOWN: &str = "no series of the metrics page has a name that Plimsoll knows \
-    (connection pools, .NET threads): choose some, `series: [NAME, …]`";
+const NOTHING_KNOWN: &str = "no series of the metrics page has a name that Plimsoll knows (connection pools, .NET \
+    threads): choose some, `series: [NAME, …]`";
 
 fn has_meaning(page: &ParsedExposition) -> bool {
     let mut names = page.names.iter();
@@ -210,9 +210,11 @@ impl Scraper for PrometheusCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "allow access from this machine without a login: Plimsoll \
-                sends no credentials"
-                .to_owned(),
+            ScrapeError::Denied(_) => {
+                "allow access from this machine without a login: Plimsoll sends no \
+                credentials"
+                    .to_owned()
+            }
             _ => "name the URL of the metrics page, such as `watch: { prometheus: { url: \
                 http://127.0.0.1:9100/metrics, series: […] } }`; https:// is not supported yet"
                 .to_owned(),

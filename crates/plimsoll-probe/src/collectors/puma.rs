@@ -51,8 +51,8 @@ impl Scraper for PumaCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "give its token: `watch: { puma: { at: …, password: TOKEN } \
-                }`, that of `--control-token` or `activate_control_app` in config/puma.rb"
+            ScrapeError::Denied(_) => "give its token: `watch: { puma: { at: …, password: TOKEN } }`, that of \
+                `--control-token` or `activate_control_app` in config/puma.rb"
                 .to_owned(),
             _ => "start Puma with `--control-url tcp://127.0.0.1:9293 --control-token TOKEN`, or add to config/puma.rb \
                 `activate_control_app 'tcp://127.0.0.1:9293', { auth_token: 'TOKEN' }`, and watch 127.0.0.1:9293"

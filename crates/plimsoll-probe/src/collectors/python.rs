@@ -84,8 +84,8 @@ impl Scraper for PythonCollector {
 
     fn remedy(&self, _: &ScrapeError) -> String {
         "install py-spy (`pip install py-spy`) and run as root, or as the program's user where \
-         `kernel.yama.ptrace_scope` is 0; `watch: { python: PID }` runs `py-spy dump --json \
-         --subprocesses --pid PID`; another command can be given instead"
+         `kernel.yama.ptrace_scope` is 0; `watch: { python: PID }` runs `py-spy dump --json --subprocesses --pid \
+         PID`; another command can be given instead"
             .to_owned()
     }
 }

@@ -132,8 +132,8 @@ impl Scraper for RedisCollector {
                 "give its password: `watch: { redis: { at: …, password: \"{{ env('REDIS_PASSWORD') }}\" } }`"
                     .to_owned()
             }
-            _ => "name the address that Redis listens on, as `redis-cli CONFIG GET port` and \
-                `CONFIG GET unixsocket` show".to_owned(),
+            _ => "name the address that Redis listens on, as `redis-cli CONFIG GET port` and `CONFIG GET \
+                unixsocket` show".to_owned(),
         }
     }
 }

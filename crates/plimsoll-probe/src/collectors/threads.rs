@@ -112,8 +112,7 @@ impl Collectors {
             let (patience, sender) = (collector.patience, self.sender.clone());
             if index >= COLLECTORS_MAX {
                 let text = format!(
-                    "{name} cannot be watched: at most {COLLECTORS_MAX} components are \
-                        watched"
+                    "{name} cannot be watched: at most {COLLECTORS_MAX} components are watched"
                 );
                 files.announce("eyes", &text);
                 return;
@@ -164,9 +163,8 @@ impl Collectors {
             if since > handle.patience * 2 + STUCK_AFTER {
                 let name = &handle.name;
                 let text = format!(
-                    "{name} cannot be watched: its collector has been blocked for {} s (by a file \
-                     system, a name server or a program that does not respond); all other \
-                     collectors continue",
+                    "{name} cannot be watched: its collector has been blocked for {} s (by a file system, a name \
+                     server or a program that does not respond); all other collectors continue",
                     since.as_secs()
                 );
                 files.announce(&format!("{name} stuck"), &text);

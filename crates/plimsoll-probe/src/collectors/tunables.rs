@@ -146,8 +146,8 @@ impl<'a> TunableClient<'a> {
         // The change outlives this run and the server: only under a configured login.
         if self.login.is_none_or(|login| login.user.is_empty()) {
             return Err(TunableError::new(
-                "PostgreSQL keeps such a change in a file; it is made only as a configured role \
-                 with the privilege: `watch: { postgres: { at: …, user: …, password: … } }`"
+                "PostgreSQL keeps such a change in a file; it is made only as a configured role with the privilege: \
+                 `watch: { postgres: { at: …, user: …, password: … } }`"
                     .to_owned(),
             ));
         }
@@ -165,8 +165,7 @@ impl<'a> TunableClient<'a> {
             ComponentAddress::Socket(_) | ComponentAddress::Tcp { .. }
         ) {
             return Err(TunableError::new(
-                "HAProxy is changed through its stats socket, not through its stats page: watch \
-                the socket"
+                "HAProxy is changed through its stats socket, not through its stats page: watch the socket"
                     .to_owned(),
             ));
         }
@@ -265,8 +264,8 @@ pub fn apply(tunable: &Tunable, login: Option<&Login>, value: &str) -> Result<()
             let reply = client.haproxy(&haproxy_change(tunable, value))?;
             if reply.starts_with("Permission denied") {
                 return Err(TunableError::new(
-                    "HAProxy's socket is read-only; set in its `global`: `stats socket PATH mode \
-                     600 level admin`, then reload it"
+                    "HAProxy's socket is read-only; set in its `global`: `stats socket PATH mode 600 level admin`, \
+                     then reload it"
                         .to_owned(),
                 ));
             }

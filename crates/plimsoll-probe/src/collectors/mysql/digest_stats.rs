@@ -48,8 +48,8 @@ impl DigestStats {
             Ok(()) => {}
             Err(QueryError::Rejected { code, message }) => {
                 self.refused = Some(if DENIED.contains(&code.as_str()) {
-                    "MariaDB does not show its statement statistics to this account; as an \
-                     administrator: `GRANT SELECT ON performance_schema.* TO …`"
+                    "MariaDB does not show its statement statistics to this account; as an administrator: `GRANT \
+                     SELECT ON performance_schema.* TO …`"
                         .to_owned()
                 } else {
                     format!(
@@ -93,9 +93,8 @@ impl DigestStats {
             metrics.note("not counted", refused);
             self.is_reported = true;
         } else if is_off {
-            let text = "MariaDB does not count statements; set `performance_schema = ON` under \
-                `[mysqld]`, on Debian in /etc/mysql/mariadb.conf.d/50-server.cnf, and restart it \
-                by `systemctl restart mariadb`";
+            let text = "MariaDB does not count statements; set `performance_schema = ON` under `[mysqld]`, on \
+                Debian in /etc/mysql/mariadb.conf.d/50-server.cnf, and restart it by `systemctl restart mariadb`";
             metrics.note("not counted", text);
             self.is_reported = true;
         }

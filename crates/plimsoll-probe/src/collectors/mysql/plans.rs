@@ -92,8 +92,8 @@ impl Plans {
         }
         if self.is_denied && !self.is_reported {
             self.is_reported = true;
-            let text = "MariaDB shows this account no query plans; as an administrator: `GRANT \
-                SELECT ON …` of the database's tables to it";
+            let text = "MariaDB shows this account no query plans; as an administrator: `GRANT SELECT ON …` of the \
+                database's tables to it";
             metrics.note("no plans", text);
         }
     }

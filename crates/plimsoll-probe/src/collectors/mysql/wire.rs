@@ -93,8 +93,8 @@ impl MysqlSession {
                     self.send(link, &[password.as_bytes(), b"\0"].concat())?;
                 }
                 Some((1, [4])) => {
-                    let why = "its account must log in once through the socket, or with any \
-                        client over TLS, before it can log in here";
+                    let why = "its account must log in once through the socket, or with any client over TLS, before \
+                        it can log in here";
                     return Err(ScrapeError::Denied(why.to_owned()).into());
                 }
                 _ => return Err(refusal(&packet)),

@@ -73,9 +73,9 @@ impl Clocks {
             };
             clock.is_reported = true;
             news.push(format!(
-                "the clock of {service} is {off} this machine's, according to {spans} spans: no \
-                 figure here mixes both clocks, but times in its logs do not match this report; \
-                 synchronize it by NTP (`timedatectl set-ntp true`)"
+                "the clock of {service} is {off} this machine's, according to {spans} spans: no figure here mixes \
+                 both clocks, but times in its logs do not match this report; synchronize it by NTP (`timedatectl \
+                 set-ntp true`)"
             ));
         }
         news

@@ -354,8 +354,8 @@ fn framing(head: &RequestHead<'_, '_>) -> RequestFraming {
 }
 
 fn too_long() -> OtlpResponse {
-    let why = "the message is longer than 4 MiB: send smaller ones \
-        (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)";
+    let why =
+        "the message is longer than 4 MiB: send smaller ones (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)";
     OtlpResponse::refuse(413, why)
 }
 

@@ -144,8 +144,8 @@ impl Scraper for PgbouncerCollector {
                 `auth_file` (`\"eye\" \"PASSWORD\"`), then `systemctl reload pgbouncer`, and give name and password: \
                 `watch: { pgbouncer: { at: …, user: eye, password: … } }`"
                 .to_owned(),
-            _ => "name the address that pgbouncer listens on, `listen_addr`, `listen_port` and \
-                `unix_socket_dir` in its configuration"
+            _ => "name the address that pgbouncer listens on, `listen_addr`, `listen_port` and `unix_socket_dir` in \
+                its configuration"
                 .to_owned(),
         }
     }

@@ -131,8 +131,8 @@ impl StatementStats {
         let text = match loaded {
             Some(loaded) if loaded.contains("pg_stat_statements") => {
                 format!(
-                    "PostgreSQL counts statements, but does not show them in this database; as an \
-                    administrator, {create}"
+                    "PostgreSQL counts statements, but does not show them in this database; as an administrator, \
+                    {create}"
                 )
             }
             _ => {
@@ -161,16 +161,16 @@ impl StatementStats {
                 ["twice", index, table, same] => self.notes.push((
                     "index twice",
                     format!(
-                        "{table} has a duplicate index in PostgreSQL: {index} is the same as \
-                         {same}, and each write updates both; `DROP INDEX CONCURRENTLY {index}`"
+                        "{table} has a duplicate index in PostgreSQL: {index} is the same as {same}, and each write \
+                         updates both; `DROP INDEX CONCURRENTLY {index}`"
                     ),
                 )),
                 ["unused", index, table, mebibytes] => self.notes.push((
                     "index unused",
                     format!(
-                        "no statement has used the index {index} of {table} ({mebibytes} MiB) \
-                         since PostgreSQL's statistics were reset, and each write updates it; \
-                         unless a replica uses it, `DROP INDEX CONCURRENTLY {index}`"
+                        "no statement has used the index {index} of {table} ({mebibytes} MiB) since PostgreSQL's \
+                         statistics were reset, and each write updates it; unless a replica uses it, `DROP INDEX \
+                         CONCURRENTLY {index}`"
                     ),
                 )),
                 _ => {}
