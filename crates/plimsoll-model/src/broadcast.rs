@@ -1,13 +1,14 @@
-//! Broadcasts: did everybody who listened get every message, and how late?
+//! Broadcasts: did every subscriber receive every message, and how late?
 //!
-//! **Reach** is received / expected. What a subscriber is expected to get is every message of its channel that any
-//! subscriber saw, over all loops and workers, while it listened, less a second at both ends: a message moves there while
-//! subscribers come and go. A message that nobody got is not known to have been. Who receives nothing counts with all that
-//! it was expected to get, and so scores 0.
+//! **Reach** is received / expected. A subscriber is expected to receive every message of its channel that any
+//! subscriber received, over all loops and workers, while it was subscribed, less a second at both ends: messages
+//! are in transit while subscribers join and leave. A message that no subscriber received is unknown. A subscriber
+//! that receives nothing counts with all messages that it was expected to receive, and so scores 0.
 //!
-//! A [`Listener`] is one subscriber and an [`Ear`] all of one loop. Neither remembers who got what: an ear counts receipts
-//! by message, and tells of the few whose place depends on what other loops saw. [`Reach`] puts the windows of all loops
-//! together. The result is exact, as if all pairs of subscriber and message had been written down.
+//! A [`Listener`] is one subscriber and an [`Ear`] holds all subscribers of one loop. Neither remembers which
+//! subscriber received which message: an ear counts receipts by message, and lists the few whose place depends on
+//! what other loops received. [`Reach`] merges the windows of all loops. The result is exact, as if all pairs of
+//! subscriber and message had been recorded.
 
 mod listener;
 mod reach;
@@ -21,13 +22,13 @@ pub use listener::{ChannelObserver, Receipt, SubscriberState};
 pub use reach::{BroadcastReach, Reached};
 pub use timestamp::unix_us;
 
-/// How long after it began to listen, and before it ceased to, nothing is expected of a subscriber, µs.
+/// Margin after a subscription starts and before it ends in which no message is expected, µs.
 pub const MARGIN_US: u64 = 1_000_000;
 
-/// What the ears of loops heard of one channel in one second.
+/// What the loops received on one channel in one second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BroadcastWindow {
-    /// Messages heard, each once for each loop.
+    /// Messages received, each counted once for each loop.
     pub sightings: Vec<Sighting>,
     /// Subscribers that ceased to listen.
     pub stays: Vec<Stay>,
@@ -43,25 +44,25 @@ pub struct BroadcastWindow {
     pub latency: Histogram,
 }
 
-/// A message, as one loop heard it in one second.
+/// A message, as one loop received it in one second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sighting {
     /// Its sequence number, or a hash of its content.
     pub id: u64,
-    /// When the loop first heard it, µs of run time.
+    /// When the loop first received it, µs of run time.
     pub first_us: u64,
     /// Receipts in this second by subscribers that listened for [`MARGIN_US`] and more.
     pub received: u64,
 }
 
-/// One subscriber's time.
+/// The time for which one subscriber was subscribed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stay {
     /// Listened from then on, µs of run time.
     pub open_us: u64,
     /// And until then.
     pub close_us: u64,
-    /// Whether it heard anything.
+    /// Whether it received anything.
     #[serde(rename = "heard")]
     pub received_any: bool,
 }
@@ -78,7 +79,7 @@ pub struct Doubt {
 }
 
 impl BroadcastWindow {
-    /// Adds what another loop, or another second, heard.
+    /// Adds what another loop received, or what was received in another second.
     pub fn merge(&mut self, other: &Self) {
         self.sightings.extend_from_slice(&other.sightings);
         self.stays.extend_from_slice(&other.stays);

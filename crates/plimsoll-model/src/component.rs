@@ -1,4 +1,4 @@
-//! Parts of a service that tell of themselves: what they are, where they are asked, and as whom.
+//! Components of a service that report metrics: their kind, address and login.
 
 mod selector;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use selector::Selector;
 
-/// A program that can be asked about itself.
+/// A technology that a collector can scrape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComponentKind {
@@ -25,7 +25,7 @@ pub enum ComponentKind {
     Postgres,
     /// MariaDB or MySQL, by its status variables.
     Mysql,
-    /// PHP-FPM, by its page of figures over FastCGI.
+    /// PHP-FPM, by its status page over FastCGI.
     PhpFpm,
     /// Puma, by its control server.
     Puma,
@@ -39,7 +39,7 @@ pub enum ComponentKind {
     HaproxyLog,
     /// PHP-FPM, by its log of slow requests.
     PhpFpmSlowlog,
-    /// Anything, by chosen series of a page in the format of Prometheus.
+    /// Any program, by chosen series of a metrics page in the Prometheus format.
     Prometheus,
     /// pgbouncer, by the tables of its console.
     Pgbouncer,
@@ -51,20 +51,20 @@ pub enum ComponentKind {
     Jvm,
     /// uWSGI, by its stats server.
     Uwsgi,
-    /// A program in Go, by `expvar` or a page with what `runtime/metrics` tells.
+    /// A program in Go, by `expvar` or a metrics page with the values of `runtime/metrics`.
     Go,
     /// Varnish, by the counters that a command prints.
     Varnish,
     /// MongoDB, by `serverStatus`.
     Mongo,
-    /// A program in Python, by looks at its stacks.
+    /// A program in Python, by samples of its stacks.
     Python,
     /// Anything that is traced, by the spans that it sends here.
     Otlp,
 }
 
 impl ComponentKind {
-    /// What people call it.
+    /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nginx => "nginx",
@@ -80,7 +80,7 @@ impl ComponentKind {
             Self::NginxAccessLog => "the access log of nginx",
             Self::HaproxyLog => "the log of HAProxy",
             Self::PhpFpmSlowlog => "the slow log of PHP-FPM",
-            Self::Prometheus => "the page of figures",
+            Self::Prometheus => "the metrics page",
             Self::Pgbouncer => "pgbouncer",
             Self::Apache => "Apache",
             Self::Gunicorn => "gunicorn",
@@ -90,11 +90,11 @@ impl ComponentKind {
             Self::Varnish => "Varnish",
             Self::Mongo => "MongoDB",
             Self::Python => "Python",
-            Self::Otlp => "the receiver of spans",
+            Self::Otlp => "the span receiver",
         }
     }
 
-    /// Whether it is a log, which tells nothing but what is written to it.
+    /// Whether it is a log: it reports nothing but the lines written to it.
     pub fn is_log(self) -> bool {
         matches!(
             self,
@@ -103,7 +103,7 @@ impl ComponentKind {
     }
 }
 
-/// Where a part is asked.
+/// Where a component is scraped.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComponentAddress {
@@ -118,16 +118,16 @@ pub enum ComponentAddress {
     },
     /// A file that it writes.
     File(PathBuf),
-    /// A command that prints what it tells, with its arguments, blanks between.
+    /// A command that prints its metrics, with its arguments, separated by spaces.
     Command(String),
-    /// A page over a Unix socket.
+    /// A status page over a Unix socket.
     SocketPage {
         /// The socket.
         socket: PathBuf,
         /// Path of the page.
         path: String,
     },
-    /// A page over HTTP, or of PHP-FPM over FastCGI.
+    /// A status page over HTTP, or of PHP-FPM over FastCGI.
     Page {
         /// Name or address of the host.
         host: String,
@@ -136,7 +136,7 @@ pub enum ComponentAddress {
         /// Path, and query behind `?` or `;`.
         path: String,
     },
-    /// A page of figures over HTTP, of which some are taken.
+    /// A metrics page over HTTP, of which some series are recorded.
     Figures {
         /// Name or address of the host.
         host: String,
@@ -144,13 +144,13 @@ pub enum ComponentAddress {
         port: u16,
         /// Path, and query behind `?`.
         path: String,
-        /// Which series are taken.
+        /// Which series are recorded.
         series: Vec<Selector>,
     },
 }
 
 impl ComponentAddress {
-    /// Path of the page, where one is named.
+    /// Path of the page, where one is given.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Page { path, .. }
@@ -183,14 +183,14 @@ impl fmt::Display for ComponentAddress {
     }
 }
 
-/// As whom a part is asked.
+/// The login with which a component is scraped.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Login {
-    /// Name; empty where a part knows only a password.
+    /// User name; empty where a component has only a password.
     pub user: String,
-    /// Password; it is shown to nobody.
+    /// Password; never shown.
     pub password: String,
-    /// Database; empty for any, and for parts that have none.
+    /// Database; empty for any, and for components that have none.
     pub database: String,
 }
 
@@ -202,25 +202,25 @@ impl fmt::Debug for Login {
     }
 }
 
-/// A part that is looked at.
+/// A component that is watched.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Component {
-    /// What it is.
+    /// Its kind.
     pub kind: ComponentKind,
-    /// Where it is asked.
+    /// Where it is scraped.
     pub place: ComponentAddress,
-    /// As whom; `None` for nobody.
+    /// Its login; `None` for none.
     pub login: Option<Login>,
 }
 
-/// A setting of a part that can be changed while it runs.
+/// A setting of a component that can be changed at run time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tunable {
-    /// What the part is.
+    /// Kind of the component.
     pub kind: ComponentKind,
-    /// Where it is asked.
+    /// Where it is scraped.
     pub place: ComponentAddress,
-    /// Name of the setting, as the part has it.
+    /// Name of the setting, as the component spells it.
     pub setting: String,
     /// What it belongs to, such as `backend/server`; empty where there is only one.
     pub of: String,

@@ -46,7 +46,7 @@ pub enum Event {
         index: u32,
         /// First second of the trial.
         second: u32,
-        /// How it is carried out.
+        /// Its specification.
         spec: TrialSpec,
     },
     /// A second of results was complete.
@@ -76,7 +76,7 @@ pub enum Event {
         void: Vec<VoidReason>,
         /// CPU time of the whole process over the run, µs; of all that carried the load, where there were several.
         process_cpu_us: u64,
-        /// Highest resident memory of the process, bytes; of several, each one's, added up.
+        /// Highest resident memory of the process, bytes; the sum over several processes.
         rss_bytes_max: u64,
     },
 }

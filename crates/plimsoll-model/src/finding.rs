@@ -57,7 +57,7 @@ pub enum Tier {
 pub struct Evidence {
     /// Name of the series.
     pub series: String,
-    /// What it says, for people.
+    /// Its name in messages.
     pub label: String,
     /// Unit as in [`crate::reading::SeriesInfo`].
     pub unit: String,
@@ -78,7 +78,7 @@ pub struct Finding {
     pub rule: String,
     /// The limit, such as `accept backlog of 127.0.0.1:8080`.
     pub limit: String,
-    /// Where it lies; `None` in logs that do not say.
+    /// Where it lies; `None` in logs that do not record it.
     #[serde(default)]
     pub tier: Option<Tier>,
     /// How sure.
@@ -93,12 +93,12 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// Follows from another finding further down the call path.
     pub consequence_of: Option<String>,
-    /// What came of relaxing it; `None` when that was not asked for.
+    /// Outcome of relaxing it; `None` when that was not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervention: Option<Intervention>,
 }
 
-/// What came of relaxing a limit.
+/// Outcome of relaxing a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InterventionOutcome {
@@ -106,7 +106,7 @@ pub enum InterventionOutcome {
     Confirmed,
     /// The load failed as before.
     Demoted,
-    /// The trials do not tell.
+    /// The trials do not decide it.
     Undecided,
     /// Nothing was changed.
     NotTried,
@@ -126,11 +126,11 @@ pub struct TrialTally {
 pub struct Intervention {
     /// What was changed, such as `maxconn of server s1 from 20 to 80`.
     pub change: String,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: InterventionOutcome,
     /// The load that had failed, in `unit`.
     pub load: f64,
-    /// What it is counted in.
+    /// Its unit.
     #[serde(default, skip_serializing_if = "LoadUnit::is_requests")]
     pub unit: LoadUnit,
     /// Trials at it with the limit relaxed.

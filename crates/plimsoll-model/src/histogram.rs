@@ -20,7 +20,7 @@ pub const SIGNIFICANT_DIGITS: u8 = 3;
 /// Number of sub-buckets that three significant digits need (the next power of two above 2 · 10³).
 const SUB_BUCKETS: u64 = 2048;
 
-/// What the V2 encoding begins with where it is packed.
+/// Magic bytes of the compressed V2 encoding.
 const V2_PACKED: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
 /// Bytes of the plain V2 encoding before its counts.
 const V2_HEAD_LEN: usize = 40;
@@ -212,8 +212,8 @@ impl Histogram {
     }
 }
 
-/// The plain form of an encoding, once it is known that it takes no more memory than a histogram may. The library takes
-/// what the encoding says of its own length (up to 4 GiB) and of its range before it reads a count.
+/// The decompressed form of an encoding, after a check that it does not exceed the memory of a histogram. The
+/// library trusts the length (up to 4 GiB) and the range in the encoding's header before it reads a count.
 fn inflated(bytes: &[u8]) -> Result<Vec<u8>, HistogramError> {
     let encoding_error = |what: &str| HistogramError::Encoding(what.to_owned());
     let mut plain = Vec::new();

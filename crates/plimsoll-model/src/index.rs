@@ -1,6 +1,6 @@
 //! Which index a statement would use, from its form without values.
 
-/// Words that end what a condition is made of.
+/// Keywords that end a condition.
 const ENDS: [&str; 9] = [
     "GROUP",
     "ORDER",
@@ -20,8 +20,7 @@ const COLUMNS_MAX: usize = 4;
 pub struct Index {
     /// The table, as the statement names it.
     pub table: String,
-    /// Its columns: those that are compared for being equal, then one that is compared otherwise, or those that give the
-    /// order.
+    /// Its columns: those compared for equality, then one compared by range, or those of the sort order.
     pub columns: Vec<String>,
 }
 
@@ -32,7 +31,7 @@ impl Index {
     }
 }
 
-/// Words and signs, each for itself; `>=` and its like are one.
+/// Tokens: words and operators; `>=` and the like are one token.
 fn tokens(statement: &str) -> Vec<String> {
     let is_operator = |character| "<>=!≤≥≠".contains(character);
     let mut text = String::with_capacity(statement.len() + 32);
@@ -51,17 +50,17 @@ fn tokens(statement: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// What separates columns and tables; `;` in files of times when a statement was kept without commas.
+/// Separator of columns and tables; `;` in old files, in which statements are stored without commas.
 fn is_comma(token: &str) -> bool {
     [",", ";"].contains(&token)
 }
 
-/// Whether what stands before it equals what stands behind; `is` in files of times when a statement was kept without `=`.
+/// Whether it is an equality operator; `is` in old files, in which statements are stored without `=`.
 fn is_equality(token: &str) -> bool {
     ["=", "is"].contains(&token)
 }
 
-/// Whether it compares as an index over an order can; the last two in such files.
+/// Whether it is a range comparison that an ordered index supports; the last two in such files.
 fn is_inequality(token: &str) -> bool {
     ["<", ">", "<=", ">=", "≤", "≥"].contains(&token)
 }
@@ -70,7 +69,7 @@ fn is_word(token: &str, word: &str) -> bool {
     token.eq_ignore_ascii_case(word)
 }
 
-/// The table that a statement is about: its name, what it is called there, and whether it is the only one.
+/// The table of a statement: its name, its alias, and whether it is the only one.
 fn table(tokens: &[String]) -> Option<(String, String, bool)> {
     let is_before = |token: &String| is_word(token, "FROM") || is_word(token, "UPDATE");
     let at = tokens.iter().position(is_before)? + 1;
@@ -102,22 +101,22 @@ fn table(tokens: &[String]) -> Option<(String, String, bool)> {
     Some((name.clone(), alias, is_only))
 }
 
-/// A name, with what it belongs to in front of it or without.
+/// A name, with or without its qualifier.
 fn is_column(token: &str) -> bool {
     let is_name_char = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
     token.chars().all(is_name_char) && token.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// Whether a statement asks for some rows and not for all: an index may spare it the others.
+/// Whether a statement selects some rows and not all: an index may save reading the others.
 pub fn chooses(statement: &str) -> bool {
-    // What was cut off may hold a condition.
+    // The truncated rest may hold a condition.
     let chooses = |token: &String| is_word(token, "WHERE") || is_word(token, "JOIN");
     statement.ends_with('…') || tokens(statement).iter().any(chooses)
 }
 
-/// The index that a statement would use; `None` where its form does not tell.
+/// The index that a statement would use; `None` where its form does not show it.
 pub fn advised(statement: &str) -> Option<Index> {
-    // What was cut off may hold the rest of the condition.
+    // The truncated rest may hold more of the condition.
     if statement.ends_with('…') {
         return None;
     }
@@ -253,7 +252,7 @@ mod tests {
             ("SELECT x FROM orders WHERE a = ? AND …", None),
             ("SELECT ? = ?", None),
             ("", None),
-            // Of files of times when a statement was kept without commas and equals signs.
+            // Of old files, in which statements are stored without commas and equals signs.
             (
                 "SELECT a; b FROM t WHERE t.login is ? AND n≥? ORDER BY a; b",
                 Some("t(login, n)"),

@@ -1,8 +1,8 @@
-//! What people do: kinds of users, the steps each takes, the data they carry.
+//! Scenarios: kinds of users, the steps each takes, the data they use.
 //!
-//! Everything here is resolved: names have become indexes, texts have become templates, and each step that is counted
-//! has its [`StepId`]. The data itself (rows, files, environment) stands apart in [`Inputs`], so that a plan can be
-//! stored without it.
+//! Everything here is resolved: names have become indexes, texts have become templates, and each step that is
+//! counted has its [`StepId`]. The data itself (rows, files, environment) is held apart in [`Inputs`], so that a
+//! plan can be stored without it.
 
 mod path;
 mod redact;
@@ -45,9 +45,9 @@ pub struct Scenario {
     pub steps: Vec<StepInfo>,
     /// Names of the values that a user can hold: captures and `set`.
     pub slots: Vec<String>,
-    /// Data that users take rows of.
+    /// Data whose rows users take.
     pub feeds: Vec<Feed>,
-    /// Names of the files whose content templates put in; the content stands in [`Inputs::files`].
+    /// Names of the files whose content templates insert; the content is in [`Inputs::files`].
     pub files: Vec<String>,
     /// Other origins that steps name, beside the plan's target. A URL of another origin is a fault.
     pub targets: Vec<Target>,
@@ -64,42 +64,43 @@ pub struct Journey {
     pub name: String,
     /// Share of the users beside the other journeys' weights; above 0.
     pub weight: f64,
-    /// What a user does first, once, outside the measured loop.
+    /// Steps that a user takes once at the start, outside the measured loop.
     pub once: Vec<Step>,
-    /// What a user does again and again.
+    /// Steps that a user repeats.
     pub steps: Vec<Step>,
     /// Iterations of each user, `None` until the load ends.
     pub iterations: Option<u64>,
     /// Keeps cookies (RFC 6265) per user.
     pub cookies: bool,
-    /// Keeps a cache per user as a browser does: fresh answers are not asked for, stale ones with their validator.
+    /// Keeps a cache per user as a browser does: fresh responses are not requested again, stale ones are
+    /// revalidated.
     pub cache: bool,
     /// Headers of every request of the journey that does not set them itself.
     pub headers: Vec<(String, TextTemplate)>,
     /// Connections per user and origin, 1 to 6 as in browsers.
     pub connections: u32,
-    /// The program that says what its users do, instead of steps.
+    /// The external script that drives its users, instead of steps.
     pub process: Option<ProcessPlan>,
 }
 
 /// Characters of a command that messages show.
 const SHOWN_MAX: usize = 80;
 
-/// A program that says what users do.
+/// An external script that drives users.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessPlan {
     /// Executable and arguments; nothing of it passes a shell.
     pub command: Vec<String>,
     /// Processes that each event loop starts.
     pub count: u32,
-    /// Feeds whose rows its users are handed, by index.
+    /// Feeds whose rows its users receive, by index.
     pub feeds: Vec<u32>,
-    /// How long it may take to say what a user does.
+    /// Time-out of its response to an event.
     pub timeout: Duration,
 }
 
 impl ProcessPlan {
-    /// The command as messages show it: one line, cut where it is long.
+    /// The command as messages show it: one line, truncated where it is long.
     pub fn shown(&self) -> String {
         let words: Vec<&str> = self
             .command
@@ -114,7 +115,7 @@ impl ProcessPlan {
     }
 }
 
-/// What is known of a step that is counted.
+/// Description of a step that is counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepInfo {
     /// Name in tables: `POST /login` as written, unless the plan gives one.
@@ -123,7 +124,7 @@ pub struct StepInfo {
     pub journey: u32,
     /// Names of the groups around it, outermost first.
     pub groups: Vec<String>,
-    /// Whether it stands in `once`: it has statistics of its own and counts nowhere else.
+    /// Whether it is in `once`: it has statistics of its own and counts nowhere else.
     pub once: bool,
 }
 
@@ -159,11 +160,11 @@ pub enum FeedOrder {
     Unique,
 }
 
-/// What happens to a user for whom no unique row is left.
+/// What happens to a user when no unique row is left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AtEnd {
-    /// The user leaves; the run goes on, and says how many left.
+    /// The user leaves; the run continues, and reports how many left.
     #[default]
     Stop,
     /// Rows are given out again from the start.
@@ -172,16 +173,16 @@ pub enum AtEnd {
     Error,
 }
 
-/// An objective of a part of the load.
+/// An objective for a subset of the load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Threshold {
-    /// What it holds for.
+    /// The subset of the load that it applies to.
     pub scope: Scope,
     /// What must hold.
     pub objective: Objective,
 }
 
-/// A part of the load.
+/// A subset of the load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -204,7 +205,7 @@ pub struct Abort {
     pub over: Duration,
 }
 
-/// How many users there are over time: goes straight from one number to another.
+/// Number of users over time: changes linearly from one number to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UserPhase {
     /// Users at its start.
@@ -217,7 +218,7 @@ pub struct UserPhase {
     pub mix: Vec<f64>,
 }
 
-/// The data that stands outside the plan: never stored, never printed.
+/// The data outside the plan: never stored, never printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
     /// Rows of each feed, by index of [`Scenario::feeds`]; each row has one value per column.
@@ -226,19 +227,19 @@ pub struct Inputs {
     pub files: Vec<Vec<u8>>,
     /// Where processes are started; the current folder when empty.
     pub folder: PathBuf,
-    /// Variables that processes find, and no others.
+    /// Environment variables that processes receive, and no others.
     pub environment: Vec<(String, String)>,
 }
 
 impl Scenario {
-    /// Whether any journey is carried out by a process.
+    /// Whether any journey is driven by an external script.
     pub fn has_process(&self) -> bool {
         self.journeys
             .iter()
             .any(|journey| journey.process.is_some())
     }
 
-    /// Gives steps that became known while a run went on their places.
+    /// Registers steps that became known during a run.
     pub fn name_steps<'a>(&mut self, named: impl IntoIterator<Item = (&'a StepId, &'a StepInfo)>) {
         for (&id, info) in named {
             let Ok(index) = usize::try_from(id) else {

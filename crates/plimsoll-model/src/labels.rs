@@ -1,12 +1,12 @@
 //! Names of series: a metric with its labels, `cpu{mode=user,statement="SELECT a, b FROM t"}`.
 //!
-//! The only place that writes such names and takes them apart. A value stands as it is, or between quotes where it holds
-//! what separates labels. Nothing inside quotes is escaped, so that a label is read without a copy: a value that holds a
-//! quote itself stands between `#"` and `"#`, with as many `#` as it takes for it not to end too early.
+//! The only module that formats and parses such names. A value is written verbatim, or in quotes where it contains
+//! a separator. Nothing inside quotes is escaped, so that a label is read without a copy: a value that contains a
+//! quote is written between `#"` and `"#`, with as many `#` as are needed for an unambiguous end.
 
 use std::fmt::Write as _;
 
-/// What separates labels and ends them.
+/// Separators and terminators of labels.
 const SEPARATORS: [char; 4] = ['{', '}', ',', '='];
 
 /// The name of a series: a metric with its labels, `cpu{mode=user}`. Without labels, the metric itself; without a metric, a
@@ -33,7 +33,7 @@ pub fn series(metric: &str, labels: &[(&str, &str)]) -> String {
     name
 }
 
-/// The `#` around a value's quotes, mostly none; `None` for a value that needs no quotes.
+/// The `#` characters around a value's quotes, usually none; `None` for a value that needs no quotes.
 fn fence(value: &str) -> Option<String> {
     let is_quoted = value.trim_start_matches('#').starts_with('"');
     if !is_quoted && !value.contains(SEPARATORS) {
@@ -46,12 +46,13 @@ fn fence(value: &str) -> Option<String> {
     Some(fence)
 }
 
-/// The metric of a series: what stands before its labels.
+/// The metric of a series: its name without labels.
 pub fn metric(series: &str) -> &str {
     series.split('{').next().unwrap_or(series)
 }
 
-/// The labels of a series, braces included; empty without any. Put behind another metric it makes that metric's series.
+/// The labels of a series, braces included; empty without any. Appended to another metric they form that metric's
+/// series.
 pub fn label_set(series: &str) -> &str {
     series.find('{').map_or("", |start| &series[start..])
 }
@@ -70,7 +71,7 @@ pub fn labels(series: &str) -> impl Iterator<Item = (&str, &str)> {
             let end = rest.find([',', '=']).unwrap_or(rest.len());
             let (name, behind) = rest.split_at(end);
             let Some(written) = behind.strip_prefix('=') else {
-                // A word without a value: nobody writes it.
+                // A word without a value: never written by this tool.
                 rest = behind.strip_prefix(',').unwrap_or_default();
                 continue;
             };
@@ -88,7 +89,7 @@ pub fn label<'a>(series: &'a str, name: &str) -> Option<&'a str> {
         .map(|label| label.1)
 }
 
-/// A value, and what stands behind it and its comma.
+/// A value, and the rest after its comma.
 fn value(written: &str) -> (&str, &str) {
     if let Some(quoted) = quoted(written) {
         return quoted;
@@ -96,7 +97,7 @@ fn value(written: &str) -> (&str, &str) {
     written.split_once(',').unwrap_or((written, ""))
 }
 
-/// The same between quotes; `None` for anything else, such as a quote in a file of times when there were none.
+/// The same in quotes; `None` for anything else, such as a quote in an old file, from before quoting existed.
 fn quoted(written: &str) -> Option<(&str, &str)> {
     let after = written.trim_start_matches('#');
     let fence = &written[..written.len() - after.len()];

@@ -3,8 +3,8 @@
 //! Data flows one way through them: [`plan::Plan`] → [`schedule::Schedule`] yields [`schedule::Arrival`] →
 //! [`window::Window`] and [`reading::Readings`] → [`event::Event`] → [`run::Run`] → finding and verdict.
 //!
-//! This crate does no I/O, reads no clock and has no randomness but from a seed handed in.
-//! It never averages a percentile: histograms are merged by adding counts.
+//! This crate does no I/O, reads no clock and has no randomness except from a given seed. It never averages a
+//! percentile: histograms are merged by adding counts.
 
 pub mod broadcast;
 pub mod component;

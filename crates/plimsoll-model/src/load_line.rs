@@ -1,7 +1,6 @@
 //! The answer of a search: the highest load that meets the objective, as an interval with evidence.
 //!
-//! Loads are in the unit that the plan searches for ([`crate::plan::Find::unit`]): requests per second unless it says
-//! otherwise.
+//! Loads are in the unit that the plan searches for ([`crate::plan::Find::unit`]): requests per second by default.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +9,7 @@ use crate::plan::LoadUnit;
 /// Highest load that meets the objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadLine {
-    /// What the loads are counted in.
+    /// Unit of the loads.
     #[serde(default, skip_serializing_if = "LoadUnit::is_requests")]
     pub unit: LoadUnit,
     /// Half of the trials at this load would break the objective, in `unit`.
@@ -19,7 +18,7 @@ pub struct LoadLine {
     pub low: f64,
     /// Upper end of the 90 % credible interval, in `unit`.
     pub high: f64,
-    /// Load at which fresh trials were made to confirm, in `unit`.
+    /// Load at which fresh trials confirmed the line, in `unit`.
     pub verified: f64,
     /// Fresh trials at the verified rate.
     pub confirmed_trials: u32,
@@ -30,11 +29,11 @@ pub struct LoadLine {
     pub pass_probability_low: f64,
     /// Lowest rate at which trials failed, and how many of how many: (rate, failed, trials).
     pub broken: Option<(f64, u32, u32)>,
-    /// Seconds that one trial was judged.
+    /// Judged seconds of one trial.
     pub trial_s: u32,
 }
 
-/// What is known of a line that was not confirmed, in the unit of the search: a 90 % credible interval and its median.
+/// Estimate of a line that was not confirmed, in the unit of the search: a 90 % credible interval and its median.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Lower end.
@@ -80,7 +79,7 @@ pub enum NoLine {
         passes: u32,
         /// Trials.
         trials: u32,
-        /// What the trials before it told; logs of earlier versions have none.
+        /// Estimate from the trials before it; logs of earlier versions have none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         estimate: Option<Estimate>,
     },
@@ -91,7 +90,7 @@ pub enum NoLine {
     },
     /// Too many trials were void.
     Void {
-        /// The reason that was seen most.
+        /// The most frequent reason.
         reason: crate::verdict::VoidReason,
         /// Void trials.
         void_trials: u32,
@@ -103,8 +102,8 @@ pub enum NoLine {
 }
 
 impl NoLine {
-    /// What is known all the same; `None` where no trial failed, so that nothing bounds the line from above, and for
-    /// endings that tell nothing of where it lies.
+    /// Estimate of the line; `None` where no trial failed, so that nothing bounds the line from above, and for
+    /// endings that give no information about it.
     pub fn estimate(&self) -> Option<Estimate> {
         match *self {
             Self::NotConfirmed { estimate, .. } => estimate,
@@ -116,7 +115,7 @@ impl NoLine {
     }
 }
 
-/// What a search found beside the line.
+/// Observations of a search besides the line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Remark {
@@ -162,7 +161,7 @@ pub enum Remark {
         /// Share of the machine's CPU that the generator took at the line, 0 to 1.
         generator_share: f64,
     },
-    /// Something the reader must know, in a sentence.
+    /// A remark for the reader, one sentence.
     Note {
         /// The sentence.
         text: String,
@@ -174,14 +173,14 @@ pub enum Remark {
 pub struct SearchResult {
     /// The line, or why there is none.
     pub line: Result<LoadLine, NoLine>,
-    /// What was found beside it.
+    /// Observations besides it.
     pub remarks: Vec<Remark>,
 }
 
 /// Result of a CI gate: is the line at least this high?
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GateResult {
-    /// The rate asked for, 1/s.
+    /// The requested rate, 1/s.
     pub rate: f64,
     /// `Some(true)` accepted, `Some(false)` rejected, `None` undecided.
     pub accepted: Option<bool>,

@@ -22,7 +22,7 @@ pub struct Objective {
     pub latency: Vec<LatencyBound>,
     /// Highest share of failed requests, 0 to 1; `None` when errors are judged by latency bounds only.
     pub errors_max: Option<f64>,
-    /// Highest mean response time of good answers, µs; in thresholds only. Failed requests have no part in it.
+    /// Highest mean response time of good answers, µs; in thresholds only. Failed requests are not included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_us_max: Option<u64>,
     /// Bounds of the time from a broadcast's stamp to its receipt.
@@ -33,7 +33,7 @@ pub struct Objective {
     pub reach_min: Option<f64>,
 }
 
-/// Requests of a stretch of time, as an objective sees them.
+/// Requests of an interval, as an objective evaluates them.
 #[derive(Clone, Copy, Debug)]
 pub struct Answers<'a> {
     /// Response times of good answers, µs.
@@ -69,7 +69,7 @@ impl LatencyBound {
         answers.bad(self.within_us) as f64 <= self.bad_allowed(answers.total() as f64)
     }
 
-    /// The quantile as people write it: `p95`, `p99.9`, `max`.
+    /// The quantile as it is written: `p95`, `p99.9`, `max`.
     pub fn quantile_name(&self) -> String {
         if self.quantile >= 1.0 {
             return "max".to_owned();
@@ -98,7 +98,7 @@ impl Objective {
             })
     }
 
-    /// Whether nothing is asked for.
+    /// Whether it has no bound.
     pub fn is_empty(&self) -> bool {
         self.latency.is_empty()
             && self.errors_max.is_none()
@@ -106,20 +106,20 @@ impl Objective {
             && !self.has_broadcast_bounds()
     }
 
-    /// Whether anything is asked of broadcasts.
+    /// Whether it has a bound on broadcasts.
     pub fn has_broadcast_bounds(&self) -> bool {
         !self.broadcast.is_empty() || self.reach_min.is_some()
     }
 
-    /// Whether broadcasts were as they must be: their latencies, and the share that was received. Where none had a
-    /// stamp, or none was expected, what is asked of that is not met: nothing shows that it was.
+    /// Whether broadcasts met the objective: their latencies, and the share that was received. Where none had a
+    /// timestamp, or none was expected, the bound is not met: nothing proves that it was.
     pub fn broadcasts_hold(&self, latency: &Histogram, reach: Option<f64>) -> bool {
         let is_timed = self.broadcast.is_empty() || !latency.is_empty();
         let is_counted = self.reach_min.is_none() || reach.is_some();
         is_timed && is_counted && !self.broadcasts_break(latency, reach)
     }
 
-    /// Whether what was measured of broadcasts breaks a bound; not what was not measured.
+    /// Whether a measured value of broadcasts breaks a bound; values that were not measured break none.
     pub fn broadcasts_break(&self, latency: &Histogram, reach: Option<f64>) -> bool {
         let answers = Answers {
             good: latency,
@@ -182,7 +182,7 @@ pub fn reaches(min: f64, reach: f64) -> bool {
     reach > min || reach >= 1.0
 }
 
-/// A bound as people write it: whole milliseconds without a fraction.
+/// A bound as it is written: whole milliseconds without a fraction.
 fn millis(us: u64) -> String {
     if us.is_multiple_of(1000) {
         format!("{}ms", us / 1000)

@@ -1,4 +1,4 @@
-//! What became of a request. A failed request is data, not an error of the instrument.
+//! The outcome of a request. A failed request is data, not an error of the instrument.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ impl Outcome {
         matches!(self, Self::Ok)
     }
 
-    /// Whether the target never answered at all: neither good, nor wrong, nor broken half-way.
+    /// Whether the target sent no response at all: neither good, nor wrong, nor truncated.
     pub const fn is_unreached(self) -> bool {
         matches!(
             self,

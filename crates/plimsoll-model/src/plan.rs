@@ -1,4 +1,4 @@
-//! What to do, resolved and valid: no option left open, the seed inside.
+//! The plan of a run, resolved and valid: no option left open, the seed included.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -23,19 +23,19 @@ pub struct Plan {
     pub name: String,
     /// Where requests go.
     pub target: Target,
-    /// What each request says.
+    /// Content of each request.
     pub request: RequestPlan,
-    /// What users do; stands in place of the request's method, paths and body.
+    /// What users do; replaces the request's method, paths and body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<Scenario>,
-    /// How connections are made and kept.
+    /// How connections are opened and kept alive.
     pub transport: Transport,
     /// How much load.
     pub load: Load,
-    /// Look for the load line in place of carrying out `load`.
+    /// Search for the load line instead of applying `load`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub find: Option<Find>,
-    /// What counts as good; `None` when the run judges nothing.
+    /// The objective; `None` when the run judges nothing.
     pub objective: Option<Objective>,
     /// Statuses that count as good.
     pub good: GoodStatus,
@@ -62,25 +62,25 @@ pub enum PathOrder {
     Random,
 }
 
-/// What each request says.
+/// Content of each request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestPlan {
     /// Method, as in HTTP.
     pub method: String,
     /// Path and query of each URL; at least one.
     pub paths: Vec<String>,
-    /// Order in which the paths are asked for.
+    /// Order in which the paths are requested.
     pub order: PathOrder,
     /// Headers in order, `Host` included. Secret values are redacted wherever the plan is stored or shown.
     pub headers: Vec<(String, String)>,
     /// Body, empty for none.
     #[serde(with = "body_text")]
     pub body: Vec<u8>,
-    /// Redirects followed at most; 0 takes a redirect as the answer.
+    /// Redirects followed at most; 0 accepts a redirect as the response.
     pub redirects_max: u32,
 }
 
-/// How connections are made and kept.
+/// How connections are opened and kept alive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transport {
     /// A request not answered this long after it was due has failed.
@@ -99,7 +99,7 @@ pub struct Transport {
     pub insecure: bool,
     /// Longest body accepted, bytes; a longer one is a protocol failure.
     pub body_len_max: u64,
-    /// Where HTTP/2 is spoken; `None` for HTTP/1.1 alone.
+    /// Where HTTP/2 is used; `None` for HTTP/1.1 alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http2: Option<Http2>,
 }
@@ -107,13 +107,13 @@ pub struct Transport {
 /// HTTP/2: over TLS where the target chooses it (ALPN), else HTTP/1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Http2 {
-    /// Speak it to `http://` targets as well, without asking.
+    /// Use it for `http://` targets as well, without negotiation.
     pub prior_knowledge: bool,
-    /// Requests under way on one connection at once, at most; 1 to [`STREAMS_MAX`].
+    /// Concurrent requests on one connection at most; 1 to [`STREAMS_MAX`].
     pub streams: u32,
 }
 
-/// Requests under way on one connection of HTTP/2 at once, at most.
+/// Concurrent requests on one HTTP/2 connection at most.
 pub const STREAMS_MAX: u32 = 100;
 
 /// How much load.
@@ -127,7 +127,7 @@ pub enum Load {
         /// Spread of arrivals.
         spacing: Spacing,
     },
-    /// Users that each wait for their answer, think, and ask again.
+    /// Users that each wait for the response, think, and send the next request.
     Closed {
         /// Connections, one user each.
         connections: u32,
@@ -136,18 +136,18 @@ pub enum Load {
         /// How long.
         lasting: Duration,
     },
-    /// Users of journeys, each of whom goes on until the load ends.
+    /// Users of journeys, each active until the load ends.
     Users {
         /// How many over time.
         phases: Vec<UserPhase>,
         /// Iterations of all users together, after which the load ends; `None` for no bound.
         iterations: Option<u64>,
     },
-    /// Users of journeys that come at a rate, go through their journey and leave.
+    /// Users of journeys that arrive at a rate, complete their journey and leave.
     Sessions {
         /// Rates over time, users per second.
         phases: Vec<LoadPhase>,
-        /// Spread of the moments at which they come.
+        /// Distribution of their arrivals.
         spacing: Spacing,
         /// Weights of the journeys in each phase, by index; empty, of a phase or of all, for the journeys' own.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -157,29 +157,29 @@ pub enum Load {
     WebSockets(WebSocketLoad),
 }
 
-/// The search that stands in a plan (`find:`). With users or sessions as its unit, [`Plan::scenario`] says what they
-/// do. [`Plan::load`] then says how they come, not how many: the spread of sessions, the mix of journeys, and how many
-/// users at most come in a second, by the steepest rise of its phases; without a rise, 50.
+/// The search of a plan (`find:`). With users or sessions as its unit, [`Plan::scenario`] defines what they do.
+/// [`Plan::load`] then defines how they arrive, not how many: the distribution of sessions, the mix of journeys,
+/// and how many users arrive in a second at most, by the steepest rise of its phases; without a rise, 50.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Find {
-    /// What is searched for.
+    /// The load that is searched for.
     pub unit: LoadUnit,
     /// Load of the first trial of the search, in the unit; `None` derives it from the response time.
     pub from: Option<f64>,
-    /// Highest load to try, in the unit; `None` for as high as the generator goes.
+    /// Highest load to try, in the unit; `None` for the highest that the generator reaches.
     pub to: Option<f64>,
 }
 
-/// What a load is counted in.
+/// Unit of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadUnit {
     /// Requests due per second.
     #[default]
     RequestsPerSecond,
-    /// Users at once.
+    /// Concurrent users.
     Users,
-    /// Users that come per second.
+    /// Users that arrive per second.
     SessionsPerSecond,
 }
 

@@ -1,8 +1,8 @@
 //! Values read by probes, once a second, in columns.
 //!
-//! A series is named as in OpenTelemetry and written much as in Prometheus: `system.cpu.utilization{cpu.mode=user}`
-//! ([`crate::labels`]).
-//! The unit is part of the metric's definition in the probe and stands beside the name in [`SeriesInfo`].
+//! A series is named as in OpenTelemetry and written similarly to Prometheus:
+//! `system.cpu.utilization{cpu.mode=user}` ([`crate::labels`]). The unit is part of the metric's definition in the
+//! probe; [`SeriesInfo`] holds it beside the name.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
-//! The one place that knows what a secret looks like, and what stands in its place. Pure.
+//! Recognizes secrets and replaces them. Pure; the only module that does so.
 //!
-//! Everything the program stores or shows goes through here: run logs, messages, access logs, spans. A secret is known
-//! by the name it stands behind, whatever the name is written like (`%74oken`, `X-Api-Key`, `sessionId`), or by its
-//! place (`user:password@`, `Bearer …`). What is in doubt is replaced: a message that shows too little can be asked
-//! again, one that showed a password cannot be taken back.
+//! Everything the program stores or shows goes through here: run logs, messages, access logs, spans. A secret is
+//! recognized by the name before it, in any spelling (`%74oken`, `X-Api-Key`, `sessionId`), or by its position
+//! (`user:password@`, `Bearer …`). In doubt a value is replaced: a message that shows too little does no harm, one
+//! that showed a password cannot be taken back.
 
 mod free;
 mod target;
@@ -13,10 +13,10 @@ use std::borrow::Cow;
 pub use free::text;
 pub use target::{query, target, url};
 
-/// What stands in place of a secret.
+/// The replacement of a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// Longest name that is compared, bytes without separators; secrets stand behind shorter ones.
+/// Longest name that is compared, bytes without separators; names of secrets are shorter.
 const NAME_LEN_MAX: usize = 96;
 
 /// What the name of a secret contains, in lower case and without separators: `X-Api-Key`, `apiKey` and `api_key` are one.
@@ -57,14 +57,14 @@ const WHOLE: [&str; 20] = [
     "totp", "sid", "psk", "nonce", "creds", "csrf", "xsrf", "ticket",
 ];
 
-/// How sure a name is to stand before a secret.
+/// How certainly a name precedes a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NameSensitivity {
     /// It is not.
     Open,
-    /// It also stands in plain sentences: `code: 3`.
+    /// It also occurs in plain sentences: `code: 3`.
     Word,
-    /// It stands before nothing else.
+    /// It precedes nothing else.
     Secret,
 }
 
@@ -76,7 +76,7 @@ pub fn is_secret(name: &str) -> bool {
 fn kind_of(name: &[u8]) -> NameSensitivity {
     let mut plain = [0_u8; NAME_LEN_MAX];
     let mut len = 0;
-    // Twice encoded names are still names for who decodes twice.
+    // Names that are encoded twice are still names to a receiver that decodes twice.
     for byte in Decoded::of(Decoded::of(name.iter().copied())) {
         if byte.is_ascii_alphanumeric() && len < NAME_LEN_MAX {
             plain[len] = byte.to_ascii_lowercase();
@@ -96,7 +96,7 @@ fn kind_of(name: &[u8]) -> NameSensitivity {
 /// Bytes with `%xx` read.
 struct Decoded<I> {
     bytes: I,
-    /// What was looked at after a `%` that begins nothing.
+    /// What was read after a `%` that starts no escape.
     ahead: [Option<u8>; 2],
 }
 
@@ -137,7 +137,7 @@ impl<I: Iterator<Item = u8>> Iterator for Decoded<I> {
     }
 }
 
-/// Words of a command line with what stands behind secret names replaced: `--token=…`, `--token …`, `TOKEN=…`, `-u a:b`,
+/// Words of a command line with the values of secret names replaced: `--token=…`, `--token …`, `TOKEN=…`, `-u a:b`,
 /// a URL's password.
 #[must_use]
 pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
@@ -167,11 +167,11 @@ fn is_login_flag(word: &str) -> bool {
     matches!(word, "-u" | "--user" | "--userpwd" | "--proxy-user")
 }
 
-/// Text that is made only where something is replaced.
+/// Text that is allocated only where something is replaced.
 #[derive(Default)]
 struct Patched {
     text: String,
-    /// Up to where the source was taken over.
+    /// Position up to which the source has been copied.
     taken: usize,
 }
 

@@ -47,7 +47,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run of which only the header is known.
+    /// A run with only its header known.
     pub fn new(header: Header) -> Self {
         Self {
             header,

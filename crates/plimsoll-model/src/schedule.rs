@@ -16,14 +16,14 @@ use crate::seed::Seed;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spacing {
-    /// Independent arrivals, as of many people who do not know of each other.
+    /// Independent arrivals, as of many independent users.
     #[default]
     Poisson,
     /// Equal gaps; understates queueing.
     Even,
 }
 
-/// A stretch of an open load: the rate goes in a straight line from `from` to `to`.
+/// A segment of an open load: the rate changes linearly from `from` to `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadPhase {
     /// Rate at the start, arrivals per second, not negative.
@@ -40,7 +40,7 @@ impl LoadPhase {
         Self::ramp(rate, rate, lasting)
     }
 
-    /// A phase whose rate changes in a straight line. Durations beyond 584 years are cut there.
+    /// A phase whose rate changes linearly. Durations are capped at 584 years.
     pub fn ramp(from: f64, to: f64, lasting: Duration) -> Self {
         Self {
             from,

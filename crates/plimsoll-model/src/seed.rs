@@ -1,4 +1,4 @@
-//! Randomness that can be repeated: one seed a run, streams derived from it by name.
+//! Reproducible randomness: one seed per run, streams derived from it by name.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;

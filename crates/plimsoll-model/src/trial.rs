@@ -9,7 +9,7 @@ use crate::plan::LoadUnit;
 use crate::schedule::LoadPhase;
 use crate::verdict::TrialVerdict;
 
-/// What a trial is for.
+/// Purpose of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialKind {
@@ -25,11 +25,11 @@ pub enum TrialKind {
     Refine,
     /// Fresh trials at the lower edge.
     Confirm,
-    /// A short trial at a low rate, to see drift and leaks.
+    /// A short trial at a low rate, to detect drift and leaks.
     Anchor,
     /// After a failure: how long until the target is well again.
     Recovery,
-    /// Approach of the line from above, to see hysteresis.
+    /// Approach of the line from above, to detect hysteresis.
     Hysteresis,
     /// A long trial a little below the line.
     Soak,
@@ -45,7 +45,7 @@ pub enum TrialKind {
 }
 
 impl TrialKind {
-    /// Whether the verdict tells where the load line lies.
+    /// Whether the verdict locates the load line.
     pub fn counts_for_line(self) -> bool {
         matches!(
             self,
@@ -74,17 +74,17 @@ impl TrialKind {
     }
 }
 
-/// How to carry out one trial.
+/// Specification of one trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialSpec {
-    /// What it is for.
+    /// Its purpose.
     pub kind: TrialKind,
     /// Offered load in `unit`. For [`TrialKind::Single`] the rate is whatever one connection yields, and this is 0.
     pub rate: f64,
-    /// What the load is counted in. Self-tests are in requests per second whatever is searched for.
+    /// Unit of the load. Self-tests are in requests per second, whatever the unit of the search.
     #[serde(default, skip_serializing_if = "LoadUnit::is_requests")]
     pub unit: LoadUnit,
-    /// Requests per second that one unit of the load makes at most, as far as it is known: 1 for requests per second.
+    /// Requests per second that one unit of the load generates at most, as far as known: 1 for requests per second.
     #[serde(
         default = "default_per_unit",
         skip_serializing_if = "is_default_per_unit"
@@ -96,7 +96,7 @@ pub struct TrialSpec {
     pub warmup_s: u32,
     /// Seconds that are judged.
     pub measure_s: u32,
-    /// A failure that is certain ends the trial at once.
+    /// A failure that is certain ends the trial immediately.
     pub stop_early: bool,
     /// Requests in flight at which the trial has failed.
     pub in_flight_cap: u64,
@@ -123,13 +123,13 @@ fn is_default_per_unit(value: &f64) -> bool {
 }
 
 impl TrialSpec {
-    /// Requests per second that the load makes at most.
+    /// Requests per second that the load generates at most.
     pub fn requests_per_second(&self) -> f64 {
         self.rate * self.per_unit
     }
 
-    /// The users that carry this trial out: all are wanted from its start to its end. Newcomers take the ramp to come.
-    /// `mix` has the weights of the journeys.
+    /// The users of this trial: all are active from its start to its end. New users arrive during the ramp. `mix`
+    /// has the weights of the journeys.
     pub fn user_phase(&self, mix: &[f64]) -> UserPhase {
         UserPhase {
             from: self.rate,
@@ -140,8 +140,8 @@ impl TrialSpec {
     }
 
     /// The open load that carries this trial out after a load of `previous_rate`: ramp, then warm-up and judged
-    /// seconds at one rate. A ramp never starts above its end, so that what was left of a higher load is not
-    /// added to this one; only an approach from above starts there, on purpose.
+    /// seconds at one rate. A ramp never starts above its end, so that the backlog of a higher load is not added to
+    /// this one; only an approach from above starts there, on purpose.
     pub fn phases(&self, previous_rate: f64) -> Vec<LoadPhase> {
         let from = match self.kind {
             TrialKind::Hysteresis => previous_rate,
@@ -168,7 +168,7 @@ impl TrialSpec {
 pub struct Trial {
     /// Position in the run, from 0.
     pub index: u32,
-    /// How it was carried out.
+    /// Its specification.
     pub spec: TrialSpec,
     /// First second of run time that the trial used, ramp included.
     pub start_second: u32,
@@ -195,8 +195,8 @@ pub struct Trial {
     pub lag_us_p99: u64,
     /// Share of its event loops' CPU that the generator used, 0 to 1.
     pub generator_cpu: f64,
-    /// Of the CPU that the machine wanted, the share that the hypervisor gave to others in the worst judged second, 0
-    /// to 1; 0 while so little was taken that it does not matter.
+    /// Steal time: share of the CPU that the machine demanded and the hypervisor gave to others in the worst judged
+    /// second, 0 to 1; 0 while it is negligible.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stolen_share: f64,
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Why a measurement says nothing about the target.
+/// Why a measurement is not valid for the target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum VoidReason {
@@ -54,12 +54,12 @@ pub enum VoidReason {
         /// Rate it would need, 1/s.
         needed: f64,
     },
-    /// A process that says what users do had no CPU to spare: users waited for it, not for the target.
+    /// An external script had no CPU to spare: users waited for it, not for the target.
     ProcessCpu {
         /// Share of one CPU that the busiest of them used, 0 to 1.
         share: f64,
     },
-    /// The load, or a part of it, ended before its time.
+    /// The load, or a part of it, ended early.
     CutShort {
         /// What ended it.
         why: String,
@@ -76,14 +76,14 @@ impl std::fmt::Display for VoidReason {
                 bound_ms,
             } => write!(
                 f,
-                "the generator was late: p99 of the lag {lag_ms_p99:.1} ms, {bound_ms:.1} ms is the most that is \
-                 valid; give it more cores (--cores), a machine of its own, or users who do not act in step (a range \
-                 for `think`)"
+                "the generator was late: p99 of the lag {lag_ms_p99:.1} ms, valid: at most {bound_ms:.1} ms; give \
+                 it more cores (--cores), a machine of its own, or users who do not act in step (a range for \
+                 `think`)"
             ),
             Self::GeneratorCpu { share } => write!(
                 f,
-                "the generator used {:.0} % of its CPU, 85 % is the most that is valid; give it more cores \
-                 (--cores) or a machine of its own",
+                "the generator used {:.0} % of its CPU, valid: at most 85 %; give it more cores (--cores) or a \
+                 machine of its own",
                 share * 100.0
             ),
             Self::GeneratorPorts { failures } => write!(
@@ -102,7 +102,7 @@ impl std::fmt::Display for VoidReason {
                 seconds_share * 100.0
             ),
             Self::NotSteady => {
-                f.write_str("response times found no steady state; measure longer (--thorough)")
+                f.write_str("response times reached no steady state; measure longer (--thorough)")
             }
             Self::TooFewRequests { requests, needed } => write!(
                 f,
@@ -110,8 +110,8 @@ impl std::fmt::Display for VoidReason {
             ),
             Self::LittlesLaw { ratio } => write!(
                 f,
-                "requests in flight are {ratio:.2} times throughput × response time, 0.95 to 1.05 is valid; the \
-                 clock or the machine was disturbed"
+                "requests in flight are {ratio:.2} times throughput × response time, valid: 0.95 to 1.05; the clock \
+                 or the machine was disturbed"
             ),
             Self::SelfTest { reached, needed } => write!(
                 f,
@@ -120,8 +120,8 @@ impl std::fmt::Display for VoidReason {
             ),
             Self::ProcessCpu { share } => write!(
                 f,
-                "a process that says what users do used {:.0} % of a CPU, 85 % is the most that is valid: users \
-                 waited for it, not for the target; give it less to do, or start more of it (processes)",
+                "an external script used {:.0} % of a CPU, valid: at most 85 %: users waited for it, not for the \
+                 target; give it less work, or start more of its processes (processes)",
                 share * 100.0
             ),
             Self::CutShort { why } => write!(f, "not all of the load was carried out: {why}"),
@@ -190,7 +190,7 @@ impl TrialVerdict {
     }
 }
 
-/// Judgement of a whole run; its exit code is the door's business.
+/// Judgement of a whole run; the command line maps it to an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

@@ -1,4 +1,4 @@
-//! WebSockets that are opened, held and listened to: how many of them, and what came of them in a second.
+//! WebSockets that are opened, held and read: how many, and their results in one second.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::histogram::Histogram;
 use crate::journey::Reconnect;
 use crate::redact::REDACTED;
 
-/// How many WebSockets, and what is done on each.
+/// How many WebSockets, and what each does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WebSocketLoad {
     /// WebSockets that are opened.
@@ -22,17 +22,17 @@ pub struct WebSocketLoad {
     /// What is sent on each; `None` to listen only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<WebSocketMessage>,
-    /// Where in a broadcast the moment stands at which it was published, a JSON path (RFC 9535).
+    /// JSON path (RFC 9535) of the publication time in a broadcast.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "stamp")]
     pub timestamp: Option<String>,
-    /// Where in a broadcast its sequence number stands, a JSON path (RFC 9535).
+    /// JSON path (RFC 9535) of the sequence number in a broadcast.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<String>,
     /// Offers permessage-deflate (RFC 7692).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compress: bool,
-    /// Asks for Server-Sent Events instead of WebSockets.
+    /// Uses Server-Sent Events instead of WebSockets.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_stream: bool,
     /// Lost ones are opened again.
@@ -61,12 +61,12 @@ impl WebSocketLoad {
         self.connecting().saturating_add(self.hold)
     }
 
-    /// Whether what a broadcast is can be told from its content.
+    /// Whether broadcasts are recognized by their content.
     pub fn marks_broadcasts(&self) -> bool {
         self.timestamp.is_some() || self.sequence.is_some()
     }
 
-    /// Takes out what may be secret.
+    /// Removes what may be secret.
     pub(crate) fn redact(&mut self) {
         if let Some(message) = &mut self.message {
             REDACTED.clone_into(&mut message.text);
@@ -78,16 +78,16 @@ impl WebSocketLoad {
 /// wait for an answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WebSocketWindow {
-    /// Handshakes that opened one.
+    /// Handshakes that succeeded.
     pub connected: u64,
     /// Handshakes that did not, by cause.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<String, u64>,
-    /// Open ones that the target ended, by close code; 1005 when it gave none, 1006 when it closed the connection without
-    /// a word (RFC 6455, 7.4.1).
+    /// Open ones that the target ended, by close code; 1005 when it gave none, 1006 when it closed the connection
+    /// without a close frame (RFC 6455, 7.4.1).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub closed: BTreeMap<u16, u64>,
-    /// Open ones that were given up because the target broke the protocol or a limit, by what it did.
+    /// Open ones that were closed because the target broke the protocol or a limit, by the violation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[serde(rename = "faults")]
     pub protocol_errors: BTreeMap<String, u64>,
@@ -95,21 +95,21 @@ pub struct WebSocketWindow {
     pub handshake: Histogram,
     /// From the moment a message was due to its answer, µs.
     pub request: Histogram,
-    /// Messages whose answer did not come before the next was due, within the time-out, or at all.
+    /// Messages whose answer did not arrive before the next was due, within the time-out, or at all.
     pub unanswered: u64,
-    /// Messages that came, whatever they were.
+    /// Messages received, of any kind.
     pub messages_in: u64,
     /// Messages that were sent.
     pub messages_out: u64,
-    /// Bytes of content of the messages that came.
+    /// Bytes of content of the messages received.
     pub bytes_in: u64,
     /// Bytes of content of the messages that were sent.
     pub bytes_out: u64,
-    /// Broadcasts that came before they were published, by their stamp: the publisher's clock is ahead. They count with a
-    /// latency of 0.
+    /// Broadcasts received before their publication time: the publisher's clock is ahead. They count with a latency
+    /// of 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ahead: u64,
-    /// The most by which one was, µs.
+    /// The largest such lead, µs.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ahead_us_max: u64,
     /// Broadcasts by channel: the index of the URL's path in the plan, or one of `channel_names`.
@@ -124,7 +124,7 @@ pub struct WebSocketWindow {
     /// Tries to do so that failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reconnects_failed: u64,
-    /// From the moment one was lost until it was ready again, µs.
+    /// From the loss of one until it was ready again, µs.
     #[serde(default)]
     pub reconnect: Histogram,
     /// Messages that were to be sent and were not: none was open, or the target did not read.
@@ -133,7 +133,7 @@ pub struct WebSocketWindow {
 }
 
 impl WebSocketWindow {
-    /// Adds what another loop, or another second, saw.
+    /// Adds the results of another loop or another second.
     pub fn merge(&mut self, other: &Self) {
         self.connected += other.connected;
         add(&mut self.failed, &other.failed);

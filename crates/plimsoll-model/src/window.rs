@@ -31,7 +31,7 @@ pub struct Window {
     pub service: Histogram,
     /// Response time of requests that failed, µs.
     pub failed: Histogram,
-    /// How late the generator itself took up an arrival (taken up − due), µs. Empty for closed load.
+    /// Lag of the generator itself for an arrival (taken up − due), µs. Empty for closed load.
     pub lag: Histogram,
     /// Requests due and not finished at the end of the second, waiting ones included.
     pub in_flight: u64,
@@ -53,7 +53,7 @@ pub struct Window {
     pub gzip: u64,
     /// Answers with a brotli body.
     pub brotli: u64,
-    /// Answers by status that came by HTTP/2; the others came by HTTP/1.
+    /// Responses by status over HTTP/2; the others arrived over HTTP/1.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub http2: u64,
     /// Redirects followed.
@@ -69,7 +69,7 @@ pub struct Window {
     /// The same by index of the journey.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub journey_iterations: BTreeMap<u32, u64>,
-    /// Users that left because a `once` step failed, no unique row was left, or their process was of no use.
+    /// Users that left because a `once` step failed, no unique row was left, or their external script failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub users_lost: u64,
     /// Results by step of a scenario. Steps of `once` count here and nowhere else.
@@ -78,17 +78,17 @@ pub struct Window {
     /// Steps that processes named for the first time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub steps_named: BTreeMap<StepId, StepInfo>,
-    /// What processes did that say what users do, by index of the journey.
+    /// Results of external scripts, by index of the journey.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub processes: BTreeMap<u32, ProcessWindow>,
-    /// What WebSockets did, where there were any.
+    /// Results of WebSockets, where there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub websocket: Option<Box<WebSocketWindow>>,
-    /// What ended the load, or a part of it, before its time: data that ran out, a process that died.
+    /// What ended the load, or a part of it, early: data that ran out, a process that died.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "faults")]
     pub load_errors: Vec<String>,
-    /// Some of the failures of users' steps, so that a report can say why; [`FAILURES_MAX`] at most.
+    /// Some of the failures of users' steps, so that a report can show why; [`FAILURES_MAX`] at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureSample>,
     /// What the generator itself used.
@@ -108,18 +108,18 @@ pub struct StepWindow {
     pub bytes_in: u64,
 }
 
-/// What the processes of one journey did in one second.
+/// Results of the external scripts of one journey in one second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessWindow {
-    /// Events that they answered: steps that they said.
+    /// Events that they answered with steps.
     pub steps: u64,
-    /// Time from an event's being handed over to its answer's being read, µs.
+    /// Time from sending an event to reading its answer, µs.
     pub wait: Histogram,
     /// CPU time of all of them, µs.
     pub cpu_us: u64,
     /// CPU time of the busiest of them, µs.
     pub cpu_us_max: u64,
-    /// Answers that were of no use, or did not come in time.
+    /// Answers that were invalid or late.
     #[serde(rename = "faults")]
     pub errors: u64,
     /// What they wrote to their standard error, with a prefix; only the first lines.
@@ -129,7 +129,7 @@ pub struct ProcessWindow {
 }
 
 impl ProcessWindow {
-    /// Adds what another loop, or another second, saw.
+    /// Adds the results of another loop or another second.
     pub fn merge(&mut self, other: &Self) {
         self.steps += other.steps;
         self.wait.merge(&other.wait);
@@ -140,10 +140,10 @@ impl ProcessWindow {
     }
 }
 
-/// Failures of steps that a loop tells of in one run, and a window holds, at most.
+/// Failures of steps that a loop reports in one run, and a window holds, at most.
 pub const FAILURES_MAX: usize = 20;
 
-/// One failed step of one user, told in full.
+/// One failed step of one user, with all details.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureSample {
     /// Moment at which it failed, µs of run time.
@@ -154,14 +154,14 @@ pub struct FailureSample {
     pub outcome: Outcome,
     /// What was expected and what was found.
     pub reason: String,
-    /// Status of the answer; 0 without one.
+    /// Status of the response; 0 without one.
     pub status: u16,
-    /// First bytes of the answer's body, cut and as text.
+    /// First bytes of the response body, truncated, as text.
     pub body: String,
 }
 
 impl StepWindow {
-    /// Adds what another loop, or another second, saw of the same step.
+    /// Adds the results of another loop or another second for the same step.
     pub fn merge(&mut self, other: &Self) {
         self.outcomes.merge(&other.outcomes);
         self.response.merge(&other.response);
@@ -205,7 +205,7 @@ impl Window {
         self.outcomes.total()
     }
 
-    /// Adds what another loop saw in the same second.
+    /// Adds the results of another loop in the same second.
     pub fn merge(&mut self, other: &Self) {
         debug_assert_eq!(
             self.second, other.second,

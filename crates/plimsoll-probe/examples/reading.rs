@@ -1,4 +1,4 @@
-//! Prints what the probe reads, and what reading costs: `reading [ADDRESS|pid:N|name:NAME]... [seconds]`.
+//! Prints the readings of the probe, and their cost: `reading [ADDRESS|pid:N|name:NAME]... [seconds]`.
 #![expect(clippy::print_stdout, reason = "printing is what this example is for")]
 
 use std::collections::BTreeMap;

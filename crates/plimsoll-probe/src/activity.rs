@@ -1,8 +1,8 @@
-//! What a probe is doing, for whoever waits for it: when it does not come back, what holds it has a name.
+//! The current activity of a probe: it names what blocks a probe that does not return.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is being done now, shared by the probe and whoever waits for it.
+/// The current activity, shared by the probe and its caller.
 #[derive(Clone, Debug, Default)]
 pub struct Activity(Arc<Mutex<String>>);
 
@@ -14,7 +14,7 @@ impl Activity {
         now.push_str(what);
     }
 
-    /// What it did last; empty before it began.
+    /// The last activity; empty before the first.
     pub fn now(&self) -> String {
         let now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         now.clone()

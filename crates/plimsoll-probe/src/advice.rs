@@ -1,4 +1,4 @@
-//! What on this host will bind first, without any load: current value, advised value, and why.
+//! Limits of this host that will bind first, found without load: current value, advised value, reason.
 
 mod buffers;
 mod chains;
@@ -18,7 +18,7 @@ use crate::probe::{Probe, ProbePlan};
 const FILES_ADVISED: u64 = 65_536;
 /// Fewer than this bind below the connections that the generator opens by default (10,000) and a reserve.
 const FILES_MIN: u64 = 10_500;
-/// What busy servers ask for in `listen()` (nginx: 511).
+/// Usual backlog of busy servers in `listen()` (nginx: 511).
 const BACKLOG_MIN: u64 = 511;
 /// The kernel's own default since Linux 5.4.
 const SOMAXCONN_ADVISED: u64 = 4096;
@@ -30,9 +30,9 @@ const TIME_WAIT_S: u64 = 60;
 const PORTS_MIN: u64 = 28_232;
 /// Tracked connections below which a load test fills the table.
 const CONNTRACK_MIN: u64 = 131_072;
-/// Open files of the machine that are enough for any one service.
+/// Open files of the machine that suffice for one service.
 const FILE_MAX_MIN: u64 = 500_000;
-/// With more of it the kernel swaps idle pages of a service out for the sake of file cache.
+/// Above this the kernel swaps out idle pages of a service in favour of the page cache.
 const SWAPPINESS_MAX: u64 = 30;
 
 /// One setting of this host.
@@ -42,15 +42,15 @@ pub struct Advice {
     pub name: String,
     /// Its value.
     pub current: String,
-    /// What it should be.
+    /// The advised value.
     pub advised: String,
-    /// What it limits, with the numbers.
+    /// Its effect, with numbers.
     pub why: String,
     /// Number of connections at which it binds; `None` where connections are not what it limits.
     pub binds_at: Option<u64>,
     /// Position in the order in which settings will bind, from 0.
     pub rank: u32,
-    /// Whether it may stay as it is.
+    /// Whether the current value suffices.
     pub ok: bool,
 }
 
@@ -86,7 +86,7 @@ impl Advice {
         self
     }
 
-    /// What binds before so many users come is not right, and neither is a number advised that would.
+    /// A setting that binds below this number of users is not right, and no such value is advised.
     fn suffice_for(&mut self, users: u64) {
         if self.binds_at.is_none_or(|count| count >= users) {
             return;
@@ -99,8 +99,8 @@ impl Advice {
     }
 }
 
-/// Settings of this host that bear on the target: what is too low first, and of that what binds at the fewest
-/// connections first. A setting that cannot be read is left out.
+/// Settings of this host that affect the target: those too low first, ordered by the number of connections at which
+/// they bind. A setting that cannot be read is left out.
 pub fn check(plan: &ProbePlan) -> Vec<Advice> {
     let mut probe = Probe::open(plan.clone());
     let readings = probe.read(0);
@@ -109,15 +109,15 @@ pub fn check(plan: &ProbePlan) -> Vec<Advice> {
     in_order(advice)
 }
 
-/// The same for so many users, and settings of the parts of a service that are found on this machine; and what was found
-/// and what access is lacking.
+/// The same for a number of users, with settings of the components found on this machine; and notes on what was
+/// found and which access is missing.
 pub fn check_for(plan: &ProbePlan, users: u64) -> (Vec<Advice>, Vec<String>) {
     let mut probe = Probe::open(ProbePlan {
         auto: true,
         ..plan.clone()
     });
     let mut readings = probe.read(0);
-    // A part that answered late tells with the next.
+    // A component that responds late is included in the next sample.
     readings.values.extend(probe.read(1).values);
     let mut files = Files::new(plan.root.clone());
     let files = &mut files;
@@ -146,7 +146,7 @@ fn of_host(files: &mut Files, readings: &Readings, pids: &[u32]) -> Vec<Advice> 
     advice
 }
 
-/// What limits CPU binds at any load; what has no number of connections comes last.
+/// CPU limits bind at any load; settings without a number of connections come last.
 fn in_order(mut advice: Vec<Advice>) -> Vec<Advice> {
     advice.sort_by_key(|advice| {
         let is_cpu = advice.name.starts_with("cgroup");
@@ -198,7 +198,7 @@ fn quota(files: &mut Files, readings: &Readings, pids: &[u32]) -> Option<Advice>
             ok,
         )
         .because(format!(
-            "a cgroup that has used up its quota stands still until the next period (100 ms as a rule), while the \
+            "a cgroup that has used up its quota is throttled until the next period (usually 100 ms), although the \
              machine has {cores:.0} CPUs"
         )),
     )
@@ -226,8 +226,8 @@ fn backlogs(readings: &Readings) -> Vec<Advice> {
             )
             .binds_at(backlog)
             .because(format!(
-                "connections that come faster than the application accepts them wait here; the {}th is dropped and \
-                 its client tries again after 1 s, 3 s, 7 s",
+                "connections that arrive faster than the application accepts them queue here; the {}th is dropped \
+                 and its client retries after 1 s, 3 s, 7 s",
                 backlog + 2
             ))
         })
@@ -293,16 +293,24 @@ fn ports(files: &mut Files) -> Vec<Advice> {
             )
             .binds_at(width)
             .because(format!(
-                "{width} ports towards one destination; a port that was closed first from here rests {TIME_WAIT_S} s, \
-                 so {} new connections a second last without keep-alive",
+                "{width} ports per destination; a connection that this side closes first holds its port in \
+                 TIME_WAIT for {TIME_WAIT_S} s, so at most {} new connections a second can be sustained without \
+                 keep-alive",
                 width / TIME_WAIT_S
             )),
         );
     }
     if let Some(reuse) = number(files, "proc/sys/net/ipv4/tcp_tw_reuse") {
         advice.push(
-            Advice::new("net.ipv4.tcp_tw_reuse", reuse, "1 (2: loopback only)", reuse != 0).because(
-                "lets a new outgoing connection take a port in TIME_WAIT after one second when time stamps are on",
+            Advice::new(
+                "net.ipv4.tcp_tw_reuse",
+                reuse,
+                "1 (2: loopback only)",
+                reuse != 0,
+            )
+            .because(
+                "lets a new outgoing connection reuse a port in TIME_WAIT after one second if TCP timestamps are \
+                enabled",
             ),
         );
     }
@@ -320,7 +328,7 @@ fn kernel_queues(files: &mut Files) -> Vec<Advice> {
                 somaxconn >= SOMAXCONN_ADVISED,
             )
             .binds_at(somaxconn)
-            .because("caps every backlog that an application asks for in listen()"),
+            .because("caps the backlog that an application passes to listen()"),
         );
     }
     if let Some(half_open) = number(files, "proc/sys/net/ipv4/tcp_max_syn_backlog") {
@@ -332,7 +340,10 @@ fn kernel_queues(files: &mut Files) -> Vec<Advice> {
                 half_open >= SYN_BACKLOG_MIN,
             )
             .binds_at(half_open)
-            .because("connections whose handshake is not complete; beyond it SYNs get cookies or are dropped"),
+            .because(
+                "length of the queue of incomplete handshakes; when it is full, SYNs are answered with cookies or \
+                dropped",
+            ),
         );
     }
     advice
@@ -351,7 +362,10 @@ fn conntrack(files: &mut Files) -> Option<Advice> {
             !is_used || room >= CONNTRACK_MIN / 2,
         )
         .binds_at(room)
-        .because("every connection through the firewall is tracked, for two minutes after its end; a full table drops new ones"),
+        .because(
+            "the firewall tracks every connection until two minutes after it ends; when the table is full, new \
+            connections are dropped",
+        ),
     )
 }
 
@@ -394,12 +408,13 @@ fn memory_settings(files: &mut Files) -> Vec<Advice> {
         );
     }
     if let Ok(text) = files.read("sys/kernel/mm/transparent_hugepage/enabled") {
-        // The setting in force stands in brackets.
+        // The active setting is in brackets.
         let current = text
             .split_whitespace()
             .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
         if let Some(current) = current {
-            let why = "with always, databases and Redis stall for milliseconds while pages are joined, and use more memory";
+            let why = "with `always`, databases and Redis stall for milliseconds while the kernel assembles huge \
+                pages, and use more memory";
             advice.push(
                 Advice::new(
                     "transparent huge pages",
@@ -427,9 +442,8 @@ fn time_source(files: &mut Files) -> Option<Advice> {
     let current = current.trim().to_owned();
     let ok = CHEAP.contains(&current.as_str());
     Some(
-        Advice::new("time source", current, "tsc (kvm-clock in a guest)", ok).because(
-            "each reading of any other clock enters the kernel and takes about a microsecond",
-        ),
+        Advice::new("time source", current, "tsc (kvm-clock in a guest)", ok)
+            .because("reading any other clock takes a system call, about a microsecond"),
     )
 }
 

@@ -1,4 +1,4 @@
-//! Finds parts of a service on this machine that can be asked about themselves, and what their configuration says.
+//! Discovers components of a service on this machine that can be scraped, and their configuration.
 //!
 //! Processes are known by name and command line. Configuration files that these name are parsed; nothing that is found
 //! is executed.
@@ -22,12 +22,12 @@ use crate::parse::haproxy_configuration;
 use admission::Admission;
 pub(crate) use texts::{text_beside, text_for, texts_for};
 
-/// Processes that are looked at.
+/// Processes that are examined at most.
 pub(crate) const PROCESSES_MAX: usize = 65_536;
-/// Parts that one process may name, and that are asked of all that are found.
+/// Components that one process may name, and that are scraped in all, at most.
 const COMPONENTS_PER_PROCESS_MAX: usize = 32;
 const COMPONENTS_MAX: usize = 128;
-/// Programs that can be asked, as the kernel knows them.
+/// Programs that can be scraped, by their name in the kernel.
 const NAMES: [&str; 11] = [
     "nginx",
     "haproxy",
@@ -42,24 +42,24 @@ const NAMES: [&str; 11] = [
     "ruby",
 ];
 
-/// A part that was found, and where.
+/// A component that was found, and where.
 struct DiscoveredComponent {
     component: Component,
     known: ComponentMetadata,
     source: String,
 }
 
-/// Parts, each with what its configuration says.
+/// Components, each with settings from its configuration.
 #[derive(Debug, Default)]
 pub(crate) struct ComponentSet {
-    /// Those that are asked.
+    /// Those that are scraped.
     pub(crate) watched: Vec<(Component, ComponentMetadata)>,
-    /// Those that are asked once it is seen that they belong to the target.
+    /// Those that are scraped once they are observed to belong to the target.
     pub(crate) later: Vec<(Component, ComponentMetadata)>,
 }
 
-/// The parts that are named, and with `auto` those that are found and that `admit` lets through. What is found, and what
-/// access is lacking, is noted.
+/// The configured components, and with `auto` those that are found and that `admit` accepts. Notes report what is
+/// found, and which access is missing.
 pub(crate) fn discover(
     files: &mut Files,
     named: Vec<Component>,
@@ -70,7 +70,7 @@ pub(crate) fn discover(
     if named.is_empty() && !auto {
         return components;
     }
-    // Some cannot be found where they tell of themselves, so that they are asked for only where they are not named.
+    // The metrics address of some cannot be found; their notes are made only where they are not configured.
     let kinds: Vec<ComponentKind> = named.iter().map(|component| component.kind).collect();
     let found = find(files, auto, &kinds);
     for component in named {
@@ -78,7 +78,7 @@ pub(crate) fn discover(
             .iter()
             .find(|found| is_same(&found.component, &component));
         let known = own.map(|found| found.known.clone()).unwrap_or_default();
-        // Who runs this has named it: it is asked with his rights.
+        // It is configured by the user of this process: it is scraped with that user's rights.
         let named_by = None;
         components
             .watched
@@ -94,13 +94,14 @@ pub(crate) fn discover(
     if auto && components.watched.is_empty() && !has_found {
         files.announce(
             "found nothing",
-            "no nginx, HAProxy, Redis, Valkey, memcached, PostgreSQL, MariaDB, MySQL, pgbouncer, PHP-FPM, gunicorn, uWSGI, JVM or Apache that tells of itself was found on this machine",
+            "no nginx, HAProxy, Redis, Valkey, memcached, PostgreSQL, MariaDB, MySQL, pgbouncer, PHP-FPM, gunicorn, \
+            uWSGI, JVM or Apache with readable metrics was found on this machine",
         );
     }
     components
 }
 
-/// Adds a part that was found, if it may be asked.
+/// Adds a component that was found, if it may be scraped.
 fn add(
     files: &mut Files,
     components: &mut ComponentSet,
@@ -111,7 +112,7 @@ fn add(
     let pid = candidate.known.named_by.unwrap_or_default();
     if components.watched.len() + components.later.len() >= COMPONENTS_MAX {
         let text =
-            format!("more than {COMPONENTS_MAX} parts were found: no more of them are watched");
+            format!("more than {COMPONENTS_MAX} components were found: the rest are not watched");
         files.announce("found many", &text);
         return;
     }
@@ -128,8 +129,8 @@ fn add(
         }
         Admission::Later => {
             let text = format!(
-                "found, and watched once the target is seen to use it: {component} (named by {}); to have it watched at once, name it \
-                 under `watch:`",
+                "found, watched once the target is observed to use it: {component} (named by {}); to watch it \
+                 immediately, name it under `watch:`",
                 candidate.source
             );
             files.announce(&format!("later {component}"), &text);
@@ -139,7 +140,7 @@ fn add(
         }
         Admission::Refused(why) => {
             let text = format!(
-                "found, and not watched: {component} (named by {}): {why}; to have it watched all the same, name it under `watch:`",
+                "found, not watched: {component} (named by {}): {why}; to watch it anyway, name it under `watch:`",
                 candidate.source
             );
             files.announce(&format!("refused {component} {pid}"), &text);
@@ -147,7 +148,7 @@ fn add(
     }
 }
 
-/// Whether two descriptions mean the same part. Names of this machine are taken for its address.
+/// Whether two descriptions mean the same component. Names of this machine count as its address.
 fn is_same(a: &Component, b: &Component) -> bool {
     let local = |host: &str| {
         if ["localhost", "::1", "0.0.0.0"].contains(&host) {
@@ -226,8 +227,8 @@ fn find(files: &mut Files, auto: bool, named: &[ComponentKind]) -> Vec<Discovere
     found
 }
 
-/// A path that a process sees in a root of its own becomes one of this machine: the same name may stand for another
-/// thing here, and for another one in each root.
+/// Translates a path in a process's own root to a path of this machine: the same path may name another file here,
+/// and another one in each root.
 fn place_in_root(files: &mut Files, pid: u32, place: &mut ComponentAddress) {
     let (ComponentAddress::Socket(path)
     | ComponentAddress::File(path)
@@ -241,7 +242,7 @@ fn place_in_root(files: &mut Files, pid: u32, place: &mut ComponentAddress) {
     }
 }
 
-/// The value of an option that stands behind it or is part of its word.
+/// The value of an option, in the next word or the same one.
 pub(crate) fn option<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -309,7 +310,7 @@ fn haproxy(
         None if auto && is_read => files.announce(
             &format!("haproxy without socket {main}"),
             &format!(
-                "HAProxy (pid {pid}) tells nothing of itself: add to `global` in {main} `stats socket \
+                "HAProxy (pid {pid}) has no stats socket: add to `global` in {main} `stats socket \
                  /run/haproxy/admin.sock mode 660 level user` and reload it"
             ),
         ),

@@ -1,5 +1,5 @@
-//! What is behind the target on this machine: processes that it has connected to, and those that these have connected to. A
-//! proxy's work is done there, and so is that of an application whose database does the most.
+//! Processes behind the target on this machine: those that it has connected to, and those that these have connected
+//! to. They do the work of a proxy, or of an application that mainly uses its database.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use crate::parse::socket::socket_link;
 use crate::sockets::SocketTable;
 use crate::tree::{ProcessTree, holders_of};
 
-/// Between two looks, ns: for each ms of CPU that the last one took a second, and no less and no more than these.
+/// Interval between two scans, ns: a second for each ms of CPU of the last scan, within these bounds.
 const PAUSE_MIN_NS: u64 = 2_000_000_000;
 const PAUSE_MAX_NS: u64 = 30_000_000_000;
 const PAUSE_PER_CPU: u64 = 1000;
-/// Processes whose connections are looked at, and descriptors of each: connections to what is behind lie among those of
+/// Limits of examined processes, and of descriptors of each: connections to upstreams are mixed with those of
 /// clients.
 const PROCESSES_MAX: usize = 64;
 const DESCRIPTORS_MAX: usize = 512;
@@ -77,7 +77,7 @@ impl Behind {
         if clients.is_empty() {
             files.note(
                 "behind",
-                "processes behind the target: its connections may not be seen; run as the same user or as root",
+                "processes behind the target: its connections cannot be read; run as the same user or as root",
             );
             return;
         }
@@ -92,7 +92,8 @@ impl Behind {
         if holders.is_empty() {
             files.note(
                 "behind",
-                "processes behind the target: whose the sockets are that it connects to could not be read; run as root",
+                "processes behind the target: the owners of the sockets that it connects to cannot be read; run as \
+                root",
             );
         }
         self.roots.extend(holders);
@@ -167,7 +168,8 @@ mod tests {
         )
     }
 
-    /// One process has connected to another over TCP, and that to a third by a path; a fourth has nothing to do with them.
+    /// One process has connected to another over TCP, and that one to a third by a Unix socket; a fourth is
+    /// unrelated.
     #[test]
     fn connections_lead_to_those_behind() {
         let (last, path) = ScriptProcess::start(LISTEN_LOCALLY);
@@ -190,7 +192,7 @@ mod tests {
         assert_eq!(
             behind.find(&mut files, &mut sockets, &tree, &members),
             found,
-            "no look before its time"
+            "no scan before its time"
         );
         behind.next_ns = 0;
         let both = behind.find(&mut files, &mut sockets, &tree, &members);

@@ -1,6 +1,6 @@
 //! Limits that cgroups put on a process, versions 1 and 2: CPU quota and throttling, memory, processes.
 //!
-//! A limit may stand at any level above the process, so every level with a limit is read, up to the mount.
+//! A limit may be set at any level above the process, so every level with a limit is read, up to the mount.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const CGROUPS_MAX: usize = 16;
 /// Levels searched for limits above a process.
 const LEVELS_MAX: usize = 8;
 
-/// What a directory of a hierarchy controls.
+/// Controller of a directory in a hierarchy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Controller {
     Cpu,
@@ -95,7 +95,7 @@ impl Cgroups {
             },
         };
         let Some(path) = path else { return };
-        // Below a cgroup namespace or in a container the mount shows only a part of the hierarchy.
+        // In a cgroup namespace or a container the mount shows only a subtree of the hierarchy.
         let inside = path.strip_prefix(mount.root.as_str()).unwrap_or(path);
         let mut inside = inside.trim_matches('/').to_owned();
         for level in 0..LEVELS_MAX {

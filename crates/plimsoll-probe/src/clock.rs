@@ -17,7 +17,7 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-/// The time since then, or a shorter one that is known, s.
+/// The time since then, capped by a known shorter one, s.
 pub(crate) fn shortest_s(known: Option<f64>, since_ns: u64) -> f64 {
     let took_s = now_ns().saturating_sub(since_ns) as f64 / 1e9;
     known.map_or(took_s, |known| known.min(took_s))

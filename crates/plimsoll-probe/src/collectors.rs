@@ -1,8 +1,8 @@
-//! Eyes: parts of a service that are asked about themselves, each by a thread of its own.
+//! Collectors: they scrape components of a service, each on a thread of its own.
 //!
-//! Whoever reads everything else calls for the eyes' answers first, reads the host meanwhile, and then waits shortly
-//! for what they saw. What comes later counts for the next second. So a part that answers slowly holds up nobody, and a
-//! part that is not seen leaves a gap and a note.
+//! The probe triggers the collectors first, reads the host meanwhile, and then waits briefly for their results.
+//! Late results count for the next second. So a slow component delays no other reading, and a component that cannot
+//! be scraped leaves a gap and a note.
 
 mod access_log;
 mod apache;
@@ -64,61 +64,61 @@ pub(crate) use metrics::{ComponentMetadata, FileSetting};
 pub use node::MODULE as NODE_MODULE;
 pub(crate) use threads::Collectors;
 
-/// Longest time for a question and its answer.
+/// Time-out of one scrape.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Connections tried for one question.
+/// Connection attempts for one scrape.
 const TRIES_MAX: usize = 10;
 
-/// How a kind of part is asked.
+/// Scrapes one kind of component.
 trait Scraper: fmt::Debug + Send {
-    /// Asks over the connection and takes the whole answer.
+    /// Sends the request over the connection and reads the whole response.
     fn fetch(&mut self, link: &mut ComponentLink) -> Result<String, ScrapeError>;
 
-    /// Turns the answer into series.
+    /// Converts the response into series.
     fn record(&mut self, text: &str, metrics: &mut MetricsRecorder<'_>) -> Result<(), ScrapeError>;
 
-    /// By which name the machine knows whoever asks; for what lets in by it.
+    /// Sets the user name of this process on the machine; for peer authentication.
     fn known_as(&mut self, _name: &str) {}
 
-    /// How many times as long as others it may take to answer.
+    /// Factor of its time-out over that of other collectors.
     fn slower(&self) -> u32 {
         1
     }
 
-    /// Tells what can be seen of it without its answer.
+    /// Records what can be observed without its response.
     fn record_unanswered(&mut self, _metrics: &mut MetricsRecorder<'_>) {}
 
-    /// What gives the access that is lacking.
+    /// The remedy for an error.
     fn remedy(&self, error: &ScrapeError) -> String;
 }
 
-/// What an eye saw in a second.
+/// Result of a collector in one second.
 #[derive(Debug, Default)]
 struct ScrapeResult {
     collector: usize,
     readings: Readings,
-    /// Keys, of which each is told once, and texts.
+    /// Keys, each reported once, and texts.
     notes: Vec<(&'static str, String)>,
 }
 
-/// An eye, as its thread has it.
+/// A collector, owned by its thread.
 #[derive(Debug)]
 struct Collector {
     name: String,
     at: String,
     source: Box<dyn Scraper>,
-    /// The name of whoever runs this.
+    /// User name of this process.
     own_name: String,
-    /// As whom it asks, where that is another.
+    /// The user that it acts as, where that is another one.
     known_as: Option<u32>,
     link: ComponentLink,
     meter: Meter,
     identity: Option<String>,
     has_answered: bool,
     patience: Duration,
-    /// Questions without an answer since the last that had one.
+    /// Failed scrapes since the last successful one.
     missed: u32,
-    /// It was refused: asking again would only fill the part's log.
+    /// Access was denied: further attempts would only fill the component's log.
     is_refused: bool,
 }
 
@@ -147,8 +147,8 @@ impl Collector {
         }
     }
 
-    /// Asks. A connection that the part had closed meanwhile is opened anew; a part whose places are used up closes new
-    /// ones as well, all but a few, and that is the moment at which it must be seen.
+    /// Scrapes. A connection that the component has closed meanwhile is reopened; a component at its connection
+    /// limit closes most new ones as well, and that is when it must be observed.
     fn fetch(&mut self) -> Result<String, ScrapeError> {
         self.link.begin(self.patience);
         let theirs = self.link.acts_as();
@@ -161,7 +161,8 @@ impl Collector {
         if theirs.is_none() || !matches!(answer, Err(ScrapeError::Denied(_))) {
             return answer;
         }
-        // The rights of the process that names the place are not enough. Who listens there was looked at all the same.
+        // The rights of the process that names the address do not suffice. The owner of the listener has been
+        // checked anyway.
         self.link.take_own_rights();
         self.source.known_as(&self.own_name);
         self.link.begin(self.patience);
@@ -178,7 +179,7 @@ impl Collector {
             answer = self.source.fetch(&mut self.link);
         }
         if answer.is_err() {
-            // What may still come would be taken for the answer to the next question.
+            // Late bytes would be read as the response to the next request.
             self.link.close();
         }
         answer
@@ -226,20 +227,20 @@ impl Collector {
         let fallen = self.meter.take_fallen();
         if was_restarted {
             let text = format!(
-                "{name} was started anew during the run: its counters began again, and their first increase is left out"
+                "{name} was restarted during the run: its counters were reset, and their first increase is left out"
             );
             notes.push(("restarted", text));
         } else if let Some(counter) = fallen {
             let counter = labels::metric(&counter);
             let text = format!(
-                "a counter of {name} fell ({counter}): it was set back, wrapped around, or {name} was started anew; that \
-                 second's increase is left out"
+                "a counter of {name} decreased ({counter}): it was reset, wrapped around, or {name} was restarted; \
+                 that second's increase is left out"
             );
             notes.push(("fallen", text));
         }
         if self.missed > 0 {
             let text = format!(
-                "{name} is seen again, after {} questions in vain",
+                "{name} responds again, after {} failed scrapes",
                 self.missed
             );
             notes.push(("back", text));
@@ -252,17 +253,20 @@ impl Collector {
         let remedy = self.source.remedy(error);
         let goes_on = if matches!(error, ScrapeError::Denied(_)) {
             self.is_refused = true;
-            "the run goes on without it"
+            "the run continues without it"
         } else {
-            "the run goes on, and it is asked again every second"
+            "the run continues, with a new attempt every second"
         };
         let remedy = match error {
             ScrapeError::Late | ScrapeError::NotRead(_) => String::new(),
-            // Where it answered before, nothing is wrong with the way to it.
+            // After an earlier success the connection settings are right.
             _ if self.has_answered => String::new(),
             _ => format!("; {remedy}"),
         };
-        let text = format!("{} is not seen: {error}{remedy}; {goes_on}", self.name);
+        let text = format!(
+            "{} cannot be watched: {error}{remedy}; {goes_on}",
+            self.name
+        );
         notes.push((error.key(), text));
     }
 }
@@ -327,7 +331,7 @@ fn scraper(component: &Component, known: ComponentMetadata, own_name: &str) -> B
     }
 }
 
-/// A pool that has a page is asked for it; of another the processes are looked at.
+/// A pool with a status page is scraped; of another one the processes are sampled.
 fn php_fpm_of(place: &ComponentAddress, known: ComponentMetadata) -> Box<dyn Scraper> {
     let settings = known.settings;
     match (known.pool, known.pid) {

@@ -1,5 +1,5 @@
-//! Asks the kernel for its sockets over netlink (`sock_diag(7)`): cheaper than `/proc/net/tcp`, needs no privilege,
-//! and tells a listener's backlog, which no file does.
+//! Reads the kernel's sockets over netlink (`sock_diag(7)`): cheaper than `/proc/net/tcp`, needs no privilege, and
+//! reports a listener's backlog, which no file does.
 
 use std::collections::HashMap;
 use std::io;
@@ -39,9 +39,9 @@ const ATTRIBUTE_NAME: u16 = 0;
 /// `UNIX_DIAG_PEER`
 const ATTRIBUTE_PEER: u16 = 2;
 
-/// One answer of the kernel is at most this long, bytes.
+/// Maximum length of one message of the kernel, bytes.
 const ANSWER_LEN: usize = 64 << 10;
-/// Most answers to one question; 100,000 sockets need about 150.
+/// Maximum number of messages for one request; 100,000 sockets need about 150.
 const ANSWERS_MAX: usize = 4096;
 
 /// Which sockets to list.
@@ -77,7 +77,7 @@ impl Diag {
             SocketFlags::CLOEXEC,
             Some(SOCK_DIAG),
         )?;
-        // The kernel answers at once or not at all.
+        // The kernel responds immediately or not at all.
         let patience = Some(Duration::from_millis(200));
         sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, patience)?;
         Ok(Self {
@@ -98,7 +98,7 @@ impl Diag {
         Ok(())
     }
 
-    /// The same with those of one port here that listen or have a connection.
+    /// The same for sockets of one local port that listen or are connected.
     pub(crate) fn tcp_of_port(
         &mut self,
         port: u16,
@@ -176,7 +176,7 @@ enum DumpStatus {
     Refused(i32),
 }
 
-/// Calls `each` with the body of every message of an answer.
+/// Calls `each` with the body of every message of a response.
 fn messages(mut answer: &[u8], mut each: impl FnMut(&[u8])) -> DumpStatus {
     while let (Some(len), Some(kind)) = (u32_at(answer, 0), u16_at(answer, 4)) {
         let len = usize::try_from(len).unwrap_or(usize::MAX);
@@ -261,7 +261,7 @@ fn unix_message(body: &[u8]) -> Option<(u32, u32, u32)> {
     Some((inode, u32_at(queue, 0)?, u32_at(queue, 4)?))
 }
 
-/// What an attribute of `struct unix_diag_msg` holds.
+/// Value of an attribute of `struct unix_diag_msg`.
 fn unix_attribute(body: &[u8], kind: u16) -> Option<&[u8]> {
     let mut attributes = body.get(UNIX_MESSAGE_LEN..)?;
     loop {

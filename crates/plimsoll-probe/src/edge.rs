@@ -1,6 +1,6 @@
-//! What an edge tells of itself, read as any collector of metrics would: text over HTTP from its admin address.
+//! Metrics of an edge, scraped as by any metrics collector: text over HTTP from its admin address.
 //!
-//! It is asked once a second by the thread that reads everything else, so a second's reading never waits long for it.
+//! It is scraped once a second on the thread of the probe, with a short time-out so that readings are not delayed.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -12,12 +12,12 @@ use crate::clock;
 use crate::files::Files;
 use crate::meter::Meter;
 
-/// Longest time for a question and its answer.
+/// Time-out of one scrape.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Longest answer taken.
+/// Longest response accepted.
 const ANSWER_LEN_MAX: usize = 1 << 20;
 
-/// Name in the edge's text, and what becomes of it here.
+/// Name in the edge's text, and the metric here.
 const LEVELS: [(&str, &str); 6] = [
     ("plimsoll_edge_connections", metric::EDGE_CONNECTIONS),
     ("plimsoll_edge_waiting", metric::EDGE_WAITING),
@@ -53,7 +53,7 @@ const COUNTERS: [(&str, &str); 9] = [
     ),
 ];
 
-/// An edge that is asked.
+/// An edge that is scraped.
 #[derive(Debug)]
 pub(crate) struct EdgeClient {
     address: SocketAddr,
@@ -68,14 +68,14 @@ impl EdgeClient {
         }
     }
 
-    /// Reads its figures; an edge that does not answer is noted once, and asked again.
+    /// Reads its metrics; an edge that does not respond is noted once, and scraped again.
     pub(crate) fn read(&mut self, files: &mut Files, meter: &mut Meter) {
         match self.scrape() {
             Ok(text) => text.lines().for_each(|line| take(line, meter)),
             Err(error) => files.note(
                 "edge",
                 &format!(
-                    "the edge's figures at {} were not read: {error}",
+                    "the edge's metrics at {} were not read: {error}",
                     self.address
                 ),
             ),
@@ -94,11 +94,11 @@ impl EdgeClient {
         stream.write_all(request.as_bytes())?;
         let mut bytes = Vec::new();
         let mut chunk = [0; 16 << 10];
-        // An answer that comes in drops has no more time than one that does not come.
+        // The deadline also holds for a response that arrives slowly.
         loop {
             let left_ns = deadline_ns.saturating_sub(clock::now_ns());
             if left_ns == 0 || bytes.len() >= ANSWER_LEN_MAX {
-                return Err(io::Error::other("its answer is too long, or too slow"));
+                return Err(io::Error::other("its response is too long or too slow"));
             }
             stream.set_read_timeout(Some(Duration::from_nanos(left_ns)))?;
             match stream.read(&mut chunk)? {
@@ -109,16 +109,16 @@ impl EdgeClient {
         let answer = String::from_utf8_lossy(&bytes);
         let (head, body) = answer
             .split_once("\r\n\r\n")
-            .ok_or_else(|| io::Error::other("it gave no answer of HTTP"))?;
+            .ok_or_else(|| io::Error::other("it sent no HTTP response"))?;
         if head.split(' ').nth(1) != Some("200") {
             let line = head.lines().next().unwrap_or_default();
-            return Err(io::Error::other(format!("it answered {line}")));
+            return Err(io::Error::other(format!("it responded {line}")));
         }
         Ok(body.to_owned())
     }
 }
 
-/// Takes a sample, if it is one of those that are kept.
+/// Records a sample, if it is one of the known metrics.
 fn take(line: &str, meter: &mut Meter) {
     let Some((name, rest)) = line.find(['{', ' ']).map(|at| line.split_at(at)) else {
         return;
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn an_edge_is_asked_over_http() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        // As long as this machine may take to let the other side answer.
+        // Time-out for the other side on a loaded machine.
         let edge = EdgeClient {
             patience: Duration::from_mins(1),
             ..EdgeClient::new(listener.local_addr().unwrap())

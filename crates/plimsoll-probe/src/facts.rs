@@ -97,7 +97,7 @@ fn add_processor(facts: &mut Facts, cpuinfo: &str) {
     if let Some(model) = field("model name") {
         facts.insert("cpu_model".to_owned(), model);
     }
-    // The processor itself says so under every hypervisor that does not hide.
+    // The processor reports this under every hypervisor that does not hide itself.
     let virtual_machine = field("flags")
         .is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
     facts.insert("virtual_machine".to_owned(), virtual_machine.to_string());

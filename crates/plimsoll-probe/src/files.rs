@@ -1,7 +1,7 @@
-//! Reads the small text files of `/proc` and `/sys`, below a root, and remembers what could not be read and why.
+//! Reads the small text files of `/proc` and `/sys`, below a root, and notes what could not be read and why.
 //!
-//! The names of these files are made here, from numbers of processes. What somebody else names is opened by
-//! [`crate::untrusted`] alone, which this hands on to with a deadline.
+//! The names of these files are built here, from pids. Files named by other processes are opened only by
+//! [`crate::untrusted`], to which this module delegates with a deadline.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::untrusted::{OpenError, Root};
 
 /// Longest command line that is read, bytes.
 const COMMAND_LEN_MAX: u64 = 128 << 10;
-/// Most notes kept, and of these most that are told at once: processes of others give reason to these.
+/// Limit of notes, and of those reported immediately: other users' processes can cause these.
 const NOTES_MAX: usize = 256;
 const ANNOUNCED_MAX: usize = 192;
 /// Longest note, characters.
@@ -32,12 +32,12 @@ pub(crate) struct Files {
     notes: Vec<String>,
     announced: Vec<String>,
     announced_count: usize,
-    /// Does what may hang.
+    /// Runs operations that may hang.
     worker: Worker,
     budget: ReadBudget,
 }
 
-/// A text of others without what a terminal would obey: it ends up in notes and in names of series.
+/// Untrusted text without control characters: it ends up in notes and in names of series.
 fn printable(text: &str) -> String {
     let is_obeyed = |character: char| character.is_control() && !"\n\r\t".contains(character);
     text.replace(is_obeyed, "\u{fffd}")
@@ -48,7 +48,7 @@ pub(crate) fn whole_path(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// At most so many bytes of a file of the kernel whose contents lie in the memory of a process, or in its program's file.
+/// At most this many bytes of a kernel file whose content is in the memory of a process, or in its executable.
 fn bytes_at(path: &Path, from: u64, len: u64) -> io::Result<Vec<u8>> {
     let file = std::fs::OpenOptions::new()
         .read(true)
@@ -103,8 +103,8 @@ impl Files {
         Ok(std::str::from_utf8(&self.buffer).expect("bytes were made valid above"))
     }
 
-    /// What a process's memory or program holds, such as its command line: reading it waits where the pages come from,
-    /// and who made the process chose that.
+    /// Content of a process's memory or executable, such as its command line: reading it may block on the file
+    /// system that backs the pages, which is under the control of the process's creator.
     pub(crate) fn memory_of(&mut self, path: &str, from: u64, len: u64) -> io::Result<Vec<u8>> {
         let path = self.path(path);
         let read = move || bytes_at(&path, from, len);
@@ -122,12 +122,12 @@ impl Files {
         let path = format!("proc/{pid}/cmdline");
         let bytes = self.memory_of(&path, 0, COMMAND_LEN_MAX);
         let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
-        // Its words stand apart.
+        // Its words are separated by NUL.
         let words: Vec<String> = text.split('\0').map(printable).collect();
         words.join("\0")
     }
 
-    /// The text of a file that a process names, as it sees it.
+    /// The text of a file that a process names, in that process's root.
     pub(crate) fn text_of(&mut self, pid: u32, path: &str) -> Result<String, OpenError> {
         let name = path.to_owned();
         let read = self.named_by(pid, move |root| root.read(&name, FILE_LEN_MAX), Vec::len)?;
@@ -168,15 +168,15 @@ impl Files {
         self.named_by(pid, found, |names| names.iter().map(String::len).sum())
     }
 
-    /// Whether a folder is another one for a process than for this one.
+    /// Whether a directory of a process differs from that of this process.
     pub(crate) fn is_elsewhere(&mut self, pid: u32, folder: &str) -> bool {
         let (own, name) = (Root::at(&self.root), folder.to_owned());
         let differs = move |root: &Root| root.differs(&own, &name);
         self.named_by(pid, differs, |_| 0).unwrap_or(false)
     }
 
-    /// Does something in the root of a process, in time and while anything is left for it. In the own root where theirs
-    /// may not be looked into, with the own rights, which then are no more than anybody's.
+    /// Runs an operation in the root of a process, within its deadline and budget. If that root is not accessible,
+    /// it runs in the own root with the own rights, which are then unprivileged.
     fn named_by<T: Send + 'static>(
         &mut self,
         pid: u32,
@@ -186,7 +186,7 @@ impl Files {
         let (theirs, own, live) = (self.root_of(pid), Root::at(&self.root), self.is_live());
         let read = move || match job(&theirs) {
             Err(OpenError::RootDenied) if live => job(&own),
-            // A fixture has no roots of processes, or some.
+            // A fixture may lack roots of processes.
             Err(OpenError::NotFound) if !live => job(&own),
             done => done,
         };
@@ -221,13 +221,14 @@ impl Files {
             .collect())
     }
 
-    /// Remembers `text`, once for each `key`, for whoever watches the run to know now.
+    /// Notes `text`, once for each `key`, for immediate report to the user.
     pub(crate) fn announce(&mut self, key: &str, text: &str) {
         let known = self.notes.len();
         self.announced_count += usize::from(!self.noted.contains(key));
         if self.announced_count > ANNOUNCED_MAX {
-            let rest = "more is to be told than is: parts or processes beyond these are many, or somebody wants them to be";
-            self.note("told too much", rest);
+            let rest = "too many notes, the rest are left out: there are very many components or processes, or \
+                something creates them on purpose";
+            self.note("too many notes", rest);
             self.announced.extend(self.notes.get(known).cloned());
             return;
         }
@@ -235,7 +236,7 @@ impl Files {
         self.announced.extend(self.notes.get(known).cloned());
     }
 
-    /// What was to be told since this was asked last.
+    /// Notes to report since the last call.
     pub(crate) fn take_announced(&mut self) -> Vec<String> {
         std::mem::take(&mut self.announced)
     }

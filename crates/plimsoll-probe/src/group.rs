@@ -13,7 +13,7 @@ use crate::parse::{cpu, process};
 
 /// Single processes that are reported beside their sum.
 const SINGLES_MAX: usize = 8;
-/// Names of processes that are told apart.
+/// Distinct process names at most.
 const NAMES_MAX: usize = 16;
 /// A process below this share of one CPU is not reported on its own.
 const SINGLE_SHARE_MIN: f64 = 0.02;
@@ -23,11 +23,11 @@ const THREADS_SHARE_MIN: f64 = 0.25;
 const FEW: usize = 16;
 /// Threads read of one process.
 const THREADS_MAX: usize = 256;
-/// Between two readings of what changes slowly or costs much, ns.
+/// Interval between readings of slow or expensive values, ns.
 const SLOW_NS: u64 = 10_000_000_000;
-/// Proportional memory is read of at most this many processes: each walk over page tables can take milliseconds.
+/// Proportional memory is read for at most this many processes: each page-table walk can take milliseconds.
 const PSS_PROCESSES_MAX: usize = 16;
-/// And of no process with more memory than this, bytes.
+/// And for no process with more memory than this, bytes.
 const PSS_RESIDENT_MAX: f64 = 2e9;
 
 /// What does not change while the probe runs.
@@ -154,7 +154,7 @@ impl Group {
             faults.map(crate::meter::Rise::per_second),
         );
         let (first, few) = (single.user.is_none(), sums.few);
-        // Of many processes most are idle; an idle one that was read before has next to nothing to tell.
+        // Of many processes most are idle; an idle one that was read before has hardly changed.
         if single.cpus() > 0.0 || first || few {
             read_switches(files, meter, &key, &format!("proc/{pid}/status"), sums);
         }
@@ -364,7 +364,7 @@ impl Group {
 fn descriptors(files: &mut Files, single: &Single) -> Option<f64> {
     let folder = format!("proc/{}/fd", single.pid);
     let path = files.path(&folder);
-    // Since Linux 6.2 the directory's size is the number of its entries, for anybody to see.
+    // Since Linux 6.2 the directory's size is the number of its entries, readable without privilege.
     if let Ok(len) = kernel_files::len(&path)
         && len > 0
         && files.is_live()
@@ -407,7 +407,7 @@ fn read_switches(
     );
 }
 
-/// Adds what is known; a sum of nothing known stays unknown.
+/// Adds known values; a sum of unknown values stays unknown.
 fn add(sum: &mut Option<f64>, value: Option<f64>) {
     if let Some(value) = value {
         *sum = Some(sum.unwrap_or(0.0) + value);

@@ -7,18 +7,18 @@ use crate::files::Files;
 use crate::meter::Meter;
 use crate::parse::mount;
 
-/// Between two readings of what changes slowly or costs much, ns.
+/// Interval between readings of slow or expensive values, ns.
 const SLOW_NS: u64 = 10_000_000_000;
-/// File systems that are asked for room.
+/// File systems whose free space is read at most.
 const FILESYSTEMS_MAX: usize = 16;
-/// CPUs whose clocks are read.
+/// CPUs whose clock frequencies are read at most.
 const CPUS_MAX: usize = 64;
-/// Links whose speed is read.
+/// Links whose speed is read at most.
 const LINKS_MAX: usize = 32;
 /// Bits per second of a megabit, as bytes per second.
 const MEGABIT: f64 = 1e6 / 8.0;
 
-/// What changes slowly, as it was read last.
+/// Slowly changing values, as last read.
 #[derive(Debug, Default)]
 pub(crate) struct Kernel {
     next_slow_ns: u64,
@@ -38,7 +38,7 @@ impl Kernel {
         network: &str,
         page_len: f64,
     ) {
-        // `/proc/sys` shows the settings of the namespace of who reads.
+        // `/proc/sys` shows the settings of the reader's namespace.
         let is_own_namespace = !is_of_a_process(network);
         let now_ns = clock::now_ns();
         if now_ns >= self.next_slow_ns {
@@ -80,13 +80,13 @@ impl Kernel {
                 continue;
             };
             let labels = [("system.filesystem.mountpoint", point.as_str())];
-            // What is kept for root alone is not free.
+            // Blocks reserved for root are not free.
             let used = room.f_blocks.saturating_sub(room.f_bfree) as f64;
             let free = room.f_bavail as f64;
             if used + free > 0.0 {
                 meter.gauge(metric::FILESYSTEM_FREE, &labels, free / (used + free));
             }
-            // Some have as many as there is room for, and say 0.
+            // Some file systems allocate inodes dynamically, and report 0.
             if room.f_files > 0 {
                 let share = room.f_ffree as f64 / room.f_files as f64;
                 meter.gauge(metric::FILESYSTEM_INODES_FREE, &labels, share);
@@ -95,13 +95,13 @@ impl Kernel {
     }
 }
 
-/// Whether this is `proc/PID/net`: the namespace of somebody else.
+/// Whether this is `proc/PID/net`: the namespace of another process.
 fn is_of_a_process(network: &str) -> bool {
     let of = network.split('/').nth(1).unwrap_or_default();
     of.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// The number at a place of a file's first line.
+/// The number at an index of a file's first line.
 fn number(files: &mut Files, path: &str, place: usize) -> Option<f64> {
     let text = files.read(path).ok()?;
     text.split_whitespace().nth(place)?.parse().ok()
@@ -114,7 +114,7 @@ fn speeds(files: &mut Files, network: &str) -> Vec<(String, f64)> {
     names
         .into_iter()
         .filter_map(|name| {
-            // Refused by links without one, and -1 where it is not known.
+            // An error for links without a speed, and -1 where it is unknown.
             let speed = number(files, &format!("sys/class/net/{name}/speed"), 0)?;
             (speed > 0.0).then_some((name, speed * MEGABIT))
         })
@@ -132,8 +132,8 @@ fn read_conntrack(files: &mut Files, meter: &mut Meter) {
     }
 }
 
-/// Clocks of CPUs that say what they are rated for: a share of the highest one of a single core would tell nothing,
-/// because all of them together never reach it.
+/// Clock frequencies of CPUs that report their nominal frequency: a share of the single-core maximum would be
+/// meaningless, because all cores together never reach it.
 fn read_clocks(files: &mut Files, meter: &mut Meter) {
     let (mut shares, mut slowed) = (Vec::new(), None);
     for cpu in 0..CPUS_MAX {

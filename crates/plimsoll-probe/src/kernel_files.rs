@@ -1,5 +1,5 @@
-//! Files that the kernel makes up, by names that are made here from numbers of processes. What somebody else names is opened
-//! by [`crate::untrusted`] alone.
+//! Virtual files of the kernel, by names built here from pids. Files named by other processes are opened only by
+//! [`crate::untrusted`].
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -9,7 +9,7 @@ use std::path::Path;
 /// Longest text read of one file, bytes. `/proc/net/tcp` of 30,000 sockets is 4.5 MB.
 pub(crate) const TEXT_LEN_MAX: u64 = 8 << 20;
 
-/// The text of a file of the kernel about a process, such as `/proc/7/status`; of bytes that are no text, what is.
+/// The text of a kernel file about a process, such as `/proc/7/status`; invalid UTF-8 is replaced.
 pub(crate) fn text(path: &str) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?

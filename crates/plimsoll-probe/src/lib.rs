@@ -1,10 +1,11 @@
-//! Reads host, cgroup, process and TCP state, and what parts of a service tell of themselves, into readings, once a
+//! Reads host, cgroup, process and TCP state, and the metrics of a service's components, into readings, once a
 //! second, without privilege where the kernel allows.
 //!
-//! [`probe::Probe`] reads; [`series::all`] lists every series it writes; [`facts::host_facts`] describes the machine;
-//! [`advice::check`] says what on this host will bind first. What cannot be read is left out and noted, never
-//! guessed: a series that is absent was not read. What processes name, files and sockets alike, is opened by `untrusted` alone. [`hands`] is the one place that changes something: a setting of a part,
-//! for those who asked for it.
+//! [`probe::Probe`] reads; [`series::all`] lists every series it writes; [`facts::host_facts`] describes the
+//! machine; [`advice::check`] reports which limits of this host will bind first. What cannot be read is left out
+//! and noted, never guessed: a series that is absent was not read. Files and sockets that processes name are opened
+//! only by `untrusted`. [`tunables`] is the only module that changes something: a setting of a component, on
+//! request.
 
 mod activity;
 pub mod advice;

@@ -1,4 +1,4 @@
-//! Turns levels and counters into the readings of one second.
+//! Converts gauges and counters to the readings of one second.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use plimsoll_model::reading::{Readings, SeriesInfo};
 
 use crate::series;
 
-/// Most series of one run; what comes after them is left out.
+/// Limit of series in one run; further ones are left out.
 const SERIES_MAX: usize = 4096;
 /// A total not read for this long is forgotten, ns.
 const TOTAL_AGE_MAX_NS: u64 = 60_000_000_000;
@@ -38,13 +38,13 @@ impl Rise {
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     now_ns: u64,
-    /// The moment before this one.
+    /// The previous sampling time.
     before_ns: Option<u64>,
     values: BTreeMap<String, f64>,
     new_series: BTreeMap<String, SeriesInfo>,
     known: HashSet<String>,
     totals: HashMap<String, Total>,
-    /// A counter that fell since somebody asked.
+    /// A counter that decreased since the last call.
     fallen: Option<String>,
 }
 
@@ -60,7 +60,7 @@ impl Meter {
         self.put(metric, metric::series(metric, labels), value);
     }
 
-    /// A counter that stands at `total`; its increase per second times `scale` becomes the value.
+    /// A counter with the value `total`; its increase per second times `scale` becomes the value.
     pub(crate) fn counter(
         &mut self,
         metric: &'static str,
@@ -74,7 +74,7 @@ impl Meter {
         }
     }
 
-    /// A count that is kept here, not by who is watched: one that is new stood at zero at the moment before.
+    /// A counter kept by the probe, not by the watched program: a new one was zero at the previous sampling time.
     pub(crate) fn tally(&mut self, metric: &'static str, labels: &[(&str, &str)], total: u64) {
         let name = metric::series(metric, labels);
         if let Some(at_ns) = self.before_ns {
@@ -103,23 +103,23 @@ impl Meter {
         (seconds > 0.0).then_some(Rise { by, seconds })
     }
 
-    /// A counter that fell since this was asked last: it wrapped, or whoever counts began anew.
+    /// A counter that decreased since the last call: it wrapped around, or the program was restarted.
     pub(crate) fn take_fallen(&mut self) -> Option<String> {
         self.fallen.take()
     }
 
-    /// Who counts has begun anew: what was read before is nothing to compare with.
+    /// The program was restarted: earlier values are not comparable.
     pub(crate) fn forget_totals(&mut self) {
         self.totals.clear();
     }
 
-    /// A value whose series has a name already.
+    /// A value with a complete series name.
     fn put(&mut self, metric: &'static str, name: String, value: f64) {
         if !value.is_finite() {
             return;
         }
         if !self.known.contains(&name) {
-            // What others call their things becomes part of the name, and a terminal would obey it.
+            // Untrusted names become part of the series name, and control characters would reach the terminal.
             if self.known.len() >= SERIES_MAX || name.contains(char::is_control) {
                 return;
             }
@@ -174,7 +174,7 @@ mod tests {
         );
         assert_eq!(meter.take_fallen().as_deref(), Some(metric::LISTEN_DROPS));
         assert_eq!(meter.take_fallen(), None);
-        // One that began anew above what it was has not risen by the difference.
+        // A restarted counter above its old value has not increased by the difference.
         meter.forget_totals();
         meter.begin(5_000_000_000);
         meter.counter(metric::LISTEN_DROPS, &[], 500, 1.0);

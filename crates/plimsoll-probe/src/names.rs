@@ -1,4 +1,4 @@
-//! Names that were seen so far: what has none of something now is zero, and no gap.
+//! Names observed so far: one that is missing now is recorded as zero, not as a gap.
 
 use std::collections::BTreeSet;
 

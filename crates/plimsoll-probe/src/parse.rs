@@ -1,6 +1,6 @@
-//! Parsers of the kernel's text files, and of what parts of a service tell of themselves: pure functions over text that
-//! never fail. What is missing or malformed is zero or absent, so a kernel or a part that adds, drops or reorders lines
-//! is read as far as it is understood. Only [`otlp`] says what is wrong, to who sent it.
+//! Parsers of the kernel's text files, and of the metrics of components: pure functions over text that never fail.
+//! Missing or malformed values are zero or absent, so that added, dropped or reordered lines do no harm. Only
+//! [`otlp`] returns errors, for the sender.
 
 pub mod access_log;
 pub mod apache;

@@ -36,11 +36,11 @@ pub struct ProbePlan {
     pub pids: Vec<u32>,
     /// Processes of the target by name, as in `/proc/PID/comm`.
     pub process_names: Vec<String>,
-    /// The admin address of an edge that stands before the target.
+    /// The admin address of an edge in front of the target.
     pub edge: Option<SocketAddr>,
-    /// Parts of the service that are asked about themselves.
+    /// Configured components of the service.
     pub components: Vec<Component>,
-    /// Look for such parts on this machine.
+    /// Discover components on this machine.
     pub auto: bool,
     /// Below which `/proc` and `/sys` are found: `/`, or a fixture in tests.
     pub root: PathBuf,
@@ -74,31 +74,31 @@ pub struct Probe {
     tree: ProcessTree,
     target: Group,
     generator: Group,
-    /// What is behind the target, where that is looked for.
+    /// Processes behind the target, where these are discovered.
     behind: Option<(Behind, Group)>,
     waits: ThreadWaits,
     cgroups: Cgroups,
     edge: Option<EdgeClient>,
     collectors: Collectors,
     components: Vec<Component>,
-    /// Parts that were found, and of which it is not known yet whether they belong to the target.
+    /// Components that were found, but are not known yet to belong to the target.
     later: Vec<(Component, ComponentMetadata)>,
     activity: Activity,
     machine: Machine,
     before_ns: Option<u64>,
     cost_ns: u64,
-    /// Something of the target was seen here. It stays true when the target ends: a target that was killed is not
-    /// a target elsewhere.
+    /// The target was observed on this machine. It stays true when the target ends: a killed target is not a remote
+    /// one.
     was_local: bool,
 }
 
 impl Probe {
-    /// Prepares to read, and looks for the target's processes. Never fails: [`Probe::notes`] tells what is missing.
+    /// Prepares to read, and finds the target's processes. Never fails: [`Probe::notes`] reports what is missing.
     pub fn open(plan: ProbePlan) -> Self {
         Self::open_with(plan, Activity::default())
     }
 
-    /// The same, and [`Activity::now`] tells what it is at.
+    /// The same, and [`Activity::now`] reports its activity.
     pub fn open_with(plan: ProbePlan, activity: Activity) -> Self {
         let mut files = Files::new(plan.root);
         let (network, own_namespace) = network_of(&mut files, &plan.pids);
@@ -154,7 +154,7 @@ impl Probe {
         if is_named && !probe.target_is_local() {
             probe.files.note("remote", &probe.listener.remote_note());
         }
-        probe.activity.is("looking for parts of the service");
+        probe.activity.is("discovering components of the service");
         let belonging = Belonging {
             related: probe.related(),
             tree: &probe.tree,
@@ -178,14 +178,14 @@ impl Probe {
         related
     }
 
-    /// Asks these parts from now on.
+    /// Scrapes these components from now on.
     fn watch(&mut self, components: Vec<(Component, ComponentMetadata)>) {
         self.components
             .extend(components.iter().map(|(component, _)| component.clone()));
         self.collectors.add(components, &mut self.files);
     }
 
-    /// Asks those of the parts found that belong to the target, as is seen now.
+    /// Scrapes those of the found components that belong to the target by now.
     fn watch_related(&mut self) {
         if self.later.is_empty() {
             return;
@@ -198,14 +198,14 @@ impl Probe {
             .partition::<Vec<_>, _>(|(_, known)| is_related(known));
         self.later = later;
         for (component, _) in &now {
-            let text = format!("watched, as the target is seen to use it: {component}");
+            let text = format!("watched, because the target uses it: {component}");
             self.files.announce(&format!("used {component}"), &text);
         }
         self.watch(now);
     }
 
-    /// Values at this moment, for the second of run time that ends now. The first call gives levels only; counters
-    /// come as increase per second since the call before.
+    /// Values at this moment, for the second of run time that ends now. The first call returns gauges only;
+    /// counters are returned as increase per second since the previous call.
     pub fn read(&mut self, second: u32) -> Readings {
         let begin_ns = clock::now_ns();
         let begin_cpu_ns = clock::thread_cpu_ns();
@@ -239,14 +239,14 @@ impl Probe {
         self.activity.is("reading cgroups");
         self.cgroups.read(&mut self.files, &mut self.meter);
         if let Some(edge) = &mut self.edge {
-            self.activity.is("asking the edge");
+            self.activity.is("scraping the edge");
             edge.read(&mut self.files, &mut self.meter);
         }
         self.was_local |= !self.tree.members().is_empty() || !self.sockets.target_inodes.is_empty();
         let local = f64::from(u8::from(self.was_local));
         self.meter.gauge(metric::TARGET_IS_LOCAL, &[], local);
         let mut readings = self.meter.finish(second);
-        self.activity.is("asking parts of the service");
+        self.activity.is("scraping components of the service");
         self.collectors.gather(&mut readings, &mut self.files);
         self.cost_ns = clock::thread_cpu_ns().saturating_sub(begin_cpu_ns);
         self.activity.is("waiting for the next second");
@@ -307,7 +307,7 @@ impl Probe {
         self.files.notes().to_vec()
     }
 
-    /// Of the notes, what was said of parts of the service since this was asked last.
+    /// The notes on components since the last call.
     pub fn take_announced(&mut self) -> Vec<String> {
         self.files.take_announced()
     }
@@ -317,13 +317,13 @@ impl Probe {
         self.was_local
     }
 
-    /// Whether requests to the target do not leave this machine: its address is one of ours, even when what listens
-    /// there could not be found.
+    /// Whether requests to the target stay on this machine: its address is local, even when its listener could not
+    /// be found.
     pub fn is_same_machine(&self) -> bool {
         self.address_is_own || self.target_is_local()
     }
 
-    /// Parts of the service that are asked: those that were named, and those that were found.
+    /// Components that are scraped: configured and discovered ones.
     pub fn components(&self) -> &[Component] {
         &self.components
     }

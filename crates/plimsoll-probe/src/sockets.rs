@@ -1,4 +1,4 @@
-//! TCP sockets: how many in which state, who listens with which queue, how many ports go to which destination.
+//! TCP sockets: counts by state, listeners with their queues, ports in use by destination.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +13,7 @@ use crate::meter::Meter;
 use crate::parse::network::port_range;
 use crate::parse::socket::{LISTEN, STATES, TIME_WAIT, TcpSocket, tcp_line, unix_listener};
 
-/// A whole survey may use this much CPU time a second; a dearer one is made less often, ns.
+/// CPU time per second that a full scan may use, ns; a more expensive one runs less often.
 const SURVEY_CPU_NS: u64 = 4_000_000;
 /// Longest time between two surveys, ns.
 const SURVEY_PAUSE_MAX_NS: u64 = 10_000_000_000;
@@ -42,7 +42,7 @@ pub(crate) struct TargetListener {
 }
 
 impl TargetListener {
-    /// What the readings lack when nothing of the target was found here.
+    /// Note for a target that was not found on this machine.
     pub(crate) fn remote_note(&self) -> String {
         let target = match (&self.address, &self.unix_path) {
             (Some(address), _) => address.to_string(),
@@ -50,17 +50,17 @@ impl TargetListener {
             (None, None) => "the target".to_owned(),
         };
         format!(
-            "nothing of {target} was found on this machine: readings of host and network are those of the generator's \
-             machine only"
+            "no socket or process of {target} was found on this machine: readings of host and network are those of \
+             the generator's machine only"
         )
     }
 
-    /// Whether anything is said of where the target listens.
+    /// Whether the target's address is given.
     pub(crate) fn is_named(&self) -> bool {
         self.address.is_some() || self.unix_path.is_some()
     }
 
-    /// Whether a listener takes connections to the target's address.
+    /// Whether a listener accepts connections to the target's address.
     fn is_served_by(&self, listener: SocketAddr) -> bool {
         self.address.is_some_and(|address| {
             let canonical = SocketAddr::new(address.ip().to_canonical(), address.port());
@@ -69,12 +69,12 @@ impl TargetListener {
     }
 }
 
-/// Who is at the other end of a socket of a process.
+/// The peer of a process's socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// Whom the process has connected to: an address, or the path of a socket.
+    /// The process has connected to it: an address, or the path of a Unix socket.
     Server(String),
-    /// Who has connected to it.
+    /// It has connected to the process.
     Client,
 }
 
@@ -100,7 +100,7 @@ struct Ports {
 struct Survey {
     states: [u64; STATES.len()],
     listening: Vec<u16>,
-    /// Where the target listens, and bytes that its ends of connections have sent and nobody has acknowledged.
+    /// The target's listeners, and the bytes in the send queues of its connections.
     target_listeners: Vec<SocketAddr>,
     unsent_bytes: u64,
     destinations: HashMap<(IpAddr, SocketAddr), Ports>,
@@ -129,8 +129,8 @@ impl SocketTable {
         }
     }
 
-    /// Reads listeners, and all sockets when that is due.
-    /// `door` is empty for a target elsewhere; `target` is its address all the same.
+    /// Reads listeners, and all sockets when that is due. `door` is empty for a remote target; `target` is its
+    /// address in any case.
     pub(crate) fn read(
         &mut self,
         files: &mut Files,
@@ -158,7 +158,7 @@ impl SocketTable {
         }
     }
 
-    /// Calls `each` with the sockets asked for, or with more.
+    /// Calls `each` with the requested sockets, or with more.
     fn list(&mut self, files: &mut Files, which: Which, mut each: impl FnMut(TcpSocket)) {
         if let Some(diag) = &mut self.diag {
             match diag.tcp(which, &mut each) {
@@ -173,14 +173,14 @@ impl SocketTable {
             }
         }
         for table in ["tcp", "tcp6"] {
-            // IPv6 may be switched off; without IPv4's table there is nothing to say.
+            // IPv6 may be disabled; without IPv4's table there is nothing to report.
             if let Ok(text) = files.read(&format!("{}/{table}", self.folder)) {
                 text.lines().filter_map(tcp_line).for_each(&mut each);
             }
         }
     }
 
-    /// The other ends of those of these sockets, by the number of their file, that have one.
+    /// The peers of these sockets, by inode, where they have one.
     pub(crate) fn peers_of(
         &mut self,
         files: &mut Files,
@@ -324,7 +324,7 @@ impl SocketTable {
             }
             _ => files.note(
                 "unix queue",
-                "the accept queue of the target's unix socket: the kernel does not tell it here",
+                "the accept queue of the target's unix socket: the kernel does not report it here",
             ),
         }
     }
@@ -458,19 +458,19 @@ fn somaxconn(files: &mut Files) -> u32 {
     text.trim().parse().unwrap_or(4096)
 }
 
-/// Whether who listens there takes connections to an address.
+/// Whether a listener accepts connections to an address.
 fn takes(listener: SocketAddr, address: SocketAddr) -> bool {
     listener.port() == address.port()
         && (listener.ip().is_unspecified() || listener.ip() == address.ip())
 }
 
-/// Whether a path is one where the system's own services listen, whom everything talks to.
+/// Whether a path is a socket of the system's own services, which every program uses.
 fn is_of_the_machine(path: &str) -> bool {
     let path = path.strip_prefix("/var").unwrap_or(path);
     OF_THE_MACHINE.iter().any(|begin| path.starts_with(begin))
 }
 
-/// Whether this machine answers at `ip`.
+/// Whether `ip` is an address of this machine.
 pub(crate) fn is_own_address(ip: IpAddr) -> bool {
     ip.is_loopback() || std::net::UdpSocket::bind((ip, 0)).is_ok()
 }

@@ -1,5 +1,5 @@
-//! Which processes belong to the target: those that hold its listening sockets, that were named, and all their
-//! descendants, followed as they come and go.
+//! Which processes belong to the target: those that hold its listening sockets, those that are configured, and all
+//! their descendants, tracked as they start and end.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,7 +15,7 @@ const NAME_READS: u8 = 3;
 /// Shortest time between two searches for the holders of a socket, ns. Such a search reads every descriptor.
 const HOLDER_PAUSE_NS: u64 = 5_000_000_000;
 
-/// What the target was said to be.
+/// The configured target.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TargetSpec {
     pub(crate) pids: Vec<u32>,
@@ -69,7 +69,7 @@ impl ProcessTree {
         self.known.remove(&pid);
     }
 
-    /// Brings the members up to date. `created` counts the processes created since boot: while it stands still no
+    /// Brings the members up to date. `created` counts the processes created since boot: while it is unchanged no
     /// process can be new. `inodes` are the target's listening sockets.
     pub(crate) fn refresh(
         &mut self,
@@ -95,7 +95,7 @@ impl ProcessTree {
             if self.holders.is_empty() && !inodes.is_empty() {
                 files.note(
                     "holders",
-                    "the target's process: whose the listening socket is could not be read; run as the same user \
+                    "the target's process: the owner of the listening socket cannot be read; run as the same user \
                      or as root, or name its pid",
                 );
             }
@@ -129,7 +129,7 @@ impl ProcessTree {
         }
     }
 
-    /// Adds roots and the descendants of members; who is in stays in until it ends, even when its parent ends first.
+    /// Adds roots and the descendants of members; a member stays until it ends, even when its parent ends first.
     fn join(&mut self, wanted: &TargetSpec) {
         let own = std::process::id();
         let named = |known: &KnownProcess| {

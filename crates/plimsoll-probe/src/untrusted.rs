@@ -1,9 +1,9 @@
 //! The only way in which files, folders and sockets that other processes name are opened.
 //!
-//! A command line or a configuration file is text that anybody may have written. A name in it is resolved inside the root
-//! of the process that names it, never along a link that leaves that root, and with the rights of that process. Only
-//! regular files of real file systems are read, and sockets alone are connected to: a FIFO or a device is not even opened.
-//! Size, number and time are bounded ([`budget`], [`deadline`]).
+//! A command line or a configuration file is untrusted text. A name in it is resolved inside the root of the
+//! process that names it, never along a link that leaves that root, and with the rights of that process. Only
+//! regular files of real file systems are read, and only sockets are connected to: a FIFO or a device is not even
+//! opened. Size, number and time are bounded ([`budget`], [`deadline`]).
 
 pub(crate) mod budget;
 pub(crate) mod credentials;
@@ -24,7 +24,7 @@ pub(crate) use credentials::Credentials;
 pub(crate) use error::OpenError;
 use resolve::PathBounds;
 
-/// Entries of a folder that are looked through.
+/// Directory entries that are examined at most.
 const ENTRIES_MAX: usize = 20_000;
 
 /// Where a name is resolved, and with whose rights.
@@ -44,7 +44,7 @@ pub(crate) struct OpenedFile {
     pub(crate) len: u64,
     /// Its number in its file system.
     pub(crate) inode: u64,
-    /// Whose it is.
+    /// Its user.
     pub(crate) owner: u32,
 }
 
@@ -80,13 +80,13 @@ impl Root {
         }
     }
 
-    /// Whose rights are taken, where they are not those of this process.
+    /// The process whose rights are used, if not those of this process.
     pub(crate) fn credentials(&self) -> Option<&Credentials> {
         self.credentials.as_ref()
     }
 
-    /// The file or folder as a handle that neither reads nor writes. It is found before the rights are changed only as
-    /// far as the root itself: into the root of another process its own user may not be let.
+    /// The file or folder as a handle that neither reads nor writes. Only the root itself is opened before the
+    /// rights are changed: another process's own user may have no access to its root link.
     fn handle(&self, path: &str) -> Result<OwnedFd, OpenError> {
         let root = rustix::fs::open(
             &self.folder,
@@ -167,7 +167,7 @@ impl Root {
         Ok(handle)
     }
 
-    /// Whether a folder is another one than that of the same name in another root.
+    /// Whether a directory differs from that of the same name in another root.
     pub(crate) fn differs(&self, other: &Self, folder: &str) -> Result<bool, OpenError> {
         let number = |root: &Self| -> Result<(u64, u64), OpenError> {
             let stat = fstat(root.handle(folder)?)?;
@@ -200,7 +200,7 @@ fn expect_kind(mode: u32, wanted: FileType) -> Result<(), OpenError> {
     Err(OpenError::Kind(name(kind), name(wanted)))
 }
 
-/// A file by its name, and who named it.
+/// A file by its name, and the process that named it.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedFile {
     pid: Option<u32>,
@@ -208,8 +208,8 @@ pub(crate) struct NamedFile {
 }
 
 impl NamedFile {
-    /// `named_by` is the process that names it; without one it is named by whoever runs this, who may name it in the root
-    /// of a process (`/proc/PID/root/…`) too.
+    /// `named_by` is the process that names it; without one it is configured by the user, who may also name it in
+    /// the root of a process (`/proc/PID/root/…`).
     pub(crate) fn new(path: &Path, named_by: Option<u32>) -> Self {
         Self {
             pid: named_by,
@@ -221,7 +221,7 @@ impl NamedFile {
     pub(crate) fn open(&self) -> Result<OpenedFile, OpenError> {
         let (root, path) = self.resolve();
         match root.open(path) {
-            // What nobody but root may look into is looked for in the own root, with the own rights.
+            // Where only root has access, the file is searched in the own root, with the own rights.
             Err(OpenError::RootDenied) => Root::at(Path::new("/")).open(&self.path),
             opened => opened,
         }

@@ -1,5 +1,5 @@
-//! What the target's threads wait for: a look at each of them once a second. Of a thread that is in a call on a socket it is
-//! told who is at the other end, so that what a request waits for has a name even where nothing there is watched.
+//! What the target's threads wait for: each is sampled once a second. For a thread in a system call on a socket the
+//! peer is recorded, so that what a request waits for has a name even where the peer is not watched.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,31 +17,31 @@ use crate::sockets::{Peer, SocketTable};
 /// Processes and threads that are known; of more, the rest is not.
 const PROCESSES_MAX: usize = 256;
 const KNOWN_MAX: usize = 8192;
-/// Threads that are looked at in a second; of more, each second some others, which stand for all.
+/// Threads that are sampled in a second at most; of more, other ones each second, which represent all.
 const THREADS_MAX: usize = 256;
-/// Things waited for that are told apart.
+/// Distinct things waited for at most.
 const NAMES_MAX: usize = 64;
 /// Peers that are remembered.
 const PEERS_MAX: usize = 4096;
-/// Between two looks at the table of sockets, ns.
+/// Interval between two reads of the socket table, ns.
 const TABLE_NS: u64 = 2_000_000_000;
-/// What is told where threads may not be seen.
+/// Note where threads cannot be read.
 const DENIED: &str =
     "what the target's threads wait for: run as root, or with the capability CAP_SYS_PTRACE";
 
-/// Looks at threads.
+/// Samples threads.
 #[derive(Debug)]
 pub(crate) struct ThreadWaits {
     /// The other ends of sockets, by the number of their file.
     peers: HashMap<u64, Peer>,
     next_table_ns: u64,
-    /// All that was waited for so far: what nobody waits for now is zero, and no gap.
+    /// Everything waited for so far: without waits now it is recorded as zero, not as a gap.
     names: BoundedNames,
-    /// Looks so far.
+    /// Samples so far.
     samples: usize,
 }
 
-/// What was seen of one thread.
+/// Sample of one thread.
 enum WaitTarget {
     Named(&'static str),
     Socket(u64),
@@ -85,7 +85,7 @@ impl ThreadWaits {
             };
             *counts.entry(name).or_default() += 1;
         }
-        // What most wait for comes first, so that it has a name whatever else is waited for.
+        // The most frequent waits come first, so that they have a name within the limit.
         let mut ranked: Vec<(&str, u32)> =
             counts.iter().map(|(name, count)| (*name, *count)).collect();
         ranked.sort_by_key(|&(name, count)| (std::cmp::Reverse(count), name));
@@ -99,7 +99,7 @@ impl ThreadWaits {
         }
     }
 
-    /// Looks up the other ends of sockets that are new.
+    /// Looks up the peers of new sockets.
     fn learn(&mut self, files: &mut Files, sockets: &mut SocketTable, targets: &[WaitTarget]) {
         let unknown: BTreeSet<u64> = targets
             .iter()
@@ -120,7 +120,7 @@ impl ThreadWaits {
     }
 }
 
-/// What threads do, and for how many each of them stands.
+/// What threads do, and how many threads each sample represents.
 fn sample_threads(
     files: &mut Files,
     members: &BTreeSet<u32>,
@@ -136,7 +136,7 @@ fn sample_threads(
             break;
         }
     }
-    // Neighbours were begun for the same: those that are looked at lie apart.
+    // Adjacent threads often do the same work: the samples are spread.
     let apart = threads.len().div_ceil(THREADS_MAX).max(1);
     let chosen = threads.iter().skip(round % apart).step_by(apart);
     let sampled = chosen.clone().count().max(1);
@@ -144,7 +144,7 @@ fn sample_threads(
     (targets.collect(), threads.len() as f64 / sampled as f64)
 }
 
-/// One thread; `None` where it has ended meanwhile, or may not be seen.
+/// One thread; `None` where it has ended meanwhile, or cannot be read.
 fn sample_thread(files: &mut Files, pid: u32, thread: u32) -> Option<WaitTarget> {
     let folder = format!("proc/{pid}/task/{thread}");
     let wait = match files.read(&format!("{folder}/syscall")) {
@@ -208,7 +208,7 @@ mod tests {
 
     use super::*;
 
-    /// Threads of this process that wait, as they are seen: one for a server, one for a client, one for a lock.
+    /// Threads of this process that wait, as sampled: one for a server, one for a client, one for a lock.
     #[test]
     fn threads_wait_for_whom_they_wait() {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -229,7 +229,7 @@ mod tests {
         let mut asked = held[0].try_clone().unwrap();
         std::thread::spawn(move || std::io::Read::read(&mut asked, &mut [0]));
         let other_end = local.accept().unwrap();
-        // Nobody else runs for sure: this thread is in a call whenever it looks.
+        // No other thread runs for sure: this one is in a system call whenever it samples.
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
         let runner = std::thread::spawn(move || {
@@ -242,11 +242,11 @@ mod tests {
         let own = BTreeSet::from([std::process::id()]);
         let path = path.display().to_string();
         let wanted = [address.as_str(), path.as_str(), "clients", "running"];
-        // A thread that was just begun has not come as far as its call.
+        // A thread that was just started has not reached its system call.
         let mut waits = ThreadWaits::default();
         let mut found = [false; 4];
         let observed = (0..20_000).find_map(|_| {
-            // The looks of a minute, in a moment: each with a table of its own.
+            // The samples of a minute, in a moment: each with a table of its own.
             waits.next_table_ns = 0;
             let mut meter = Meter::default();
             waits.read(&mut files, &mut meter, &mut sockets, &own);
@@ -259,7 +259,7 @@ mod tests {
             };
             let counts: Vec<Option<f64>> = wanted.iter().map(count).collect();
             for (at, count) in counts.iter().enumerate() {
-                // Of many threads not all are looked at in one second.
+                // Of many threads not all are sampled in one second.
                 found[at] |= count.is_some_and(|count| count >= 1.0);
             }
             found.iter().all(|found| *found).then_some(counts)

@@ -1,27 +1,27 @@
-//! One loop's subscribers, and what they hear.
+//! One loop's subscribers, and what they receive.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::{BroadcastWindow, Doubt, MARGIN_US, Sighting, Stay};
 
-/// Messages that an ear remembers. One that comes after so many others counts as new.
+/// Messages that an ear remembers. One that arrives after that many others counts as new.
 const MESSAGES_MAX: usize = 1 << 16;
 
-/// Messages back from the newest it heard of which a listener knows whether it has them. One from further back counts
-/// as had: what cannot be known does not improve the result.
+/// How many messages back from the newest a listener records whether it has received them. One from further back
+/// counts as already received: what is unknown does not improve the result.
 const WINDOW: u64 = 128;
 
-/// How much earlier another loop may have heard a message first, µs.
+/// How much earlier another loop may have received a message first, µs.
 const SKEW_US_MAX: u64 = 10_000_000;
 
 /// A message that a subscriber got.
 #[derive(Clone, Copy, Debug)]
 pub struct Receipt {
-    /// Tells messages of the channel apart: the sequence number, else a hash of the content.
+    /// Identifies a message of the channel: the sequence number, else a hash of the content.
     pub id: u64,
     /// Its sequence number, if it has one.
     pub sequence: Option<u64>,
-    /// When it came, µs of run time.
+    /// When it arrived, µs of run time.
     pub at_us: u64,
     /// Since its publisher's stamp, µs.
     pub latency_us: Option<u64>,
@@ -34,12 +34,12 @@ pub struct SubscriberState {
     /// The newest message that it has, in the order of the ear, and a bit for each of the last [`WINDOW`].
     newest: u64,
     has: u128,
-    /// What it got within the last [`MARGIN_US`], and when.
+    /// What it received within the last [`MARGIN_US`], and when.
     recent: VecDeque<(u64, u64)>,
     sequence: Option<Sequence>,
 }
 
-/// What is known of the sequence numbers that came.
+/// Which sequence numbers have arrived.
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
     lowest: u64,
@@ -78,17 +78,17 @@ impl SubscriberState {
     }
 }
 
-/// What one loop hears of one channel.
+/// What one loop receives on one channel.
 #[derive(Debug)]
 pub struct ChannelObserver {
-    /// Whether no other loop or worker hears the channel.
+    /// Whether no other loop or worker subscribes to the channel.
     is_alone: bool,
     numbers: HashMap<u64, u64>,
-    /// Remembered messages in the order in which they were first heard.
+    /// Remembered messages in the order of their first receipt.
     messages: VecDeque<ObservedMessage>,
     /// The number of the first of them.
     first_number: u64,
-    /// Numbers of messages heard in this second.
+    /// Numbers of messages received in this second.
     touched: Vec<u64>,
     window: BroadcastWindow,
 }
@@ -102,7 +102,7 @@ struct ObservedMessage {
 }
 
 impl ChannelObserver {
-    /// Has heard nothing yet.
+    /// Has received nothing yet.
     pub fn new(is_alone: bool) -> Self {
         Self {
             is_alone,
@@ -133,8 +133,8 @@ impl ChannelObserver {
         {
             listener.recent.pop_front();
         }
-        // Nobody heard it before it was sent to anybody: what comes within the margin was first heard within it, or
-        // before.
+        // No loop received it before it was published: what arrives within the margin was first received within it,
+        // or before.
         let from_us = listener.open_us + MARGIN_US;
         let index =
             usize::try_from(number - self.first_number).expect("the memory of an ear is small");
@@ -153,7 +153,7 @@ impl ChannelObserver {
         }
     }
 
-    /// The number of a message in the order in which this ear first heard them.
+    /// The number of a message in the order in which this ear first received them.
     fn number(&mut self, receipt: Receipt) -> u64 {
         let next = self.first_number + self.messages.len() as u64;
         let number = *self.numbers.entry(receipt.id).or_insert(next);
@@ -196,7 +196,7 @@ impl ChannelObserver {
         }));
     }
 
-    /// What was heard since this was asked last.
+    /// What was received since the last call.
     pub fn take_window(&mut self) -> BroadcastWindow {
         let mut window = std::mem::take(&mut self.window);
         for number in self.touched.drain(..) {
@@ -221,7 +221,7 @@ impl ChannelObserver {
 }
 
 impl SubscriberState {
-    /// Notes a sequence number; whether a higher one came before.
+    /// Records a sequence number; whether a higher one arrived before.
     fn is_behind(&mut self, number: u64) -> bool {
         let Some(sequence) = &mut self.sequence else {
             self.sequence = Some(Sequence {

@@ -7,7 +7,7 @@ use super::{BroadcastWindow, Doubt, MARGIN_US, Stay};
 /// What is known of one channel, over all windows so far.
 #[derive(Clone, Debug, Default)]
 pub struct BroadcastReach {
-    /// When each message was first heard anywhere, µs.
+    /// When each message was first received by any loop, µs.
     first_us: HashMap<u64, u64>,
     received: u64,
     stays: Vec<Stay>,
@@ -19,9 +19,9 @@ pub struct BroadcastReach {
 pub struct Reached {
     /// Pairs of a message and a subscriber that was to get it.
     pub expected: u64,
-    /// Pairs of these that came about.
+    /// Pairs of these that were received.
     pub received: u64,
-    /// Subscribers that were to get something and heard nothing at all.
+    /// Subscribers that were expected to receive something and received nothing.
     pub unreached: u64,
 }
 
@@ -40,7 +40,7 @@ impl Reached {
 }
 
 impl BroadcastReach {
-    /// Takes in what a loop heard in a second, or several together.
+    /// Merges what one or several loops received in a second.
     pub fn add(&mut self, window: &BroadcastWindow) {
         for sighting in &window.sightings {
             let first_us = self.first_us.entry(sighting.id).or_insert(u64::MAX);
@@ -51,7 +51,7 @@ impl BroadcastReach {
         self.doubts.extend_from_slice(&window.doubts);
     }
 
-    /// Messages that anybody heard.
+    /// Messages that any subscriber received.
     pub fn messages(&self) -> u64 {
         self.first_us.len() as u64
     }
@@ -77,13 +77,13 @@ impl BroadcastReach {
         let is_early = first_us < doubt.open_us + MARGIN_US;
         match doubt.close_us {
             None => is_early,
-            // What is too early as well is taken away by the other doubt.
+            // What is too early as well is subtracted by the other bound.
             Some(close_us) => !is_early && first_us + MARGIN_US > close_us,
         }
     }
 }
 
-/// How many of the messages, by when they were first heard, a subscriber was to get.
+/// How many of the messages a subscriber was expected to receive, by the time of their first receipt.
 fn expected(firsts: &[u64], stay: &Stay) -> u64 {
     let from_us = stay.open_us + MARGIN_US;
     let before = firsts.partition_point(|&first_us| first_us < from_us);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// One subscriber: its loop, when it listens, and what it gets: the message, and when, in ms.
+/// One subscriber: its loop, when it is subscribed, and what it receives: the message, and when, in ms.
 #[derive(Clone, Debug)]
 struct TestSubscriber {
     open_ms: u64,
@@ -14,7 +14,7 @@ struct TestSubscriber {
 
 const LOOPS: usize = 3;
 
-/// Plays what subscribers get, in order of time, with windows handed over once a second.
+/// Replays what subscribers receive, in order of time, with windows closed once a second.
 fn play(people: &[TestSubscriber], sequenced: bool) -> (Reached, BroadcastWindow) {
     enum SubscriberAction {
         Open,
@@ -94,8 +94,8 @@ fn by_definition(people: &[TestSubscriber]) -> Reached {
     reached
 }
 
-/// A message each 50 ms is published to people who come and go; of what they should get some is lost, some comes twice,
-/// all of it late by up to 3 s, and so out of order.
+/// A message is published every 50 ms to subscribers that join and leave; some deliveries are lost, some are
+/// duplicated, and all are late by up to 3 s, and so out of order.
 fn subscribers() -> impl Strategy<Value = Vec<TestSubscriber>> {
     let person = (
         0_u64..8000,
@@ -141,8 +141,8 @@ proptest! {
         lost in prop::collection::btree_set((0_usize..20, 30_u64..170), 0..60),
         twice in prop::collection::btree_set((0_usize..20, 1_u64..200), 0..60),
     ) {
-        // Twenty listen for ten seconds to a message each 50 ms, which comes after 5 ms: numbers 20 to 180 are
-        // expected.
+        // Twenty subscribers receive for ten seconds a message every 50 ms, which arrives after 5 ms: numbers 20 to
+        // 180 are expected.
         let people: Vec<TestSubscriber> = (0..20)
             .map(|index| {
                 let mut got = Vec::new();
@@ -177,7 +177,7 @@ fn who_hears_nothing_scores_nothing() {
     let received: Vec<_> = (1..100).map(|id| (id, id * 50)).collect();
     let people = [listening(received), listening(Vec::new())];
     let (reached, window) = play(&people, false);
-    // First heard from 1,000 to 4,000 ms, the ends included.
+    // First received from 1,000 to 4,000 ms, the ends included.
     assert_eq!((reached.expected, reached.received), (2 * 61, 61));
     assert_eq!((reached.ratio(), reached.unreached), (Some(0.5), 1));
     assert_eq!(window.gaps, 0);

@@ -3,8 +3,8 @@
 /// The moments that are understood lie between these, s since 1970: September 2001 and November 2286.
 const SECONDS: std::ops::Range<f64> = 1e9..1e10;
 
-/// Microseconds since 1970 of a stamp in seconds, milliseconds, microseconds or nanoseconds: whichever puts it between
-/// 2001 and 2286. `None` if none does: the number is no stamp.
+/// Microseconds since 1970 of a timestamp in seconds, milliseconds, microseconds or nanoseconds: whichever puts it
+/// between 2001 and 2286. `None` if none does: the number is not a timestamp.
 pub fn unix_us(timestamp: f64) -> Option<f64> {
     [1.0, 1e3, 1e6, 1e9]
         .into_iter()

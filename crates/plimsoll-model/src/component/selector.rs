@@ -1,4 +1,4 @@
-//! Which series of a page of figures are taken.
+//! Which series of a metrics page are recorded.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 /// Longest selector, bytes.
 const LEN_MAX: usize = 512;
 
-/// A choice among the series of a page in the format of Prometheus, as one writes it there: `http_requests_total`,
+/// A selector of series in a page of the Prometheus format, in its notation: `http_requests_total`,
 /// `http_requests_total{code="500"}`, `go_gc_*`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Selector {
@@ -17,7 +17,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Reads it; `None` when it is none.
+    /// Parses it; `None` when it is not valid.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if text.len() > LEN_MAX {
@@ -65,7 +65,7 @@ impl Selector {
         })
     }
 
-    /// Whether series of this name may be taken.
+    /// Whether series of this name can match.
     pub fn fits_name(&self, name: &str) -> bool {
         if self.is_beginning {
             name.starts_with(&self.name)
@@ -74,7 +74,7 @@ impl Selector {
         }
     }
 
-    /// Whether this series is taken.
+    /// Whether this series matches.
     pub fn fits(&self, name: &str, labels: &[(String, String)]) -> bool {
         self.fits_name(name) && self.labels.iter().all(|wanted| labels.contains(wanted))
     }

@@ -1,4 +1,4 @@
-//! JSON paths that may be read: who reads them goes down with every bracket, and has a stack that ends.
+//! Limits of JSON paths: parsers recurse with every bracket, and their stack is limited.
 
 /// Longest JSON path, bytes.
 const LEN_MAX: usize = 2_048;
@@ -8,7 +8,7 @@ const DEPTH_MAX: usize = 32;
 /// Whether a JSON path is short and flat enough to be read.
 ///
 /// # Errors
-/// With what is too much, and what is valid.
+/// With the value that is too high, and the valid range.
 pub fn bounded_json_path(text: &str) -> Result<(), String> {
     if text.len() > LEN_MAX {
         return Err(format!(
@@ -19,14 +19,14 @@ pub fn bounded_json_path(text: &str) -> Result<(), String> {
     let mut depth = 0_usize;
     for c in text.chars() {
         match c {
-            // Those in quotes count too: a path that needs so many is none that somebody wrote.
+            // Those in quotes count too: no path written by hand has that many.
             '[' | '(' | '!' => depth += 1,
             ']' | ')' => depth = depth.saturating_sub(1),
             _ => {}
         }
         if depth > DEPTH_MAX {
             return Err(format!(
-                "its brackets are too deep; valid: at most {DEPTH_MAX} within each other"
+                "its brackets are nested too deep; valid: at most {DEPTH_MAX} levels"
             ));
         }
     }

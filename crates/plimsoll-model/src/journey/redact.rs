@@ -1,4 +1,4 @@
-//! Secrets written into a plan do not leave it. What comes from data was never in it.
+//! Secrets written into a plan do not leave it. Values from data files were never in it.
 
 use super::{
     Capture, Condition, Expectation, OutgoingMessage, RequestBody, RequestStep, Scenario, Scope,
@@ -70,13 +70,13 @@ fn redact_step(step: &mut Step) {
         }
         Step::Send(send) => redact_message(&mut send.message),
         Step::Subscribe(subscribe) => redact_message(&mut subscribe.send.message),
-        // A slot has no name here that would say whether it holds a secret.
+        // A slot has no name here that would show whether it holds a secret.
         Step::Set(_, text) => redact_literals(text),
         Step::Think(_) | Step::Close(_) => {}
     }
 }
 
-/// Nobody can tell which part of a message is the secret one.
+/// It is unknown which part of a message is secret.
 fn redact_message(message: &mut Option<OutgoingMessage>) {
     if let Some(message) = message {
         redact_literals(&mut message.text);
@@ -109,7 +109,7 @@ fn redact_request(request: &mut RequestStep) {
                 }
             }
         }
-        // Nobody can tell which part of a text is the secret one.
+        // It is unknown which part of a text is secret.
         RequestBody::Text { text, .. } => redact_literals(text),
     }
 }
@@ -133,7 +133,7 @@ fn redact_expectation(expectation: &mut Expectation) {
     }
 }
 
-/// Replaces the values of secret parameters, also where holes stand between them.
+/// Replaces the values of secret parameters, also across holes.
 fn redact_url(url: &mut TextTemplate) {
     let mut is_first = true;
     let mut in_query = false;
@@ -143,7 +143,7 @@ fn redact_url(url: &mut TextTemplate) {
             is_first = false;
             continue;
         };
-        // The rest of a value whose name stands before the hole.
+        // The rest of a value whose name precedes the hole.
         let open_len = if is_open {
             text.find(['&', ';', '#']).unwrap_or(text.len())
         } else {
@@ -183,7 +183,7 @@ fn redact_named(fields: &mut [(String, TextTemplate)]) {
     }
 }
 
-/// Replaces what looks like a secret by itself: the login of a URL, the token in one.
+/// Replaces what is recognizable as a secret by its form: the login of a URL, the token in one.
 fn redact_text(text: &mut TextTemplate) {
     for piece in &mut text.pieces {
         if let TextPiece::Literal(text) = piece {

@@ -19,15 +19,15 @@ pub struct SocketStep {
     pub reconnect: Option<Reconnect>,
     /// Sent as soon as it is open, each time.
     pub first: Option<OutgoingMessage>,
-    /// What the message must be that makes it ready; without any it is ready once it is open.
+    /// Conditions of the message that makes it ready; without any it is ready once it is open.
     pub ready: Vec<Expectation>,
-    /// Messages that are answered at once, by whole text, and the text that answers each.
+    /// Messages that are answered immediately, by their whole text, and the reply to each.
     pub replies: Vec<(String, String)>,
-    /// What is sent again and again to stay, and how often.
+    /// The keep-alive message, and its interval.
     pub beat: Option<(Duration, String)>,
     /// Where in a message its JSON begins.
     pub layout: Layout,
-    /// Asks for Server-Sent Events instead: what comes is heard in the same way, and nothing can be sent.
+    /// Uses Server-Sent Events instead: messages are received in the same way, and none can be sent.
     #[serde(default)]
     pub is_stream: bool,
 }
@@ -39,7 +39,7 @@ pub enum Layout {
     /// At its start.
     #[default]
     Plain,
-    /// Behind what stands before the first bracket or brace, as Socket.IO's numbers of packets do.
+    /// Behind a prefix before the first bracket or brace, such as Socket.IO's packet numbers.
     AfterNumber,
     /// Behind the first empty line, as in STOMP's frames.
     AfterHead,
@@ -57,7 +57,7 @@ pub struct Reconnect {
 }
 
 impl Reconnect {
-    /// What is done where nothing else is said.
+    /// The default.
     pub const DEFAULT: Self = Self {
         after: Duration::from_millis(500),
         up_to: Duration::from_secs(30),
@@ -77,11 +77,11 @@ pub struct OutgoingMessage {
 /// Sends a message, awaits one, or both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SendStep {
-    /// What is sent.
+    /// The message to send.
     #[serde(rename = "said")]
     pub message: Option<OutgoingMessage>,
-    /// What is awaited: the expectations say which message it is, the captures what is kept of it. Its method and URL
-    /// mean nothing.
+    /// The awaited message: the expectations select it, the captures extract values from it. Method and URL are
+    /// unused.
     pub awaited: Option<RequestStep>,
 }
 
@@ -90,14 +90,14 @@ pub struct SendStep {
 pub struct SubscribeStep {
     /// Name of the channel; `None` for the path of the URL.
     pub channel: Option<TextTemplate>,
-    /// Where in a broadcast its moment of publication stands, a JSON path (RFC 9535).
+    /// JSON path (RFC 9535) of the publication time in a broadcast.
     #[serde(rename = "stamp")]
     pub timestamp: Option<String>,
-    /// Where its sequence number stands, a JSON path (RFC 9535).
+    /// JSON path (RFC 9535) of its sequence number.
     pub sequence: Option<String>,
-    /// What else a message must be to be one of this channel.
+    /// Further conditions of a message of this channel.
     pub conditions: Vec<Expectation>,
-    /// What asks for it.
+    /// The message that subscribes to it.
     #[serde(rename = "say")]
     pub send: SendStep,
 }
@@ -112,7 +112,7 @@ impl Layout {
                 let is_end = |pair: &[u8]| pair == b"\n\n" || pair == b"\n\r";
                 let end = message.windows(2).position(is_end);
                 let body = end.map(|end| end + 2);
-                // A line may end in CR LF: what is left of the empty one is no JSON.
+                // A line may end in CR LF: what is left of the empty one is not JSON.
                 body.map(|at| at + usize::from(message.get(at) == Some(&b'\n')))
             }
         };

@@ -1,4 +1,4 @@
-//! What one step does.
+//! The kinds of steps.
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ use crate::status::GoodStatus;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Asks for something.
+    /// Sends a request.
     Request(Box<RequestStep>),
-    /// Asks for a page and, at once, for what it needs; it is done when all of that is.
+    /// Requests a page and, concurrently, its resources; it is done when all of them are.
     Page {
         /// The page itself.
         page: Box<RequestStep>,
-        /// What it needs.
+        /// Its resources.
         resources: Resources,
     },
     /// Does nothing for a while.
     Think(Pause),
-    /// Takes steps several times.
+    /// Repeats steps.
     Repeat {
         /// How often.
         times: RepeatRange,
         /// What.
         steps: Vec<Step>,
     },
-    /// Takes one of several ways.
+    /// Takes one of several branches.
     Choose(Vec<Choice>),
-    /// Takes one way or the other.
+    /// Takes one of two branches.
     If {
-        /// What decides.
+        /// The condition.
         condition: Condition,
         /// When it holds.
         then: Vec<Step>,
@@ -78,12 +78,12 @@ pub struct RepeatRange {
     pub max: u32,
 }
 
-/// One way of several.
+/// One branch of several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
     /// Share beside the others' weights.
     pub weight: f64,
-    /// What is done then; may be nothing.
+    /// Steps of the branch; may be empty.
     pub steps: Vec<Step>,
 }
 
@@ -103,7 +103,7 @@ pub enum Pause {
     LogNormal(Duration, f64),
 }
 
-/// What decides.
+/// The condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
     /// Left side.
@@ -112,11 +112,11 @@ pub struct Condition {
     pub operator: Operator,
     /// Right side; unused by [`Operator::Truthy`].
     pub right: TextTemplate,
-    /// The opposite is asked for.
+    /// Negates the condition.
     pub negated: bool,
 }
 
-/// How two texts are compared. Those that order take numbers where both sides are numbers, else bytes.
+/// How two texts are compared. The ordering comparisons use numbers where both sides are numbers, else bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operator {
@@ -138,7 +138,7 @@ pub enum Operator {
     Matches,
 }
 
-/// One request and what is made of its answer.
+/// One request and the handling of its response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestStep {
     /// Counted under this id.
@@ -151,13 +151,13 @@ pub struct RequestStep {
     pub headers: Vec<(String, TextTemplate)>,
     /// Body.
     pub body: RequestBody,
-    /// Redirects followed at most; 0 takes a redirect as the answer. Expectations judge the first answer.
+    /// Redirects followed at most; 0 accepts a redirect as the response. Expectations judge the first response.
     pub follow: u32,
     /// Time-out of this step; `None` for the plan's.
     pub timeout: Option<Duration>,
-    /// What is kept of the answer.
+    /// Values captured from the response.
     pub captures: Vec<Capture>,
-    /// What makes the answer good. Without an expectation of the status, `good` of the plan judges it.
+    /// Expectations of a good response. Without an expectation of the status, `good` of the plan decides.
     pub expectations: Vec<Expectation>,
 }
 
@@ -171,7 +171,7 @@ pub enum RequestBody {
     /// A text, JSON and GraphQL included: holes within JSON strings are escaped by the [`super::Function::Json`] that
     /// the reader of the plan wraps around them.
     Text {
-        /// `Content-Type`, unless a header says it.
+        /// `Content-Type`, unless a header sets it.
         content_type: Option<String>,
         /// The text.
         text: TextTemplate,
@@ -198,11 +198,11 @@ pub struct MultipartPart {
 /// What a page needs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Resources {
-    /// Asked for once the page is there.
+    /// Requested once the page has been received.
     pub listed: Vec<RequestStep>,
     /// Also what the page names: images, styles, scripts of the same origin, counted together under this id.
     pub found: Option<StepId>,
-    /// Connections used at once for them.
+    /// Concurrent connections for them.
     pub connections: u32,
 }
 
@@ -211,15 +211,15 @@ pub struct Resources {
 pub struct Capture {
     /// Where it is kept.
     pub slot: SlotId,
-    /// Where it stands.
+    /// Its source.
     pub from: Extractor,
     /// Which of several.
     pub pick: Pick,
-    /// Kept when nothing is found; without it, finding nothing ends the iteration as a failed expectation.
+    /// Default when nothing is found; without it, finding nothing ends the iteration as a failed expectation.
     pub default: Option<TextTemplate>,
 }
 
-/// Where a value stands in an answer.
+/// Source of a value in a response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extractor {
@@ -255,7 +255,7 @@ pub enum Pick {
     Nth(u32),
 }
 
-/// What makes an answer good.
+/// An expectation of a good response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expectation {
@@ -272,7 +272,7 @@ pub enum Expectation {
     Within(Duration),
 }
 
-/// What a text must be.
+/// The condition of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextMatch {

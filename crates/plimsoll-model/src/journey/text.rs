@@ -11,11 +11,11 @@ pub struct TextTemplate {
     pub pieces: Vec<TextPiece>,
 }
 
-/// A part of a text.
+/// A segment of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextPiece {
-    /// Stands as it is.
+    /// Literal text.
     Literal(String),
     /// A value that was captured or set; empty while it was not.
     Slot(SlotId),
@@ -27,7 +27,7 @@ pub enum TextPiece {
     User,
     /// Number of the user's iteration, from 1.
     Iteration,
-    /// What a function makes of its arguments.
+    /// The result of a function.
     Call(Function, Vec<TextTemplate>),
 }
 
@@ -47,7 +47,7 @@ pub enum Function {
     Now,
     /// Unix time in milliseconds.
     NowMs,
-    /// Percent-encoded, as a part of a query or path.
+    /// Percent-encoded, as a component of a query or path.
     Urlencode,
     /// Characters that mean something in HTML turned back from their entities (`&amp;` to `&`).
     Unescape,

@@ -1,4 +1,4 @@
-//! Which of a scenario's steps are what.
+//! Traversal and classification of a scenario's steps.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ impl Scenario {
         })
     }
 
-    /// Ids that a page's resources are counted under: the user waits for the page, which holds their time.
+    /// Ids under which a page's resources are counted: the user waits for the page, whose time includes theirs.
     pub fn resource_ids(&self) -> BTreeSet<StepId> {
         self.ids_of(|step, ids| {
             if let Step::Page { resources, .. } = step {
@@ -62,7 +62,7 @@ impl Scenario {
         })
     }
 
-    /// Whether users ask for whole pages: for several things at once.
+    /// Whether users request whole pages: several requests at once.
     pub fn has_pages(&self) -> bool {
         let mut has = false;
         for journey in &self.journeys {
@@ -71,7 +71,7 @@ impl Scenario {
         has
     }
 
-    /// Whether users ask for something over HTTP.
+    /// Whether users send HTTP requests.
     pub fn has_requests(&self) -> bool {
         let mut has = false;
         for journey in &self.journeys {
@@ -91,7 +91,7 @@ impl Scenario {
         has
     }
 
-    /// Ids of the requests and pages that the plan expects something of beside a good status.
+    /// Ids of the requests and pages with expectations beyond a good status.
     pub fn expecting_ids(&self) -> BTreeSet<StepId> {
         self.ids_of(|step, ids| {
             let mut add = |step: &RequestStep| {

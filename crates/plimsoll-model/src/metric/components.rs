@@ -1,22 +1,22 @@
-//! Metrics of parts that tell of themselves. Each carries `at`, where the part was asked. Named as the receivers of
-//! OpenTelemetry's collector name them, where they do.
+//! Metrics of scraped components. Each carries `at`, the address of the component. Named as in the receivers of
+//! OpenTelemetry's collector, where they have a name.
 
-/// A setting of a part, by `setting`, `of` (what it belongs to, where a part has several) and `file` (where it is
-/// written, with its line, where that is known).
+/// A setting of a component, by `setting`, `of` (what it belongs to, where a component has several) and `file` (the
+/// file and line that sets it, where known).
 pub const SETTING: &str = "plimsoll.part.setting";
 
 /// Connections of nginx by `state` (active, reading, writing, waiting).
 pub const NGINX_CONNECTIONS: &str = "nginx.connections_current";
 /// Connections that nginx accepted.
 pub const NGINX_ACCEPTED: &str = "nginx.connections_accepted";
-/// Connections that nginx accepted and closed at once, for want of a place for them.
+/// Connections that nginx accepted and closed immediately, because `worker_connections` were used up.
 pub const NGINX_DROPPED: &str = "plimsoll.nginx.connections_dropped";
 /// Requests that nginx began.
 pub const NGINX_REQUESTS: &str = "nginx.requests";
 
 /// Connections of clients to HAProxy.
 pub const HAPROXY_CONNECTIONS: &str = "plimsoll.haproxy.connections";
-/// Most connections of clients that HAProxy takes.
+/// Limit of HAProxy's client connections.
 pub const HAPROXY_CONNECTIONS_LIMIT: &str = "plimsoll.haproxy.connections_limit";
 /// Share of the time that HAProxy's threads were idle.
 pub const HAPROXY_IDLE: &str = "plimsoll.haproxy.idle";
@@ -30,22 +30,22 @@ pub const HAPROXY_QUEUE: &str = "haproxy.requests.queued";
 pub const HAPROXY_SESSIONS_BEGUN: &str = "haproxy.sessions.total";
 /// Connections to a server that failed, by `proxy` and `server`.
 pub const HAPROXY_CONNECT_ERRORS: &str = "haproxy.connections.errors";
-/// Answers of servers that were no good, by `proxy` and `server`.
+/// Invalid responses of servers, by `proxy` and `server`.
 pub const HAPROXY_ANSWER_ERRORS: &str = "haproxy.responses.errors";
 /// Connections to servers that were tried again, by `proxy` and `server`.
 pub const HAPROXY_RETRIES: &str = "haproxy.connections.retries";
 /// Transfers that clients gave up, by `proxy` and `server`.
 pub const HAPROXY_CLIENT_ABORTS: &str = "plimsoll.haproxy.client_aborts";
-/// Answers with status 5xx, by `proxy` and `server`.
+/// Responses with status 5xx, by `proxy` and `server`.
 pub const HAPROXY_SERVER_ERRORS: &str = "plimsoll.haproxy.server_errors";
 /// Mean time of the last 1,024 requests, by `proxy`, `server` and `phase` (queue, connect, answer, total).
 pub const HAPROXY_TIME: &str = "plimsoll.haproxy.time";
-/// Weight of a server by `proxy` and `server`; 0 for one that is used only when the others are gone.
+/// Weight of a server by `proxy` and `server`; 0 for a backup server.
 pub const HAPROXY_WEIGHT: &str = "plimsoll.haproxy.weight";
 
-/// Times that Redis carried out a command, by `command`.
+/// Executions of a command by Redis, by `command`.
 pub const REDIS_COMMAND_CALLS: &str = "plimsoll.redis.command.calls";
-/// Time that Redis' one thread spent on a command, by `command`.
+/// Time that Redis' main thread spent on a command, by `command`.
 pub const REDIS_COMMAND_TIME: &str = "plimsoll.redis.command.time";
 /// Clients connected to Redis.
 pub const REDIS_CLIENTS: &str = "redis.clients.connected";
@@ -53,19 +53,19 @@ pub const REDIS_CLIENTS: &str = "redis.clients.connected";
 pub const REDIS_CLIENTS_BLOCKED: &str = "redis.clients.blocked";
 /// Connections that Redis refused at `maxclients`.
 pub const REDIS_REJECTED: &str = "redis.connections.rejected";
-/// Commands that Redis carried out.
+/// Commands that Redis executed.
 pub const REDIS_COMMANDS: &str = "redis.commands.processed";
-/// Keys that Redis threw away at `maxmemory`.
+/// Keys that Redis evicted at `maxmemory`.
 pub const REDIS_EVICTED: &str = "redis.keys.evicted";
-/// Look-ups that found their key.
+/// Lookups that found their key.
 pub const REDIS_HITS: &str = "redis.keyspace.hits";
-/// Look-ups that did not.
+/// Lookups that did not.
 pub const REDIS_MISSES: &str = "redis.keyspace.misses";
 /// Memory of Redis.
 pub const REDIS_MEMORY: &str = "redis.memory.used";
-/// Commands refused because memory was full and nothing might be thrown away.
+/// Commands refused because memory was full and no key could be evicted.
 pub const REDIS_OUT_OF_MEMORY: &str = "plimsoll.redis.out_of_memory";
-/// CPU time of the thread that carries out commands.
+/// CPU time of the thread that executes commands.
 pub const REDIS_MAIN_THREAD: &str = "plimsoll.redis.main_thread.cpu";
 /// Time that the latest fork stopped Redis.
 pub const REDIS_FORK: &str = "redis.latest_fork";
@@ -76,19 +76,19 @@ pub const REDIS_FSYNC_DELAYED: &str = "plimsoll.redis.aof_delayed_fsync";
 pub const MEMCACHED_CONNECTIONS: &str = "memcached.connections.current";
 /// Times that memcached refused a connection, or stopped accepting, because its connections were used up.
 pub const MEMCACHED_REFUSED: &str = "plimsoll.memcached.connections_refused";
-/// Items that memcached threw away for want of memory.
+/// Items that memcached evicted for lack of memory.
 pub const MEMCACHED_EVICTIONS: &str = "memcached.evictions";
 /// Memory of memcached's items.
 pub const MEMCACHED_MEMORY: &str = "memcached.bytes";
-/// Look-ups that found their item.
+/// Lookups that found their item.
 pub const MEMCACHED_HITS: &str = "plimsoll.memcached.hits";
-/// Look-ups that did not.
+/// Lookups that did not.
 pub const MEMCACHED_MISSES: &str = "plimsoll.memcached.misses";
 
-/// Lines of a log that tell of a failure, by `class`.
+/// Lines of a log that report a failure, by `class`.
 pub const LOG_FAILURES: &str = "plimsoll.log.failures";
 /// The same by `class` and `of`, the upstream or server that the line names.
 pub const LOG_FAILURES_OF: &str = "plimsoll.log.failures_of";
 
-/// Time that a part took to tell of itself.
+/// Time that a component took to respond to a scrape.
 pub const PROBE_ANSWER_TIME: &str = "plimsoll.probe.answer_time";

@@ -4,14 +4,14 @@
 pub const CONNTRACK_USED: &str = "plimsoll.conntrack.used";
 /// Most connections that the firewall can track.
 pub const CONNTRACK_LIMIT: &str = "plimsoll.conntrack.limit";
-/// Most memory that TCP may take on the whole machine, bytes.
+/// Limit of TCP memory of the machine, bytes.
 pub const TCP_MEMORY_LIMIT: &str = "plimsoll.tcp.memory_limit";
 /// Most sockets in `TIME_WAIT`.
 pub const TIME_WAIT_LIMIT: &str = "plimsoll.tcp.time_wait_limit";
-/// What a link can carry in each direction by `network.interface.name`, bytes per second.
+/// Capacity of a link in each direction by `network.interface.name`, bytes per second.
 pub const NETWORK_SPEED: &str = "plimsoll.network.speed";
 
-/// Mean clock of the CPUs as a share of what they are rated for; above 1 while they run faster.
+/// Mean clock frequency of the CPUs as a share of their nominal frequency; above 1 in turbo mode.
 pub const CPU_CLOCK: &str = "plimsoll.cpu.clock";
 /// Times that the processor slowed itself down because of its temperature or power.
 pub const CPU_SLOWED: &str = "plimsoll.cpu.slowed";

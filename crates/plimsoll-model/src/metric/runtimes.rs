@@ -1,39 +1,39 @@
-//! Metrics of what runs applications. Each carries `at`, where it was asked.
+//! Metrics of application runtimes. Each carries `at`, the address of the component.
 
 /// Processes of PHP-FPM by `state` (active, idle, all).
 pub const PHP_FPM_PROCESSES: &str = "plimsoll.php_fpm.processes";
-/// Requests that wait for a process of PHP-FPM; not told of a Unix socket.
+/// Requests that wait for a process of PHP-FPM; not reported for a Unix socket.
 pub const PHP_FPM_QUEUE: &str = "plimsoll.php_fpm.queue";
 /// Requests that PHP-FPM began.
 pub const PHP_FPM_REQUESTS: &str = "plimsoll.php_fpm.requests";
-/// Times that PHP-FPM wanted more processes than it may have.
+/// Times that PHP-FPM reached `pm.max_children`.
 pub const PHP_FPM_AT_LIMIT: &str = "plimsoll.php_fpm.max_children_reached";
 /// Requests that took longer than PHP-FPM's `request_slowlog_timeout`.
 pub const PHP_FPM_SLOW: &str = "plimsoll.php_fpm.slow_requests";
-/// Whether PHP-FPM had no process to answer about itself: 1 or 0.
+/// Whether PHP-FPM had no free process to serve its status page: 1 or 0.
 pub const PHP_FPM_SILENT: &str = "plimsoll.php_fpm.silent";
 
 /// Time that the event loop of Node was not idle.
 pub const NODE_ACTIVE: &str = "plimsoll.node.event_loop.active";
-/// Longest time that something had to wait for the event loop since it was asked last.
+/// Longest delay by the event loop since the last sample.
 pub const NODE_DELAY: &str = "plimsoll.node.event_loop.delay";
 /// Resident memory of Node.
 pub const NODE_MEMORY: &str = "plimsoll.node.memory";
 
 /// Requests that wait for a thread of Puma.
 pub const PUMA_BACKLOG: &str = "plimsoll.puma.backlog";
-/// Requests that Puma could take at once.
+/// Requests that Puma could accept immediately.
 pub const PUMA_CAPACITY: &str = "plimsoll.puma.pool_capacity";
-/// Requests that Puma carried out.
+/// Requests that Puma handled.
 pub const PUMA_REQUESTS: &str = "plimsoll.puma.requests";
 
 /// Time that a JVM's collector stopped it, by `kind` (young, full, concurrent).
 pub const JVM_GC_TIME: &str = "plimsoll.jvm.gc.time";
 /// Collections of a JVM, by `kind`.
 pub const JVM_GC_COUNT: &str = "plimsoll.jvm.gc.count";
-/// Longest pause of a JVM's collector in this second, as far as it is told: the last one, or the mean.
+/// Longest garbage collection pause of a JVM in this second, as far as reported: the last one, or the mean.
 pub const JVM_GC_PAUSE: &str = "plimsoll.jvm.gc.pause";
-/// Time that all threads of a JVM stood still, for its collector or for anything else.
+/// Time that a JVM spent in safepoints, for garbage collection or other reasons.
 pub const JVM_STOPPED: &str = "plimsoll.jvm.stopped";
 /// Memory of a JVM's old generation that is used.
 pub const JVM_OLD_USED: &str = "plimsoll.jvm.old.used";
@@ -45,20 +45,20 @@ pub const JVM_OLD_LIMIT: &str = "plimsoll.jvm.old.limit";
 pub const JVM_THREADS: &str = "plimsoll.jvm.threads";
 /// Threads of a pool of a JVM, by `pool`: the name of its threads without their numbers.
 pub const JVM_POOL: &str = "plimsoll.jvm.pool.threads";
-/// Of these, those that carry out a request; Jolokia tells.
+/// Of these, those that handle a request; from Jolokia.
 pub const JVM_POOL_BUSY: &str = "plimsoll.jvm.pool.busy";
-/// Most threads of a pool; Jolokia tells.
+/// Limit of the threads of a pool; from Jolokia.
 pub const JVM_POOL_LIMIT: &str = "plimsoll.jvm.pool.limit";
-/// Connections to a JVM that nobody has taken, or whose bytes nobody has read.
+/// Connections to a JVM that are not accepted yet, or have unread bytes.
 pub const JVM_WAITING: &str = "plimsoll.jvm.connections_waiting";
 
-/// Requests that uWSGI's workers can carry out at once.
+/// Requests that uWSGI's workers can handle concurrently.
 pub const UWSGI_PLACES: &str = "plimsoll.uwsgi.places";
-/// Requests that uWSGI's workers carry out.
+/// Requests in progress in uWSGI's workers.
 pub const UWSGI_BUSY: &str = "plimsoll.uwsgi.busy";
-/// Connections that wait until a worker of uWSGI takes them; not told of a Unix socket.
+/// Connections that wait until a worker of uWSGI accepts them; not reported for a Unix socket.
 pub const UWSGI_QUEUE: &str = "plimsoll.uwsgi.queue";
-/// Requests that uWSGI carried out.
+/// Requests that uWSGI handled.
 pub const UWSGI_REQUESTS: &str = "plimsoll.uwsgi.requests";
 /// Workers of uWSGI that were killed because a request took too long.
 pub const UWSGI_HARAKIRI: &str = "plimsoll.uwsgi.harakiri";

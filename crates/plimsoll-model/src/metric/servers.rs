@@ -1,8 +1,9 @@
-//! Metrics of poolers, of servers that run applications, and of pages of figures. Each carries `at`, where it was asked.
+//! Metrics of connection poolers, application servers and metrics pages. Each carries `at`, the address of the
+//! component.
 
-/// A level that a page of figures tells, by `name` and `of`, its labels.
+/// A gauge of a metrics page, by `name` and `of`, its labels.
 pub const FIGURES_LEVEL: &str = "plimsoll.figures.level";
-/// A counter that a page of figures tells, by `name` and `of`, its labels.
+/// A counter of a metrics page, by `name` and `of`, its labels.
 pub const FIGURES_INCREASE: &str = "plimsoll.figures.increase";
 
 /// Clients of pgbouncer by `pool` (database/role) and `state` (active, waiting).
@@ -18,31 +19,31 @@ pub const PGBOUNCER_TRANSACTIONS: &str = "plimsoll.pgbouncer.transactions";
 
 /// Workers of Apache by `state` (busy, idle).
 pub const APACHE_WORKERS: &str = "apache.workers";
-/// Requests that Apache carried out.
+/// Requests that Apache handled.
 pub const APACHE_REQUESTS: &str = "apache.requests";
-/// Whether Apache had no worker left to answer about itself: 1 or 0.
+/// Whether Apache had no free worker to serve its status page: 1 or 0.
 pub const APACHE_SILENT: &str = "plimsoll.apache.silent";
 
-/// Requests that gunicorn's workers can carry out at once.
+/// Requests that gunicorn's workers can handle concurrently.
 pub const GUNICORN_PLACES: &str = "plimsoll.gunicorn.places";
-/// Connections that gunicorn's workers have taken.
+/// Connections that gunicorn's workers have accepted.
 pub const GUNICORN_TAKEN: &str = "plimsoll.gunicorn.connections_taken";
-/// Connections that wait until a worker of gunicorn takes them.
+/// Connections that wait until a worker of gunicorn accepts them.
 pub const GUNICORN_WAITING: &str = "plimsoll.gunicorn.connections_waiting";
 
-/// Threads of Varnish that carry out requests.
+/// Threads of Varnish that handle requests.
 pub const VARNISH_THREADS: &str = "plimsoll.varnish.threads";
 /// Connections and requests that wait for a thread of Varnish.
 pub const VARNISH_QUEUE: &str = "plimsoll.varnish.queue";
-/// Times that Varnish wanted more threads than it may have.
+/// Times that Varnish reached its thread limit.
 pub const VARNISH_AT_LIMIT: &str = "plimsoll.varnish.threads_limited";
 /// Connections and requests that Varnish dropped because its queue was full.
 pub const VARNISH_DROPPED: &str = "plimsoll.varnish.dropped";
 /// Requests to Varnish.
 pub const VARNISH_REQUESTS: &str = "plimsoll.varnish.requests";
-/// Look-ups in Varnish's cache that found something.
+/// Lookups in Varnish's cache that found an object.
 pub const VARNISH_HITS: &str = "plimsoll.varnish.hits";
-/// Look-ups in Varnish's cache that found nothing.
+/// Lookups in Varnish's cache that found none.
 pub const VARNISH_MISSES: &str = "plimsoll.varnish.misses";
-/// Objects that Varnish threw away to make room.
+/// Objects that Varnish evicted to make room.
 pub const VARNISH_NUKED: &str = "plimsoll.varnish.nuked";

@@ -1,21 +1,21 @@
-//! What databases count of each statement. Each carries `at`, where the database was asked, and `statement`, its form
+//! Statement statistics of databases. Each carries `at`, the address of the database, and `statement`, its form
 //! without values.
 
-/// Times that it was carried out.
+/// Executions of the statement.
 pub const STATEMENT_CALLS: &str = "plimsoll.statement.calls";
 /// Time that this took.
 pub const STATEMENT_TIME: &str = "plimsoll.statement.time";
-/// Rows that it answered with, or changed.
+/// Rows that it returned or changed.
 pub const STATEMENT_ROWS: &str = "plimsoll.statement.rows";
-/// Rows that were looked at for it: MariaDB and MySQL.
+/// Rows examined for it: MariaDB and MySQL.
 pub const STATEMENT_EXAMINED: &str = "plimsoll.statement.rows_examined";
-/// Times that it was carried out without an index: MariaDB and MySQL.
+/// Executions without an index: MariaDB and MySQL.
 pub const STATEMENT_SCANS: &str = "plimsoll.statement.without_index";
 /// Rows that were sorted for it: MariaDB and MySQL.
 pub const STATEMENT_SORTED: &str = "plimsoll.statement.rows_sorted";
 /// Temporary tables on disk: MariaDB and MySQL.
 pub const STATEMENT_ON_DISK: &str = "plimsoll.statement.temporary_tables_on_disk";
-/// Blocks that were looked at for it: PostgreSQL.
+/// Blocks accessed for it: PostgreSQL.
 pub const STATEMENT_BLOCKS: &str = "plimsoll.statement.blocks";
 /// Bytes that its sorts and hashes wrote to temporary files: PostgreSQL.
 pub const STATEMENT_SPILT: &str = "plimsoll.statement.temporary";

@@ -1,23 +1,23 @@
-//! Text of any kind: messages, lines of files that they quote, what drivers say.
+//! Text of any kind: messages, lines of files that they quote, errors of drivers.
 
 use std::borrow::Cow;
 
 use super::target::login;
 use super::{NameSensitivity, Patched, REDACTED, kind_of};
 
-/// Longest name that is looked at, bytes.
+/// Longest name that is examined, bytes.
 const NAME_LEN_MAX: usize = 160;
-/// What stands before a credential in the value of a header (RFC 9110, 11.6).
+/// Scheme before a credential in the value of a header (RFC 9110, 11.6).
 const SCHEMES: [&str; 6] = ["basic", "bearer", "digest", "token", "negotiate", "apikey"];
-/// What stands between a login and an address in the data sources of drivers in Go.
+/// Separator of login and address in the data sources of Go drivers.
 const NETWORKS: [&str; 2] = ["@tcp(", "@unix("];
 /// Longest such login, bytes.
 const LOGIN_LEN_MAX: usize = 512;
-/// Shortest word behind a scheme that is taken for a credential, bytes.
+/// Shortest word after a scheme that counts as a credential, bytes.
 const CREDENTIAL_LEN_MIN: usize = 6;
 
-/// Any text with what looks like a secret replaced: `user:password@` of URLs and data sources, `name=value`,
-/// `name: value`, `"name":"value"`, `--name value`, `Bearer …`, and JSON Web Tokens.
+/// Any text with recognizable secrets replaced: `user:password@` of URLs and data sources, `name=value`, `name:
+/// value`, `"name":"value"`, `--name value`, `Bearer …`, and JSON Web Tokens.
 pub fn text(text: &str) -> Cow<'_, str> {
     let mut scan = Scan {
         text,
@@ -48,7 +48,7 @@ fn ends_value(c: char) -> bool {
 }
 
 impl Scan<'_> {
-    /// Looks at what begins here, and goes on behind it.
+    /// Examines the token that starts here, and continues after it.
     fn step(&mut self) {
         let text = self.text;
         let rest = &text[self.at..];
@@ -84,7 +84,7 @@ impl Scan<'_> {
 
     fn replace(&mut self, from: usize, to: usize) {
         let value = &self.text[from..to];
-        // Templates name where a secret is, and a replaced one is none.
+        // Templates name the source of a secret, and a replaced secret is no secret.
         if !value.is_empty() && !value.starts_with(REDACTED) && !is_expression(value) {
             self.patched.replace(self.text, (from, to), REDACTED);
         }
@@ -110,7 +110,7 @@ impl Scan<'_> {
         true
     }
 
-    /// `Bearer abc`, wherever it stands.
+    /// `Bearer abc`, anywhere in the text.
     fn credential(&mut self, name: &str) -> bool {
         if !SCHEMES
             .iter()
@@ -135,7 +135,7 @@ impl Scan<'_> {
         true
     }
 
-    /// What stands behind a secret name; false when no value does.
+    /// The value after a secret name; false when there is none.
     fn value(&mut self, name: &str, kind: NameSensitivity, after: usize) -> bool {
         let text = self.text;
         let quote = text[..self.at]
@@ -217,7 +217,7 @@ fn is_expression(value: &str) -> bool {
 /// Where a word ends; expressions, which have spaces, are part of it.
 fn end_of_word(rest: &str) -> usize {
     let mut at = 0;
-    // Behind this no expression ends.
+    // No expression ends after this.
     let last = rest.rfind("}}").unwrap_or(0);
     while let Some(c) = rest[at..].chars().next() {
         let begun = rest[at..].strip_prefix("{{").filter(|_| at < last);
@@ -234,7 +234,7 @@ fn end_of_word(rest: &str) -> usize {
 /// Length of the value without quotes that a text begins with.
 fn len_of_value(rest: &str, is_equals: bool) -> usize {
     let end = if is_equals {
-        // A scheme takes its credential with it.
+        // A scheme includes its credential.
         let first = end_of_word(rest);
         let is_scheme = SCHEMES
             .iter()

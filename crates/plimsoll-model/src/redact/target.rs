@@ -1,4 +1,4 @@
-//! URLs and what stands behind their host.
+//! URLs and what follows their host.
 
 use std::borrow::Cow;
 
@@ -32,13 +32,13 @@ pub fn url(url: &str) -> Cow<'_, str> {
     patched.finish(url)
 }
 
-/// Replaces the login of a URL whose authority begins at `start`; where what follows begins.
+/// Replaces the login of a URL whose authority begins at `start`; returns where the rest begins.
 pub(super) fn login(text: &str, start: usize, end: usize, patched: &mut Patched) -> usize {
     let rest = &text[start..end];
     let authority_len = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let authority = &rest[..authority_len];
     let at = authority.rfind('@').or_else(|| {
-        // `user:pass/word@host` is no URL, and is typed: what stands where a port would is no number.
+        // `user:pass/word@host` is not a URL, but people type it: the text in the place of a port is not a number.
         let (_, port) = authority.rsplit_once(':')?;
         let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
         (!is_port && !authority.starts_with('[')).then(|| rest.rfind('@'))?
@@ -52,7 +52,7 @@ pub(super) fn login(text: &str, start: usize, end: usize, patched: &mut Patched)
     }
 }
 
-/// Replaces the values of secret parameters between two places. What stands before the first `?` is a path, whose
+/// Replaces the values of secret parameters between two positions. Before the first `?` there is a path, whose
 /// parameters end at `/` too.
 pub(super) fn parameters(
     text: &str,

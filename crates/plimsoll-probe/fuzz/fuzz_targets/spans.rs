@@ -1,4 +1,4 @@
-//! Messages of spans, as strangers send them: whatever comes, spans are well-formed or the reason is said.
+//! Span messages from untrusted senders: the parser returns well-formed spans or an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! What databases keep in memory, against what they hold and against the memory of this machine.
+//! Buffer sizes of databases, against the size of their data and the memory of this machine.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::Readings;
@@ -10,13 +10,13 @@ use crate::parse::memory::{self, Memory};
 
 /// Bytes of a mebibyte.
 const MEBIBYTE: f64 = 1_048_576.0;
-/// Room for what comes, beside the data that are there.
+/// Reserve for growth of the data.
 const HEADROOM: f64 = 1.1;
 /// Share of the memory that `InnoDB`'s pool may have on a machine of its own, as MariaDB's handbook advises (up to 70 %) ...
 const POOL_SHARE: f64 = 0.7;
-/// ... and PostgreSQL's buffers, as its handbook does: the rest serves as cache of files, of which it makes use.
+/// ... and PostgreSQL's buffers, as its manual advises: the rest serves as page cache, which it uses too.
 const SHARED_SHARE: f64 = 0.25;
-/// Share of the memory that is free now which may be taken.
+/// Share of the free memory that may be used.
 const FREE_SHARE: f64 = 0.5;
 /// Sizes are advised in steps of this: `InnoDB`'s pool grows by chunks of it.
 const STEP: f64 = 128.0 * MEBIBYTE;
@@ -36,7 +36,7 @@ pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
     advice
 }
 
-/// Bytes in the unit that people write.
+/// Bytes in a readable unit.
 fn size(bytes: f64) -> String {
     let mebibytes = bytes / MEBIBYTE;
     if mebibytes < 10_240.0 {
@@ -46,13 +46,13 @@ fn size(bytes: f64) -> String {
     }
 }
 
-/// What a database holds.
+/// Data size of a database.
 fn held(component: &ComponentReadings<'_>) -> Option<f64> {
     let series = metric::series(metric::DATABASE_SIZE, &[("at", component.at)]);
     component.readings.values.get(&series).copied()
 }
 
-/// Bytes advised for a buffer that is `current` now: enough for the data, and no more than there is memory for.
+/// Bytes advised for a buffer that is `current` now: enough for the data, and no more than the memory allows.
 fn advised(current: f64, data: f64, share: f64, memory: Memory) -> f64 {
     let free = current + FREE_SHARE * memory.available as f64;
     let most = free.min(share * memory.total as f64);
@@ -61,7 +61,7 @@ fn advised(current: f64, data: f64, share: f64, memory: Memory) -> f64 {
     wanted.min(steps).max(current)
 }
 
-/// Whether a buffer may stay: it holds the data, or there is no memory to make it larger by a tenth.
+/// Whether a buffer is large enough: it holds the data, or there is no memory to make it a tenth larger.
 fn may_stay(current: f64, data: f64, advised: f64) -> bool {
     current >= data || advised <= current * HEADROOM
 }
@@ -72,7 +72,7 @@ fn shortage(data: f64, advised: f64, memory: Memory) -> String {
         return String::new();
     }
     format!(
-        ". This machine has {} of memory, {} of them free: for all of the data it needs more",
+        ". This machine has {} of memory, {} of it free: holding all of the data needs more memory",
         size(memory.total as f64),
         size(memory.available as f64)
     )
@@ -86,15 +86,24 @@ fn pool(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advice> {
     let bytes = advised / MEBIBYTE;
     Some(
         Advice::new(
-            format!("innodb_buffer_pool_size against the data ({})", component.at),
-            format!("{} for {} of data{}", size(current), size(data), written(file)),
+            format!(
+                "innodb_buffer_pool_size against the data ({})",
+                component.at
+            ),
+            format!(
+                "{} for {} of data{}",
+                size(current),
+                size(data),
+                written(file)
+            ),
             size(advised),
             may_stay(current, data, advised),
         )
         .because(format!(
-            "what the pool does not hold is read from the disk by each request that asks for it. `innodb_buffer_pool_size = \
-             {bytes:.0}M` under `[mysqld]`{}, at once by `SET GLOBAL innodb_buffer_pool_size = {advised:.0}`; it costs {} of \
-             memory, which others on this machine then lack{}",
+            "pages that are not in the pool are read from disk by each request that needs them. Set \
+             `innodb_buffer_pool_size = {bytes:.0}M` under `[mysqld]`{}, immediately with `SET GLOBAL \
+             innodb_buffer_pool_size = {advised:.0}`; it costs {} of memory, which other processes on this machine \
+             then lack{}",
             in_file(file, "/etc/mysql/mariadb.conf.d/50-server.cnf on Debian"),
             size(advised - current),
             shortage(data, advised, memory)
@@ -102,7 +111,7 @@ fn pool(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advice> {
     )
 }
 
-/// `PostgreSQL`'s own buffers, behind which the kernel's cache of files stands.
+/// `PostgreSQL`'s shared buffers, backed by the kernel's page cache.
 fn shared_buffers(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advice> {
     let (current, file) = component.setting("shared_buffers", "")?;
     let data = held(component)?;
@@ -111,14 +120,19 @@ fn shared_buffers(component: &ComponentReadings<'_>, memory: Memory) -> Option<A
     Some(
         Advice::new(
             format!("shared_buffers against the data ({})", component.at),
-            format!("{} for {} of data{}", size(current), size(data), written(file)),
+            format!(
+                "{} for {} of data{}",
+                size(current),
+                size(data),
+                written(file)
+            ),
             size(advised),
             may_stay(current, data, advised),
         )
         .because(format!(
-            "what they do not hold is asked of the kernel, and of the disk where its cache has no room either. `shared_buffers = \
-             {bytes:.0}MB`{}; it takes a restart, and {} of memory, which the kernel's cache then lacks: more than a quarter of \
-             the memory seldom pays{}",
+            "blocks that are not in shared_buffers are read from the kernel's page cache, or from disk. Set \
+             `shared_buffers = {bytes:.0}MB`{}; it needs a restart and {} of memory, which the page cache then \
+             lacks: more than a quarter of the memory seldom helps{}",
             in_file(file, "postgresql.conf"),
             size(advised - current),
             shortage(data, advised, memory)
@@ -126,13 +140,13 @@ fn shared_buffers(component: &ComponentReadings<'_>, memory: Memory) -> Option<A
     )
 }
 
-/// What the planner believes to be cached, of both.
+/// The planner's estimate of both caches.
 fn cache_size(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advice> {
     let (current, file) = component.setting("effective_cache_size", "")?;
     let (shared, _) = component.setting("shared_buffers", "")?;
     let data = held(component)?;
     let total = memory.total as f64;
-    // Where the data fit, more changes no plan.
+    // Where the data fits, a larger value changes no plan.
     let least = data.min(total / 2.0);
     let there = (shared + memory.available as f64).min(total);
     let is_promised = current > total && data > total;
@@ -141,14 +155,20 @@ fn cache_size(component: &ComponentReadings<'_>, memory: Memory) -> Option<Advic
     Some(
         Advice::new(
             format!("effective_cache_size against the data ({})", component.at),
-            format!("{} for {} of data{}", size(current), size(data), written(file)),
+            format!(
+                "{} for {} of data{}",
+                size(current),
+                size(data),
+                written(file)
+            ),
             size(advised),
             current >= least && !is_promised,
         )
         .because(format!(
-            "what the planner takes to be in memory, PostgreSQL's buffers and the kernel's cache together: too little, and it reads \
-             whole tables where an index would do; more than the machine has, and it counts on what is on the disk. \
-             `effective_cache_size = {bytes:.0}MB`{}, and `SELECT pg_reload_conf()`; it takes no memory",
+            "the planner's estimate of the data cached in memory, in PostgreSQL's buffers and the kernel's page \
+             cache together: too low, and it scans whole tables where an index would do; more than the machine has, \
+             and it plans for data that is on disk. Set `effective_cache_size = {bytes:.0}MB`{}, then `SELECT \
+             pg_reload_conf()`; it allocates no memory",
             in_file(file, "postgresql.conf")
         )),
     )
@@ -168,7 +188,7 @@ mod tests {
 
     const GIBIBYTE: f64 = 1024.0 * MEBIBYTE;
 
-    /// What is told on a machine with so many GiB of memory, so many of them free.
+    /// The advice on a machine with this much memory, and this much of it free, GiB.
     fn advice_for(values: &[(&str, f64)], data: f64, kib: (u64, u64)) -> Vec<Advice> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("proc")).unwrap();
@@ -222,7 +242,7 @@ mod tests {
         assert!(
             scarce
                 .why
-                .contains("16.0 GiB of memory, 4096 MiB of them free"),
+                .contains("16.0 GiB of memory, 4096 MiB of it free"),
             "{}",
             scarce.why
         );
@@ -247,7 +267,7 @@ mod tests {
         assert!(
             shared
                 .why
-                .contains("`shared_buffers = 4096MB` in /etc/db.conf:3; it takes a restart"),
+                .contains("`shared_buffers = 4096MB` in /etc/db.conf:3; it needs a restart"),
             "{}",
             shared.why
         );
@@ -256,7 +276,7 @@ mod tests {
         assert!(shared.ok && cache.ok, "{shared:?} {cache:?}");
         let (_, cache) = both(4.0, 64.0, 20.0);
         assert_eq!((cache.ok, cache.advised.as_str()), (false, "16.0 GiB"));
-        // As they come, for a small database.
+        // The defaults, for a small database.
         let (shared, cache) = both(0.125, 4.0, 0.05);
         assert!(shared.ok && cache.ok, "{shared:?} {cache:?}");
     }

@@ -1,4 +1,4 @@
-//! Settings that bind each other: of one part and the next, or of a part and this host.
+//! Settings that constrain each other: of two adjacent components, or of a component and this host.
 
 use plimsoll_model::reading::{Readings, label};
 use plimsoll_model::{labels, metric};
@@ -13,7 +13,7 @@ const RESERVED: f64 = 3.0;
 /// Descriptors that a worker of nginx needs beside its connections: logs, listeners, files.
 const BESIDE: f64 = 64.0;
 
-/// What does not fit together in the parts that were seen.
+/// Inconsistent settings of the observed components.
 pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
     let mut advice = Vec::new();
     advice.extend(sessions(readings));
@@ -35,7 +35,7 @@ pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
     advice
 }
 
-/// What may hold a session of a database at once, and what it is called.
+/// Workers that may each hold a database session, and their name.
 fn holders(readings: &Readings) -> Vec<(f64, String)> {
     let mut holders = Vec::new();
     let mut add = |metric: &str, setting: &str, name: &str| {
@@ -63,7 +63,7 @@ fn holders(readings: &Readings) -> Vec<(f64, String)> {
     holders
 }
 
-/// What pgbouncer may open towards its database: a pool for each pair of database and role that was seen.
+/// Sessions that pgbouncer may open to its database: one pool for each observed pair of database and role.
 fn pools(readings: &Readings) -> Option<(f64, String)> {
     let mut sum = 0.0;
     for at in places(readings, metric::PGBOUNCER_CLIENTS) {
@@ -87,8 +87,8 @@ fn pools(readings: &Readings) -> Option<(f64, String)> {
     (sum > 0.0).then(|| (sum, format!("{sum:.0} in pgbouncer's pools")))
 }
 
-/// Sessions that all workers together may hold, against those that the database takes. With more than one database
-/// nobody can tell from here who asks which.
+/// Sessions that all workers together may hold, against the limit of the database. With more than one database it
+/// is unknown which worker uses which.
 fn sessions(readings: &Readings) -> Option<Advice> {
     let databases = [
         (metric::POSTGRES_REFUSED, "PostgreSQL", RESERVED),
@@ -117,14 +117,15 @@ fn sessions(readings: &Readings) -> Option<Advice> {
             wanted <= room,
         )
         .because(format!(
-            "{}: if each holds a session, {wanted:.0} are wanted, and {name} takes {limit:.0}, {reserved:.0} of them for its \
-             administrator. Put a pooler between them, or let workers share; a higher `max_connections` costs memory for each",
+            "{}: if each holds a session, {wanted:.0} are needed, but {name} allows {limit:.0}, {reserved:.0} of \
+             them reserved for its administrator. Put a connection pooler between them, or let workers share \
+             sessions; a higher `max_connections` costs memory for each session",
             who.join(", ")
         ))
     })
 }
 
-/// Processes called nginx that another one started: the master's own limit does not matter.
+/// Processes called nginx with a parent of that name: the master's own limit does not matter.
 fn workers_of_nginx(files: &mut Files) -> Option<Vec<u32>> {
     let mut all = Vec::new();
     for pid in files.numbers_in("proc").ok()? {
@@ -158,18 +159,21 @@ fn descriptors_of_nginx(component: &ComponentReadings<'_>, files: &mut Files) ->
         Advice::new(
             format!("open files of nginx' workers ({})", component.at),
             lowest,
-            format!("{needed:.0} or more: worker_connections is {connections:.0}{}", written(file)),
+            format!(
+                "{needed:.0} or more: worker_connections is {connections:.0}{}",
+                written(file)
+            ),
             lowest as f64 >= needed,
         )
         .binds_at(whole((lowest as f64 - BESIDE).max(0.0)))
         .because(
-            "each connection takes a descriptor, and a file that is served one more: `worker_rlimit_nofile` in nginx.conf sets how \
-             many a worker may have; without them `worker_connections` is never reached",
+            "each connection takes a descriptor, and each file being served one more: `worker_rlimit_nofile` in \
+             nginx.conf sets the limit of a worker; if it is too low, `worker_connections` is never reached",
         ),
     )
 }
 
-/// The process takes as many connections as it may altogether, whatever its frontends may.
+/// The process-wide limit applies, whatever the limits of the frontends.
 fn connections_of_haproxy(component: &ComponentReadings<'_>) -> Option<Advice> {
     let of = |metric: &str, server: Option<&str>| {
         let own = component.readings.values.iter().filter(|(series, _)| {
@@ -186,15 +190,18 @@ fn connections_of_haproxy(component: &ComponentReadings<'_>) -> Option<Advice> {
         .map_or("", |(_, file)| file);
     (frontend > 0.0 && process > 0.0).then(|| {
         Advice::new(
-            format!("maxconn of HAProxy before that of its frontends ({})", component.at),
+            format!(
+                "global maxconn of HAProxy against that of its frontends ({})",
+                component.at
+            ),
             format!("{process:.0}{}", written(file)),
             format!("{frontend:.0} or more"),
             process >= frontend,
         )
         .binds_at(whole(process))
         .because(format!(
-            "a frontend may take {frontend:.0} connections; beyond the `maxconn` of `global` all of them wait in the kernel, the page \
-             with HAProxy's own figures too"
+            "a frontend may accept {frontend:.0} connections; beyond the `maxconn` of `global` every new connection \
+             waits in the kernel, including those to HAProxy's stats page"
         ))
     })
 }
@@ -209,19 +216,23 @@ fn backlog_of_php(component: &ComponentReadings<'_>, files: &mut Files) -> Optio
     let most: f64 = text.trim().parse().ok()?;
     Some(
         Advice::new(
-            format!("listen.backlog of PHP-FPM before net.core.somaxconn ({})", component.at),
+            format!(
+                "listen.backlog of PHP-FPM against net.core.somaxconn ({})",
+                component.at
+            ),
             format!("{backlog:.0}{}", written(file)),
             format!("at most {most:.0}, or a higher net.core.somaxconn"),
             backlog <= most,
         )
         .binds_at(whole(backlog.min(most)))
         .because(format!(
-            "the kernel lets {most:.0} connections wait on any one socket, whatever a program asks for, and tells nobody"
+            "the kernel caps the accept queue of each socket at {most:.0} connections, whatever backlog a program \
+            requests, and reports no error"
         )),
     )
 }
 
-/// A snapshot copies the process: the kernel must be willing to promise its memory twice.
+/// A snapshot forks the process: the kernel must allow its memory to be committed twice.
 fn snapshots_of_redis(at: &str, files: &mut Files) -> Option<Advice> {
     let text = files.read("proc/sys/vm/overcommit_memory").ok()?;
     let overcommit: u64 = text.trim().parse().ok()?;
@@ -233,8 +244,9 @@ fn snapshots_of_redis(at: &str, files: &mut Files) -> Option<Advice> {
             overcommit == 1,
         )
         .because(
-            "Redis forks to save itself and to rewrite its append-only file; when it has more than half of the memory the fork fails, \
-             and with `stop-writes-on-bgsave-error` it then refuses to write: `sysctl -w vm.overcommit_memory=1`, and in /etc/sysctl.d/",
+            "Redis forks to write snapshots and to rewrite its append-only file; when it uses more than half of the \
+             memory the fork fails, and with `stop-writes-on-bgsave-error` it then rejects writes: `sysctl -w \
+             vm.overcommit_memory=1`, and in /etc/sysctl.d/",
         ),
     )
 }
@@ -279,13 +291,13 @@ mod tests {
                 .contains("60 of Puma's threads, 40 of gunicorn's workers"),
             "{advice:?}"
         );
-        // A pooler stands between them.
+        // A connection pooler is between them.
         let pool = [("at", "bouncer"), ("pool", "shop/app"), ("state", "active")];
         values.push((series(metric::PGBOUNCER_CLIENTS, &pool), 3.0));
         values.push(setting("bouncer", "pool_size", "shop", 20.0));
         let advice = sessions(&readings(&values)).unwrap();
         assert!(advice.ok && advice.current == "20 of 97", "{advice:?}");
-        // What stands without one is counted by its own places.
+        // Without one the workers count.
         let bare = [
             (at(metric::POSTGRES_REFUSED, "pg"), 0.0),
             setting("pg", "max_connections", "", 100.0),
@@ -293,7 +305,7 @@ mod tests {
         ];
         let advice = sessions(&readings(&bare)).unwrap();
         assert!(!advice.ok && advice.current == "128 of 97", "{advice:?}");
-        // Of two databases nobody knows which is asked.
+        // With two databases it is unknown which one is used.
         values.push((at(metric::MYSQL_COLLECTOR_REFUSED, "my"), 0.0));
         assert_eq!(sessions(&readings(&values)), None);
     }

@@ -1,4 +1,4 @@
-//! Settings of parts of the service that will bind at a number of users.
+//! Settings of components that will bind at a number of users.
 
 use plimsoll_model::reading::{Readings, label};
 use plimsoll_model::{labels, metric};
@@ -7,16 +7,16 @@ use super::Advice;
 use crate::files::Files;
 use crate::parse::{memory, process};
 
-/// A user asks once in this time, s ...
+/// A user sends one request in this time, s ...
 const REQUEST_INTERVAL_S: f64 = 10.0;
-/// ... and each answer takes this long: what visitors of a web site do on average.
+/// ... and each response takes this long: the average of visitors of a web site.
 const TAKES_S: f64 = 0.5;
 /// Bytes of a mebibyte.
 const MEBIBYTE: f64 = 1_048_576.0;
 /// Processes of PHP-FPM that are measured.
 const MEASURED_MAX: usize = 32;
 
-/// What a part says of itself.
+/// Readings of one component.
 pub(super) struct ComponentReadings<'a> {
     pub(super) at: &'a str,
     pub(super) readings: &'a Readings,
@@ -35,7 +35,7 @@ impl ComponentReadings<'_> {
     }
 }
 
-/// A series that a component has, the setting that limits its places, and its technology.
+/// A series that identifies a component, the setting that limits its concurrency, and its technology.
 const BUSY_PLACES: [(&str, &str, &str); 6] = [
     (metric::REDIS_CLIENTS, "maxclients", "Redis"),
     (
@@ -53,7 +53,7 @@ const BUSY_PLACES: [(&str, &str, &str); 6] = [
     (metric::APACHE_SILENT, "MaxRequestWorkers", "Apache"),
 ];
 
-/// What binds in parts of the service that were seen, for so many users.
+/// Settings of the observed components that bind at this number of users.
 pub(super) fn advice(readings: &Readings, files: &mut Files, users: u64) -> Vec<Advice> {
     let mut advice = Vec::new();
     let places = |metric: &str| places(readings, metric);
@@ -96,7 +96,7 @@ pub(super) fn advice(readings: &Readings, files: &mut Files, users: u64) -> Vec<
     advice
 }
 
-/// Where the parts are that tell of a metric.
+/// Addresses of the components that report a metric.
 pub(super) fn places<'a>(readings: &'a Readings, metric: &str) -> Vec<&'a str> {
     let all = readings.values.keys();
     let all = all.filter(|series| labels::metric(series) == metric);
@@ -105,7 +105,7 @@ pub(super) fn places<'a>(readings: &'a Readings, metric: &str) -> Vec<&'a str> {
     all
 }
 
-/// Requests that so many users have under way at once.
+/// Requests that this number of users has in flight.
 fn at_once(users: u64) -> f64 {
     (users as f64 * TAKES_S / REQUEST_INTERVAL_S).ceil()
 }
@@ -128,7 +128,7 @@ pub(super) fn written(file: &str) -> String {
     }
 }
 
-/// Each user holds a connection; a proxied request takes a second place.
+/// Each user holds a connection; a proxied request takes a second one.
 fn nginx(component: &ComponentReadings<'_>, users: u64) -> Option<Advice> {
     let (connections, file) = component.setting("worker_connections", "")?;
     let (workers, _) = component.setting("worker_processes", "")?;
@@ -144,13 +144,13 @@ fn nginx(component: &ComponentReadings<'_>, users: u64) -> Option<Advice> {
         )
         .binds_at(whole(places / 2.0))
         .because(format!(
-            "{workers:.0} workers have {places:.0} places together; each user holds one with his connection, and a second one \
-             while his request is with an upstream. worker_rlimit_nofile must be higher than worker_connections"
+            "{workers:.0} workers have {places:.0} connections in total; each user takes one, and a second one \
+             while a request is proxied to an upstream. worker_rlimit_nofile must be higher than worker_connections"
         )),
     )
 }
 
-/// Each user holds a connection; where servers take fewer, requests wait in line.
+/// Each user holds a connection; where servers accept fewer, requests queue.
 fn haproxy(component: &ComponentReadings<'_>, users: u64) -> Vec<Advice> {
     let mut advice = Vec::new();
     let limits = component.readings.values.iter().filter(|(series, _)| {
@@ -184,10 +184,11 @@ fn haproxy(component: &ComponentReadings<'_>, users: u64) -> Vec<Advice> {
         };
         let why = if server.is_some_and(|server| server != "FRONTEND") {
             format!(
-                "requests beyond it wait in line for this server; {needed:.0} are under way at once (see below) if it is the only one"
+                "requests beyond it queue for this server; {needed:.0} are in flight at once (see below) if it is the only one"
             )
         } else {
-            "connections beyond it wait in the kernel, where nobody sees them".to_owned()
+            "connections beyond it wait in the kernel's accept queue, which HAProxy does not report"
+                .to_owned()
         };
         advice.push(
             Advice::new(
@@ -203,7 +204,7 @@ fn haproxy(component: &ComponentReadings<'_>, users: u64) -> Vec<Advice> {
     advice
 }
 
-/// Places that a request holds while it is under way.
+/// Workers, one of which a request occupies while it is in flight.
 fn busy_places(
     component: &ComponentReadings<'_>,
     setting: &str,
@@ -235,8 +236,8 @@ fn busy(
     )
     .binds_at(whole(limit * REQUEST_INTERVAL_S / TAKES_S))
     .because(format!(
-        "of {users} users, each of whom asks once in {REQUEST_INTERVAL_S:.0} s for what takes {TAKES_S} s, {needed:.0} have a \
-         request under way at once, and each may hold one of these"
+        "{users} users who each send a request every {REQUEST_INTERVAL_S:.0} s that takes {TAKES_S} s have \
+         {needed:.0} requests in flight at once, and each may hold one of these"
     ))
 }
 
@@ -267,13 +268,17 @@ fn memory_of_php(component: &ComponentReadings<'_>, files: &mut Files) -> Option
     (!sizes.is_empty()).then(|| {
         Advice::new(
             format!("memory for PHP-FPM's processes ({})", component.at),
-            format!("{children:.0} of {:.0} MiB{}", each / MEBIBYTE, written(file)),
+            format!(
+                "{children:.0} of {:.0} MiB{}",
+                each / MEBIBYTE,
+                written(file)
+            ),
             format!("at most {fits:.0}"),
             children <= fits,
         )
         .because(format!(
-            "its processes have {:.0} MiB each now, shared pages counted in each, and {:.0} MiB are there for them; beyond that \
-             the machine swaps or kills",
+            "its processes use {:.0} MiB each now, shared pages counted in each, and {:.0} MiB are available to \
+             them; beyond that the machine swaps or kills processes",
             each / MEBIBYTE,
             room / MEBIBYTE
         ))

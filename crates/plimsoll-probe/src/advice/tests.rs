@@ -1,4 +1,4 @@
-//! Advice on this host, on one that is set badly, and on parts of a service.
+//! Advice on this host, on a badly configured one, and on components of a service.
 
 use std::fs;
 

@@ -1,6 +1,6 @@
-//! Time-outs that do not nest: each must be shorter than the one before it, or work goes on for nobody.
+//! Time-outs that do not nest: each must be shorter than the one before it, or work is wasted.
 //!
-//! Which part stands before which follows from their configurations: where one hands requests on, another listens.
+//! The order of components follows from their configurations: where one forwards requests, another listens.
 
 mod found;
 
@@ -14,12 +14,12 @@ use super::components::{ComponentReadings, places, written};
 use crate::files::Files;
 use crate::parse::times::{Ends, Hop, Limit, ServerTimeouts, is_at};
 
-/// Pieces of advice that are told.
+/// Maximum number of pieces of advice.
 const ADVICE_MAX: usize = 64;
-/// Share of the outer time-out that an inner one is advised to have.
+/// Advised inner time-out as a share of the outer one.
 const INNER_SHARE: f64 = 0.9;
 
-/// What does not nest in the parts of this machine.
+/// Time-outs of components of this machine that do not nest.
 pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
     let servers = found::servers(files);
     let mut advice = of_servers(&servers);
@@ -42,7 +42,7 @@ fn of_servers(servers: &[ServerTimeouts]) -> Vec<Advice> {
             });
             connecting(server, hop).into_iter().chain(chain)
         });
-        // Many ways lead to one server.
+        // Many paths lead to one server.
         advice.extend(
             own.chain(hops)
                 .filter(|item| names.insert((item.name.clone(), item.current.clone()))),
@@ -62,7 +62,7 @@ fn called(server: &ServerTimeouts) -> String {
     format!("{} {name}", server.program).trim_end().to_owned()
 }
 
-/// A limit with its value and place; the place of one that nobody wrote is its program's default.
+/// A limit with its value and place; an unset limit is marked as its program's default.
 fn describe(limit: &Limit) -> String {
     if limit.place.is_empty() {
         format!("{} (by default)", seconds(limit.seconds))
@@ -85,7 +85,7 @@ fn below(outer: f64) -> String {
     seconds(if inner >= 2.0 { inner.floor() } else { inner })
 }
 
-/// Who stands before must wait longer than who stands behind may take.
+/// The upstream's time limit must be shorter than the proxy's time-out.
 fn nested(outer: &ServerTimeouts, hop: &Hop, inner: &ServerTimeouts) -> Option<Advice> {
     let waits = &hop.waits;
     let (word, current, advised, ok) = match &inner.ends {
@@ -113,15 +113,20 @@ fn nested(outer: &ServerTimeouts, hop: &Hop, inner: &ServerTimeouts) -> Option<A
     };
     Some(
         Advice::new(
-            format!("{word} of {} behind {} of {}", called(inner), waits.word, called(outer)),
+            format!(
+                "{word} of {} behind {} of {}",
+                called(inner),
+                waits.word,
+                called(outer)
+            ),
             format!("{current} behind {}", describe(waits)),
             advised,
             ok,
         )
         .because(format!(
-            "after {} {} gives up and answers its client with an error (504); what {} still does then is for nobody, and holds a \
-             place that others wait for. It costs what really takes that long: give such requests a door of their own, with longer \
-             times on the whole way",
+            "after {} {} gives up and returns an error (504) to its client; the work that {} still does is wasted, \
+             and it occupies a worker that other requests wait for. The cost: requests that really take that long \
+             fail; give these a listener of their own, with longer timeouts on the whole path",
             seconds(waits.seconds),
             outer.program,
             inner.program
@@ -129,12 +134,18 @@ fn nested(outer: &ServerTimeouts, hop: &Hop, inner: &ServerTimeouts) -> Option<A
     )
 }
 
-/// Who stands behind must keep an idle connection longer than who stands before would use it.
+/// The upstream must keep idle connections longer than the proxy reuses them.
 fn keepalive(outer: &ServerTimeouts, hop: &Hop, inner: &ServerTimeouts) -> Option<Advice> {
     let (before, behind) = (hop.keeps.as_ref()?, inner.keeps.as_ref()?);
     Some(
         Advice::new(
-            format!("{} of {} behind {} of {}", behind.word, called(inner), before.word, called(outer)),
+            format!(
+                "{} of {} behind {} of {}",
+                behind.word,
+                called(inner),
+                before.word,
+                called(outer)
+            ),
             format!("{} behind {}", describe(behind), describe(before)),
             format!(
                 "more than {}, or a shorter {} in the `upstream` of {}",
@@ -145,8 +156,9 @@ fn keepalive(outer: &ServerTimeouts, hop: &Hop, inner: &ServerTimeouts) -> Optio
             before.seconds < behind.seconds,
         )
         .because(format!(
-            "{} sends a request by a connection that it kept idle for up to {}; {} closes such a one after {}: where both happen at \
-             once the client gets a 502, now and then and under no load at all. It costs a connection kept a little longer",
+            "{} sends requests on connections that have been idle for up to {}; {} closes an idle connection after \
+             {}: when both happen at once the client receives a 502, occasionally and even without load. The cost: \
+             connections are kept a little longer",
             outer.program,
             seconds(before.seconds),
             inner.program,
@@ -155,20 +167,26 @@ fn keepalive(outer: &ServerTimeouts, hop: &Hop, inner: &ServerTimeouts) -> Optio
     )
 }
 
-/// A connection is there at once or never: waiting for it must not take the time of the answer.
+/// A connection is established quickly or never: connecting must not use up the time of the response.
 fn connecting(outer: &ServerTimeouts, hop: &Hop) -> Option<Advice> {
     let connects = hop.connects.as_ref()?;
-    // Where nobody wrote either, nobody chose.
+    // Where neither is set, both are defaults.
     (!connects.place.is_empty()).then(|| {
         Advice::new(
-            format!("{} before {} of {}", connects.word, hop.waits.word, called(outer)),
+            format!(
+                "{} before {} of {}",
+                connects.word,
+                hop.waits.word,
+                called(outer)
+            ),
             format!("{} before {}", describe(connects), describe(&hop.waits)),
-            format!("at most {}; 5 s are many", seconds(hop.waits.seconds)),
+            format!("at most {}; 5 s is generous", seconds(hop.waits.seconds)),
             connects.seconds <= hop.waits.seconds,
         )
         .because(
-            "a server that does not take a connection within seconds is down or full; each request that waits for it longer than for \
-             an answer holds its place here, and another server is asked too late. It costs nothing",
+            "a server that does not accept a connection within seconds is down or full; a request that waits for it \
+             longer than for a response occupies a slot here, and is sent to another server too late. The cost: \
+             none",
         )
     })
 }
@@ -180,32 +198,44 @@ fn client(server: &ServerTimeouts) -> Option<Advice> {
     let longest = hops.max_by(|a, b| a.seconds.total_cmp(&b.seconds))?;
     Some(
         Advice::new(
-            format!("{} before {} of {}", client.word, longest.word, called(server)),
+            format!(
+                "{} before {} of {}",
+                client.word,
+                longest.word,
+                called(server)
+            ),
             format!("{} before {}", describe(client), describe(longest)),
             format!("{} or more", seconds(longest.seconds)),
             client.seconds >= longest.seconds,
         )
         .because(
-            "a client that has sent its request is silent until the answer comes: with a shorter time for clients than for servers it \
-             is the client that is given up (termination code cD), and the server's work is for nobody. It costs idle connections \
-             that are kept longer; `timeout http-keep-alive` limits these by themselves",
+            "a client that has sent its request is silent until the response arrives: with a shorter timeout for \
+             clients than for servers HAProxy closes the client's connection (termination code cD), and the \
+             server's work is wasted. The cost: idle connections are kept longer; `timeout http-keep-alive` limits \
+             these separately",
         ),
     )
 }
 
-/// The head of a request is a part of what a client is waited for.
+/// The time for the request headers is part of the client time-out.
 fn head(server: &ServerTimeouts) -> Option<Advice> {
     let (request, client) = (server.request.as_ref()?, server.client.as_ref()?);
     Some(
         Advice::new(
-            format!("{} inside {} of {}", request.word, client.word, called(server)),
+            format!(
+                "{} inside {} of {}",
+                request.word,
+                client.word,
+                called(server)
+            ),
             format!("{} inside {}", describe(request), describe(client)),
-            format!("at most {}; 10 s as a rule", seconds(client.seconds)),
+            format!("at most {}; usually 10 s", seconds(client.seconds)),
             request.seconds <= client.seconds,
         )
         .because(
-            "it ends clients that send the head of a request slowly, byte by byte, to hold connections; longer than what a silent \
-             client is given it ends only the most patient of them. It costs clients on very slow lines",
+            "it disconnects clients that send request headers slowly, byte by byte, to hold connections; when it is \
+             longer than the timeout of a silent client, it disconnects only the slowest of them. The cost: clients \
+             on very slow links are disconnected too",
         ),
     )
 }
@@ -240,14 +270,14 @@ fn database(readings: &Readings) -> Option<(&'static str, &str, &'static str, f6
         })
     });
     let first = all.next()?;
-    // Of several databases nobody knows from here who asks which.
+    // With several databases it is unknown which worker uses which.
     all.next().is_none().then_some(first)
 }
 
-/// The innermost: a statement must end before who asked is ended.
+/// The innermost: a statement must end before the worker that runs it is killed.
 fn statements(servers: &[ServerTimeouts], readings: &Readings) -> Option<Advice> {
     let (name, at, word, ends, file) = database(readings)?;
-    // Of applications: what hands requests on asks no database.
+    // Only applications: a proxy uses no database.
     let limits = servers.iter().filter_map(|server| match &server.ends {
         Ends::After(limit) if server.hops.is_empty() => Some((server, limit)),
         _ => None,
@@ -265,24 +295,35 @@ fn statements(servers: &[ServerTimeouts], readings: &Readings) -> Option<Advice>
             inner * 1e3
         ),
         "MariaDB" => format!(
-            "`max_statement_time = {inner:.0}` under `[mysqld]`, at once by `SET GLOBAL max_statement_time = {inner:.0}`"
+            "`max_statement_time = {inner:.0}` under `[mysqld]`, immediately with `SET GLOBAL max_statement_time = \
+            {inner:.0}`"
         ),
         _ => format!(
-            "`max_execution_time = {:.0}` (ms, for SELECT only) under `[mysqld]`, at once by `SET GLOBAL max_execution_time = {:.0}`",
+            "`max_execution_time = {:.0}` (ms, for SELECT only) under `[mysqld]`, immediately with `SET GLOBAL \
+            max_execution_time = {:.0}`",
             inner * 1e3,
             inner * 1e3
         ),
     };
     Some(
         Advice::new(
-            format!("{word} of {name} ({at}) behind {} of {}", limit.word, called(server)),
+            format!(
+                "{word} of {name} ({at}) behind {} of {}",
+                limit.word,
+                called(server)
+            ),
             format!("{current} behind {}", describe(limit)),
-            format!("{}, less than {}", below(limit.seconds), seconds(limit.seconds)),
+            format!(
+                "{}, less than {}",
+                below(limit.seconds),
+                seconds(limit.seconds)
+            ),
             ends > 0.0 && ends <= limit.seconds,
         )
         .because(format!(
-            "after {} {} ends a worker, and the statement that it waited for goes on in {name}, with its locks, until it is done: \
-             {how}. It costs statements that need longer, such as reports and migrations: these set their own",
+            "after {} {} kills a worker, but the statement that it waited for continues in {name}, with its locks, \
+             until it completes: {how}. The cost: statements that need longer fail; reports and migrations should \
+             set their own limit",
             seconds(limit.seconds),
             server.program
         )),

@@ -1,7 +1,8 @@
-//! Which of the parts that were found are asked.
+//! Decides which of the found components are scraped.
 //!
-//! What is found is named by somebody else: by a command line or a configuration. It is asked only where the process that
-//! names it really listens, on this machine, and only where the process belongs to the target. See decision 0344.
+//! Discovered addresses come from untrusted text: a command line or a configuration. An address is scraped only
+//! where the process that names it really listens on it, on this machine, and only where the process belongs to the
+//! target. See decision 0344.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -16,30 +17,30 @@ use crate::sockets::is_own_address;
 use crate::tree::{ProcessTree, holders_of};
 use crate::untrusted::Credentials;
 
-/// What becomes of a part that was found.
+/// The decision on a found component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// It is asked.
+    /// It is scraped.
     Now,
-    /// It is asked once it is seen that it belongs to the target.
+    /// It is scraped once it is observed to belong to the target.
     Later,
-    /// It is not asked: why.
+    /// It is not scraped: the reason.
     Refused(String),
 }
 
-/// What is known of who belongs to the target.
+/// Which processes belong to the target.
 #[derive(Debug)]
 pub(crate) struct Belonging<'a> {
     /// All processes.
     pub(crate) tree: &'a ProcessTree,
     /// Those of the target, and those behind it.
     pub(crate) related: BTreeSet<u32>,
-    /// No target was named: the machine is what is watched.
+    /// No target was given: the machine is watched.
     pub(crate) is_whole_machine: bool,
 }
 
 impl Belonging<'_> {
-    /// Whether a part that a process names is asked.
+    /// Whether a component that a process names is scraped.
     pub(crate) fn admission(
         &self,
         files: &mut Files,
@@ -60,13 +61,13 @@ impl Belonging<'_> {
         }
     }
 
-    /// Why a process does not answer where it is said to.
+    /// Why a process does not listen on the address that it names.
     fn elsewhere(&self, files: &mut Files, place: &ComponentAddress, pid: u32) -> Option<String> {
         let (ComponentAddress::Tcp { host, port }
         | ComponentAddress::Page { host, port, .. }
         | ComponentAddress::Figures { host, port, .. }) = place
         else {
-            // Who listens on a socket of a path is seen when it is connected to.
+            // The owner of a Unix socket is checked when connecting.
             return None;
         };
         let is_here = match host.parse::<IpAddr>() {
@@ -78,13 +79,13 @@ impl Belonging<'_> {
         }
         let inodes = listeners_at(files, *port);
         let family = self.tree.with_descendants(&BTreeSet::from([pid]));
-        // Of another user's process nobody but root sees what it holds.
+        // Only root can read the sockets of another user's process.
         if crate::kernel_files::names(&files.path(&format!("proc/{pid}/fd"))).is_err() {
-            return (inodes.is_empty()).then(|| format!("nobody listens at port {port}"));
+            return (inodes.is_empty()).then(|| format!("nothing listens on port {port}"));
         }
         holders_of(files, &inodes, family.into_iter())
             .is_empty()
-            .then(|| format!("pid {pid} does not listen at port {port} of this network"))
+            .then(|| format!("pid {pid} does not listen on port {port} in this network namespace"))
     }
 }
 
@@ -109,7 +110,7 @@ fn listeners_at(files: &mut Files, port: u16) -> Vec<u64> {
     inodes
 }
 
-/// Whether a process is one's own.
+/// Whether a process belongs to the same user.
 fn is_own(pid: u32) -> bool {
     Credentials::of(pid).is_some_and(|theirs| theirs.uid == geteuid().as_raw())
 }

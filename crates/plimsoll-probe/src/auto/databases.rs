@@ -1,4 +1,4 @@
-//! Databases on this machine: where they listen, as their files say.
+//! Databases on this machine: their listen addresses, from their files.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::collectors::ComponentMetadata;
 use crate::files::Files;
 use crate::parse::mysql::socket_of;
 
-/// Where MariaDB and MySQL listen when nothing else is said.
+/// Default listen address of MariaDB and MySQL.
 const MYSQL_SOCKET: &str = "/run/mysqld/mysqld.sock";
 
 /// The port in the name of PostgreSQL's socket.
@@ -18,14 +18,14 @@ pub(super) fn port_of(socket: &Path) -> Option<u16> {
     name.strip_prefix(".s.PGSQL.")?.parse().ok()
 }
 
-/// PostgreSQL, by the file in its folder of data that says where it listens.
+/// PostgreSQL, by the file in its data directory that holds its listen address.
 pub(super) fn postgres(
     files: &mut Files,
     pid: u32,
     words: &[&str],
     auto: bool,
 ) -> Option<DiscoveredComponent> {
-    // Its children have the server's name and say what they do.
+    // Its children have the server's name and a title of their activity.
     if words.first()?.starts_with("postgres:") {
         return None;
     }
@@ -44,8 +44,8 @@ pub(super) fn postgres(
             files.announce(
                 &format!("postgres {path}"),
                 &format!(
-                    "PostgreSQL (pid {pid}): {path}, which says where it listens, cannot be read; run as root, or name it by \
-                     `watch: {{ postgres: postgres://eye:PASSWORD@127.0.0.1:5432 }}`"
+                    "PostgreSQL (pid {pid}): {path}, which holds its listen address, cannot be read; run as root, \
+                     or name it by `watch: {{ postgres: postgres://eye:PASSWORD@127.0.0.1:5432 }}`"
                 ),
             );
         }

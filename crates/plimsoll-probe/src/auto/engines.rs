@@ -1,4 +1,4 @@
-//! JVMs, uWSGI, Varnish and programs in Go on this machine: where they tell of themselves.
+//! JVMs, uWSGI, Varnish and Go programs on this machine: where their metrics are.
 
 use std::collections::BTreeSet;
 
@@ -12,20 +12,21 @@ use crate::parse::uwsgi::{UwsgiOptions, command_line, configuration};
 
 /// Ini files of one uWSGI that are read.
 const FILES_MAX: usize = 16;
-/// Users of whose JVMs the counters are looked for.
+/// Users whose JVMs are searched for counters at most.
 const USERS_MAX: usize = 256;
-/// Programs in Go of which it is said how they could be asked.
+/// Go programs reported with a remedy at most.
 const GO_MAX: usize = 4;
-/// The end of the head of the note that Go's linker leaves in the first page of a program: kind 4 (build id), owner `Go`.
+/// The end of the header of the note that Go's linker writes into the first page of a program: kind 4 (build id),
+/// owner `Go`.
 const GO_NOTE_OWNER: &[u8] = b"\x04\0\0\0Go\0\0";
 const GO_NOTE_REACH: u64 = 4096;
 
-/// Whether a process of this name is one of these.
+/// Whether a process of this name belongs here.
 pub(super) fn knows(comm: &str) -> bool {
     ["java", "mongod", "varnishd"].contains(&comm) || comm.starts_with("uwsgi")
 }
 
-/// Looks at one of these.
+/// Examines one of these.
 pub(super) fn find(
     files: &mut Files,
     (pid, comm): (u32, &str),
@@ -61,7 +62,7 @@ fn jvm(files: &mut Files, pid: u32, auto: bool) -> Option<DiscoveredComponent> {
             files.announce(
                 &format!("jvm {pid}"),
                 &format!(
-                    "a JVM (pid {pid}) runs here and shows no counters: start it without `-XX:-UsePerfData` and \
+                    "a JVM (pid {pid}) runs here but exposes no counters: start it without `-XX:-UsePerfData` and \
                      `-XX:+PerfDisableSharedMem`; if it runs in a container, run as root"
                 ),
             );
@@ -82,7 +83,7 @@ fn jvm(files: &mut Files, pid: u32, auto: bool) -> Option<DiscoveredComponent> {
     ))
 }
 
-/// The file of a JVM's counters in its folder for what is temporary.
+/// The counters file of a JVM in its temporary directory.
 fn counters_of(files: &mut Files, pid: u32, inner: u32) -> Option<String> {
     let mut users = files.names_of(pid, "/tmp").ok()?;
     users.retain(|name| name.starts_with("hsperfdata_"));
@@ -132,7 +133,7 @@ fn uwsgi(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Disc
     let mut written: Vec<FileSetting> = Vec::new();
     let named = options.files.clone();
     for file in named.iter().take(FILES_MAX) {
-        // A part of a file may be named behind `:`.
+        // A section of a file may follow `:`.
         let file = file.split(':').next().unwrap_or(file);
         let text = if file.starts_with('/') {
             text_for(files, pid, file)
@@ -146,7 +147,7 @@ fn uwsgi(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Disc
         written.extend(settings(&read, file));
         options = options.or(read);
     }
-    // What stands for something else is not known here.
+    // Placeholders are not resolved here.
     let stats = options.stats.filter(|stats| !stats.contains(['%', '$']));
     let place = stats.as_deref().and_then(|stats| {
         let socket = stats.strip_prefix("unix:").unwrap_or(stats);
@@ -162,8 +163,9 @@ fn uwsgi(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Disc
             files.announce(
                 &format!("uwsgi {main}"),
                 &format!(
-                    "uWSGI (pid {pid}) tells nothing of itself that was found: add `stats = 127.0.0.1:1717` to `[uwsgi]` in \
-                     {main}, and restart it; or say where it is: `watch: {{ auto: true, uwsgi: 127.0.0.1:1717 }}`"
+                    "uWSGI (pid {pid}) has no stats address in its configuration: add `stats = 127.0.0.1:1717` to \
+                     `[uwsgi]` in {main}, and restart it; or name the address: `watch: {{ auto: true, uwsgi: \
+                     127.0.0.1:1717 }}`"
                 ),
             );
         }
@@ -196,20 +198,20 @@ fn settings(options: &UwsgiOptions, file: &str) -> Vec<FileSetting> {
     settings.collect()
 }
 
-/// Varnish, whose counters only a command tells; nothing that is found is executed.
+/// Varnish, whose counters only a command reports; discovered commands are never executed.
 fn varnish(files: &mut Files, pid: u32, words: &[&str]) {
     let name = super::option(words, "-n").map_or(String::new(), |name| format!(" -n {name}"));
     // It has two processes of the same command line.
     files.announce(
         &format!("varnish{name}"),
         &format!(
-            "Varnish (pid {pid}) runs here; its counters are told by a command, and nothing is executed that nobody named: \
-             `watch: {{ auto: true, varnish: 'varnishstat -j -t 0{name}' }}`"
+            "Varnish (pid {pid}) runs here; its counters are read by a command, and Plimsoll executes only commands \
+             that are configured: `watch: {{ auto: true, varnish: 'varnishstat -j -t 0{name}' }}`"
         ),
     );
 }
 
-/// Says of a program in Go how it could be asked.
+/// Reports how a Go program could be scraped.
 pub(super) fn go(files: &mut Files, pid: u32, comm: &str) {
     let announced: BTreeSet<&str> = files
         .notes()
@@ -224,14 +226,14 @@ pub(super) fn go(files: &mut Files, pid: u32, comm: &str) {
         files.announce(
             &format!("go {comm}"),
             &format!(
-                "{comm} is a program in Go (pid {pid}); to have its collector and scheduler watched: `watch: {{ auto: true, go: \
-                 http://127.0.0.1:PORT/debug/vars }}` where it imports `expvar`, or its page `/metrics`"
+                "{comm} is a program in Go (pid {pid}); to watch its garbage collector and scheduler: `watch: {{ \
+                 auto: true, go: http://127.0.0.1:PORT/debug/vars }}` if it imports `expvar`, or its `/metrics`"
             ),
         );
     }
 }
 
-/// Whether Go's linker made a program.
+/// Whether a program was built by Go's linker.
 fn is_go(files: &mut Files, pid: u32) -> bool {
     let head = files.memory_of(&format!("proc/{pid}/exe"), 0, GO_NOTE_REACH);
     head.is_ok_and(|head| {
@@ -266,7 +268,7 @@ mod tests {
             );
         }
         put("tmp/hsperfdata_shop/7", b"");
-        // That of another one, which had this number.
+        // The file of an earlier process with this pid.
         put("tmp/hsperfdata_shop/8", b"");
         put("proc/8/root/tmp/hsperfdata_root/3", b"");
         for pid in [10, 11] {
@@ -324,8 +326,8 @@ mod tests {
         );
         let notes = files.notes().join("\n");
         for expected in [
-            "a JVM (pid 9) runs here and shows no counters",
-            "uWSGI (pid 12) tells nothing of itself",
+            "a JVM (pid 9) runs here but exposes no counters",
+            "uWSGI (pid 12) has no stats address",
             "varnish: 'varnishstat -j -t 0 -n shop'",
             "caddy is a program in Go (pid 14)",
         ] {

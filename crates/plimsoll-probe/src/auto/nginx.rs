@@ -1,4 +1,4 @@
-//! nginx on this machine: where it tells of itself, and where it writes its logs.
+//! nginx on this machine: its status page and its logs.
 
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
@@ -11,7 +11,7 @@ use crate::files::Files;
 use crate::parse::nginx_configuration::{self, NginxValue, StatusPage};
 use crate::parse::{nginx_logs, process};
 
-/// nginx, by the configuration of its first process: its pages, and its logs.
+/// nginx, by the configuration of its master process: its status pages, and its logs.
 pub(super) fn nginx(
     files: &mut Files,
     pid: u32,
@@ -27,7 +27,10 @@ pub(super) fn nginx(
     let Some(text) = text_for(files, pid, main) else {
         files.announce(
             &format!("nginx {main}"),
-            &format!("nginx (pid {pid}): its configuration {main} cannot be read; run as root, or name the page by `watch: {{ nginx: URL }}`"),
+            &format!(
+                "nginx (pid {pid}): its configuration {main} cannot be read; run as root, or name its status page \
+                by `watch: {{ nginx: URL }}`"
+            ),
         );
         return;
     };
@@ -49,8 +52,8 @@ pub(super) fn nginx(
         files.announce(
             &format!("nginx without status {main}"),
             &format!(
-                "nginx (pid {pid}) tells nothing of itself: add to `http {{ … }}` in {main} `server {{ listen 127.0.0.1:8999; \
-                 location = /nginx_status {{ stub_status; }} }}` and reload it by `nginx -s reload`"
+                "nginx (pid {pid}) has no status page: add to `http {{ … }}` in {main} `server {{ listen \
+                 127.0.0.1:8999; location = /nginx_status {{ stub_status; }} }}` and reload it by `nginx -s reload`"
             ),
         );
     }
@@ -85,7 +88,7 @@ fn nginx_settings(
         })
     };
     let connections = written("worker_connections", read.worker_connections.as_ref());
-    // 512 is what nginx takes when nothing is written.
+    // 512 is nginx's default.
     let connections = connections.unwrap_or(FileSetting {
         name: "worker_connections",
         of: String::new(),
@@ -114,7 +117,7 @@ fn nginx_settings(
     std::iter::once(connections).chain(workers).collect()
 }
 
-/// Where a page is reached from this machine.
+/// The address of a page from this machine.
 fn place_of(page: &StatusPage) -> Option<ComponentAddress> {
     let path = page.path.clone();
     let Some(listen) = page

@@ -8,7 +8,7 @@ use crate::files::Files;
 use crate::parse::access_log::AccessLogLayout;
 use crate::parse::nginx_logs::NginxAccessLog;
 
-/// Where Debian's nginx writes when its configuration does not say.
+/// Default log file of Debian's nginx.
 const NGINX: &str = "/var/log/nginx/error.log";
 
 /// The first file that nginx' configuration names for errors.
@@ -48,7 +48,7 @@ pub(super) fn nginx(
 /// Access logs of nginx that are watched at most.
 const ACCESS_LOGS_MAX: usize = 4;
 
-/// Those of nginx' access logs that tell how long requests took.
+/// Those of nginx' access logs that hold request times.
 pub(super) fn nginx_access(
     (files, pid): (&mut Files, u32),
     mut logs: Vec<NginxAccessLog>,
@@ -63,8 +63,8 @@ pub(super) fn nginx_access(
         files.announce(
             &format!("nginx without times {source}"),
             &format!(
-                "the access log of nginx, {path}, does not tell how long requests took: a `log_format` in {source} with \
-                 `$request_time`, `$upstream_connect_time`, `$upstream_header_time` and `$upstream_response_time` would"
+                "the access log of nginx, {path}, holds no request times: use a `log_format` in {source} with \
+                 `$request_time`, `$upstream_connect_time`, `$upstream_header_time` and `$upstream_response_time`"
             ),
         );
     }

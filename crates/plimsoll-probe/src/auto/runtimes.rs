@@ -1,4 +1,4 @@
-//! What runs applications on this machine: where it tells of itself, as its files say.
+//! Application runtimes on this machine: where their metrics are, from their files.
 
 use plimsoll_model::component::{Component, ComponentAddress, ComponentKind};
 
@@ -56,15 +56,15 @@ fn announce_missing_status_page(files: &mut Files, pid: u32, pool: &PhpFpmPool, 
     files.announce(
         &format!("php-fpm without page {file}"),
         &format!(
-            "PHP-FPM's pool {} (pid {pid}) has no page of figures, so that its processes are looked at; with \
-             `pm.status_path = /status` and `pm.status_listen = 127.0.0.1:9001` in {file} it would also tell how often more \
-             processes were wanted than there may be",
+            "PHP-FPM's pool {} (pid {pid}) has no status page, so its processes are sampled; with `pm.status_path = \
+             /status` and `pm.status_listen = 127.0.0.1:9001` in {file} it would also report how often \
+             `pm.max_children` was reached",
             pool.name
         ),
     );
 }
 
-/// A pool: by its page, or by its processes where it has none.
+/// A pool: by its status page, or by its processes where it has none.
 fn pool_of(pid: u32, pool: &PhpFpmPool, file: String) -> Option<DiscoveredComponent> {
     let page = place_of(pool);
     let has_page = page.is_some();
@@ -84,7 +84,7 @@ fn pool_of(pid: u32, pool: &PhpFpmPool, file: String) -> Option<DiscoveredCompon
     })
 }
 
-/// Where a pool's page is reached from this machine.
+/// The address of a pool's status page from this machine.
 fn place_of(pool: &PhpFpmPool) -> Option<ComponentAddress> {
     let path = directive(pool, "pm.status_path").filter(|path| path.starts_with('/'))?;
     let apart = pool.words.contains_key("pm.status_listen");
@@ -96,7 +96,7 @@ fn place_of(pool: &PhpFpmPool) -> Option<ComponentAddress> {
     }
 }
 
-/// Where a pool listens on this machine, as one of its words tells.
+/// The listen address of a pool on this machine, from one of its settings.
 fn listener_of(pool: &PhpFpmPool, word: &str) -> Option<ComponentAddress> {
     let listen = directive(pool, word)?;
     if listen.starts_with('/') {
@@ -108,12 +108,12 @@ fn listener_of(pool: &PhpFpmPool, word: &str) -> Option<ComponentAddress> {
     }
 }
 
-/// What a word of a pool says.
+/// The value of a setting of a pool.
 fn directive(pool: &PhpFpmPool, word: &str) -> Option<String> {
     Some(pool.words.get(word)?.value.replace("$pool", &pool.name))
 }
 
-/// The log of requests that took too long, where the pool keeps one.
+/// The slow log, where the pool writes one.
 fn slowlog_of(
     files: &mut Files,
     pid: u32,
@@ -148,7 +148,7 @@ fn settings_of(pool: &PhpFpmPool, file: &str) -> Vec<FileSetting> {
     settings.collect()
 }
 
-/// Puma, which says nowhere where its control server is.
+/// Puma, whose control address cannot be discovered.
 pub(super) fn puma(files: &mut Files, pid: u32, words: &[&str], named: bool) {
     if words.first() != Some(&"puma") || named {
         return;
@@ -156,13 +156,14 @@ pub(super) fn puma(files: &mut Files, pid: u32, words: &[&str], named: bool) {
     files.announce(
         &format!("puma {pid}"),
         &format!(
-            "Puma (pid {pid}) runs here; to have it asked, start it with `--control-url tcp://127.0.0.1:9293 --control-token \
-             TOKEN`, and say `watch: {{ auto: true, puma: {{ at: 127.0.0.1:9293, password: TOKEN }} }}`"
+            "Puma (pid {pid}) runs here; to watch it, start it with `--control-url tcp://127.0.0.1:9293 \
+             --control-token TOKEN`, and add `watch: {{ auto: true, puma: {{ at: 127.0.0.1:9293, password: TOKEN }} \
+             }}`"
         ),
     );
 }
 
-/// Node, where the module is loaded that tells of it.
+/// Node, where the metrics module is loaded.
 pub(super) fn node(files: &mut Files, pid: u32, auto: bool) -> Option<DiscoveredComponent> {
     let socket = format!("/tmp/plimsoll-node-{pid}.sock");
     if !files.is_socket_of(pid, &socket) {
@@ -170,8 +171,8 @@ pub(super) fn node(files: &mut Files, pid: u32, auto: bool) -> Option<Discovered
             files.announce(
                 &format!("node {pid}"),
                 &format!(
-                    "Node (pid {pid}) runs here; to have it asked: `plimsoll watch --node-module > plimsoll-node.cjs`, and start it \
-                     by `node --require ./plimsoll-node.cjs …`"
+                    "Node (pid {pid}) runs here; to watch it: `plimsoll watch --node-module > plimsoll-node.cjs`, \
+                     and start it by `node --require ./plimsoll-node.cjs …`"
                 ),
             );
         }

@@ -1,4 +1,4 @@
-//! Poolers, and servers that run applications, on this machine: where they tell of themselves, as their files say.
+//! Connection poolers and application servers on this machine: where their metrics are, from their files.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::collectors::{ComponentMetadata, FileSetting};
 use crate::files::Files;
 use crate::parse::{apache, gunicorn, pgbouncer, process};
 
-/// Whether a process of this name is one of these.
+/// Whether a process of this name belongs here.
 pub(super) fn knows(comm: &str) -> bool {
     ["pgbouncer", "apache2", "httpd"].contains(&comm)
         || comm.starts_with("gunicorn")
@@ -17,12 +17,12 @@ pub(super) fn knows(comm: &str) -> bool {
         || is_exporter(comm)
 }
 
-/// Programs that do nothing but show figures of others: names are cut off at 15 bytes.
+/// Exporters, which expose metrics of other programs: names are truncated to 15 bytes.
 fn is_exporter(comm: &str) -> bool {
     comm.contains("_exporte") || comm.starts_with("prometheus-")
 }
 
-/// Looks at one of these.
+/// Examines one of these.
 pub(super) fn find(
     files: &mut Files,
     (pid, comm): (u32, &str),
@@ -168,7 +168,7 @@ fn web(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Discov
         if auto {
             files.announce(
                 &format!("apache without status {main}"),
-                &format!("Apache (pid {pid}) tells nothing of itself: `a2enmod status && systemctl reload apache2`"),
+                &format!("Apache (pid {pid}) has no status page: `a2enmod status && systemctl reload apache2`"),
             );
         }
         return None;
@@ -253,7 +253,7 @@ fn python(files: &mut Files, pid: u32, words: &[&str]) -> Option<DiscoveredCompo
         })
     };
     let workers = setting("workers", options.workers);
-    // Classes that take many connections at once have no threads that could be used up.
+    // Asynchronous worker classes have no threads that could be used up.
     let has_threads = options
         .class
         .as_deref()
@@ -272,10 +272,10 @@ fn python(files: &mut Files, pid: u32, words: &[&str]) -> Option<DiscoveredCompo
     Some(found(ComponentKind::Gunicorn, place, known, source))
 }
 
-/// Connections that a worker of an asynchronous class takes when nothing else is said (`worker_connections`).
+/// Default of `worker_connections` for asynchronous worker classes.
 const CONNECTIONS: u64 = 1000;
 
-/// A program that shows figures of another: which of them are meant is for people to say.
+/// An exporter of another program's metrics: the user must choose the series.
 fn exporter(files: &mut Files, pid: u32, comm: &str, words: &[&str]) {
     let listens = words.iter().find_map(|word| {
         word.trim_start_matches('-')
@@ -289,8 +289,8 @@ fn exporter(files: &mut Files, pid: u32, comm: &str, words: &[&str]) {
     files.announce(
         &format!("exporter {pid}"),
         &format!(
-            "{comm} (pid {pid}) shows figures; to have some of them watched, choose them: `watch: {{ auto: true, prometheus: {{ \
-             url: http://127.0.0.1:{port}/metrics, series: [NAME, …] }} }}`"
+            "{comm} (pid {pid}) exposes metrics; to watch some of them, choose series: `watch: {{ auto: true, \
+             prometheus: {{ url: http://127.0.0.1:{port}/metrics, series: [NAME, …] }} }}`"
         ),
     );
 }

@@ -2,10 +2,10 @@
 
 use crate::files::Files;
 
-/// Files that a pattern stands for.
+/// Files that a pattern matches at most.
 const INCLUDED_MAX: usize = 256;
 
-/// The text of a file as the process sees it. Why there is none is told, unless it is only not there or not to be read.
+/// The text of a file in the process's root. A failure is noted, unless the file is missing or not readable.
 pub(crate) fn text_for(files: &mut Files, pid: u32, path: &str) -> Option<String> {
     let read = files.text_of(pid, path);
     or_announce(files, pid, path, read)
@@ -27,10 +27,10 @@ fn or_announce<T>(
         Ok(read) => Some(read),
         Err(error) => {
             if !error.is_plain() {
-                // Of a thousand files that a process names, one stands for all of the same kind.
+                // Of many files that a process names, one represents all failures of the same kind.
                 files.announce(
                     &format!("not read {pid} {error}"),
-                    &format!("{path}, which pid {pid} names, was not read: {error}"),
+                    &format!("{path}, named by pid {pid}, was not read: {error}"),
                 );
             }
             None
@@ -38,7 +38,7 @@ fn or_announce<T>(
     }
 }
 
-/// Names and texts of the files that a pattern with `*` or `?` in its last part stands for.
+/// Names and texts of the files that match a pattern with `*` or `?` in its last component.
 pub(crate) fn texts_for(files: &mut Files, pid: u32, pattern: &str) -> Vec<(String, String)> {
     let (folder, name) = pattern.rsplit_once('/').unwrap_or(("", pattern));
     if !name.contains(['*', '?']) {
@@ -56,7 +56,7 @@ pub(crate) fn texts_for(files: &mut Files, pid: u32, pattern: &str) -> Vec<(Stri
         files.announce(
             &format!("many files {pid}"),
             &format!(
-                "{pattern}, which pid {pid} names, stands for {} files: the first {INCLUDED_MAX} are read",
+                "{pattern}, named by pid {pid}, matches {} files: only the first {INCLUDED_MAX} are read",
                 found.len()
             ),
         );
@@ -73,7 +73,7 @@ pub(crate) fn texts_for(files: &mut Files, pid: u32, pattern: &str) -> Vec<(Stri
 /// Whether a name fits a pattern with `*` and `?`, in as many steps at most as both have bytes, multiplied.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut from) = (0, 0);
-    // Where the last star stands, and up to where it has taken the name.
+    // Position of the last star, and the end of its match in the name.
     let mut star: Option<(usize, usize)> = None;
     while from < name.len() {
         match pattern.get(at) {
@@ -85,7 +85,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
                 at += 1;
                 from += 1;
             }
-            // What the star before it took was too little.
+            // The last star must match more.
             _ => match star {
                 Some((place, taken)) => {
                     star = Some((place, taken + 1));
@@ -119,7 +119,7 @@ mod tests {
         for (pattern, name) in [("*.conf", "a.conf~"), ("?", ""), ("a*b", "ac"), ("", "a")] {
             assert!(!fit(pattern, name), "{pattern} {name}");
         }
-        // Tried in all ways, this would take longer than anybody lives.
+        // A backtracking search over all stars would never end here.
         let pattern = format!("{}b", "*a".repeat(120));
         assert!(!fit(&pattern, &"a".repeat(255)));
     }

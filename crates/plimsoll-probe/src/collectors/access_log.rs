@@ -11,27 +11,27 @@ use super::metrics::{ComponentMetadata, MetricsRecorder};
 use super::tail::Tail;
 use crate::parse::access_log::{AccessLogLayout, COMBINED, PHASES};
 
-/// The quantile that is told of a second, %.
+/// The quantile recorded for a second, %.
 const QUANTILE: usize = 95;
-/// The first status that is no success.
+/// The first status of an error.
 const ERRORS: u16 = 400;
-/// What makes its log tell more.
-const TIMES: &str = "the access log of nginx tells no times: add to `http { … }` `log_format times '$remote_addr [$time_local] \
-    \"$request\" $status $body_bytes_sent $request_time $upstream_connect_time $upstream_header_time $upstream_response_time';` \
-    and write it by `access_log /var/log/nginx/access.log times;`";
+/// The remedy for a log without times.
+const TIMES: &str = "the access log of nginx holds no request times: add to `http { … }` `log_format times \
+    '$remote_addr [$time_local] \"$request\" $status $body_bytes_sent $request_time $upstream_connect_time \
+    $upstream_header_time $upstream_response_time';` and write it by `access_log /var/log/nginx/access.log times;`";
 
 /// A log that is followed.
 #[derive(Debug)]
 pub(crate) struct AccessLogCollector {
     tail: Tail,
     format: AccessLogLayout,
-    /// Answers by status, those that are no success.
+    /// Responses by status, errors only.
     errors: BTreeMap<u16, u64>,
     was_read: bool,
 }
 
 impl AccessLogCollector {
-    /// Its format is what the configuration says; nginx' own where it says nothing.
+    /// Its format is that of the configuration, or nginx' default.
     pub(crate) fn new(path: &Path, known: &ComponentMetadata) -> Self {
         Self {
             tail: Tail::new(path, known.named_by),
@@ -78,8 +78,8 @@ impl Scraper for AccessLogCollector {
         if strange > read {
             metrics.note(
                 "another format",
-                "most lines of the access log of nginx are not as its `log_format` says: is it written by another server, or \
-                 was the format changed without a reload?",
+                "most lines of the access log of nginx do not match its `log_format`: another server writes it, or \
+                 the format was changed without a reload",
             );
         }
         for (phase, all) in PHASES.into_iter().zip(times) {

@@ -7,13 +7,13 @@ use super::link::{ComponentLink, ScrapeError, get_once, shortly};
 use super::metrics::{FileSetting, MetricsRecorder};
 use crate::parse::apache::status;
 
-/// Where the page is when only its server is said.
+/// Default path of the page.
 const PATH: &str = "/server-status";
 
 /// Apache's HTTP server.
 #[derive(Debug)]
 pub(crate) struct ApacheCollector {
-    /// What its configuration says, where that was found.
+    /// Settings from its configuration files, if found.
     pub(crate) settings: Vec<FileSetting>,
 }
 
@@ -36,7 +36,7 @@ impl Scraper for ApacheCollector {
         } else {
             format!("{path}?auto")
         };
-        // A connection that is kept would take a worker from others.
+        // A keep-alive connection would occupy a worker.
         get_once(link, &path)
     }
 
@@ -44,7 +44,7 @@ impl Scraper for ApacheCollector {
         let status = status(text).ok_or_else(|| ScrapeError::Strange(shortly(text)))?;
         metrics.identity(status.get("RestartTime").copied().unwrap_or_default());
         let level = |name: &str| status.get(name)?.parse::<f64>().ok();
-        // One of them was busy with this question.
+        // One of them served this request.
         let busy = level("BusyWorkers").map(|busy| (busy - 1.0).max(0.0));
         metrics.level(metric::APACHE_WORKERS, &[("state", "busy")], busy);
         metrics.level(
@@ -61,7 +61,7 @@ impl Scraper for ApacheCollector {
         Ok(())
     }
 
-    /// Its page is made by a worker like everything else: none is left to answer just when all are used.
+    /// Its page is served by a worker like any request: no worker is free for it when all are busy.
     fn record_unanswered(&mut self, metrics: &mut MetricsRecorder<'_>) {
         metrics.level(metric::APACHE_SILENT, &[], Some(1.0));
         self.record_settings(metrics);
@@ -69,10 +69,13 @@ impl Scraper for ApacheCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "let this machine in: `Require local` or `Require ip ADDRESS` in the `<Location>` of \
-                `SetHandler server-status`, then `apachectl graceful`"
-                .to_owned(),
-            _ => "let it tell of itself: `a2enmod status && systemctl reload apache2`, and watch http://127.0.0.1/server-status"
+            ScrapeError::Denied(_) => {
+                "allow access from this machine: `Require local` or `Require ip ADDRESS` in \
+                the `<Location>` of `SetHandler server-status`, then `apachectl graceful`"
+                    .to_owned()
+            }
+            _ => "enable its status page: `a2enmod status && systemctl reload apache2`, and watch \
+                http://127.0.0.1/server-status"
                 .to_owned(),
         }
     }

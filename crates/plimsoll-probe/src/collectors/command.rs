@@ -1,4 +1,4 @@
-//! A command that somebody named for what it prints.
+//! A configured command that prints metrics.
 
 use std::io::{self, Read as _};
 use std::process::{Child, Command, Stdio};
@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::link::{ScrapeError, shortly};
 
-/// Longest text that is taken, bytes.
+/// Longest output that is read, bytes.
 const STDOUT_LEN_MAX: u64 = 4 << 20;
-/// Longest complaint that is taken, bytes.
+/// Longest error output that is read, bytes.
 const COMPLAINT_LEN_MAX: u64 = 4096;
 
 /// A child that does not outlive its question.
@@ -22,10 +22,10 @@ impl Drop for ChildGuard {
     }
 }
 
-/// Carries a command out, without a shell, and takes what it says.
+/// Runs a command without a shell, and returns its output.
 pub(super) fn run(words: &[String], patience: Duration) -> Result<String, ScrapeError> {
     let Some((program, arguments)) = words.split_first() else {
-        return Err(ScrapeError::Absent("no command is named".to_owned()));
+        return Err(ScrapeError::Absent("the command is missing".to_owned()));
     };
     let child = Command::new(program)
         .args(arguments)
@@ -38,9 +38,9 @@ pub(super) fn run(words: &[String], patience: Duration) -> Result<String, Scrape
     let output = asked.0.stdout.take();
     let complaints = asked.0.stderr.take();
     let (sender, answer) = sync_channel(1);
-    // It ends with the child, whose output it reads.
+    // The thread ends with the child, whose output it reads.
     let reader = std::thread::Builder::new()
-        .name("eye's command".to_owned())
+        .name("scrape command".to_owned())
         .spawn(move || {
             let read = || -> io::Result<(String, String)> {
                 let (mut stdout, mut complaint) = (Vec::new(), Vec::new());
@@ -102,7 +102,7 @@ mod tests {
     fn a_command_that_does_not_end_is_ended() {
         let late = run(&words("sleep 600"), Duration::from_millis(50));
         assert_eq!(late, Err(ScrapeError::Late));
-        // More than is taken: it cannot write on, and is ended.
+        // The output is too long: the child blocks in its write, and is killed.
         let endless = run(&words("yes"), LONG).unwrap();
         assert_eq!(endless.len() as u64, STDOUT_LEN_MAX);
     }

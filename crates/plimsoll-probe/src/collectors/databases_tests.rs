@@ -1,4 +1,4 @@
-//! Eyes on real databases.
+//! Collectors on real databases.
 
 use plimsoll_model::component::{ComponentAddress, Login};
 use plimsoll_model::metric::series;
@@ -61,7 +61,7 @@ fn postgres_is_seen_by_who_may() {
     );
     let of = |metric: &str, label: (&str, &str)| series(metric, &[("at", &at), label]);
     let idle = of(metric::POSTGRES_SESSIONS, ("state", "idle in transaction"));
-    // The session that holds the row has it when the server says so.
+    // The session holds the row once the server has confirmed it.
     while watched.scrape().values.get(&idle) != Some(&1.0) {}
     let _waiter = server.hold("UPDATE stock SET n = 7 WHERE id = 1;\n");
     let waiting = of(metric::POSTGRES_ACTIVE, ("wait", "lock"));
@@ -94,7 +94,7 @@ fn postgres_is_seen_by_who_may() {
         values.contains_key(&series(metric::POSTGRES_COMMITS, &[("at", &at)])),
         "{values:#?}"
     );
-    // The limit of other sessions, not the one that the eye gave its own.
+    // The limit of other sessions, not the one that the collector set for its own.
     let limit = [("at", at.as_str()), ("setting", "statement_timeout")];
     assert_eq!(values.get(&series(metric::SETTING, &limit)), Some(&0.0));
     let size = values.get(&series(metric::DATABASE_SIZE, &[("at", &at)]));
@@ -111,14 +111,14 @@ fn postgres_turns_away_who_may_not_ask() {
         (
             "wrong",
             [
-                "is not seen: it refuses to tell (password authentication failed",
+                "cannot be watched: it denies access (password authentication failed",
                 "IN ROLE pg_monitor",
             ],
         ),
         (
             "",
             [
-                "is not seen: it refuses to tell (it wants a password",
+                "cannot be watched: it denies access (it wants a password",
                 "IN ROLE pg_monitor",
             ],
         ),
@@ -168,7 +168,7 @@ fn postgres_that_has_no_session_left_says_so_and_is_seen_again() {
         LONG,
     );
     let refused = series(metric::POSTGRES_REFUSED, &[("at", &at)]);
-    // Administrators have a place left, and others have none.
+    // A session is left for administrators, and none for others.
     assert_eq!(watched.scrape().values.get(&refused), Some(&1.0));
     drop(held);
     while watched.scrape().values.get(&refused) != Some(&0.0) {}
@@ -226,7 +226,7 @@ fn mariadb_is_seen_by_who_may() {
     let size = values.get(&of(metric::DATABASE_SIZE));
     assert!(size.is_some_and(|&size| size > 1e5), "{size:?}");
     assert_eq!(watched.notes(), "");
-    // Files are shown to those who may read them.
+    // File names are shown to roles with the privilege.
     let socket = server.socket.display().to_string();
     let root = ComponentAddress::Socket(server.socket.clone());
     let root = component(ComponentKind::Mysql, root, Some(("root", "")));
@@ -248,7 +248,7 @@ fn mariadb_turns_away_who_may_not_ask() {
             "eye",
             "wrong",
             [
-                "is not seen: it refuses to tell (Access denied",
+                "cannot be watched: it denies access (Access denied",
                 "GRANT PROCESS ON *.* TO",
             ],
         ),
@@ -302,7 +302,7 @@ fn a_log_is_followed_from_its_end_and_over_its_rotation() {
     watched.scrape();
     assert_eq!(watched.scrape().values.get(&failures), Some(&0.0));
     let two = line("app").repeat(2);
-    // Of a line that is not whole yet nothing is known.
+    // An incomplete line is not counted yet.
     add(&two[..two.len() - 9]);
     assert!(watched.scrape().values[&failures] > 0.0);
     add(&two[two.len() - 9..]);

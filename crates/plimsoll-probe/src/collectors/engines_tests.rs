@@ -1,4 +1,4 @@
-//! Eyes on a real JVM, uWSGI and Varnish.
+//! Collectors on a real JVM, uWSGI and Varnish.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -32,7 +32,7 @@ fn request(address: SocketAddr) {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-/// Looks within which a server has told what it does.
+/// Samples within which a server must report its activity.
 const SCRAPES_MAX: u32 = 3000;
 
 #[track_caller]
@@ -56,7 +56,7 @@ fn a_jvm_is_seen_by_its_counters() {
     assert_eq!(limit, Some(&f64::from(28 << 20)), "{first:#?}");
     let heap = of(metric::SETTING, &[("setting", "-Xmx")]);
     assert_eq!(first.get(&heap), Some(&f64::from(32 << 20)), "{first:#?}");
-    // More objects than fit into what is young: some are collected while somebody looks.
+    // More objects than fit into the young generation: some are collected between samples.
     request(jvm.address);
     let values = watched.scrape().values;
     let young = of(metric::JVM_GC_COUNT, &[("kind", "young")]);
@@ -75,7 +75,7 @@ fn a_jvm_is_seen_by_its_counters() {
     watched.scrape();
     let notes = watched.notes();
     assert!(
-        notes.contains("is not seen: nobody answers there"),
+        notes.contains("cannot be watched: nothing answers there"),
         "{notes}"
     );
 }
@@ -113,7 +113,7 @@ fn varnish_is_seen_by_the_command_that_was_named() {
     let at = place.to_string();
     let mut watched = over(ComponentKind::Varnish, place);
     let threads = series(metric::VARNISH_THREADS, &[("at", at.as_str())]);
-    // They are made one after the other, and one more than it is told to have.
+    // They are created one after the other, and one more than configured.
     let has_all =
         |readings: &Readings| readings.values.get(&threads).is_some_and(|&all| all >= 5.0);
     scrape_until(&mut watched, has_all);

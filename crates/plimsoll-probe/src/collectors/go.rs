@@ -1,4 +1,4 @@
-//! A program in Go, by `expvar`, by a page in the format of Prometheus, or by the profile of its goroutines.
+//! A Go program, by `expvar`, by a metrics page in the Prometheus format, or by its goroutine profile.
 
 use std::path::PathBuf;
 
@@ -17,12 +17,12 @@ use crate::parse::socket::LISTEN;
 use crate::parse::value_of;
 use crate::tree::holders_of;
 
-/// How many times as long as others it may take to answer.
+/// Factor of its time-out over that of other collectors.
 const SLOWER: u32 = 4;
-/// Of those that wait for a thread, the share that waited no longer than what is told.
+/// Quantile of the waits for a thread that is recorded.
 const DELAY_SHARE: f64 = 0.99;
 
-/// Places of goroutines that are told apart.
+/// Distinct positions of goroutines at most.
 const PLACES_MAX: usize = 24;
 
 /// A program in Go.
@@ -31,10 +31,10 @@ pub(crate) struct GoCollector {
     /// When it was started, s since 1970, where its process was found.
     started: Option<f64>,
     is_start_resolved: bool,
-    /// CPU time of the collector, and what could be used, as they were last.
+    /// CPU time of the garbage collector, and available CPU time, at the last sample.
     before: Option<(f64, f64)>,
     delays: Vec<(f64, f64)>,
-    /// Where goroutines were seen: where none is now is zero, and no gap.
+    /// Positions of goroutines so far: one without goroutines now is recorded as zero, not as a gap.
     places: BoundedNames,
 }
 
@@ -67,7 +67,7 @@ impl GoCollector {
         }
     }
 
-    /// Share of the CPU that it may use that its collector took since it was asked last. Go counts this at the end of each
+    /// Garbage collector's share of the available CPU since the last sample. Go counts this at the end of each
     /// collection.
     fn share(&mut self, stats: &GoStats) -> Option<f64> {
         let since_start = || {
@@ -85,7 +85,7 @@ impl GoCollector {
     }
 }
 
-/// When the program that listens there was started, s since 1970; `None` where it is not of this machine.
+/// Start time of the program that listens there, s since 1970; `None` where it is not on this machine.
 fn started(place: &ComponentAddress) -> Option<f64> {
     let ComponentAddress::Page { host, port, .. } = place else {
         return None;
@@ -122,7 +122,7 @@ impl Scraper for GoCollector {
         Ok(page)
     }
 
-    /// Its page waits for a thread behind all goroutines that may run, just when that is to be seen.
+    /// Its page waits for a thread behind all runnable goroutines, just when this should be observed.
     fn slower(&self) -> u32 {
         SLOWER
     }
@@ -141,8 +141,9 @@ impl Scraper for GoCollector {
         if stats.share_since_start.is_some() && !is_known {
             metrics.note(
                 "no start",
-                "the Go program tells its collector's share only since its start, which is known on its own machine and to its \
-                 user only: watch its page in the format of Prometheus instead, with `collectors.MetricsAll`",
+                "the Go program reports its garbage collector's CPU share only since its start, and the start time \
+                 can be read only on its own machine by its own user: watch its Prometheus endpoint instead, with \
+                 `collectors.MetricsAll`",
             );
         }
         metrics.level(metric::GO_GC_SHARE, &[], share);
@@ -151,7 +152,7 @@ impl Scraper for GoCollector {
         metrics.level(metric::GO_HEAP, &[], stats.heap);
         if !stats.delays.is_empty() {
             let delay = quantile(&self.delays, &stats.delays, DELAY_SHARE);
-            // Where nobody waited for a thread, nobody waited long.
+            // Without waits the quantile is zero.
             let was_read = !self.delays.is_empty();
             metrics.level(
                 metric::GO_SCHEDULER_DELAY,
@@ -167,11 +168,12 @@ impl Scraper for GoCollector {
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
             ScrapeError::Denied(_) => {
-                "let this machine in without a login: it is asked without one".to_owned()
+                "allow access from this machine without a login: Plimsoll sends no credentials".to_owned()
             }
-            _ => "import `expvar` in it and watch `/debug/vars` where it serves `http.DefaultServeMux`; or register \
-                `collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll))` and watch `/metrics`; \
-                where goroutines wait, `/debug/pprof/goroutine?debug=1` tells after `import _ \"net/http/pprof\"`"
+            _ => "import `expvar` in it and watch `/debug/vars` if it serves `http.DefaultServeMux`; or register \
+                `collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll))` and \
+                watch `/metrics`; `/debug/pprof/goroutine?debug=1` shows where goroutines wait, after `import _ \
+                \"net/http/pprof\"`"
                 .to_owned(),
         }
     }

@@ -1,4 +1,4 @@
-//! gunicorn, by its processes and by the connections to where it listens: it tells nothing of itself.
+//! gunicorn, by its processes and by the connections to its listen address: it reports no metrics.
 
 use plimsoll_model::component::ComponentAddress;
 use plimsoll_model::metric;
@@ -13,9 +13,9 @@ use crate::kernel_files;
 #[derive(Debug)]
 pub(crate) struct GunicornCollector {
     listener: ListenerProbe,
-    /// Its first process, whose children are the workers.
+    /// Its master process, whose children are the workers.
     pid: Option<u32>,
-    /// What its command line and its file say.
+    /// Settings of its command line and its file.
     settings: Vec<FileSetting>,
 }
 
@@ -37,7 +37,7 @@ impl GunicornCollector {
         Some(setting.value)
     }
 
-    /// Its workers: the children of its first process, or as many as it was told to have.
+    /// Its workers: the children of its master process, or the configured number.
     fn workers(&self) -> Option<f64> {
         let counted = self.pid.and_then(|pid| {
             let children = kernel_files::text(&format!("/proc/{pid}/task/{pid}/children")).ok()?;
@@ -88,8 +88,8 @@ impl Scraper for GunicornCollector {
     }
 
     fn remedy(&self, _error: &ScrapeError) -> String {
-        "say where gunicorn listens, as its option --bind tells: `watch: { gunicorn: 127.0.0.1:8000 }`; it is seen only where \
-         Plimsoll runs on the same machine, and outside containers"
+        "name the address that gunicorn listens on, its option --bind: `watch: { gunicorn: 127.0.0.1:8000 }`; it \
+         can be watched only on the machine where Plimsoll runs, and outside containers"
             .to_owned()
     }
 }

@@ -8,14 +8,14 @@ use super::link::{ComponentLink, ScrapeError, page, shortly};
 use super::metrics::{FileSetting, MetricsRecorder};
 use crate::parse::haproxy::{HaproxyRow, RowKind, rows, split, value};
 
-/// Both answers on one connection, which HAProxy closes behind them.
+/// Both responses on one connection, which HAProxy closes after them.
 const QUESTION: &[u8] = b"show info;show stat\n";
 const PHASES: [&str; 4] = ["queue", "connect", "answer", "total"];
 
 /// HAProxy.
 #[derive(Debug)]
 pub(crate) struct HaproxyCollector {
-    /// What its configuration says, where that was found.
+    /// Settings from its configuration files, if found.
     pub(crate) settings: Vec<FileSetting>,
 }
 
@@ -65,8 +65,8 @@ impl Scraper for HaproxyCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "run as a user who may open the socket, or give it away in HAProxy's `global`: `stats socket \
-                PATH mode 660 group GROUP level user`"
+            ScrapeError::Denied(_) => "run as a user who may open the socket, or grant access in HAProxy's \
+                `global`: `stats socket PATH mode 660 group GROUP level user`"
                 .to_owned(),
             _ => "add to HAProxy's `global`: `stats socket /run/haproxy/admin.sock mode 660 level user`, reload it, and \
                 watch unix:/run/haproxy/admin.sock"
@@ -83,7 +83,7 @@ fn record_row(row: &HaproxyRow, metrics: &mut MetricsRecorder<'_>) {
     let level = |count: Option<u64>| count.map(|count| count as f64);
     metrics.level(metric::HAPROXY_SESSIONS, &of, level(row.sessions));
     metrics.level(metric::HAPROXY_QUEUE, &of, level(row.queue));
-    // Of a backend it is `fullconn`, which refuses nobody; a server without a limit says none, or 0.
+    // For a backend it is `fullconn`, which refuses no request; a server without a limit has none, or 0.
     let limit = row
         .limit
         .filter(|&limit| row.kind != RowKind::Backend && limit > 0);

@@ -20,9 +20,9 @@ use listen_backlog::ListenBacklog;
 
 /// Threads whose names are read.
 const THREADS_MAX: usize = 2000;
-/// Pools that are told of.
+/// Pools that are recorded at most.
 const POOLS_MAX: usize = 4;
-/// What the names of a JVM's own threads begin with.
+/// Prefixes of the names of a JVM's own threads.
 const OWN: [&str; 21] = [
     "Attach Lis",
     "C1 Compiler",
@@ -56,7 +56,7 @@ struct CollectionTotals {
     ended: u64,
 }
 
-/// What was seen of the process.
+/// Readings of the process.
 #[derive(Debug, Default)]
 struct JvmProcess {
     /// Pools by name, with their threads.
@@ -69,14 +69,14 @@ struct JvmProcess {
 pub(crate) struct JvmCollector {
     place: ComponentAddress,
     pid: Option<u32>,
-    /// The process that names its place, where nobody else did, and whose it is.
+    /// The process that names its address, if it was discovered, and the process's user.
     named_by: Option<u32>,
     owner: Option<u32>,
     backlog: ListenBacklog,
-    /// The answer, between question and telling.
+    /// The response, between fetch and record.
     answer: Option<(JvmStats, JvmProcess)>,
     before: BTreeMap<&'static str, CollectionTotals>,
-    /// Memory that was still used after the last collection of the whole heap that was seen, bytes.
+    /// Memory in use after the last observed collection of the whole heap, bytes.
     old_after: Option<u64>,
 }
 
@@ -101,17 +101,17 @@ impl JvmCollector {
     }
 
     fn of_file(&mut self, path: &Path) -> Result<(JvmStats, JvmProcess), ScrapeError> {
-        let strange = || ScrapeError::Strange("no counters of a JVM".to_owned());
+        let strange = || ScrapeError::Strange("not a counters file of a JVM".to_owned());
         let status = self.pid.map(|pid| format!("/proc/{pid}/status"));
         if status.is_some_and(|status| kernel_files::text(&status).is_err()) {
             // Whoever was killed leaves its file behind.
             return Err(ScrapeError::Absent("the JVM has ended".to_owned()));
         }
         let opened = NamedFile::new(path, self.named_by).open()?;
-        // In a folder where anybody may write, the file of a JVM is its user's own.
+        // In a directory that every user can write to, the file of a JVM must belong to its user.
         if self.owner.is_some_and(|owner| owner != opened.owner) {
             return Err(ScrapeError::Denied(format!(
-                "its counters belong to user {}, not to its own",
+                "its counters file belongs to user {}, not to the user of the JVM",
                 opened.owner
             )));
         }
@@ -126,7 +126,7 @@ impl JvmCollector {
         Ok((collected.ok_or_else(strange)?, process.unwrap_or_default()))
     }
 
-    /// The longest pause since it was asked last, and totals by kind of collection.
+    /// The longest pause since the last sample, and totals by kind of collection.
     fn record_collections(&mut self, stats: &JvmStats, metrics: &mut MetricsRecorder<'_>) {
         let mut totals: BTreeMap<&'static str, CollectionTotals> = BTreeMap::new();
         for gc in &stats.collectors {
@@ -151,7 +151,7 @@ impl JvmCollector {
             }
         }
         metrics.level(metric::JVM_GC_PAUSE, &[], longest);
-        // What is used is counted at the end of each collection: after a small one it is more than has to be kept.
+        // Use is counted at the end of each collection: after a young one it includes garbage.
         let ended = |kind: &str| totals.get(kind).map_or(0, |own| own.ended);
         if ended("full") > ended("young") {
             self.old_after = stats.old_used;
@@ -160,7 +160,7 @@ impl JvmCollector {
     }
 }
 
-/// The agent's answers.
+/// The agent's responses.
 fn of_agent(link: &mut ComponentLink) -> Result<JvmStats, ScrapeError> {
     let own = link.place().path().unwrap_or_default();
     let own = own.trim_end_matches('/').to_owned();
@@ -168,14 +168,14 @@ fn of_agent(link: &mut ComponentLink) -> Result<JvmStats, ScrapeError> {
     for path in JOLOKIA {
         let answer = get(link, &format!("{own}{path}"));
         answers.push(match answer {
-            // What this JVM has not, or the agent does not let out.
+            // Values that this JVM does not have, or that the agent does not expose.
             Err(ScrapeError::Strange(_) | ScrapeError::Denied(_)) if !answers.is_empty() => {
                 String::new()
             }
             answer => answer?,
         });
     }
-    of_jolokia(&answers).ok_or_else(|| ScrapeError::Strange("no answer of Jolokia".to_owned()))
+    of_jolokia(&answers).ok_or_else(|| ScrapeError::Strange("not a response of Jolokia".to_owned()))
 }
 
 /// Threads by name without number, most first.
@@ -203,7 +203,7 @@ fn grouped(names: impl Iterator<Item = String>) -> Vec<(String, u32)> {
         group.0 |= stem.len() < name.len();
         group.1 += 1;
     }
-    // Of long names, the kernel keeps the beginning only, without the number.
+    // The kernel truncates long names, which removes the number.
     let pools = groups
         .into_iter()
         .filter(|(_, (has_number, count))| *has_number || *count > 1);
@@ -274,11 +274,11 @@ impl Scraper for JvmCollector {
     fn remedy(&self, error: &ScrapeError) -> String {
         match (&self.place, error) {
             (ComponentAddress::File(_), ScrapeError::Denied(_)) => {
-                "run as the user of the JVM or as root: nobody else may read its counters".to_owned()
+                "run as the user of the JVM or as root: other users cannot read its counters".to_owned()
             }
-            (ComponentAddress::File(_), _) => "name the file of its counters, as `ls /tmp/hsperfdata_*/` shows it: `watch: { jvm: \
-                /tmp/hsperfdata_USER/PID }`; a JVM that was started with `-XX:-UsePerfData` or `-XX:+PerfDisableSharedMem` \
-                has none"
+            (ComponentAddress::File(_), _) => "name its counters file, as `ls /tmp/hsperfdata_*/` shows it: `watch: \
+                { jvm: /tmp/hsperfdata_USER/PID }`; a JVM that was started with `-XX:-UsePerfData` or \
+                `-XX:+PerfDisableSharedMem` has none"
                 .to_owned(),
             _ => "start the JVM with Jolokia's agent, `-javaagent:jolokia-agent-jvm.jar=host=127.0.0.1,port=8778`, and watch \
                 http://127.0.0.1:8778/jolokia; where its policy restricts who may read, allow `read` of java.lang and of pools \

@@ -1,5 +1,5 @@
-//! The one connection to a part: opened when it is needed, kept where the part keeps it, and never waited for longer
-//! than a question's patience.
+//! The single connection to a component: opened on demand, kept alive where the component allows it, and never
+//! waited for beyond the deadline of a scrape.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -19,38 +19,38 @@ use crate::clock;
 use crate::untrusted::credentials::connect_as;
 use crate::untrusted::{Credentials, NamedFile, OpenError, path_of};
 
-/// Longest answer taken, bytes.
+/// Longest response accepted, bytes.
 const ANSWER_LEN_MAX: usize = 4 << 20;
-/// Bytes taken for one question, of however many answers.
+/// Bytes accepted for one scrape, in any number of responses.
 const RECEIVED_LEN_MAX: usize = 32 << 20;
-/// Longest head of an answer over HTTP, bytes.
+/// Longest head of an HTTP response, bytes.
 const HEAD_LEN_MAX: usize = 64 << 10;
-/// Bytes taken at once.
+/// Bytes of one read.
 const CHUNK_LEN: usize = 16 << 10;
-/// The system takes a time-out of zero for none.
+/// The system treats a time-out of zero as none.
 const PATIENCE_MIN: Duration = Duration::from_millis(1);
 
-/// Why a part was not seen.
+/// Why a component could not be scraped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ScrapeError {
-    /// There is nobody.
+    /// Nothing listens there.
     Absent(String),
-    /// It closed the connection without an answer.
+    /// It closed the connection without a response.
     Closed,
-    /// It did not answer in time.
+    /// It did not respond in time.
     Late,
-    /// It does not answer to who asks.
+    /// It denied access.
     Denied(String),
-    /// It said something else.
+    /// Its response was unexpected.
     Strange(String),
-    /// It is no file that is read.
+    /// It is a file that is not read.
     NotRead(String),
-    /// It would come here, and here cannot be listened.
+    /// Messages would arrive here, but listening here failed.
     CannotListen(String),
 }
 
 impl ScrapeError {
-    /// What tells kinds apart, so that each is told once.
+    /// Key of the kind, so that each is reported once.
     pub(crate) fn key(&self) -> &'static str {
         match self {
             Self::Absent(_) => "absent",
@@ -59,7 +59,7 @@ impl ScrapeError {
             Self::Denied(_) => "denied",
             Self::Strange(_) => "strange",
             Self::NotRead(_) => "not read",
-            Self::CannotListen(_) => "no door",
+            Self::CannotListen(_) => "no listener",
         }
     }
 }
@@ -67,13 +67,13 @@ impl ScrapeError {
 impl fmt::Display for ScrapeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Absent(why) => write!(f, "nobody answers there ({why})"),
-            Self::Closed => write!(f, "it closes the connection without an answer"),
-            Self::Late => write!(f, "it does not answer in time"),
-            Self::Denied(why) => write!(f, "it refuses to tell ({why})"),
-            Self::Strange(why) => write!(f, "it answers something else ({why})"),
+            Self::Absent(why) => write!(f, "nothing answers there ({why})"),
+            Self::Closed => write!(f, "it closes the connection without a response"),
+            Self::Late => write!(f, "it does not respond in time"),
+            Self::Denied(why) => write!(f, "it denies access ({why})"),
+            Self::Strange(why) => write!(f, "unexpected response ({why})"),
             Self::NotRead(why) => f.write_str(why),
-            Self::CannotListen(why) => write!(f, "nobody can listen there ({why})"),
+            Self::CannotListen(why) => write!(f, "cannot listen there ({why})"),
         }
     }
 }
@@ -103,7 +103,7 @@ impl From<OpenError> for ScrapeError {
     }
 }
 
-/// A few words of an answer that was not expected, safe to print.
+/// The beginning of an unexpected response, safe to print.
 pub(crate) fn shortly(answer: &str) -> String {
     let line = answer.lines().next().unwrap_or_default();
     let safe = line.chars().filter(|c| !c.is_control()).take(120).collect();
@@ -124,23 +124,23 @@ enum LinkStream {
 #[derive(Debug)]
 pub(crate) struct ComponentLink {
     place: ComponentAddress,
-    /// The process that names the place, where nobody else did.
+    /// The process that names the address, if it was discovered.
     named_by: Option<u32>,
-    /// The rights of that process are not enough, and the own ones are taken.
+    /// The rights of that process do not suffice, and the own ones are used.
     with_own_rights: bool,
     stream: Option<LinkStream>,
     deadline_ns: u64,
-    /// Bytes that came since the question began.
+    /// Bytes received since the scrape began.
     received: usize,
 }
 
 impl ComponentLink {
-    /// To a place that whoever runs this has named.
+    /// To an address from the configuration.
     pub(crate) fn new(place: ComponentAddress) -> Self {
         Self::to(place, None)
     }
 
-    /// To a place that a process names, if one does.
+    /// To an address that a process names, if one does.
     pub(crate) fn to(place: ComponentAddress, named_by: Option<u32>) -> Self {
         Self {
             place,
@@ -156,7 +156,7 @@ impl ComponentLink {
         &self.place
     }
 
-    /// Begins a question that may take so long.
+    /// Starts a scrape with this time-out.
     pub(crate) fn begin(&mut self, patience: Duration) {
         let patience = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
         self.deadline_ns = clock::now_ns().saturating_add(patience);
@@ -188,7 +188,7 @@ impl ComponentLink {
         self.stream = None;
     }
 
-    /// Whose rights are taken where root connects to a socket, when they are not the own ones.
+    /// The process whose rights root uses to connect to a socket, if not its own.
     pub(crate) fn acts_as(&self) -> Option<u32> {
         if self.with_own_rights || !rustix::process::geteuid().is_root() {
             return None;
@@ -204,13 +204,13 @@ impl ComponentLink {
         (theirs.uid != 0).then_some(theirs.uid)
     }
 
-    /// From now on the own rights are taken.
+    /// Uses the own rights from now on.
     pub(crate) fn take_own_rights(&mut self) {
         self.close();
         self.with_own_rights = true;
     }
 
-    /// Opens the connection unless it is open; whether it is a new one.
+    /// Opens the connection unless it is open; returns whether it is a new one.
     pub(crate) fn open(&mut self) -> io::Result<bool> {
         if self.stream.is_some() {
             return Ok(false);
@@ -236,7 +236,7 @@ impl ComponentLink {
         Ok(true)
     }
 
-    /// Sends everything; who takes it in drops is not waited for longer than who takes nothing.
+    /// Sends everything; the deadline also holds for a peer that reads slowly.
     pub(crate) fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let left = Some(self.left()?);
@@ -259,15 +259,15 @@ impl ComponentLink {
         Ok(())
     }
 
-    /// Adds what comes next to `answer`; 0 at the end.
+    /// Appends the next bytes to `answer`; returns 0 at the end.
     pub(crate) fn fill(&mut self, answer: &mut Vec<u8>) -> io::Result<usize> {
         if answer.len() >= ANSWER_LEN_MAX {
-            let reason = "an answer longer than 4 MiB";
+            let reason = "a response longer than 4 MiB";
             return Err(io::Error::new(ErrorKind::InvalidData, reason));
         }
-        // A database answers in many messages, each of which is short.
+        // A database responds in many short messages.
         if self.received >= RECEIVED_LEN_MAX {
-            let reason = "answers longer than 32 MiB together";
+            let reason = "responses longer than 32 MiB in total";
             return Err(io::Error::new(ErrorKind::InvalidData, reason));
         }
         let left = Some(self.left()?);
@@ -297,7 +297,7 @@ impl ComponentLink {
 }
 
 fn connect_tcp(host: &str, port: u16, patience: Duration) -> io::Result<TcpStream> {
-    // A name may have many addresses, of which none answers: all of them together have this time.
+    // A name may have many addresses that do not respond: all of them share this time.
     let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
     let deadline_ns = clock::now_ns().saturating_add(patience_ns);
     let mut refused = io::Error::from(ErrorKind::NotFound);
@@ -314,7 +314,7 @@ fn connect_tcp(host: &str, port: u16, patience: Duration) -> io::Result<TcpStrea
     Err(refused)
 }
 
-/// The standard library's `connect` waits without end for a listener whose queue is full.
+/// The standard library's `connect` blocks without limit while the listener's queue is full.
 fn connect_unix(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     let (handle, _) = NamedFile::new(path, None).socket()?;
     let socket = unix_socket(patience)?;
@@ -322,8 +322,9 @@ fn connect_unix(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     Ok(UnixStream::from(socket))
 }
 
-/// The same to a socket that a process names: in its own root, with its rights, and only if that process or another one of
-/// its user listens there. Otherwise any user could have this one ask, with its rights, whatever he names.
+/// The same to a socket that a process names: in its own root, with its rights, and only if that process or another
+/// one of its user listens there. Otherwise any user could make this process connect, with its rights, to any
+/// socket.
 fn connect_named(
     path: &Path,
     pid: u32,
@@ -341,8 +342,8 @@ fn connect_named(
         || theirs.is_some_and(|theirs| theirs.uid == peer.uid());
     if !is_same {
         let text = format!(
-            "pid {} of user {} listens there, and pid {pid}, which names it, is another user's; to have it asked, name it under \
-             `watch:`",
+            "pid {} of user {} listens there, but pid {pid}, which names it, belongs to another user; to watch it \
+             anyway, name it under `watch:`",
             peer.pid(),
             peer.uid()
         );
@@ -362,10 +363,10 @@ fn unix_socket(patience: Duration) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// The body of a page over HTTP. The connection is kept where the answer says how long it is.
+/// The body of a page over HTTP. The connection is kept alive where the response has a known length.
 pub(crate) fn page(link: &mut ComponentLink) -> Result<String, ScrapeError> {
     let Some(path) = link.place().path().map(str::to_owned) else {
-        return Err(ScrapeError::Strange("no address of a page".to_owned()));
+        return Err(ScrapeError::Strange("no URL".to_owned()));
     };
     get(link, &path)
 }
@@ -375,8 +376,8 @@ pub(crate) fn get(link: &mut ComponentLink, path: &str) -> Result<String, Scrape
     fetch(link, path, "keep-alive")
 }
 
-/// The same over a connection that is closed behind it: of a page that does not say how long it is, and where a connection
-/// that is kept takes a place from others.
+/// The same over a connection that is closed afterwards: for pages without a known length, and where a keep-alive
+/// connection would occupy a worker.
 pub(crate) fn get_once(link: &mut ComponentLink, path: &str) -> Result<String, ScrapeError> {
     link.close();
     let page = fetch(link, path, "close");
@@ -407,7 +408,7 @@ fn fetch(link: &mut ComponentLink, path: &str, then: &str) -> Result<String, Scr
             break at + 4;
         }
         if answer.len() > HEAD_LEN_MAX {
-            let why = format!("a head longer than {} KiB", HEAD_LEN_MAX >> 10);
+            let why = format!("a response head longer than {} KiB", HEAD_LEN_MAX >> 10);
             return Err(ScrapeError::Strange(why));
         }
         if link.fill(&mut answer)? == 0 {
@@ -427,7 +428,7 @@ fn fetch(link: &mut ComponentLink, path: &str, then: &str) -> Result<String, Scr
             .then(|| value.trim().parse::<usize>().ok())?
     });
     let lower = head.to_ascii_lowercase();
-    // Some answer so whatever was asked for, to who asked by HTTP/1.0 too.
+    // Some servers respond so to any request, even one of HTTP/1.0.
     let is_in_pieces = lower.contains("transfer-encoding: chunked");
     match length {
         _ if is_in_pieces => pieces(link, &mut answer, head_len)?,
@@ -452,7 +453,7 @@ fn fetch(link: &mut ComponentLink, path: &str, then: &str) -> Result<String, Scr
     }
 }
 
-/// Takes the pieces of a body to the last and joins them.
+/// Reads the chunks of a body to the last and joins them.
 fn pieces(
     link: &mut ComponentLink,
     answer: &mut Vec<u8>,
@@ -471,7 +472,7 @@ fn pieces(
     }
 }
 
-/// A body that comes in pieces, each behind its length in hexadecimal; `None` while some of it lacks.
+/// A chunked body, each chunk after its length in hexadecimal; `None` while it is incomplete.
 fn decode_chunked(mut pieces: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! The connections to where a part listens on this machine, for parts that tell nothing of themselves.
+//! The connections to a component's listen address on this machine, for components without metrics.
 
 use plimsoll_model::component::ComponentAddress;
 
@@ -7,17 +7,17 @@ use crate::diag::Diag;
 use crate::kernel_files;
 use crate::parse::socket::{LISTEN, unix_listener};
 
-/// Where a part listens.
+/// The listen address of a component.
 #[derive(Debug)]
 pub(super) struct ListenerProbe {
     place: ComponentAddress,
     diag: Option<Diag>,
 }
 
-/// What was seen of its connections.
+/// State of its connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Connections {
-    /// Taken by the part; not known of a Unix socket.
+    /// Accepted by the component; unknown for a Unix socket.
     pub(super) taken: Option<u32>,
     /// In the accept queue.
     pub(super) waiting: u32,
@@ -28,7 +28,7 @@ impl ListenerProbe {
         Self { place, diag: None }
     }
 
-    /// Counts the connections; fails where nobody listens.
+    /// Counts the connections; fails where nothing listens.
     pub(super) fn connections(&mut self) -> Result<Connections, ScrapeError> {
         let diag = match &mut self.diag {
             Some(diag) => diag,
@@ -49,7 +49,8 @@ impl ListenerProbe {
             }
             _ => None,
         };
-        counts.ok_or_else(|| ScrapeError::Absent("nobody listens there on this machine".to_owned()))
+        counts
+            .ok_or_else(|| ScrapeError::Absent("nothing listens there on this machine".to_owned()))
     }
 }
 
@@ -60,7 +61,7 @@ fn of_port(diag: &mut Diag, port: u16) -> Result<Option<Connections>, ScrapeErro
             waiting = waiting.saturating_add(socket.receive_queue);
             listeners += 1;
         }
-        // Nobody has taken it yet; the listener counts it.
+        // Not accepted yet; the listener counts it.
         (_, 0) => {}
         _ => taken += 1,
     })?;

@@ -13,10 +13,10 @@ use crate::parse::log::{
     HAPROXY_CLASSES, LoggedFailure, NGINX_CLASSES, PHP_CLASSES, haproxy, nginx, php_slow,
 };
 
-/// Upstreams and servers that are told apart.
+/// Distinct upstreams and servers at most.
 const OF_MAX: usize = 64;
 
-/// Whose log it is.
+/// The component of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogSource {
     Nginx,
@@ -28,11 +28,11 @@ pub(crate) enum LogSource {
 #[derive(Debug)]
 pub(crate) struct LogCollector {
     writer: LogSource,
-    /// What the configuration says, where that was found.
+    /// Settings from the configuration files, if found.
     settings: Vec<FileSetting>,
     tail: Tail,
     totals: BTreeMap<LoggedFailure, u64>,
-    /// The last line: what a slow log tells takes several.
+    /// The last line: entries of a slow log span several lines.
     before: String,
 }
 

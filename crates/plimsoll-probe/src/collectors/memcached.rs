@@ -68,9 +68,9 @@ impl Scraper for MemcachedCollector {
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
             ScrapeError::Denied(_) => {
-                "it wants a login (-Y), with which it is not asked yet".to_owned()
+                "it requires a login (-Y), which is not supported yet".to_owned()
             }
-            _ => "say where memcached listens, as its options -p, -l and -s tell".to_owned(),
+            _ => "name the address that memcached listens on, its options -p, -l and -s".to_owned(),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Where a part's figures become series: each carries where the part was asked.
+//! Converts a component's metrics to series: each carries the component's address.
 
 use plimsoll_model::metric;
 
 use crate::meter::Meter;
 
-/// A setting that was found outside the part's own answer: in its configuration files.
+/// A setting from the component's configuration files, not from its response.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FileSetting {
     pub(crate) name: &'static str,
@@ -15,35 +15,35 @@ pub(crate) struct FileSetting {
     pub(crate) file: String,
 }
 
-/// What is known of a part before it is asked.
+/// Facts about a component that are known before it is scraped.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ComponentMetadata {
-    /// What its configuration says.
+    /// Settings from its configuration.
     pub(crate) settings: Vec<FileSetting>,
     /// Its process, where it runs on this machine.
     pub(crate) pid: Option<u32>,
-    /// The process that names it, where it was found and nobody named it.
+    /// The process that names it, if it was discovered and not configured.
     pub(crate) named_by: Option<u32>,
-    /// The pool of PHP-FPM that it is, where that has no page.
+    /// Its pool of PHP-FPM, if that has no status page.
     pub(crate) pool: Option<String>,
-    /// How lines of its log are made, where its configuration says so.
+    /// Line format of its log, if its configuration sets one.
     pub(crate) log_format: Option<String>,
 }
 
-/// Takes the figures of one answer.
+/// Records the metrics of one response.
 #[derive(Debug)]
 pub(crate) struct MetricsRecorder<'a> {
     pub(super) meter: &'a mut Meter,
     pub(super) at: &'a str,
-    /// What tells one life of the part from the next, as it was seen last.
+    /// Identity of the component's process at the last scrape.
     pub(super) identity: &'a mut Option<String>,
     pub(super) was_restarted: &'a mut bool,
-    /// Keys, of which each is told once, and texts.
+    /// Keys, each reported once, and texts.
     pub(super) notes: &'a mut Vec<(&'static str, String)>,
 }
 
 impl MetricsRecorder<'_> {
-    /// Which process it is that answers: another one begins its counters anew. To be said before any counter.
+    /// Sets the identity of the process: a new one starts its counters from zero. To be called before any counter.
     pub(crate) fn identity(&mut self, identity: &str) {
         if self
             .identity
@@ -56,12 +56,12 @@ impl MetricsRecorder<'_> {
         *self.identity = Some(identity.to_owned());
     }
 
-    /// Says something once.
+    /// Adds a note, once for each key.
     pub(crate) fn note(&mut self, key: &'static str, text: &str) {
         self.notes.push((key, text.to_owned()));
     }
 
-    /// A level, where it was told.
+    /// A gauge, where it was reported.
     pub(crate) fn level(
         &mut self,
         metric: &'static str,
@@ -74,7 +74,7 @@ impl MetricsRecorder<'_> {
         }
     }
 
-    /// A counter, where it was told.
+    /// A counter, where it was reported.
     pub(crate) fn counter(
         &mut self,
         metric: &'static str,
@@ -88,7 +88,7 @@ impl MetricsRecorder<'_> {
         }
     }
 
-    /// A count that the eye keeps itself, from nothing.
+    /// A counter that the collector keeps itself, from zero.
     pub(crate) fn tally(&mut self, metric: &'static str, labels: &[(&str, &str)], total: u64) {
         self.meter
             .tally(metric, &with_place(self.at, labels), total);
@@ -104,7 +104,7 @@ impl MetricsRecorder<'_> {
         );
     }
 
-    /// A setting, where it was told; `file` is empty where it is not known.
+    /// A setting, where it was reported; `file` is empty where it is unknown.
     pub(crate) fn setting(&mut self, name: &str, of: &str, file: &str, value: Option<f64>) {
         let mut labels = vec![("setting", name)];
         if !of.is_empty() {

@@ -12,9 +12,9 @@ use crate::parse::mongo::{
     BsonArgument, BsonValue, Document, answer, command, message_len, number,
 };
 
-/// Where users are known when nothing else is said.
+/// Default authentication database.
 const USERS: &str = "admin";
-/// Sections of the answer that nobody looks at, and that are long.
+/// Long sections of the response that are not used.
 const WITHOUT: [&str; 5] = [
     "repl",
     "metrics",
@@ -22,11 +22,11 @@ const WITHOUT: [&str; 5] = [
     "tcmalloc",
     "logicalSessionRecordCache",
 ];
-/// Codes of those who may not ask: `Unauthorized`, `AuthenticationFailed`, and that a login is needed first.
+/// Error codes of denied access: `Unauthorized`, `AuthenticationFailed`, and that a login is needed first.
 const DENIED: [&str; 3] = ["13", "18", "12"];
-/// Messages of a login: two, and an empty one where the server wants to have the last word.
+/// Messages of a login: two, and an empty one where the server sends a final message.
 const LOGIN_MESSAGES_MAX: usize = 4;
-/// Tickets by kind, and where they stand: since 8.0, since 3.0.
+/// Tickets by kind, and their paths: since 8.0, since 3.0.
 const TICKETS: [(&str, [&str; 2]); 2] = [
     (
         "read",
@@ -49,7 +49,7 @@ const TICKETS: [(&str, [&str; 2]); 2] = [
 pub(crate) struct MongoCollector {
     login: Option<Login>,
     id: u32,
-    /// The answer, between question and telling.
+    /// The response, between fetch and record.
     answer: Option<Document>,
 }
 
@@ -62,7 +62,7 @@ impl MongoCollector {
         }
     }
 
-    /// Carries out a command; what the server refuses is a fault.
+    /// Runs a command; a refusal by the server is an error.
     fn run_command(
         &mut self,
         link: &mut ComponentLink,
@@ -95,7 +95,7 @@ impl MongoCollector {
         }
     }
 
-    /// Proves that the password is known (SCRAM-SHA-256), and that the server knows it.
+    /// Authenticates by SCRAM-SHA-256, and verifies the server's proof.
     fn enter(&mut self, link: &mut ComponentLink, login: &Login) -> Result<(), QueryError> {
         let refused = |message: &str| QueryError::Rejected {
             code: DENIED[1].to_owned(),
@@ -118,7 +118,7 @@ impl MongoCollector {
         let mut read = self.run_command(link, &words)?;
         let mut challenge = payload(&read);
         let proof = exchange.answer(&challenge, &login.password);
-        let proof = proof.ok_or_else(|| refused("its challenge is none that can be answered"))?;
+        let proof = proof.ok_or_else(|| refused("its challenge is not supported"))?;
         let mut next = proof.text;
         let mut was_proved = false;
         for _ in 0..LOGIN_MESSAGES_MAX {
@@ -136,12 +136,12 @@ impl MongoCollector {
                 return if was_proved {
                     Ok(())
                 } else {
-                    Err(refused("it does not prove that it knows the password"))
+                    Err(refused("its proof of the password is wrong"))
                 };
             }
             next = String::new();
         }
-        Err(refused("the login does not end"))
+        Err(refused("the login does not complete"))
     }
 
     fn status(&mut self, link: &mut ComponentLink) -> Result<Document, QueryError> {
@@ -162,7 +162,7 @@ impl MongoCollector {
     }
 }
 
-/// What a message of a login says.
+/// The payload of a login message.
 fn payload(read: &Document) -> String {
     match read.get("payload") {
         Some(BsonValue::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
@@ -243,8 +243,8 @@ impl Scraper for MongoCollector {
             ScrapeError::Denied(_) => "as its administrator: `db.getSiblingDB('admin').createUser({ user: 'eye', pwd: 'PASSWORD', roles: \
                 ['clusterMonitor'] })`, and give name and password: `watch: { mongodb: mongodb://eye:PASSWORD@127.0.0.1:27017 }`"
                 .to_owned(),
-            _ => "say where it listens, as `net.port` in /etc/mongod.conf tells: `watch: { mongodb: 127.0.0.1:27017 }`; it is asked \
-                without TLS"
+            _ => "name the address it listens on, `net.port` in /etc/mongod.conf: `watch: { mongodb: \
+                127.0.0.1:27017 }`; TLS is not supported"
                 .to_owned(),
         }
     }
@@ -258,7 +258,7 @@ mod tests {
     use crate::meter::Meter;
     use crate::parse::mongo::tests::{bson, message};
 
-    /// Made as its manual describes `serverStatus`: no registry here has a server.
+    /// Built from the manual's description of `serverStatus`: no package registry here has a server.
     #[test]
     fn tickets_queue_and_operations_are_told() {
         let mut meter = Meter::default();

@@ -18,7 +18,7 @@ use crate::parse::statement::by_shape;
 use digest_stats::DigestStats;
 use wire::MysqlSession;
 
-/// What is counted and what is there.
+/// Counters and levels.
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Uptime', 'Threads_connected', 'Threads_running', \
     'Connection_errors_max_connections', 'Questions', 'Created_tmp_tables', 'Created_tmp_disk_tables', \
     'Sort_merge_passes', 'Sort_rows', 'Select_scan', 'Select_full_join', 'Handler_read_rnd_next', \
@@ -32,20 +32,20 @@ const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN (";
 const NAMES: &str = "'max_connections', 'innodb_buffer_pool_size', 'tmp_table_size', 'max_heap_table_size', 'sort_buffer_size', \
     'innodb_log_buffer_size', 'innodb_io_capacity', 'innodb_lock_wait_timeout', 'performance_schema', \
     'max_statement_time', 'max_execution_time')";
-/// What `InnoDB`'s files hold, of MariaDB and of MySQL since 8.0. It looks at each of them, so it is asked once.
+/// Size of `InnoDB`'s files, for MariaDB and for MySQL since 8.0. The query reads each file, so it runs once.
 const SIZES: [&str; 2] = [
     "SELECT 'size', SUM(FILE_SIZE) FROM information_schema.INNODB_SYS_TABLESPACES WHERE NAME <> 'innodb_temporary' AND \
      NAME NOT LIKE 'innodb_undo%'",
     "SELECT 'size', SUM(FILE_SIZE) FROM information_schema.INNODB_TABLESPACES WHERE SPACE_TYPE IN ('Single', 'General') OR \
      NAME = 'innodb_system'",
 ];
-/// What must be left of a question's time for that.
+/// Time that must remain before the deadline for that.
 const SIZE_TIME_MIN: Duration = Duration::from_millis(400);
-/// What is carried out.
+/// The statements.
 const RUNNING: &str = "SELECT 'running', LEFT(INFO, 400), COUNT(*) FROM information_schema.PROCESSLIST \
     WHERE COMMAND IN ('Query', 'Execute') AND ID <> CONNECTION_ID() AND INFO IS NOT NULL \
     GROUP BY LEFT(INFO, 400) ORDER BY 3 DESC LIMIT 100";
-/// Who holds rows that others wait for, and waits for none himself: MariaDB.
+/// Sessions that hold rows that others wait for, and wait for none themselves: MariaDB.
 const BLOCKERS: &str = "SELECT 'blocker', COALESCE(LEFT(b.trx_query, 400), ''), COUNT(*) FROM information_schema.INNODB_LOCK_WAITS w \
     JOIN information_schema.INNODB_TRX b ON b.trx_id = w.blocking_trx_id WHERE b.trx_state <> 'LOCK WAIT' \
     GROUP BY 2 ORDER BY 3 DESC LIMIT 10";
@@ -53,33 +53,33 @@ const BLOCKERS: &str = "SELECT 'blocker', COALESCE(LEFT(b.trx_query, 400), ''), 
 const BLOCKERS_SYS: &str = "SELECT 'blocker', COALESCE(LEFT(b.trx_query, 400), ''), COUNT(*) FROM performance_schema.data_lock_waits w \
     JOIN information_schema.INNODB_TRX b ON b.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID WHERE b.trx_state <> 'LOCK WAIT' \
     GROUP BY 2 ORDER BY 3 DESC LIMIT 10";
-/// Whether a session may see those of others.
+/// Whether a session may list those of others.
 const ACCESS: &str = "SELECT 'lacking', 'PROCESS' FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM information_schema.USER_PRIVILEGES \
     WHERE PRIVILEGE_TYPE = 'PROCESS')";
-/// Statements that are told of a second.
+/// Statements that are recorded for a second at most.
 const REPORTED_MAX: usize = 4;
-/// Codes of those who may not ask: wrong password, host not let in, privilege lacking.
+/// Error codes of denied access: wrong password, host not let in, privilege lacking.
 const DENIED: [&str; 5] = ["1045", "1130", "1227", "1142", "1698"];
 /// As many sessions as there may be, of all or of this account.
 const TOO_MANY: [&str; 2] = ["1040", "1203"];
-/// What an answer begins with that came to nobody.
+/// Text of a scrape whose login was rejected because all sessions were in use.
 const REFUSED: &str = "refused";
 
 /// MariaDB or MySQL.
 #[derive(Debug, Default)]
 pub(crate) struct MysqlCollector {
     login: Option<Login>,
-    /// Whoever runs this, as the machine knows him.
+    /// User name of this process on the machine.
     own_name: String,
     session: MysqlSession,
-    /// Its views do not tell where settings are written.
+    /// Its views do not contain the files of settings.
     writes_unknown: bool,
-    /// When it was asked last, s since its start; and how often that fell.
+    /// Uptime at the last scrape, s; and how often it decreased.
     uptime_s: u64,
     lives: u32,
-    /// What `InnoDB` holds, as a line, when that was asked; empty where it did not say.
+    /// `InnoDB`'s data size, as a line, once queried; empty where there was no result.
     size: Option<String>,
-    /// What it counts of statements.
+    /// Its statement statistics.
     counted: DigestStats,
 }
 
@@ -106,7 +106,7 @@ impl MysqlCollector {
         )
     }
 
-    /// Carries out one statement; its rows.
+    /// Executes one statement; returns its rows.
     pub(super) fn carry_out(
         &mut self,
         link: &mut ComponentLink,
@@ -155,20 +155,20 @@ impl MysqlCollector {
             let is_mariadb = self.session.version.contains("MariaDB");
             let question = if is_mariadb { BLOCKERS } else { BLOCKERS_SYS };
             match self.session.query(link, question, &mut lines) {
-                // Who holds it is a help and no more.
+                // The blocking session is optional.
                 Ok(()) | Err(QueryError::Rejected { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
         self.add_size(link, &mut lines)?;
         if self.counted.sample(&mut self.session, link).is_err() {
-            // What its sessions do is known; the next second begins a session of its own.
+            // What its sessions do is recorded; the next second opens a new session.
             link.close();
         }
         Ok(lines)
     }
 
-    /// What its tables hold, asked once: a server that does not say is not asked again.
+    /// Its data size, queried once: a server that returns none is not queried again.
     fn add_size(&mut self, link: &mut ComponentLink, lines: &mut String) -> Result<(), QueryError> {
         if self.size.is_none() && link.has_time(SIZE_TIME_MIN) {
             let question = SIZES[usize::from(!self.session.version.contains("MariaDB"))];
@@ -184,7 +184,7 @@ impl MysqlCollector {
         Ok(())
     }
 
-    /// Asks, and puts a word before each row.
+    /// Runs a query, and puts a word before each row.
     fn query_as(
         &mut self,
         link: &mut ComponentLink,
@@ -231,7 +231,7 @@ impl Scraper for MysqlCollector {
         metrics.identity(&self.lives.to_string());
         if !read.sees_all {
             metrics.note(
-                "sees little",
+                "limited view",
                 "MariaDB shows this account only its own sessions; as an administrator: `GRANT PROCESS ON *.* TO …`",
             );
         }
@@ -256,7 +256,8 @@ impl Scraper for MysqlCollector {
             ScrapeError::Denied(_) => "as its administrator: `CREATE USER eye@localhost IDENTIFIED BY '…'; GRANT PROCESS ON *.* TO \
                 eye@localhost; GRANT SELECT ON performance_schema.* TO eye@localhost`, and give name and password: `watch: { mariadb: { at: …, user: eye, password: … } }`"
                 .to_owned(),
-            _ => "say where it listens, as `SHOW VARIABLES LIKE 'socket'` and `SHOW VARIABLES LIKE 'port'` tell".to_owned(),
+            _ => "name the address it listens on, as `SHOW VARIABLES LIKE 'socket'` and `SHOW VARIABLES LIKE \
+                'port'` show".to_owned(),
         }
     }
 }
@@ -324,7 +325,7 @@ fn record_statements(read: &Status, metrics: &mut MetricsRecorder<'_>) {
         .iter()
         .map(|row| (row.text.as_str(), row.sessions as f64));
     for (statement, blocked) in by_shape(blockers, REPORTED_MAX) {
-        // Without a statement it does nothing, and holds what it has.
+        // Without a statement it is idle, and holds its locks.
         let statement = if statement.is_empty() {
             "nothing"
         } else {

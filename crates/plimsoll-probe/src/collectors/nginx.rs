@@ -10,9 +10,9 @@ use crate::parse::nginx::stub_status;
 /// nginx.
 #[derive(Debug)]
 pub(crate) struct NginxCollector {
-    /// What its configuration says, where that was found.
+    /// Settings from its configuration files, if found.
     pub(crate) settings: Vec<FileSetting>,
-    /// Highest number of connections dropped so far. Workers count accepted and handled one after the other, so that
+    /// Highest number of connections dropped so far. Workers increment accepted and handled one after the other, so
     /// the difference may be one too high for a moment.
     pub(crate) dropped: u64,
 }
@@ -38,7 +38,7 @@ impl Scraper for NginxCollector {
         }
         let dropped = status.accepts.saturating_sub(status.handled);
         self.dropped = if dropped.saturating_add(1) < self.dropped {
-            // Started anew.
+            // It was restarted.
             dropped
         } else {
             dropped.max(self.dropped)
@@ -58,8 +58,8 @@ impl Scraper for NginxCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "let this machine in: `allow ADDRESS;` beside `stub_status;` in nginx's configuration, \
-                then `nginx -s reload`"
+            ScrapeError::Denied(_) => "allow access from this machine: `allow ADDRESS;` beside `stub_status;` in \
+                nginx's configuration, then `nginx -s reload`"
                 .to_owned(),
             _ => "add to nginx's `http { … }`: `server { listen 127.0.0.1:8999; location = /nginx_status { stub_status; } }`, \
                 reload it by `nginx -s reload`, and watch http://127.0.0.1:8999/nginx_status"

@@ -7,7 +7,7 @@ use super::Scraper;
 use super::link::{ComponentLink, ScrapeError, get, shortly};
 use super::metrics::MetricsRecorder;
 
-/// The module, as people put it into a file.
+/// Source of the Node module.
 pub const MODULE: &str = include_str!("node.cjs");
 
 /// Node.
@@ -34,7 +34,7 @@ impl Scraper for NodeCollector {
         let wait = level("pool_wait_ms").map(|ms| ms / 1e3);
         metrics.level(metric::NODE_POOL_WAIT, &[], wait);
         metrics.level(metric::NODE_POOL_THREADS, &[], level("pool_threads"));
-        // Without an agent that has a limit there is no pool.
+        // Without an agent with a limit there is no pool.
         if level("agent_limit").is_some_and(|limit| limit > 0.0) {
             let labels = [("to", metric::TO_HTTP), ("pool", "http.Agent")];
             for (name, field) in [

@@ -1,6 +1,6 @@
-//! A receiver of spans: services that are traced hand them on, and of each route is told what its time goes to.
+//! A span receiver: traced services export their spans, and the time of each route is broken down.
 //!
-//! The receiver takes messages as they come; once a second the requests that are whole are added up and told.
+//! The receiver accepts messages at any time; once a second complete requests are added up and recorded.
 
 mod clocks;
 mod gather;
@@ -20,12 +20,12 @@ use super::metrics::MetricsRecorder;
 use crate::clock;
 use receiver::Receiver;
 
-/// Seconds without a span after which it is said how spans come.
+/// Seconds without a span after which a note explains how to export spans.
 const SILENT_MAX: u32 = 10;
-/// Share of the spans that belong to no request from which that is worth a word.
+/// Share of spans without a request from which a note is made.
 const WITHOUT_REQUEST: f64 = 0.05;
 
-/// The receiver, and what was told of it.
+/// The receiver, and its notes so far.
 #[derive(Debug)]
 pub(crate) struct OtlpCollector {
     place: ComponentAddress,
@@ -59,9 +59,9 @@ impl OtlpCollector {
         }
         self.is_silence_reported = true;
         let text = format!(
-            "no spans came to {place} in {SILENT_MAX} s; give the service OTEL_TRACES_EXPORTER=otlp, \
+            "no spans arrived at {place} in {SILENT_MAX} s; give the service OTEL_TRACES_EXPORTER=otlp, \
              OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf, OTEL_EXPORTER_OTLP_ENDPOINT=http://{place} and \
-             OTEL_BSP_SCHEDULE_DELAY=1000 (without the last, spans come five seconds late)",
+             OTEL_BSP_SCHEDULE_DELAY=1000 (without the last, spans arrive five seconds late)",
             place = self.place
         );
         metrics.note("silent", &text);
@@ -74,8 +74,9 @@ impl OtlpCollector {
         }
         self.is_loss_reported = true;
         let text = format!(
-            "{:.0} % of the spans belong to no request that was told: what carries out requests must be traced too (spans of kind \
-             SERVER or CONSUMER), and be sampled with what it calls (OTEL_TRACES_SAMPLER=parentbased_traceidratio)",
+            "{:.0} % of the spans belong to no known request: components that handle requests must be traced too \
+             (spans of kind SERVER or CONSUMER), and be sampled together with their calls \
+             (OTEL_TRACES_SAMPLER=parentbased_traceidratio)",
             share * 100.0
         );
         metrics.note("without request", &text);
@@ -135,8 +136,8 @@ impl Scraper for OtlpCollector {
             metrics.note("refused", &reason);
         }
         if fate.left_out > 0 {
-            let text = "more spans came than are kept until their request is whole; trace a share of the requests: \
-                OTEL_TRACES_SAMPLER=parentbased_traceidratio, OTEL_TRACES_SAMPLER_ARG=0.1";
+            let text = "more spans arrived than can be held until their requests are complete; trace a share of the \
+                requests: OTEL_TRACES_SAMPLER=parentbased_traceidratio, OTEL_TRACES_SAMPLER_ARG=0.1";
             metrics.note("too many", text);
         }
         self.report_silence(metrics);
@@ -145,7 +146,7 @@ impl Scraper for OtlpCollector {
     }
 
     fn remedy(&self, _error: &ScrapeError) -> String {
-        "name an address of this machine and a port that nobody listens on, such as `watch: { otlp: 127.0.0.1:4318 }`"
+        "name an address of this machine and a free port, such as `watch: { otlp: 127.0.0.1:4318 }`"
             .to_owned()
     }
 }

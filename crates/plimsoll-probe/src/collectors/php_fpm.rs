@@ -1,4 +1,4 @@
-//! PHP-FPM, by its page of figures over FastCGI.
+//! PHP-FPM, by its status page over FastCGI.
 
 use plimsoll_model::metric;
 
@@ -7,19 +7,19 @@ use super::link::{ComponentLink, ScrapeError, shortly};
 use super::metrics::{FileSetting, MetricsRecorder};
 use crate::parse::php_fpm::{answer, request, status};
 
-/// Where the page is when nothing else is said.
+/// Default path of the page.
 const PATH: &str = "/status";
 
 /// PHP-FPM.
 #[derive(Debug)]
 pub(crate) struct PhpFpmCollector {
-    /// What its configuration says, where that was found.
+    /// Settings from its configuration files, if found.
     pub(crate) settings: Vec<FileSetting>,
 }
 
 impl Scraper for PhpFpmCollector {
     fn fetch(&mut self, link: &mut ComponentLink) -> Result<String, ScrapeError> {
-        // It closes each connection behind its answer.
+        // It closes each connection after its response.
         link.close();
         link.open()?;
         let path = link.place().path().unwrap_or(PATH).to_owned();
@@ -72,7 +72,7 @@ impl Scraper for PhpFpmCollector {
         Ok(())
     }
 
-    /// Where its page goes through the same processes as everything else, none is left to answer just when all are used.
+    /// Where its page is served by the same processes as requests, none is free for it when all are busy.
     fn record_unanswered(&mut self, metrics: &mut MetricsRecorder<'_>) {
         metrics.level(metric::PHP_FPM_SILENT, &[], Some(1.0));
         self.record_settings(metrics);
@@ -80,11 +80,12 @@ impl Scraper for PhpFpmCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) | ScrapeError::Strange(_) => "add to its pool `pm.status_path = /status`, and `pm.status_listen = \
-                127.0.0.1:9001` so that it answers when all processes are used; reload it, and watch it there"
+            ScrapeError::Denied(_) | ScrapeError::Strange(_) => "add to its pool `pm.status_path = /status`, and \
+                `pm.status_listen = 127.0.0.1:9001` so that it responds when all processes are busy; reload it, and \
+                watch that address"
                 .to_owned(),
-            _ => "run as a user who may open its socket (`listen.group`), or say where it listens, as `listen` in its pool \
-                tells: `watch: { php-fpm: 'unix:/run/php/php-fpm.sock:/status' }`"
+            _ => "run as a user who may open its socket (`listen.group`), or name the address it listens on, \
+                `listen` in its pool: `watch: { php-fpm: 'unix:/run/php/php-fpm.sock:/status' }`"
                 .to_owned(),
         }
     }

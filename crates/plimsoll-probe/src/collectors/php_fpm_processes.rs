@@ -1,4 +1,4 @@
-//! A pool of PHP-FPM that has no page, by its processes and the connections to where it listens.
+//! A pool of PHP-FPM without a status page, by its processes and the connections to its listen address.
 
 use plimsoll_model::component::ComponentAddress;
 use plimsoll_model::metric;
@@ -13,12 +13,12 @@ use crate::parse::syscall::{Wait, place, syscall};
 /// A pool.
 #[derive(Debug)]
 pub(crate) struct PhpFpmProcessCollector {
-    /// What the titles of its processes say.
+    /// Prefix of the titles of its processes.
     name: String,
-    /// The first process of PHP-FPM, whose children are those of all pools.
+    /// The master process of PHP-FPM, whose children are those of all pools.
     pid: u32,
     listener: ListenerProbe,
-    /// What its configuration says.
+    /// Settings of its configuration.
     settings: Vec<FileSetting>,
 }
 
@@ -44,7 +44,7 @@ impl PhpFpmProcessCollector {
         let (mut idle, mut all) = (0, 0);
         for child in children.split_whitespace() {
             let title = kernel_files::text(&format!("/proc/{child}/cmdline"));
-            // One that has ended meanwhile has no title.
+            // A process that has ended meanwhile has no title.
             let title = title.unwrap_or_default();
             let pool = title.trim_end_matches('\0').strip_prefix("php-fpm: pool ");
             if pool.map(str::trim_end) == Some(&self.name) {
@@ -60,7 +60,7 @@ fn waits_for_a_connection(pid: &str) -> Result<bool, ScrapeError> {
     let wait = match kernel_files::text(&format!("/proc/{pid}/syscall")) {
         Ok(text) => Some(syscall(&text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        // Who may not see the call may see where in the kernel it waits.
+        // Without access to the system call, the kernel function that it waits in may be readable.
         Err(_) => place(&kernel_files::text(&format!("/proc/{pid}/wchan"))?),
     };
     Ok(wait == Some(Wait::Accept))
@@ -94,8 +94,8 @@ impl Scraper for PhpFpmProcessCollector {
     }
 
     fn remedy(&self, _error: &ScrapeError) -> String {
-        "run as root, so that its processes may be seen; or add to its pool `pm.status_path = /status` and `pm.status_listen = \
-         127.0.0.1:9001`, and reload it"
+        "run as root, so that its processes can be read; or add to its pool `pm.status_path = /status` and \
+         `pm.status_listen = 127.0.0.1:9001`, and reload it"
             .to_owned()
     }
 }

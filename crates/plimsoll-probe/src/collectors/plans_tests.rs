@@ -1,4 +1,4 @@
-//! Plans of statements that real databases carry out, and indexes that are not there.
+//! Plans of statements that real databases execute, and missing indexes.
 
 use plimsoll_model::component::{ComponentAddress, Login};
 use plimsoll_model::reading::label;
@@ -22,7 +22,7 @@ fn watched(kind: ComponentKind, address: std::net::SocketAddr, user: &str) -> Co
     CollectorFixture::over(vec![component], LONG)
 }
 
-/// Looks within which the server has told what it carried out.
+/// Samples within which the server must report its statements.
 const SCRAPES_MAX: u32 = 300;
 
 /// The value of the first series of a metric for a statement, and its labels, when there is one.
@@ -45,7 +45,7 @@ fn wait_for_series(
         work();
     }
     panic!(
-        "{metric} of `{statement}` was not told; {}",
+        "{metric} of `{statement}` was not recorded; {}",
         watched.notes()
     );
 }
@@ -74,7 +74,7 @@ fn postgres_pretends_that_an_index_is_there() {
     let plan = label(&series, "plan").unwrap();
     assert!(plan.contains("Seq Scan on orders"), "{plan}");
     assert!(with < without / 10.0, "{with} {without}");
-    // It was not made.
+    // It was not created.
     let indexes = server.execute("SELECT count(*) FROM pg_indexes WHERE tablename = 'orders'");
     assert_eq!(indexes.trim(), "1");
 }
@@ -103,11 +103,11 @@ fn mariadb_plans_what_was_carried_out() {
     let mut is_reported = || {
         watched.scrape();
         work();
-        watched.notes().contains("no plans of statements")
+        watched.notes().contains("no query plans")
     };
     assert!(
         (0..SCRAPES_MAX).any(|_| is_reported()),
-        "what is missing is not told"
+        "the missing privilege is not reported"
     );
     server.execute("GRANT SELECT ON shop.* TO eye@'127.0.0.1'");
     let (series, rows) = wait_for_series(&mut watched, work, metric::STATEMENT_PLAN, &statement);

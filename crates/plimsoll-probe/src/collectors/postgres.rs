@@ -18,13 +18,13 @@ use crate::parse::statement::by_shape;
 use statement_stats::StatementStats;
 use wire::{PostgresLogin, PostgresSession};
 
-/// Said on the way in: the session reads, and no question takes longer than this.
+/// Sent after login: the session is read-only, and no query takes longer than this.
 const RULES: &str = "SET default_transaction_read_only = on; SET statement_timeout = '900ms'; SET lock_timeout = '200ms'; \
     SET idle_in_transaction_session_timeout = '5s'";
-/// Where most happens of what may be entered.
+/// The busiest database that the role may connect to.
 const BUSIEST: &str = "SELECT datname FROM pg_stat_database WHERE datname IS NOT NULL AND datname NOT LIKE 'template%' \
     AND has_database_privilege(datname, 'CONNECT') ORDER BY datname = 'postgres', xact_commit + xact_rollback DESC LIMIT 1";
-/// Only what is read: the views, each with the word that says what its rows are about.
+/// The statistics views, each with a word that identifies its rows.
 const QUESTION: &str = "\
 SELECT 'start', extract(epoch FROM pg_postmaster_start_time());
 SELECT 'access', pg_has_role('pg_read_all_stats', 'USAGE');
@@ -50,10 +50,10 @@ SELECT 'setting', name, CASE unit WHEN '8kB' THEN setting::numeric * 8192 WHEN '
   FROM pg_settings WHERE vartype IN ('integer', 'real') AND name IN ('max_connections',
   'superuser_reserved_connections', 'shared_buffers', 'effective_cache_size', 'work_mem', 'max_wal_size', 'wal_buffers');
 SELECT 'setting', name, reset_val, '' FROM pg_settings WHERE name = 'statement_timeout';";
-/// What the databases hold that may be entered. It looks at each of their files, so it is asked once.
+/// Size of the databases that the role may connect to. The query reads each file, so it runs once.
 const SIZE: &str = "SELECT 'size', sum(pg_database_size(oid)) FROM pg_database WHERE datallowconn AND \
     has_database_privilege(oid, 'CONNECT')";
-/// What must be left of a question's time for that.
+/// Time that must remain before the deadline for that.
 const SIZE_TIME_MIN: Duration = Duration::from_millis(400);
 /// The write-ahead log, and sessions, from version 14.
 const SINCE_14: &str = "SELECT 'total', 'sessions', sum(sessions) FROM pg_stat_database;
@@ -66,15 +66,15 @@ SELECT 'total', 'requested', checkpoints_req FROM pg_stat_bgwriter;",
     "SELECT 'total', 'timed', num_timed FROM pg_stat_checkpointer;
 SELECT 'total', 'requested', num_requested FROM pg_stat_checkpointer;",
 ];
-/// Statements, tables and blockers that are told of a second.
+/// Statements, tables and blockers that are recorded for a second at most.
 const REPORTED_MAX: usize = 4;
-/// Codes of those who may not ask: wrong password, no such role or not from there, not allowed.
+/// Error codes of denied access: wrong password, no such role or not from there, not allowed.
 const DENIED: [&str; 3] = ["28P01", "28000", "42501"];
-/// As many sessions as there may be.
+/// Error code for too many sessions.
 const TOO_MANY: &str = "53300";
-/// A question took longer than it may.
+/// Error code of a query that exceeded its time-out.
 const TOO_LONG: &str = "57014";
-/// What an answer begins with that came to nobody.
+/// Text of a scrape whose login was rejected because all sessions were in use.
 const REFUSED: &str = "refused";
 /// Waits of active sessions, by the server's type.
 const WAITS: [(&str, &str); 5] = [
@@ -84,21 +84,21 @@ const WAITS: [(&str, &str); 5] = [
     ("io", "IO"),
     ("client", "Client"),
 ];
-/// Waits that are told by themselves.
+/// Wait events that are recorded one by one.
 const EVENTS: [&str; 3] = ["DataFileRead", "WALSync", "WALWrite"];
 
 /// PostgreSQL.
 #[derive(Debug, Default)]
 pub(crate) struct PostgresCollector {
     login: Option<Login>,
-    /// Whoever runs this, as the machine knows him.
+    /// User name of this process on the machine.
     own_name: String,
     session: PostgresSession,
-    /// The database that was chosen, where none was named.
+    /// The chosen database, where none is configured.
     database: Option<String>,
-    /// What its databases hold, as a line, when that was asked; empty where it did not say.
+    /// Size of its databases, as a line, once queried; empty where there was no result.
     size: Option<String>,
-    /// What it counts of statements.
+    /// Its statement statistics.
     counted: StatementStats,
 }
 
@@ -116,7 +116,7 @@ impl PostgresCollector {
         let login = named.as_ref();
         let users = match login {
             Some(login) => vec![login.user.clone()],
-            // Who comes by the socket is let in under the name that the machine knows him by.
+            // A client on the Unix socket is authenticated by its user on the machine.
             None => vec![self.own_name.clone(), "postgres".to_owned()],
         };
         let password = login.map_or("", |login| login.password.as_str());
@@ -173,7 +173,7 @@ impl PostgresCollector {
                 link.open()?;
                 self.database = Some(busiest.to_owned());
                 if self.session.enter(link, there).is_err() {
-                    // Everything but the tables is seen from anywhere.
+                    // Everything but the tables is visible from any database.
                     link.close();
                     link.open()?;
                     self.database = Some(entry.database.to_owned());
@@ -185,7 +185,7 @@ impl PostgresCollector {
         self.session.query(link, RULES, &mut String::new())
     }
 
-    /// Carries out one statement; its rows.
+    /// Executes one statement; returns its rows.
     pub(super) fn carry_out(
         &mut self,
         link: &mut ComponentLink,
@@ -224,7 +224,7 @@ impl PostgresCollector {
         }
         lines.push_str(self.size.as_deref().unwrap_or_default());
         if self.counted.sample(&mut self.session, link).is_err() {
-            // What its sessions do is known; the next second begins a session of its own.
+            // What its sessions do is recorded; the next second opens a new session.
             link.close();
         }
         Ok(lines)
@@ -243,9 +243,9 @@ impl Scraper for PostgresCollector {
                 link.close();
                 Ok(format!("{REFUSED}\t{message}"))
             }
-            // Its administrator ends it: nobody answers from now on.
+            // It is being shut down: no response from now on.
             Err(QueryError::Rejected { code, .. }) if code.starts_with("57P") => Err(
-                ScrapeError::Absent("it is being started or ended".to_owned()),
+                ScrapeError::Absent("it is starting up or shutting down".to_owned()),
             ),
             Err(QueryError::Rejected { code, .. }) if code == TOO_LONG => Err(ScrapeError::Late),
             Err(error) => Err(error.into_scrape_error(&DENIED)),
@@ -263,7 +263,7 @@ impl Scraper for PostgresCollector {
         metrics.identity(&read.started);
         if !read.sees_all {
             metrics.note(
-                "sees little",
+                "limited view",
                 "PostgreSQL shows this role only its own sessions; as an administrator: `GRANT pg_monitor TO …`",
             );
         }
@@ -309,16 +309,20 @@ impl Scraper for PostgresCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "as an administrator: `CREATE ROLE eye LOGIN PASSWORD '…' IN ROLE pg_monitor`, let it in by a \
-                line in pg_hba.conf, and give name and password: `watch: { postgres: { at: …, user: eye, password: … } }`; \
-                or, for the socket, a role with the name of who runs this: `CREATE ROLE … LOGIN IN ROLE pg_monitor`"
+            ScrapeError::Denied(_) => "as an administrator: `CREATE ROLE eye LOGIN PASSWORD '…' IN ROLE \
+                pg_monitor`, allow it in pg_hba.conf, and give name and password: `watch: { postgres: { at: …, \
+                user: eye, password: … } }`; or, for the socket, a role named like the user who runs Plimsoll: \
+                `CREATE ROLE … LOGIN IN ROLE pg_monitor`"
                 .to_owned(),
-            _ => "say where PostgreSQL listens, as `SHOW port` and `SHOW unix_socket_directories` tell".to_owned(),
+            _ => "name the address that PostgreSQL listens on, as `SHOW port` and `SHOW unix_socket_directories` \
+                show"
+                .to_owned(),
         }
     }
 }
 
-/// Sessions by state, and what active ones wait for. Every series has a value every second: absent would not be none.
+/// Sessions by state, and what active ones wait for. Every series has a value every second: absent does not mean
+/// zero.
 fn record_sessions(read: &Statistics, metrics: &mut MetricsRecorder<'_>) {
     let count = |is_it: &dyn Fn(&str, &str, &str) -> bool| -> f64 {
         let own = read
@@ -336,7 +340,7 @@ fn record_sessions(read: &Statistics, metrics: &mut MetricsRecorder<'_>) {
             Some(of_state),
         );
     }
-    // The eye's own is one of them.
+    // The collector's own is one of them.
     let all = count(&|_, _, _| true) + 1.0;
     metrics.level(metric::POSTGRES_SESSIONS, &[("state", "all")], Some(all));
     for (label, kind) in WAITS {
@@ -358,7 +362,7 @@ fn record_sessions(read: &Statistics, metrics: &mut MetricsRecorder<'_>) {
     }
 }
 
-/// Which statements run, which of them wait for a lock, and which hold what others wait for.
+/// Statements that run, those that wait for a lock, and those that block others.
 fn record_statements(read: &Statistics, metrics: &mut MetricsRecorder<'_>) {
     let running = read.running.iter();
     let all = running

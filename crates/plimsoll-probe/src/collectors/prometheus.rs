@@ -1,4 +1,4 @@
-//! Chosen series of a page of figures in the format of Prometheus, and pools that such pages tell of.
+//! Chosen series of a metrics page in the Prometheus format, and the pools in such pages.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use crate::clock;
 use crate::parse::pool_series;
 use crate::parse::prometheus::{self, MetricSample, ParsedExposition};
 
-/// Where the page is when only its server is said.
+/// Default path of the page.
 const PATH: &str = "/metrics";
-/// Series taken of one page.
+/// Series recorded of one page at most.
 const SERIES_MAX: usize = 128;
 /// Longest text of a series' own labels, bytes.
 const LABELS_LEN_MAX: usize = 200;
-/// Names that are told where one was not found.
+/// Similar names that are listed where one was not found.
 const NEAR_MAX: usize = 3;
-/// What tells one life of a program from the next.
+/// Series that identifies a program's process.
 const STARTED: &str = "process_start_time_seconds";
 
-/// A page of figures.
+/// A metrics page.
 #[derive(Debug, Default)]
 pub(crate) struct PrometheusCollector {
     series: Vec<Selector>,
@@ -45,7 +45,7 @@ impl PrometheusCollector {
         }
     }
 
-    /// What was chosen and is not there, with what is there under names that begin alike.
+    /// Chosen names that are missing, with existing names of the same prefix.
     fn missing(&self, page: &ParsedExposition) -> Option<String> {
         let is_there = |wanted: &&Selector| {
             let mut samples = page.samples.iter();
@@ -63,11 +63,11 @@ impl PrometheusCollector {
         let near = if near.is_empty() {
             String::new()
         } else {
-            format!("; there are {}, …", near.join(", "))
+            format!("; similar names: {}, …", near.join(", "))
         };
         let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
         Some(format!(
-            "{} is not among the {} names of the page of figures{near}",
+            "{} is not among the {} names of the metrics page{near}",
             missing.join(", "),
             page.names.len()
         ))
@@ -79,7 +79,7 @@ impl PrometheusCollector {
     }
 }
 
-/// Counters of one page as they are, and the time since the last.
+/// Counters of one page, and the time since the last one.
 struct CounterTotals<'a> {
     before: &'a BTreeMap<String, f64>,
     now: BTreeMap<String, f64>,
@@ -87,7 +87,7 @@ struct CounterTotals<'a> {
 }
 
 impl CounterTotals<'_> {
-    /// What a counter rose by per second. One that fell was set back: that second's increase is left out.
+    /// Increase of a counter per second. A decrease means a reset: that second's increase is left out.
     fn per_second(&mut self, key: String, total: f64) -> Option<f64> {
         let risen = self.before.get(&key).map(|before| total - before);
         self.now.insert(key, total);
@@ -96,7 +96,7 @@ impl CounterTotals<'_> {
     }
 }
 
-/// Series whose meaning is known by their names, chosen or not.
+/// Series with known names, chosen or not.
 fn record_pools(
     page: &ParsedExposition,
     totals: &mut CounterTotals<'_>,
@@ -136,9 +136,9 @@ fn own_labels(sample: &MetricSample) -> String {
     text
 }
 
-/// Said where no series were chosen and none is known by its name.
-const NOTHING_KNOWN: &str = "no series of the page of figures is known by its name (pools of connections, threads of .NET): choose \
-    some, `series: [NAME, …]`";
+/// Note for pages without chosen series and without known names.
+const NOTHING_KNOWN: &str = "no series of the metrics page has a name that Plimsoll knows (connection pools, .NET \
+    threads): choose some, `series: [NAME, …]`";
 
 fn has_meaning(page: &ParsedExposition) -> bool {
     let mut names = page.names.iter();
@@ -187,7 +187,7 @@ impl Scraper for PrometheusCollector {
         for (index, sample) in wanted.enumerate() {
             if index >= SERIES_MAX {
                 let text = format!(
-                    "of a page of figures only {SERIES_MAX} series are taken: choose fewer, by labels"
+                    "only {SERIES_MAX} series of a metrics page are recorded: choose fewer, by labels"
                 );
                 metrics.note("too many", &text);
                 break;
@@ -210,9 +210,13 @@ impl Scraper for PrometheusCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "let this machine in without a login: it is asked without one".to_owned(),
-            _ => "say where the page is, such as `watch: { prometheus: { url: http://127.0.0.1:9100/metrics, series: […] } }`; \
-                https:// is not asked yet"
+            ScrapeError::Denied(_) => {
+                "allow access from this machine without a login: Plimsoll sends no \
+                credentials"
+                    .to_owned()
+            }
+            _ => "name the URL of the metrics page, such as `watch: { prometheus: { url: \
+                http://127.0.0.1:9100/metrics, series: […] } }`; https:// is not supported yet"
                 .to_owned(),
         }
     }

@@ -23,7 +23,7 @@ impl Scraper for PumaCollector {
             .map_or("", |login| login.password.as_str());
         let safe = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
         if !token.chars().all(safe) {
-            let why = "a token of letters, digits, `-`, `.`, `_` and `~` is asked for";
+            let why = "invalid token; valid: letters, digits, `-`, `.`, `_` and `~`";
             return Err(ScrapeError::Denied(why.to_owned()));
         }
         let path = if token.is_empty() {
@@ -51,8 +51,8 @@ impl Scraper for PumaCollector {
 
     fn remedy(&self, error: &ScrapeError) -> String {
         match error {
-            ScrapeError::Denied(_) => "give its token: `watch: { puma: { at: …, password: TOKEN } }`, as `--control-token` or \
-                `activate_control_app` in config/puma.rb has it"
+            ScrapeError::Denied(_) => "give its token: `watch: { puma: { at: …, password: TOKEN } }`, that of \
+                `--control-token` or `activate_control_app` in config/puma.rb"
                 .to_owned(),
             _ => "start Puma with `--control-url tcp://127.0.0.1:9293 --control-token TOKEN`, or add to config/puma.rb \
                 `activate_control_app 'tcp://127.0.0.1:9293', { auth_token: 'TOKEN' }`, and watch 127.0.0.1:9293"

@@ -1,5 +1,5 @@
-//! A program in Python, by looks at its stacks: py-spy reads them from outside. It holds the program for the milliseconds that
-//! this takes: what is read of one that runs on is often no stack that ever was.
+//! A Python program, by samples of its stacks: py-spy reads them from outside. It pauses the program for the
+//! milliseconds that this takes: stacks read from a running program are often inconsistent.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::metrics::MetricsRecorder;
 use crate::names::BoundedNames;
 use crate::parse::python::stacks;
 
-/// Calls that are told apart.
+/// Distinct calls at most.
 const CALLS_MAX: usize = 16;
 
 /// A program in Python.
@@ -21,9 +21,9 @@ const CALLS_MAX: usize = 16;
 pub(crate) struct PythonCollector {
     /// The command, by words.
     command: Vec<String>,
-    /// A look costs the CPU time of a start of py-spy: every other second there is none.
+    /// A sample costs the CPU time of starting py-spy: only every second second has one.
     is_resting: bool,
-    /// Calls that were seen: who is in none of them now counts as zero, and as no gap.
+    /// Calls observed so far: one without threads now is recorded as zero, not as a gap.
     calls: BoundedNames,
 }
 
@@ -83,8 +83,9 @@ impl Scraper for PythonCollector {
     }
 
     fn remedy(&self, _: &ScrapeError) -> String {
-        "install py-spy (`pip install py-spy`) and run as root, or as the program's user where `kernel.yama.ptrace_scope` is 0; `watch: { \
-         python: PID }` looks by `py-spy dump --json --subprocesses --pid PID`, and another command may stand there"
+        "install py-spy (`pip install py-spy`) and run as root, or as the program's user where \
+         `kernel.yama.ptrace_scope` is 0; `watch: { python: PID }` runs `py-spy dump --json --subprocesses --pid \
+         PID`; another command can be given instead"
             .to_owned()
     }
 }

@@ -1,4 +1,4 @@
-//! Why a database does not answer a question: the way to it, or its own refusal.
+//! Why a database query failed: the connection, or a refusal.
 
 use std::io;
 
@@ -7,13 +7,13 @@ use super::link::{ScrapeError, shortly};
 /// What went wrong.
 #[derive(Debug)]
 pub(super) enum QueryError {
-    /// Nothing that can be asked is there.
+    /// The connection failed.
     Scrape(ScrapeError),
-    /// It was asked, and says no.
+    /// The server refused.
     Rejected {
         /// Its code: five letters of SQL, or a number.
         code: String,
-        /// What it says.
+        /// Its message.
         message: String,
     },
 }
@@ -31,7 +31,7 @@ impl From<io::Error> for QueryError {
 }
 
 impl QueryError {
-    /// What it means for an eye; `denied` are the codes of those who may not ask.
+    /// Conversion to a scrape error; `denied` are the codes of denied access.
     pub(super) fn into_scrape_error(self, denied: &[&str]) -> ScrapeError {
         match self {
             Self::Scrape(error) => error,
@@ -42,7 +42,7 @@ impl QueryError {
         }
     }
 
-    /// It was asked and said something else than expected.
+    /// The response was unexpected.
     pub(super) fn strange(bytes: &[u8]) -> Self {
         Self::Scrape(ScrapeError::Strange(shortly(&String::from_utf8_lossy(
             bytes,

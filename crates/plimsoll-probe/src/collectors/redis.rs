@@ -9,22 +9,22 @@ use super::metrics::MetricsRecorder;
 use crate::kernel_files;
 use crate::parse::redis::{command, error_count, info, micros};
 
-/// Commands that are told of one by one.
+/// Commands that are recorded one by one at most.
 const COMMANDS_MAX: usize = 64;
 
-/// How many times as long as others it may take to answer.
+/// Factor of its time-out over that of other collectors.
 const SLOWER: u32 = 5;
 
 /// Redis.
 #[derive(Debug)]
 pub(crate) struct RedisCollector {
     pub(crate) login: Option<Login>,
-    /// Its process, where it runs on this machine: what it uses is seen without asking.
+    /// Its process, where it runs on this machine: its CPU time is read without a query.
     pub(crate) pid: Option<u32>,
 }
 
 impl RedisCollector {
-    /// CPU time of the thread that carries out commands, ns.
+    /// CPU time of the thread that executes commands, ns.
     fn thread_ns(&mut self) -> Option<u64> {
         let pid = self.pid?;
         let path = format!("/proc/{pid}/task/{pid}/schedstat");
@@ -48,7 +48,7 @@ impl Scraper for RedisCollector {
             };
             reply(link, words)?;
         }
-        // All sections: how often each command was carried out, and for how long, is not among those that come unasked.
+        // All sections: command statistics are not in the default ones.
         reply(link, &["INFO", "all"])
     }
 
@@ -109,14 +109,14 @@ impl Scraper for RedisCollector {
         Ok(())
     }
 
-    /// It carries out what it has read of a connection before others have their turn, and so may answer too late, or
+    /// It executes everything it has read from one connection before it serves others, and so may respond late, or
     /// never, just when it is at its limit.
     fn record_unanswered(&mut self, metrics: &mut MetricsRecorder<'_>) {
         let total = self.thread_ns();
         metrics.counter(metric::REDIS_MAIN_THREAD, &[], total, 1e-9);
     }
 
-    /// Its one thread answers in turn: behind commands that hold it, just when that is to be seen.
+    /// Its main thread responds in order: behind slow commands, just when these should be observed.
     fn slower(&self) -> u32 {
         SLOWER
     }
@@ -132,12 +132,13 @@ impl Scraper for RedisCollector {
                 "give its password: `watch: { redis: { at: …, password: \"{{ env('REDIS_PASSWORD') }}\" } }`"
                     .to_owned()
             }
-            _ => "say where Redis listens, as `redis-cli CONFIG GET port` and `CONFIG GET unixsocket` tell".to_owned(),
+            _ => "name the address that Redis listens on, as `redis-cli CONFIG GET port` and `CONFIG GET \
+                unixsocket` show".to_owned(),
         }
     }
 }
 
-/// Sends a command and takes its answer.
+/// Sends a command and reads its response.
 fn reply(link: &mut ComponentLink, command: &[&str]) -> Result<String, ScrapeError> {
     let mut bytes = format!("*{}\r\n", command.len());
     for argument in command {

@@ -1,4 +1,4 @@
-//! Eyes on real poolers, servers and pages of figures, and what databases count of statements.
+//! Collectors on real poolers, servers and metrics pages, and statement statistics of databases.
 
 use std::net::TcpStream;
 
@@ -68,7 +68,7 @@ fn chosen_series_of_a_page_are_seen_and_missing_ones_are_told() {
         ("name", "haproxy_frontend_sessions_total"),
         ("of", "proxy:web"),
     ];
-    // Each look is a session.
+    // Each sample is a session.
     let increase = series(metric::FIGURES_INCREASE, &labels);
     assert!(
         values
@@ -129,7 +129,7 @@ fn connections_that_wait_for_gunicorn_are_seen() {
     let mut watched = over(ComponentKind::Gunicorn, tcp(gunicorn.address), "", "");
     let of = |metric: &str| series(metric, &[("at", &at)]);
     let (taken, waiting) = (of(metric::GUNICORN_TAKEN), of(metric::GUNICORN_WAITING));
-    // A worker waits for the request of the connection that it has taken.
+    // A worker waits for the request of the connection that it has accepted.
     let _first = TcpStream::connect(gunicorn.address).unwrap();
     while watched.scrape().values.get(&taken) != Some(&1.0) {}
     let _other = TcpStream::connect(gunicorn.address).unwrap();
@@ -145,13 +145,13 @@ fn connections_that_wait_for_gunicorn_are_seen() {
     assert!(
         watched
             .notes()
-            .contains("nobody listens there on this machine"),
+            .contains("nothing listens there on this machine"),
         "{}",
         watched.notes()
     );
 }
 
-/// Nothing is asked: one process of two carries out a request, then both do while a third waits.
+/// No status page: one process of two handles a request, then both do while a third waits.
 #[test]
 fn processes_of_php_fpm_are_seen_where_it_has_no_page() {
     let fpm = PhpFpm::without_page(2, "fgets(fopen('php://input', 'r'));");
@@ -180,7 +180,7 @@ fn processes_of_php_fpm_are_seen_where_it_has_no_page() {
             .copied();
         (count("idle"), count("active"), count("all"), waiting)
     };
-    // A process takes a connection and waits for what is asked.
+    // A process accepts a connection and waits for the request.
     let mut held = Vec::new();
     for expected in [
         (Some(2.0), Some(0.0), Some(2.0), Some(0.0)),
@@ -236,7 +236,7 @@ fn postgres_tells_what_statements_cost_and_how_they_are_planned() {
         .collect();
     let right = "Seq Scan on orders with filter (customer = ?)";
     assert!(plans.iter().any(|plan| plan.contains(right)), "{plans:#?}");
-    // What was counted before, and what the eye asks itself, is none of the run's.
+    // Earlier counts, and the collector's own queries, do not belong to the run.
     let others = values
         .keys()
         .filter(|name| name.starts_with(metric::STATEMENT_CALLS));

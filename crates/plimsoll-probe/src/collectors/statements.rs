@@ -1,4 +1,4 @@
-//! What a database counts of each statement, as increases since it was asked last, by the statement's form.
+//! Statement statistics of a database, as increases since the last sample, by the statement's form.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,8 @@ use super::metrics::MetricsRecorder;
 use crate::clock;
 use crate::parse::statement::shape;
 
-/// What is counted of a statement, and what turns it into the metric's unit. What a database does not count is `None`.
+/// The counters of a statement, and the factors to the metric's unit. A counter that a database does not have is
+/// `None`.
 pub(super) const COUNTS: [(&str, f64); 9] = [
     (metric::STATEMENT_CALLS, 1.0),
     (metric::STATEMENT_TIME, 1e-6),
@@ -21,14 +22,14 @@ pub(super) const COUNTS: [(&str, f64); 9] = [
     (metric::STATEMENT_BLOCKS, 1.0),
     (metric::STATEMENT_SPILT, 1.0),
 ];
-/// Where the time stands among these.
+/// Index of the time among these.
 pub(super) const TIME: usize = 1;
-/// Statements that are told together at first, and in the whole run.
+/// Statements recorded in the first sample at most, and in the whole run.
 const REPORTED_AT_ONCE: usize = 8;
 const REPORTED_MAX: usize = 24;
 /// Statements that are remembered.
 const KNOWN_MAX: usize = 20_000;
-/// What shows that a statement is a probe's own.
+/// Prefixes of the probe's own statements.
 const OWN: [&str; 12] = [
     "pg_stat_",
     "pg_settings",
@@ -57,28 +58,29 @@ fn is_own(text: &str) -> bool {
     OWN.iter().any(|word| text.contains(word)) || begins.iter().any(|word| text.starts_with(word))
 }
 
-/// What was counted so far.
+/// The totals so far.
 #[derive(Debug, Default)]
 pub(super) struct Statements {
     /// By the database's own name of a statement.
     before: BTreeMap<String, StatementTotals>,
     before_ns: u64,
-    /// Statements that were not among the first were there already, perhaps: only some are looked at.
+    /// Statements missing from the first sample may have existed before: only some are read.
     was_full: bool,
     is_begun: bool,
-    /// There was a look since it was told last.
+    /// There was a sample since the last record.
     is_fresh: bool,
-    /// By form: increases since the last look, per second.
+    /// By form: increases since the last sample, per second.
     rates: BTreeMap<String, [Option<f64>; COUNTS.len()]>,
     /// By form: time over the run, µs.
     times: BTreeMap<String, u64>,
     reported: BTreeSet<String>,
-    /// What of [`COUNTS`] this database counts.
+    /// Which of [`COUNTS`] this database has.
     counted: [bool; COUNTS.len()],
 }
 
 impl Statements {
-    /// Which statements have risen since the last look, the dearest first: those whose text is worth asking for.
+    /// Statements with an increase since the last sample, the most expensive first: those whose text is worth
+    /// fetching.
     pub(super) fn risen<'a>(&self, rows: &'a [(String, StatementTotals)]) -> Vec<&'a str> {
         let risen = rows.iter().filter_map(|(id, totals)| {
             let rise = self.rise(id, totals)?;
@@ -89,13 +91,13 @@ impl Statements {
         risen.into_iter().map(|(id, _)| id).collect()
     }
 
-    /// How much a statement has risen; `None` where nothing is known to compare with.
+    /// Increase of a statement; `None` without an earlier value.
     fn rise(&self, id: &str, totals: &StatementTotals) -> Option<StatementTotals> {
         match self.before.get(id) {
             Some(before) => {
                 let mut rise = *totals;
                 for (rise, before) in rise.iter_mut().zip(before) {
-                    // One that fell was set back: what it has now came since.
+                    // A decrease means a reset: its value has accumulated since.
                     *rise = rise.map(|now| now.checked_sub(before.unwrap_or(0)).unwrap_or(now));
                 }
                 Some(rise)
@@ -104,8 +106,8 @@ impl Statements {
         }
     }
 
-    /// Takes a look: statements by the database's own name with their totals, as many as there may be at most, and the text
-    /// of each that is known.
+    /// Records a sample: statements by the database's id with their totals, the maximum number of statements, and
+    /// the text of each that is known.
     pub(super) fn take(
         &mut self,
         rows: Vec<(String, StatementTotals)>,
@@ -147,7 +149,7 @@ impl Statements {
         self.before.extend(rows);
     }
 
-    /// The forms that took most time in this run, the dearest first.
+    /// The forms that took most time in this run, the most expensive first.
     pub(super) fn dearest(&self) -> Vec<&str> {
         let mut forms: Vec<(&String, &u64)> = self.times.iter().collect();
         forms.sort_by_key(|entry| Reverse(*entry.1));
@@ -155,7 +157,7 @@ impl Statements {
         dearest.map(|(form, _)| form.as_str()).collect()
     }
 
-    /// Tells the dearest statements, and those that were told before; nothing without another look.
+    /// Records the most expensive statements, and those recorded before; nothing without a new sample.
     pub(super) fn record(&mut self, metrics: &mut MetricsRecorder<'_>) {
         if !std::mem::take(&mut self.is_fresh) {
             return;
@@ -170,7 +172,7 @@ impl Statements {
             let of = [("statement", form.as_str())];
             let rates = self.rates.get(form).copied().unwrap_or_default();
             for ((&(name, scale), rate), counted) in COUNTS.iter().zip(rates).zip(self.counted) {
-                // Absent would not be none.
+                // Absent does not mean zero.
                 let rate = rate.or(counted.then_some(0.0));
                 metrics.level(name, &of, rate.map(|rate| rate * scale));
             }
@@ -221,7 +223,7 @@ mod tests {
         let forms = ["SELECT b FROM t WHERE a = ?", "SELECT a FROM t WHERE a = ?"];
         assert_eq!(statements.dearest(), forms);
         assert!(statements.rates[forms[0]][0].is_some_and(|rate| rate > 0.0));
-        // One that was forgotten and counted anew.
+        // One that was evicted and counted again.
         take(
             &mut statements,
             &[("a", totals(3, 700)), ("b", totals(1, 300))],

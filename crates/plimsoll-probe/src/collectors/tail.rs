@@ -1,4 +1,4 @@
-//! A file that is written on: what was written since it was read last, over rotations and cuts.
+//! A growing log file: the bytes since the last read, across rotations and truncations.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -8,7 +8,7 @@ use super::link::ScrapeError;
 use super::metrics::MetricsRecorder;
 use crate::untrusted::NamedFile;
 
-/// Bytes taken of a second; what is written beyond it is left out.
+/// Bytes read in a second at most; the rest is left out.
 const SECOND_LEN_MAX: u64 = 1 << 20;
 
 /// A file that is followed.
@@ -20,7 +20,7 @@ pub(super) struct Tail {
     open: Option<(File, u64, u64)>,
     was_rotated: bool,
     left_out: bool,
-    /// The rest of a line that was not whole. A line that ends nowhere is not kept beyond a second's bytes.
+    /// The rest of an incomplete line. A line without an end is not kept beyond a second's bytes.
     rest: String,
 }
 
@@ -37,7 +37,7 @@ impl Tail {
         }
     }
 
-    /// What was written since it was read last; of a file that is opened first, nothing.
+    /// The bytes since the last read; nothing on the first open.
     pub(super) fn news(&mut self) -> Result<String, ScrapeError> {
         let now = self.name.open()?;
         let is_same = self
@@ -46,7 +46,7 @@ impl Tail {
             .is_some_and(|(_, number, at)| *number == now.inode && *at <= now.len);
         let len = now.len;
         if !is_same {
-            // Another file has its name, or it was cut: it is read from its beginning.
+            // Another file has its name, or it was truncated: it is read from its beginning.
             let is_first = self.open.is_none();
             self.was_rotated |= !is_first;
             let begin = if is_first { len } else { 0 };
@@ -67,7 +67,7 @@ impl Tail {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The lines that are whole with these news; what is not stays for the next.
+    /// The lines that are complete with the new bytes; the rest stays for the next call.
     pub(super) fn whole_lines(&mut self, news: &str) -> String {
         let mut whole = std::mem::take(&mut self.rest);
         whole.push_str(news);
@@ -80,12 +80,12 @@ impl Tail {
         whole
     }
 
-    /// Says what happened to the file.
+    /// Notes what happened to the file.
     pub(super) fn note_gaps(&mut self, metrics: &mut MetricsRecorder<'_>) {
         if std::mem::take(&mut self.was_rotated) {
             metrics.note(
                 "rotated",
-                "a log was rotated or cut during the run, and is followed on",
+                "a log was rotated or truncated during the run; reading continues",
             );
         }
         if std::mem::take(&mut self.left_out) {
@@ -96,7 +96,7 @@ impl Tail {
         }
     }
 
-    /// What lets it be read.
+    /// The remedy for an unreadable file.
     pub(super) fn remedy(&self) -> String {
         format!(
             "run as a user who may read {}, such as root or one of the group `adm`",

@@ -1,4 +1,4 @@
-//! Eyes on real programs, and on listeners that behave as no part should.
+//! Collectors on real programs, and on misbehaving listeners.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,10 +10,10 @@ use plimsoll_testkit::program::{Haproxy, Memcached, Nginx, Redis};
 
 use super::*;
 
-/// As long as this machine may take to let the other side answer.
+/// Time-out for the other side on a loaded machine.
 pub(super) const LONG: Duration = Duration::from_mins(1);
 
-/// Eyes that wait for what they are to see.
+/// Collectors that wait for an expected value.
 pub(super) struct CollectorFixture {
     pub(super) collectors: Collectors,
     files: Files,
@@ -27,7 +27,7 @@ impl CollectorFixture {
         Self::knowing(components.collect(), patience)
     }
 
-    /// The same with what their configuration says.
+    /// The same with settings from their configuration.
     pub(super) fn knowing(
         components: Vec<(Component, ComponentMetadata)>,
         patience: Duration,
@@ -180,7 +180,7 @@ fn who_may_not_ask_is_told_once_what_gives_access() {
             "{notes}"
         );
     }
-    // Whoever is refused does not go on asking: the log counts each refusal once.
+    // A refused collector does not try again: the log counts each refusal once.
     let mut stream = TcpStream::connect(redis.address).unwrap();
     stream
         .write_all(b"AUTH hidden\r\nACL LOG\r\nQUIT\r\n")
@@ -211,9 +211,9 @@ fn a_part_that_is_started_anew_begins_its_counters_again() {
     assert!(watched.scrape().values.contains_key(&commands));
     let notes = watched.notes();
     for expected in [
-        "nobody answers there",
-        "was started anew",
-        "after 1 questions in vain",
+        "nothing answers there",
+        "was restarted",
+        "after 1 failed scrapes",
     ] {
         assert!(notes.contains(expected), "{expected} not in {notes}");
     }
@@ -258,7 +258,7 @@ fn what_a_part_refuses_is_counted() {
     };
     let (mut to_redis, mut to_memcached) =
         (connect(redis.address, 4), connect(memcached.address, 80));
-    // The last of them was refused when it is told so, or its connection is closed.
+    // The last one was refused once it receives the error, or its connection is closed.
     for last in [
         to_redis.last_mut().unwrap(),
         to_memcached.last_mut().unwrap(),
@@ -276,7 +276,7 @@ fn what_a_part_refuses_is_counted() {
     );
 }
 
-/// A listener whose connections the test answers itself.
+/// A listener whose connections the test serves itself.
 fn listener() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -361,12 +361,12 @@ fn nobody_is_waited_for_longer_than_a_question_may_take() {
     watched.scrape();
     watched.scrape();
     let notes = watched.notes();
-    assert!(notes.contains("does not answer in time"), "{notes}");
-    assert!(notes.contains("nobody answers there"), "{notes}");
+    assert!(notes.contains("does not respond in time"), "{notes}");
+    assert!(notes.contains("nothing answers there"), "{notes}");
     assert_eq!(notes.lines().count(), 2, "{notes}");
 }
 
-/// One collector hangs for good; the other's readings go on, and the one that hangs is named.
+/// One collector hangs forever; the other's readings continue, and the one that hangs is named.
 #[test]
 fn a_collector_that_hangs_is_named_and_holds_up_no_other() {
     let memcached = Memcached::start(64);
@@ -377,7 +377,7 @@ fn a_collector_that_hangs_is_named_and_holds_up_no_other() {
         tcp(ComponentKind::Memcached, memcached.address),
     ];
     let mut watched = CollectorFixture::over(components, LONG);
-    // Nobody is waited for in the first second; after it, whoever has not answered is not.
+    // The first second waits for no collector; later ones do not wait for a collector that is late.
     watched.collectors.wait = Duration::ZERO;
     watched.scrape();
     watched.collectors.wait = LONG;
@@ -390,7 +390,8 @@ fn a_collector_that_hangs_is_named_and_holds_up_no_other() {
         (handle.called_ns, handle.patience) = (0, Duration::ZERO);
     }
     watched.scrape();
-    let expected = format!("memcached at {hangs} is not seen: its collector has not come back");
+    let expected =
+        format!("memcached at {hangs} cannot be watched: its collector has been blocked");
     let notes = watched.notes();
     assert!(notes.contains(&expected), "`{expected}` is not in {notes}");
     assert!(!notes.contains(&memcached.address.to_string()), "{notes}");

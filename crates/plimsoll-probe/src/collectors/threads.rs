@@ -1,4 +1,5 @@
-//! All eyes of a run, each on a thread of its own: called once a second, waited for shortly, and left where they hang.
+//! All collectors of a run, each on a thread of its own: triggered once a second, waited for briefly, and abandoned
+//! when they hang.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
@@ -10,14 +11,14 @@ use super::{Collector, ComponentMetadata, PATIENCE, ScrapeResult, own_name};
 use crate::clock;
 use crate::files::Files;
 
-/// How long a second's readings wait for eyes that have not answered when all else was read.
+/// How long a second's readings wait for late collectors after everything else was read.
 const WAIT: Duration = Duration::from_millis(200);
-/// Eyes of a run at most: those of parts that were found, and those that were named.
+/// Collectors of a run at most: of discovered and of configured components.
 const COLLECTORS_MAX: usize = 256;
-/// How much longer than it may an eye takes before it is said that it is stuck.
+/// Time beyond its time-out after which a collector is reported as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
-/// The thread's work: one answer for each call, until nobody calls any more.
+/// The thread's work: one result for each call, until the channel is closed.
 fn watch(
     mut collector: Collector,
     index: usize,
@@ -42,17 +43,17 @@ fn watch(
 pub(super) struct CollectorHandle {
     name: String,
     calls: SyncSender<()>,
-    /// It was called and has not answered yet.
+    /// It was triggered and has not returned yet.
     is_busy: bool,
     /// When it was called last.
     pub(super) called_ns: u64,
     /// It was called for the second that is read now: only then is it waited for.
     is_fresh: bool,
-    /// How long it may take to answer.
+    /// Its time-out.
     pub(super) patience: Duration,
 }
 
-/// All eyes of a run.
+/// All collectors of a run.
 #[derive(Debug)]
 pub(crate) struct Collectors {
     pub(super) wait: Duration,
@@ -60,13 +61,13 @@ pub(crate) struct Collectors {
     pub(super) handles: Vec<CollectorHandle>,
     answers: Receiver<ScrapeResult>,
     sender: SyncSender<ScrapeResult>,
-    /// Came after its second had been read.
+    /// Results that arrived after their second had been read.
     late: Vec<ScrapeResult>,
 }
 
 impl Default for Collectors {
     fn default() -> Self {
-        // One place for each: an eye is called again only after its answer was taken.
+        // One slot for each: a collector is triggered again only after its result was received.
         let (sender, answers) = sync_channel(COLLECTORS_MAX);
         Self {
             wait: WAIT,
@@ -94,7 +95,7 @@ impl Collectors {
         collectors
     }
 
-    /// Starts a thread for each part. A thread that cannot be started is noted.
+    /// Starts a thread for each component. A thread that cannot be started is noted.
     pub(crate) fn add(
         &mut self,
         components: Vec<(Component, ComponentMetadata)>,
@@ -110,16 +111,17 @@ impl Collectors {
             let (name, index) = (collector.name.clone(), self.handles.len());
             let (patience, sender) = (collector.patience, self.sender.clone());
             if index >= COLLECTORS_MAX {
-                let text =
-                    format!("{name} is not seen: no more than {COLLECTORS_MAX} parts are watched");
+                let text = format!(
+                    "{name} cannot be watched: at most {COLLECTORS_MAX} components are watched"
+                );
                 files.announce("eyes", &text);
                 return;
             }
             let thread = std::thread::Builder::new()
-                .name("eye".to_owned())
+                .name("collector".to_owned())
                 .spawn(move || watch(collector, index, &called, &sender));
             match thread {
-                // It ends by itself when it is called no more, at the latest when its patience does.
+                // It ends by itself when it is no longer triggered, at the latest after its time-out.
                 Ok(_) => self.handles.push(CollectorHandle {
                     name,
                     calls,
@@ -130,13 +132,13 @@ impl Collectors {
                 }),
                 Err(error) => files.announce(
                     &name,
-                    &format!("{name} is not seen: no thread for it: {error}"),
+                    &format!("{name} cannot be watched: its thread cannot be started: {error}"),
                 ),
             }
         }
     }
 
-    /// Calls every eye that has answered its last call. What came too late for the last second stays for this one.
+    /// Triggers every collector that has returned. Results too late for the last second count for this one.
     pub(crate) fn call(&mut self) {
         while let Ok(result) = self.answers.try_recv() {
             self.free(result.collector);
@@ -152,17 +154,17 @@ impl Collectors {
         }
     }
 
-    /// Says of eyes that have not answered for long, whatever holds them, that they do not.
+    /// Notes collectors that have not returned for long.
     fn announce_stuck(&self, files: &mut Files) {
         let now_ns = clock::now_ns();
         for handle in self.handles.iter().filter(|handle| handle.is_busy) {
             let since = Duration::from_nanos(now_ns.saturating_sub(handle.called_ns));
-            // It asks twice where it is refused.
+            // It connects twice where it is refused.
             if since > handle.patience * 2 + STUCK_AFTER {
                 let name = &handle.name;
                 let text = format!(
-                    "{name} is not seen: its collector has not come back for {} s (a file system, a name server or a program that \
-                     does not answer holds it); all else is read on without it",
+                    "{name} cannot be watched: its collector has been blocked for {} s (by a file system, a name \
+                     server or a program that does not respond); all other collectors continue",
                     since.as_secs()
                 );
                 files.announce(&format!("{name} stuck"), &text);
@@ -176,15 +178,14 @@ impl Collectors {
         }
     }
 
-    /// Adds what the eyes have seen since [`Eyes::call`] to the readings, and waits shortly for those that have not
-    /// answered.
+    /// Adds the collectors' results since [`Collectors::call`] to the readings, and waits briefly for late ones.
     pub(crate) fn gather(&mut self, readings: &mut Readings, files: &mut Files) {
         for result in std::mem::take(&mut self.late) {
             self.take(result, readings, files);
         }
         let deadline_ns = clock::now_ns() + u64::try_from(self.wait.as_nanos()).unwrap_or(0);
         self.announce_stuck(files);
-        // Who did not answer in a second before this one is not waited for in each that follows.
+        // A collector that was late in an earlier second is not waited for in each later one.
         let is_awaited = |handle: &CollectorHandle| handle.is_busy && handle.is_fresh;
         while self.handles.iter().any(is_awaited) {
             let left_ns = deadline_ns.saturating_sub(clock::now_ns());

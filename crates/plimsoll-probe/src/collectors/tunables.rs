@@ -1,6 +1,6 @@
-//! Hands: a setting of a part is changed while it runs, over its own interface, and put back.
+//! Tunables: a setting of a component is changed at run time, through its own interface, and reverted.
 //!
-//! Only settings of a short list, with plain values: what is put back may have been read from a file.
+//! Only settings of a short list, with plain values: the value to restore may come from a file.
 
 mod kernel;
 mod open_files;
@@ -22,9 +22,9 @@ use crate::parse::haproxy::{rows, split};
 pub use kernel::{kernel_setting, set_kernel_setting};
 pub use open_files::{OpenFiles, open_files, set_open_files};
 
-/// Longest time for a part to take a change: pools of memory are made anew.
+/// Time-out of a change: buffer pools may be reallocated.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What may be changed.
+/// Settings that may be changed.
 const TUNABLES: [(ComponentKind, &str); 9] = [
     (ComponentKind::Redis, "maxclients"),
     (ComponentKind::Redis, "maxmemory"),
@@ -36,7 +36,7 @@ const TUNABLES: [(ComponentKind, &str); 9] = [
     (ComponentKind::Postgres, "work_mem"),
     (ComponentKind::Postgres, "max_wal_size"),
 ];
-/// The value of a setting that stands in no file of changes: it is put back by taking the change away.
+/// The value of a setting without an entry in `postgresql.auto.conf`: it is reverted by removing the entry.
 const UNSET: &str = "";
 /// Longest value.
 const VALUE_LEN_MAX: usize = 32;
@@ -45,7 +45,7 @@ const VALUE_LEN_MAX: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunableError {
     text: String,
-    /// Nobody knows whether it was carried out: the answer did not come.
+    /// It is unknown whether it was applied: no response arrived.
     is_open: bool,
 }
 
@@ -57,7 +57,7 @@ impl TunableError {
         }
     }
 
-    /// Whether what was refused may have been done all the same.
+    /// Whether the change may have been applied despite the error.
     pub fn is_open(&self) -> bool {
         self.is_open
     }
@@ -101,7 +101,7 @@ impl<'a> TunableClient<'a> {
         if !is_known {
             let kind = tunable.kind.name();
             let text = format!(
-                "`{}` of {kind} is not changed while it runs",
+                "`{}` of {kind} cannot be changed at run time",
                 tunable.setting
             );
             return Err(TunableError::new(text));
@@ -109,7 +109,7 @@ impl<'a> TunableClient<'a> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:/".contains(c);
         if !tunable.of.chars().all(is_plain) {
             return Err(TunableError::new(format!(
-                "`{}` is no name that can be said",
+                "`{}` is not a valid name",
                 tunable.of
             )));
         }
@@ -141,13 +141,13 @@ impl<'a> TunableClient<'a> {
         Ok(mysql.carry_out(&mut self.link, statement)?)
     }
 
-    /// Statements, each by itself: a change of the server stands in no transaction.
+    /// Statements, each by itself: `ALTER SYSTEM` cannot run in a transaction.
     fn postgres(&mut self, statements: &[&str]) -> Result<String, TunableError> {
-        // What it writes outlives this run and the server: only as somebody who was named for it.
+        // The change outlives this run and the server: only under a configured login.
         if self.login.is_none_or(|login| login.user.is_empty()) {
             return Err(TunableError::new(
-                "PostgreSQL keeps such a change in a file; it is made only as a role that is named and may make it: `watch: \
-                 { postgres: { at: …, user: …, password: … } }`"
+                "PostgreSQL keeps such a change in a file; it is made only as a configured role with the privilege: \
+                 `watch: { postgres: { at: …, user: …, password: … } }`"
                     .to_owned(),
             ));
         }
@@ -165,7 +165,7 @@ impl<'a> TunableClient<'a> {
             ComponentAddress::Socket(_) | ComponentAddress::Tcp { .. }
         ) {
             return Err(TunableError::new(
-                "HAProxy is changed over its stats socket, not over its page: watch the socket"
+                "HAProxy is changed through its stats socket, not through its stats page: watch the socket"
                     .to_owned(),
             ));
         }
@@ -177,10 +177,10 @@ impl<'a> TunableClient<'a> {
     }
 }
 
-/// The value that a setting has, as [`set`] takes it to put it back.
+/// The current value of a setting, in the form that [`set`] accepts to restore it.
 ///
 /// # Errors
-/// When the part cannot be asked, does not tell, or is not one that is changed.
+/// When the component cannot be reached, does not report it, or the setting is not a tunable.
 pub fn value_of(tunable: &Tunable, login: Option<&Login>) -> Result<String, TunableError> {
     let mut client = TunableClient::new(tunable, login)?;
     let name = &tunable.setting;
@@ -206,15 +206,15 @@ pub fn value_of(tunable: &Tunable, login: Option<&Login>) -> Result<String, Tuna
         }
         _ => None,
     };
-    let value = value.ok_or_else(|| TunableError::new(format!("{tunable} is not told")))?;
+    let value = value.ok_or_else(|| TunableError::new(format!("{tunable} is not reported")))?;
     check(&value)?;
     if value.is_empty() && tunable.kind != ComponentKind::Postgres {
-        return Err(TunableError::new(format!("{tunable} is not told")));
+        return Err(TunableError::new(format!("{tunable} is not reported")));
     }
     Ok(value)
 }
 
-/// `maxconn` in what HAProxy tells of itself.
+/// `maxconn` in HAProxy's output.
 fn haproxy_value(output: &str, of: &str) -> Option<String> {
     let (info, csv) = split(output)?;
     if of.is_empty() {
@@ -228,14 +228,14 @@ fn haproxy_value(output: &str, of: &str) -> Option<String> {
     Some(own.limit.unwrap_or(0).to_string())
 }
 
-/// A value that can be said without being taken for anything else.
+/// A value that is safe to send without quoting.
 fn check(value: &str) -> Result<(), TunableError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.';
     if value.len() <= VALUE_LEN_MAX && value.chars().all(is_plain) {
         Ok(())
     } else {
         Err(TunableError::new(format!(
-            "`{}` is no number that can be set",
+            "`{}` is not a number that can be set",
             shortly(value)
         )))
     }
@@ -244,7 +244,7 @@ fn check(value: &str) -> Result<(), TunableError> {
 /// Changes a setting.
 ///
 /// # Errors
-/// When the part cannot be reached or refuses; it is as it was then.
+/// When the component cannot be reached or refuses; the setting is then unchanged.
 pub fn apply(tunable: &Tunable, login: Option<&Login>, value: &str) -> Result<(), TunableError> {
     check(value)?;
     let mut client = TunableClient::new(tunable, login)?;
@@ -264,8 +264,8 @@ pub fn apply(tunable: &Tunable, login: Option<&Login>, value: &str) -> Result<()
             let reply = client.haproxy(&haproxy_change(tunable, value))?;
             if reply.starts_with("Permission denied") {
                 return Err(TunableError::new(
-                    "HAProxy's socket may only tell; in its `global`: `stats socket PATH mode 600 level admin`, then \
-                     reload it"
+                    "HAProxy's socket is read-only; set in its `global`: `stats socket PATH mode 600 level admin`, \
+                     then reload it"
                         .to_owned(),
                 ));
             }
@@ -278,7 +278,7 @@ pub fn apply(tunable: &Tunable, login: Option<&Login>, value: &str) -> Result<()
         }
         _ => {
             return Err(TunableError::new(format!(
-                "{tunable} is not changed while it runs"
+                "{tunable} cannot be changed at run time"
             )));
         }
     }
@@ -301,7 +301,7 @@ fn haproxy_change(tunable: &Tunable, value: &str) -> String {
     }
 }
 
-/// A number of a relaxation as the part takes it; sizes of PostgreSQL have units.
+/// A value in the component's notation; sizes of PostgreSQL have units.
 pub fn format_value(tunable: &Tunable, number: f64) -> String {
     if tunable.kind == ComponentKind::Postgres {
         format!("{:.0}kB", (number / 1024.0).ceil())
@@ -310,7 +310,7 @@ pub fn format_value(tunable: &Tunable, number: f64) -> String {
     }
 }
 
-/// What a person does to set it.
+/// The manual command that sets it.
 pub fn manual_command(tunable: &Tunable, value: &str) -> String {
     let (name, place) = (&tunable.setting, &tunable.place);
     match tunable.kind {
@@ -333,7 +333,7 @@ pub fn manual_command(tunable: &Tunable, value: &str) -> String {
     }
 }
 
-/// Sends a command to Redis and takes its answer: one text, or several.
+/// Sends a command to Redis and reads its response: one text, or several.
 fn replies(link: &mut ComponentLink, command: &[&str]) -> Result<Vec<String>, TunableError> {
     let mut bytes = format!("*{}\r\n", command.len());
     for argument in command {
@@ -354,8 +354,12 @@ fn replies(link: &mut ComponentLink, command: &[&str]) -> Result<Vec<String>, Tu
         Some(("*", count)) => count.parse::<usize>().ok(),
         _ => None,
     };
-    let strange =
-        || TunableError::new(format!("Redis answers something else ({})", shortly(&head)));
+    let strange = || {
+        TunableError::new(format!(
+            "unexpected response from Redis ({})",
+            shortly(&head)
+        ))
+    };
     let count = count.filter(|&count| count <= 64).ok_or_else(strange)?;
     let mut texts = Vec::new();
     for _ in 0..count {
@@ -374,7 +378,7 @@ fn replies(link: &mut ComponentLink, command: &[&str]) -> Result<Vec<String>, Tu
     Ok(texts)
 }
 
-/// The next line of an answer.
+/// The next line of a response.
 fn line(
     link: &mut ComponentLink,
     answer: &mut Vec<u8>,

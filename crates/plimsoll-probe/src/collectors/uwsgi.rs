@@ -11,7 +11,7 @@ use crate::parse::uwsgi::stats;
 /// uWSGI.
 #[derive(Debug)]
 pub(crate) struct UwsgiCollector {
-    /// What its configuration says, where that was found.
+    /// Settings from its configuration files, if found.
     pub(crate) settings: Vec<FileSetting>,
 }
 
@@ -22,7 +22,7 @@ impl Scraper for UwsgiCollector {
             let path = path.clone();
             return get_once(link, &path);
         }
-        // It says everything to whoever comes, and closes.
+        // It sends everything to each connection, and closes it.
         link.close();
         link.open()?;
         let mut answer = Vec::new();

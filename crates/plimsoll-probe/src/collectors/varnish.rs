@@ -1,4 +1,4 @@
-//! Varnish, by what a command that somebody named prints of its counters: they lie in shared memory of a layout of its own.
+//! Varnish, by a configured command that prints its counters: they are in shared memory with a private layout.
 
 use plimsoll_model::component::ComponentAddress;
 use plimsoll_model::metric;
@@ -14,7 +14,7 @@ use crate::parse::varnish::counters;
 pub(crate) struct VarnishCollector {
     /// The command, by words.
     command: Vec<String>,
-    /// What its command line says, where that was found.
+    /// Settings from its command line, if found.
     settings: Vec<FileSetting>,
 }
 

@@ -1,11 +1,11 @@
-//! Lines of nginx' access log, by the `log_format` that its configuration says.
+//! Lines of nginx' access log, by the `log_format` of its configuration.
 
-/// The format that nginx has when nothing else is said.
+/// nginx' default format.
 pub const COMBINED: &str = "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" \
     \"$http_user_agent\"";
 /// Phases of a request, in the order of [`Line::times`].
 pub const PHASES: [&str; 4] = ["request", "connect", "header", "response"];
-/// The variables that tell them.
+/// The variables of these times.
 const VARIABLES: [&str; 4] = [
     "request_time",
     "upstream_connect_time",
@@ -15,7 +15,7 @@ const VARIABLES: [&str; 4] = [
 /// Longest format, bytes.
 const LEN_MAX: usize = 8192;
 
-/// What a line tells.
+/// The fields of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AccessLogLine {
     /// Status of the answer.
@@ -31,7 +31,7 @@ enum AccessLogField {
     Other,
 }
 
-/// How lines are made: text, then what stands before the next text.
+/// Pattern of a line: text, then the variable before the next text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessLogLayout {
     begin: String,
@@ -56,7 +56,7 @@ impl AccessLogLayout {
                 time.map_or(AccessLogField::Other, AccessLogField::Time)
             };
             match fields.last_mut() {
-                // Where no text is between two, nobody can tell them apart.
+                // Two variables without text between them cannot be separated.
                 Some((last, between)) if between.is_empty() => {
                     *last = AccessLogField::Other;
                     behind.clone_into(between);
@@ -67,14 +67,14 @@ impl AccessLogLayout {
         Self { begin, fields }
     }
 
-    /// Whether lines tell how long anything took.
+    /// Whether lines hold any time.
     #[must_use]
     pub fn has_times(&self) -> bool {
         let mut fields = self.fields.iter();
         fields.any(|(field, _)| matches!(field, AccessLogField::Time(_)))
     }
 
-    /// What a line tells; `None` when it was written in another format.
+    /// The fields of a line; `None` when it has another format.
     #[must_use]
     pub fn line(&self, line: &str) -> Option<AccessLogLine> {
         let mut rest = line.strip_prefix(self.begin.as_str())?;

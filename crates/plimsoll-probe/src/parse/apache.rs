@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The values by name; `None` when it is another page.
+/// Values by name; `None` when it is another page.
 pub fn status(text: &str) -> Option<BTreeMap<&str, &str>> {
     let lines = text.lines().filter_map(|line| line.split_once(':'));
     let values: BTreeMap<&str, &str> = lines
@@ -11,10 +11,10 @@ pub fn status(text: &str) -> Option<BTreeMap<&str, &str>> {
     (values.contains_key("BusyWorkers") && values.contains_key("IdleWorkers")).then_some(values)
 }
 
-/// A word of the configuration, and where it stands.
+/// A directive of the configuration, and its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApacheDirective {
-    /// What is written behind the word.
+    /// Its arguments.
     pub value: String,
     /// File.
     pub file: String,
@@ -22,10 +22,10 @@ pub struct ApacheDirective {
     pub line: usize,
 }
 
-/// What a configuration says, as far as it is asked for.
+/// The relevant settings of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApacheConfig {
-    /// `MaxRequestWorkers`; the last one holds.
+    /// `MaxRequestWorkers`; the last one applies.
     pub workers_max: Option<ApacheDirective>,
     /// Where it listens, in the order of the files.
     pub listen: Vec<String>,
@@ -38,7 +38,7 @@ const DEPTH_MAX: u32 = 8;
 /// Files read at most, includes counted.
 const FILES_MAX: usize = 256;
 
-/// Reads a configuration and what it includes: `include` gives names and texts of the files that a pattern stands for.
+/// Parses a configuration and its includes: `include` returns names and texts of the files that match a pattern.
 pub fn configuration(
     file: &str,
     text: &str,
@@ -144,7 +144,7 @@ mod tests {
                 &["/server-status".to_owned()][..]
             )
         );
-        // A file that includes itself is read a few times and no more.
+        // A file that includes itself is read only a few times.
         let endless = configuration("/a", "Include /a\nListen 1\n", &mut |_| {
             vec![("/a".to_owned(), "Include /a\nListen 1\n".to_owned())]
         });

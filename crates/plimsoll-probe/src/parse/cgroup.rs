@@ -70,7 +70,7 @@ pub fn limit(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|&limit| limit < NO_LIMIT)
 }
 
-/// What `cpu.stat` says since the cgroup was made.
+/// Values of `cpu.stat` since the cgroup was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuStat {
     /// Periods in which it ran.

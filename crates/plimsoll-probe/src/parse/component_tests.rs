@@ -1,4 +1,4 @@
-//! What parts tell of themselves: texts of real programs, and texts that nobody wrote.
+//! Metrics of components: texts of real programs, and generated texts.
 
 use proptest::prelude::*;
 
@@ -150,7 +150,7 @@ fn a_file_that_includes_itself_ends() {
 }
 
 proptest! {
-    /// Nothing that a part may send ends the probe.
+    /// No response of a component crashes the probe.
     #[test]
     fn any_text_is_taken(text in any::<String>()) {
         let _ = nginx::stub_status(&text);

@@ -47,7 +47,7 @@ impl CpuTimes {
         self.by_mode[SOFTIRQ]
     }
 
-    /// What was added since `before`; a mode that fell (the kernel corrects I/O wait) counts as unchanged.
+    /// Increase since `before`; a mode that fell (the kernel corrects I/O wait) counts as unchanged.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         let mut by_mode = self.by_mode;
@@ -58,7 +58,7 @@ impl CpuTimes {
     }
 }
 
-/// What `/proc/stat` says.
+/// Values of `/proc/stat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuCounters {
     /// Of all CPUs together.
@@ -91,12 +91,12 @@ pub fn stat(text: &str) -> CpuCounters {
     stat
 }
 
-/// What `/proc/loadavg` says.
+/// Values of `/proc/loadavg`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LoadAverage {
     /// Load average over one minute.
     pub one_minute: f64,
-    /// Threads that run or want to.
+    /// Threads that are running or runnable.
     pub running: u64,
 }
 

@@ -1,5 +1,5 @@
-//! What a program in Go tells of its collector and scheduler: `expvar` (JSON, `memstats`) or a page in the format of
-//! Prometheus, with the names that its client gives to what `runtime/metrics` tells.
+//! Metrics of a Go program's garbage collector and scheduler: `expvar` (JSON, `memstats`) or a metrics page in the
+//! Prometheus format, with the client library's names of `runtime/metrics`.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use super::prometheus::{ParsedExposition, page};
 /// Bounds of the histogram of the scheduler; Go's own has about 160.
 const BUCKETS_MAX: usize = 1024;
 
-/// What is told; totals since the program's start.
+/// The metrics; totals since the program's start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GoStats {
-    /// When it was started, s since 1970, where that is told.
+    /// Its start time, s since 1970, where reported.
     pub started: Option<f64>,
     /// Collections.
     pub collections: Option<u64>,
     /// When the last of them ended, s since 1970.
     pub last_collection: Option<f64>,
-    /// CPU time of the collector without that which nobody else wanted, and CPU time that the program could use, s.
+    /// CPU time of the garbage collector without its idle time, and CPU time available to the program, s.
     pub cpu: Option<(f64, f64)>,
     /// Share of the CPU that the program could use since its start that the collector took.
     pub share_since_start: Option<f64>,
@@ -27,13 +27,13 @@ pub struct GoStats {
     pub goroutines: Option<f64>,
     /// Memory of the heap that is used, bytes.
     pub heap: Option<f64>,
-    /// Threads that run goroutines at once (`GOMAXPROCS`).
+    /// Threads that run goroutines concurrently (`GOMAXPROCS`).
     pub threads_max: Option<f64>,
-    /// How long goroutines that could run waited: upper bounds, s, and counts of all that waited no longer.
+    /// Waits of runnable goroutines: upper bounds, s, and cumulative counts.
     pub delays: Vec<(f64, f64)>,
 }
 
-/// Reads either; `None` when nothing in it is of a program in Go.
+/// Parses either; `None` when it holds nothing of a Go program.
 pub fn go(text: &str) -> Option<GoStats> {
     if text.trim_start().starts_with('{') {
         expvar(text)
@@ -44,10 +44,10 @@ pub fn go(text: &str) -> Option<GoStats> {
     }
 }
 
-/// Goroutines of a profile that are told apart by where they are.
+/// Distinct positions of goroutines in a profile at most.
 const PLACES_MAX: usize = 16;
-/// Packages of Go itself, by the beginnings of what their functions are called. What waits there waits for the application's
-/// own function that called it.
+/// Packages of Go itself, by the prefixes of their function names. A wait there is attributed to the application's
+/// function that called it.
 const STANDARD: [&str; 22] = [
     "bufio.",
     "bytes.",
@@ -73,8 +73,8 @@ const STANDARD: [&str; 22] = [
     "time.",
 ];
 
-/// Goroutines by the innermost function of the application's own in which they are, of what
-/// `/debug/pprof/goroutine?debug=1` says: how many in all, and the most common places. `None` when it is no such profile.
+/// Goroutines of `/debug/pprof/goroutine?debug=1` by the innermost function of the application's own code: their
+/// number, and the most common positions. `None` when it is not such a profile.
 pub fn goroutines(text: &str) -> Option<(u64, Vec<(String, u64)>)> {
     let mut lines = text.lines();
     let all = lines.next()?.strip_prefix("goroutine profile: total ")?;
@@ -127,7 +127,7 @@ fn figures(page: &ParsedExposition) -> Option<GoStats> {
         Some(sample.value)
     };
     let time = |class: &str| value(&format!("go_cpu_classes_{class}_cpu_seconds_total"));
-    // What idle threads collect costs nobody anything.
+    // Collection by idle threads costs the program nothing.
     let own = time("gc_total").map(|all| (all - time("gc_mark_idle").unwrap_or(0.0)).max(0.0));
     let mut delays: Vec<(f64, f64)> = page
         .samples
@@ -167,8 +167,8 @@ fn whole(count: f64) -> u64 {
     count.max(0.0) as u64
 }
 
-/// The smallest bound under which this share of what came between two readings of a histogram lies; `None` where nothing
-/// came, or the histogram is another one.
+/// The smallest bound below which this share of the observations between two readings of a histogram lies; `None`
+/// without observations, or when the buckets differ.
 pub fn quantile(before: &[(f64, f64)], now: &[(f64, f64)], share: f64) -> Option<f64> {
     let is_same = before.len() == now.len()
         && before
@@ -182,7 +182,7 @@ pub fn quantile(before: &[(f64, f64)], now: &[(f64, f64)], share: f64) -> Option
         return None;
     }
     let at = (0..now.len()).find(|&at| risen(at) >= share * all)?;
-    // The last bound is none.
+    // The last bound is infinite.
     let finite = now[..=at].iter().rev().find(|(bound, _)| bound.is_finite());
     finite.map(|(bound, _)| *bound)
 }

@@ -1,6 +1,6 @@
 //! How gunicorn was started: its command line and the lines of its configuration that are plain values.
 
-/// What it was told.
+/// Its settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GunicornOptions {
     /// Where it listens.
@@ -9,9 +9,9 @@ pub struct GunicornOptions {
     pub workers: Option<(u64, usize)>,
     /// Threads of each worker, with the line.
     pub threads: Option<(u64, usize)>,
-    /// Seconds after which a worker that tells nothing of itself is ended, with the line.
+    /// Seconds after which a silent worker is killed (`timeout`), with the line.
     pub timeout: Option<(u64, usize)>,
-    /// Seconds for which a connection is kept without a request, with the line.
+    /// Seconds for which an idle connection is kept alive, with the line.
     pub keepalive: Option<(u64, usize)>,
     /// The class of its workers.
     pub class: Option<String>,
@@ -73,7 +73,7 @@ pub fn configuration(text: &str) -> GunicornOptions {
 }
 
 impl GunicornOptions {
-    /// What is said here, and where nothing is, what is said there.
+    /// The settings of this one, with those of the other as defaults.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {

@@ -1,14 +1,14 @@
-//! What HAProxy tells: `show info` and the CSV of `show stat`, which is also the CSV of its stats page.
+//! Metrics of HAProxy: `show info` and the CSV of `show stat`, which is also the CSV of its stats page.
 
 /// Rows that are read: frontends, backends and servers.
 const ROWS_MAX: usize = 256;
-/// What the first name of the CSV's head is.
+/// First column name of the CSV header.
 const HEAD: &str = "# pxname,";
 
-/// What a row of the CSV is about.
+/// Kind of a row of the CSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowKind {
-    /// Where clients come in.
+    /// The side of clients.
     Frontend,
     /// All servers of a proxy together.
     Backend,
@@ -16,14 +16,14 @@ pub enum RowKind {
     Server,
 }
 
-/// A row of the CSV; what it does not say is `None`.
+/// A row of the CSV; missing values are `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HaproxyRow {
     /// Name of the frontend or backend.
     pub proxy: String,
     /// Name of the server; FRONTEND or BACKEND for the proxy as a whole.
     pub server: String,
-    /// What it is about.
+    /// Its kind.
     pub kind: RowKind,
     /// Requests that wait (`qcur`).
     pub queue: Option<u64>,
@@ -35,22 +35,22 @@ pub struct HaproxyRow {
     pub begun: Option<u64>,
     /// Connections that failed (`econ`).
     pub connect_errors: Option<u64>,
-    /// Answers that were no good (`eresp`).
+    /// Response errors (`eresp`).
     pub answer_errors: Option<u64>,
     /// Connections tried again (`wretr`).
     pub retries: Option<u64>,
     /// Transfers that clients gave up (`cli_abrt`).
     pub client_aborts: Option<u64>,
-    /// Answers with 5xx (`hrsp_5xx`).
+    /// Responses with 5xx (`hrsp_5xx`).
     pub server_errors: Option<u64>,
-    /// Its share of the requests (`weight`); 0 for a server that only stands in for others (`bck`).
+    /// Its weight (`weight`); 0 for a backup server (`bck`).
     pub weight: Option<u64>,
     /// Mean times in ms: `qtime`, `ctime`, `rtime`, `ttime`.
     pub times_ms: [Option<u64>; 4],
 }
 
-/// The text of `show info` and that of the CSV, of an answer that holds both; the first is empty where only the CSV is
-/// there. `None` without a CSV.
+/// The text of `show info` and that of the CSV, of a response that holds both; the first is empty where there is
+/// only the CSV. `None` without a CSV.
 pub fn split(text: &str) -> Option<(&str, &str)> {
     if text.starts_with(HEAD) {
         return Some(("", text));

@@ -1,9 +1,9 @@
-//! The configuration of HAProxy, as far as it says where HAProxy tells of itself and how many sessions it takes.
+//! The configuration of HAProxy: its stats addresses and session limits.
 
 /// A limit and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What it holds for: empty for the process, `frontend`, `backend/server` or `backend/default-server`.
+    /// Its scope: empty for the process, `frontend`, `backend/server` or `backend/default-server`.
     pub of: String,
     /// The limit.
     pub value: u64,
@@ -11,7 +11,7 @@ pub struct Limit {
     pub line: u32,
 }
 
-/// What a configuration says.
+/// The settings of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HaproxyConfig {
     /// Addresses behind `stats socket`, as written.
@@ -20,7 +20,7 @@ pub struct HaproxyConfig {
     pub limits: Vec<Limit>,
 }
 
-/// Reads one file.
+/// Parses one file.
 pub fn read(text: &str) -> HaproxyConfig {
     const SECTIONS: [&str; 16] = [
         "global",

@@ -1,5 +1,5 @@
-//! The counters that a HotSpot JVM keeps in a file that is shared with whoever may read it, `/tmp/hsperfdata_USER/PID`:
-//! the format 2.0 of its `perfMemory.hpp`.
+//! The counters that a HotSpot JVM keeps in a shared memory file, `/tmp/hsperfdata_USER/PID`: the format 2.0 of its
+//! `perfMemory.hpp`.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ pub const LEN_MAX: usize = 1 << 20;
 const ENTRIES_MAX: usize = 8192;
 /// Longest name and longest text, bytes.
 const TEXT_LEN_MAX: usize = 4096;
-/// What it begins with, in either order of bytes.
+/// Its magic number, in either byte order.
 const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
 const VERSION: u8 = 2;
-/// Bytes of what stands before the entries, and of what stands before an entry's name.
+/// Length of the prologue, and of an entry's header, bytes.
 const PROLOGUE_LEN: usize = 32;
 const ENTRY_LEN: usize = 20;
 
-/// What a JVM counts.
+/// The counters of a JVM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Numbers by name; those below zero stand for what is not known, and are left out.
+    /// Numbers by name; negative ones mean unknown, and are left out.
     pub numbers: BTreeMap<String, u64>,
     /// Texts by name.
     pub texts: BTreeMap<String, String>,
 }
 
-/// Reads as much as is understood; `None` when it is no such file, or the JVM has not finished to make it.
+/// Parses as much as possible; `None` when it is not such a file, or the JVM has not finished creating it.
 pub fn counters(bytes: &[u8]) -> Option<Counters> {
     let bytes = bytes.get(..bytes.len().min(LEN_MAX))?;
     let head = bytes.get(..PROLOGUE_LEN)?;
@@ -50,7 +50,7 @@ pub fn counters(bytes: &[u8]) -> Option<Counters> {
     Some(counters)
 }
 
-/// Takes one entry; its length, or `None` where there is none.
+/// Parses one entry; returns its length, or `None` without one.
 fn entry(bytes: &[u8], is_little: bool, counters: &mut Counters) -> Option<usize> {
     let word = |at: usize| word_at(bytes, at, is_little);
     let len = word(0).filter(|&len| len >= ENTRY_LEN)?;
@@ -58,7 +58,7 @@ fn entry(bytes: &[u8], is_little: bool, counters: &mut Counters) -> Option<usize
     let (kind, vector_len) = (own[12], word(8)?);
     let name = own.get(word(4)?..).and_then(text);
     let data = word(16).and_then(|at| own.get(at..));
-    // What is not understood is passed over.
+    // Unknown entries are skipped.
     if let (Some(name), Some(data)) = (name, data) {
         match (kind, vector_len) {
             (b'J', 0) => {

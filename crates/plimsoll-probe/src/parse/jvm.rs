@@ -1,4 +1,4 @@
-//! What a JVM tells of itself, by the counters of its file or by Jolokia (JMX over HTTP, protocol 7).
+//! Metrics of a JVM, from its counters file or from Jolokia (JMX over HTTP, protocol 7).
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::hsperf::Counters;
 
-/// Collectors that a JVM has at once: young, full, concurrent.
+/// Garbage collectors of a JVM: young, full, concurrent.
 const COLLECTORS_MAX: usize = 8;
-/// Pools that are taken.
+/// Pools that are read at most.
 const POOLS_MAX: usize = 16;
 
 /// A collector's totals.
@@ -20,13 +20,13 @@ pub struct GarbageCollector {
     pub count: u64,
     /// Time in which it stopped the program, ticks.
     pub time: u64,
-    /// The last of these pauses, ticks; 0 where it is not told.
+    /// The last of these pauses, ticks; 0 where not reported.
     pub last: u64,
-    /// When that ended, ticks; 0 where it is not told.
+    /// When that ended, ticks; 0 where not reported.
     pub ended: u64,
 }
 
-/// A pool of threads that carry out requests.
+/// A pool of threads that handle requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JvmThreadPool {
     /// Its name.
@@ -50,7 +50,7 @@ pub struct Connections {
     pub waiting: Option<u64>,
 }
 
-/// What is told.
+/// The metrics.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JvmStats {
     /// When it began.
@@ -59,17 +59,17 @@ pub struct JvmStats {
     pub collectors: Vec<GarbageCollector>,
     /// Length of a tick, s.
     pub tick_s: f64,
-    /// Time that all threads stood still, ticks.
+    /// Time in safepoints, ticks.
     pub stopped: Option<u64>,
     /// Memory of the old generation that is used, bytes.
     pub old_used: Option<u64>,
-    /// The same after the last collection of the whole heap, where that is told.
+    /// The same after the last collection of the whole heap, where reported.
     pub old_after: Option<u64>,
     /// Most memory of the old generation, bytes.
     pub old_limit: Option<u64>,
     /// Threads.
     pub threads: Option<u64>,
-    /// What its command line says of the largest heap, bytes.
+    /// Maximum heap size of its command line, bytes.
     pub heap_max: Option<u64>,
     /// Pools of threads.
     pub pools: Vec<JvmThreadPool>,
@@ -77,7 +77,7 @@ pub struct JvmStats {
     pub connections: Vec<Connections>,
 }
 
-/// What a file of counters tells; `None` when it is that of no JVM.
+/// Metrics of a counters file; `None` when it is not a JVM's.
 pub fn of_counters(counters: &Counters) -> Option<JvmStats> {
     let number = |name: &str| counters.numbers.get(name).copied();
     let frequency = number("sun.os.hrt.frequency").filter(|&ticks| ticks > 0)?;
@@ -144,7 +144,7 @@ fn heap_max(arguments: &str) -> Option<u64> {
     sizes.next_back()
 }
 
-/// What is read over Jolokia, in this order; each is a path behind the agent's own.
+/// Requests to Jolokia, in this order; each is a path below the agent's.
 pub const JOLOKIA: [&str; 8] = [
     "/read/java.lang:type=Runtime/StartTime",
     "/read/java.lang:type=GarbageCollector,name=*/CollectionCount,CollectionTime",
@@ -156,8 +156,8 @@ pub const JOLOKIA: [&str; 8] = [
     "/read/*:type=ConnectionPool,*/Active,WaitCount,MaxActive",
 ];
 
-/// What Jolokia's answers tell, one of each question and in their order; `None` when the first is none. Those that say
-/// that there is no such bean are passed over.
+/// Metrics of Jolokia's responses, one per request and in their order; `None` when the first is invalid. Responses
+/// for missing beans are skipped.
 pub fn of_jolokia(answers: &[String]) -> Option<JvmStats> {
     let values: Vec<Value> = answers
         .iter()
@@ -175,7 +175,7 @@ pub fn of_jolokia(answers: &[String]) -> Option<JvmStats> {
     };
     for (name, bean) in beans(value(1)) {
         let total = |what: &str| bean.get(what).and_then(Value::as_u64);
-        // The time of ZGC's and Shenandoah's cycles is that of work beside the program, and no pause.
+        // The time of ZGC's and Shenandoah's cycles is concurrent work, not a pause.
         if let (Some(count), Some(time), false) = (
             total("CollectionCount"),
             total("CollectionTime"),
@@ -217,7 +217,7 @@ pub fn of_jolokia(answers: &[String]) -> Option<JvmStats> {
     Some(jvm)
 }
 
-/// Pools of `HikariCP`: what one does and what it may stands in two beans, `type=Pool (NAME)` and `type=PoolConfig (NAME)`.
+/// Pools of `HikariCP`: state and limits are in two beans, `type=Pool (NAME)` and `type=PoolConfig (NAME)`.
 fn hikari(value: &Value) -> Vec<Connections> {
     let mut pools: BTreeMap<String, Connections> = BTreeMap::new();
     for (name, bean) in beans(value) {
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(heap_max("-XX:MaxHeapSize=2097152 -Xmxlots"), Some(2 << 20));
     }
 
-    /// As Jolokia's manual shows its answers; no agent is in the registries.
+    /// From the responses in Jolokia's manual; no agent is in the package registries.
     fn answers() -> Vec<String> {
         let answers = [
             "1732300000000",

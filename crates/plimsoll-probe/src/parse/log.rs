@@ -1,15 +1,15 @@
-//! Lines of logs that tell why something failed, by class.
+//! Log lines that report failures, by class.
 
-/// A failure that a line tells.
+/// A failure reported by a line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LoggedFailure {
-    /// Its class: one of [`NGINX_CLASSES`], or HAProxy's first two letters of how a session ended.
+    /// Its class: one of [`NGINX_CLASSES`], or the first two letters of HAProxy's termination state.
     pub class: String,
-    /// The upstream, the server or the zone of a limit that it is about; empty where the line names none.
+    /// The upstream, server or limit zone concerned; empty where the line names none.
     pub of: String,
 }
 
-/// Texts of nginx' error log, and the class that each stands for.
+/// Texts of nginx' error log, and the class of each.
 pub const NGINX_CLASSES: [(&str, &str); 11] = [
     ("worker_connections are not enough", "places"),
     ("no live upstreams", "no upstream"),
@@ -24,23 +24,23 @@ pub const NGINX_CLASSES: [(&str, &str); 11] = [
     ("while reading response header from upstream", "answer"),
 ];
 
-/// Texts of lines that read like failures and are none by themselves: an upstream that is put aside has had a line of its
-/// own, and a limit on trial holds nothing back.
+/// Texts of lines that look like failures but are not: an upstream marked as failed has had a line of its own, and
+/// a limit in dry run delays nothing.
 const NGINX_NO_FAILURES: [&str; 2] = ["upstream server temporarily disabled", ", dry run"];
 
-/// HAProxy's ends that are no success, as `doc/configuration.txt` section 8.5 has them.
+/// HAProxy's termination states of failures, from `doc/configuration.txt`, section 8.5.
 pub const HAPROXY_CLASSES: [&str; 14] = [
     "sQ", "SC", "sC", "sH", "SH", "sD", "SD", "PC", "RC", "PH", "CQ", "CH", "CD", "cD",
 ];
 
-/// What PHP-FPM's slow log tells.
+/// Class of PHP-FPM's slow log.
 pub const PHP_CLASSES: [&str; 1] = ["slow"];
-/// Longest place in a script that is kept, characters.
+/// Longest script position that is kept, characters.
 const PLACE_LEN_MAX: usize = 160;
 
-/// What a line of nginx' error log tells.
+/// The failure in a line of nginx' error log.
 pub fn nginx(line: &str) -> Option<LoggedFailure> {
-    // What stands behind the client's address, clients have written in part.
+    // The text after the client's address is partly controlled by clients.
     let (message, about) = line.split_once(", client: ").unwrap_or((line, line));
     if NGINX_NO_FAILURES.iter().any(|text| message.contains(text)) {
         return None;
@@ -76,10 +76,10 @@ pub fn nginx(line: &str) -> Option<LoggedFailure> {
     })
 }
 
-/// What a line of HAProxy's HTTP log tells; `None` when it went well or is no such line.
+/// The failure in a line of HAProxy's HTTP log; `None` for a success or another kind of line.
 pub fn haproxy(line: &str) -> Option<LoggedFailure> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    // The times of a request, `TR/Tw/Tc/Tr/Ta`, stand behind the server and before status and length.
+    // The times of a request, `TR/Tw/Tc/Tr/Ta`, are after the server and before status and length.
     let is_times = |word: &&str| {
         word.matches('/').count() == 4
             && word
@@ -97,8 +97,8 @@ pub fn haproxy(line: &str) -> Option<LoggedFailure> {
     })
 }
 
-/// What a line of PHP-FPM's slow log tells with the line before it: the innermost call of a request that took too long
-/// stands behind the script's name, `[0x00007f2c] sleep() /srv/www/index.php:3`.
+/// The failure in a line of PHP-FPM's slow log, with the line before it: the innermost call of a slow request
+/// follows the script's name, `[0x00007f2c] sleep() /srv/www/index.php:3`.
 pub fn php_slow(before: &str, line: &str) -> Option<LoggedFailure> {
     if !before.starts_with("script_filename = ") {
         return None;

@@ -1,8 +1,8 @@
-//! The answer of memcached to `stats`.
+//! The response of memcached to `stats`.
 
 use std::collections::BTreeMap;
 
-/// The values by name; empty when it is another answer.
+/// Values by name; empty for another response.
 pub fn stats(text: &str) -> BTreeMap<&str, &str> {
     let lines = text
         .lines()

@@ -2,7 +2,7 @@
 
 use super::value_of;
 
-/// What `/proc/meminfo` says, bytes.
+/// Values of `/proc/meminfo`, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Memory of the machine.
@@ -53,7 +53,7 @@ impl Memory {
     }
 }
 
-/// What `/proc/vmstat` says, counted since boot.
+/// Values of `/proc/vmstat`, counted since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paging {
     /// Pages swapped in.
@@ -62,7 +62,7 @@ pub struct Paging {
     pub swapped_out: u64,
     /// Major faults.
     pub major_faults: u64,
-    /// Processes killed for want of memory; `None` before Linux 4.13.
+    /// Processes killed by the OOM killer; `None` before Linux 4.13.
     pub oom_kills: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! MongoDB's wire: messages (`OP_MSG`) that hold one document in BSON.
+//! MongoDB's wire protocol: messages (`OP_MSG`) that hold one document in BSON.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ const DEPTH_MAX: usize = 8;
 /// Values of a message.
 const VALUES_MAX: usize = 8192;
 
-/// A value that is looked at; others are passed over.
+/// A value that is used; others are skipped.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BsonValue {
     /// A number, a moment in milliseconds, or 1 for true.
@@ -24,7 +24,7 @@ pub enum BsonValue {
 /// Values by name; those of documents in it behind a point, `globalLock.currentQueue.total`.
 pub type Document = BTreeMap<String, BsonValue>;
 
-/// A value that is said.
+/// A value to send.
 #[derive(Clone, Copy, Debug)]
 pub enum BsonArgument<'a> {
     /// A number.
@@ -35,7 +35,7 @@ pub enum BsonArgument<'a> {
     Bytes(&'a [u8]),
 }
 
-/// A message that carries out a command: its name with what it wants first.
+/// A command message: its name with its first argument.
 pub fn command(id: u32, words: &[(&str, BsonArgument<'_>)]) -> Vec<u8> {
     let mut values = Vec::new();
     for (name, argument) in words {
@@ -76,12 +76,12 @@ fn word(len: usize) -> [u8; 4] {
     u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-/// The length of a message that begins so; `None` while too little of it is there.
+/// The length of a message from its first bytes; `None` while there are too few.
 pub fn message_len(bytes: &[u8]) -> Option<usize> {
     number_at(bytes, 0)
 }
 
-/// The document of a whole message; `None` when it holds none.
+/// The document of a complete message; `None` when it holds none.
 pub fn answer(message: &[u8]) -> Option<Document> {
     let is_known = number_at(message, 12) == usize::try_from(OP_MSG).ok();
     let body = message
@@ -92,7 +92,7 @@ pub fn answer(message: &[u8]) -> Option<Document> {
     Some(read)
 }
 
-/// Takes a document, as far as it is understood; `None` when it is none.
+/// Parses a document, as far as possible; `None` when it is invalid.
 fn document(bytes: &[u8], name: &str, depth: usize, read: &mut Document) -> Option<()> {
     let len = number_at(bytes, 0)?;
     let mut rest = bytes.get(4..len)?;
@@ -119,7 +119,7 @@ fn document(bytes: &[u8], name: &str, depth: usize, read: &mut Document) -> Opti
     }
 }
 
-/// Bytes of a value of a kind; `None` of a kind that is not known.
+/// Length of a value of a type; `None` for an unknown type.
 fn len_of(kind: u8, value: &[u8]) -> Option<usize> {
     match kind {
         0x01 | 0x09 | 0x11 | 0x12 => Some(8),

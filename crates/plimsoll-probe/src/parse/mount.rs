@@ -1,11 +1,11 @@
 //! `/proc/self/mounts`.
 
-/// Kinds of file systems that lie on this machine: asking them for room never waits for another one.
+/// Local file system types: `statvfs` on them never waits for another machine.
 const LOCAL: [&str; 12] = [
     "bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "reiserfs", "tmpfs",
     "xfs", "zfs",
 ];
-/// What the kernel shows below these is no room for data.
+/// Mounts below these hold no data.
 const OF_THE_KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// Where local file systems are mounted that may be written to: each once, however often it is mounted.
@@ -26,7 +26,7 @@ pub fn local(text: &str) -> Vec<String> {
             continue;
         }
         let point = unescaped(point);
-        // The names of what has no device say nothing: each mount is another one.
+        // Mounts without a device have arbitrary names: each one counts.
         let has_device = device.starts_with('/');
         if points.contains(&point) || (has_device && devices.contains(&device)) {
             continue;
@@ -37,7 +37,7 @@ pub fn local(text: &str) -> Vec<String> {
     points
 }
 
-/// A mount point whose blanks and backslashes stand as three octal digits behind a backslash.
+/// A mount point whose spaces and backslashes are escaped as a backslash and three octal digits.
 fn unescaped(point: &str) -> String {
     let (mut plain, mut rest) = (String::new(), point.to_owned());
     while let Some(at) = rest.find('\\') {

@@ -1,9 +1,9 @@
-//! What MariaDB and MySQL tell of themselves, as lines of text: a word that says what the line is about, then its values,
-//! with tabs between; and the packets of their protocol.
+//! Metrics of MariaDB and MySQL, as lines of text: a word that identifies the line, then its values, separated by
+//! tabs; and the packets of their protocol.
 
 use std::collections::BTreeMap;
 
-/// A setting, and the file where it is written, where that may be seen.
+/// A setting, and the file that sets it, where visible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MysqlVariable {
     /// Its name.
@@ -23,7 +23,7 @@ pub struct Statement {
     pub sessions: u64,
 }
 
-/// One look.
+/// One sample.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
     /// Counters and levels by name.
@@ -32,15 +32,15 @@ pub struct Status {
     pub size: Option<u64>,
     /// Settings.
     pub settings: Vec<MysqlVariable>,
-    /// Statements that are being carried out.
+    /// Statements in execution.
     pub running: Vec<Statement>,
-    /// Statements of transactions that hold what others wait for; empty where they do nothing.
+    /// Statements of transactions that block others; empty where they are idle.
     pub blockers: Vec<Statement>,
-    /// Whether what other accounts do may be seen.
+    /// Whether sessions of other accounts are visible.
     pub sees_all: bool,
 }
 
-/// Reads lines; `None` when the time since the start is not among them.
+/// Parses lines; `None` when the uptime is not among them.
 pub fn status(text: &str) -> Option<Status> {
     let mut read = Status {
         sees_all: true,
@@ -90,18 +90,18 @@ pub fn socket_of(text: &str) -> Option<&str> {
     })
 }
 
-/// What a server says first.
+/// The server's greeting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Greeting {
     /// Its version, such as `10.11.6-MariaDB`.
     pub version: String,
-    /// What the proof is made with.
+    /// The challenge.
     pub challenge: Vec<u8>,
     /// The way of proof that it proposes.
     pub plugin: String,
 }
 
-/// Reads it (protocol 10); `None` when it is something else.
+/// Parses it (protocol 10); `None` when it is something else.
 pub fn greeting(packet: &[u8]) -> Option<Greeting> {
     let rest = packet.strip_prefix(&[10])?;
     let end = rest.iter().position(|&byte| byte == 0)?;
@@ -109,7 +109,7 @@ pub fn greeting(packet: &[u8]) -> Option<Greeting> {
     // Number of the session, 4 bytes; first part of the challenge, 8, and a zero.
     let rest = rest.get(end + 5..)?;
     let mut challenge = rest.get(..8)?.to_vec();
-    // Capabilities, character set, state, capabilities: 7 bytes; length of the challenge; 10 that tell nothing.
+    // Capabilities, character set, state, capabilities: 7 bytes; length of the challenge; 10 reserved bytes.
     let len = usize::from(*rest.get(16)?);
     let rest = rest.get(27..)?;
     let second_len = len.saturating_sub(8).max(13).min(rest.len());
@@ -128,7 +128,7 @@ pub fn error(packet: &[u8]) -> Option<(String, String)> {
     let rest = packet.strip_prefix(&[0xff])?;
     let (code, rest) = rest.split_at_checked(2)?;
     let code = u16::from_le_bytes([code[0], code[1]]);
-    // The state of SQL stands behind a `#`, where the session has begun.
+    // The SQLSTATE follows a `#` once the session is established.
     let text = match rest.strip_prefix(b"#") {
         Some(rest) => rest.get(5..).unwrap_or_default(),
         None => rest,
@@ -136,7 +136,7 @@ pub fn error(packet: &[u8]) -> Option<(String, String)> {
     Some((code.to_string(), super::postgres::plain(text)))
 }
 
-/// The values of a row; `None` when it is cut off.
+/// The values of a row; `None` when it is truncated.
 pub fn row(packet: &[u8]) -> Option<Vec<String>> {
     let (mut values, mut rest) = (Vec::new(), packet);
     while let Some((&first, after)) = rest.split_first() {
@@ -156,7 +156,7 @@ pub fn row(packet: &[u8]) -> Option<Vec<String>> {
     Some(values)
 }
 
-/// A number of so many bytes, the lowest first, and what comes behind it.
+/// A little-endian number of this many bytes, and the rest.
 fn number(bytes: &[u8], count: usize) -> Option<(usize, &[u8])> {
     let (number, rest) = bytes.split_at_checked(count)?;
     let folded = number.iter().rev().try_fold(0_usize, |sum, &byte| {

@@ -2,26 +2,26 @@
 
 use std::collections::BTreeMap;
 
-/// Columns of MariaDB: id, what of the statement it is, table, way, indexes that might be used, the one that is, how much
-/// of it, with what, rows, and more. MySQL puts partitions behind the table, and a share behind the rows.
+/// Columns of MariaDB: id, select type, table, access type, possible keys, key, key length, ref, rows, extra. MySQL
+/// adds partitions after the table, and `filtered` after the rows.
 const COLUMNS: usize = 10;
 const COLUMNS_MYSQL: usize = 12;
-/// What tells that a statement reads a whole table, and that it sorts.
+/// Markers of a full table scan, and of a sort.
 pub const WHOLE_TABLE: &str = "whole table";
 /// The same of sorting.
 pub const SORTED: &str = "sorted (filesort)";
-/// What is worth a word of what stands behind, and how it is told.
+/// Relevant values of `Extra`, and their wording.
 const EXTRAS: [(&str, &str); 3] = [
     ("Using filesort", SORTED),
     ("Using temporary", "temporary table"),
     ("Using join buffer", "joined without an index"),
 ];
 
-/// The steps of a plan, in their order, and how many rows it looks at by the planner's estimate; `None` when the text is
-/// none.
+/// The steps of a plan, in order, and the planner's estimate of the examined rows; `None` when the text is not a
+/// plan.
 pub fn plan(lines: &str) -> Option<(String, f64)> {
     let mut steps = Vec::new();
-    // Tables of one part of the statement are joined: for each row of the first those of the second are looked at.
+    // Tables of one SELECT are joined: for each row of the first, rows of the second are examined.
     let mut rows = BTreeMap::<String, f64>::new();
     for line in lines.lines() {
         let columns: Vec<&str> = line.split('\t').collect();
@@ -63,9 +63,9 @@ fn step(table: &str, way: &str, key: &str, count: &str, extra: &str) -> String {
     text
 }
 
-/// Whether a statement is one, whole, reads rows and nothing else, and is planned without being carried out.
+/// Whether a statement is single, complete, only reads rows, and can be planned without execution.
 pub fn can_be_planned(text: &str) -> bool {
-    /// What ends a statement, hides the rest of it, writes, or does something while it is planned.
+    /// Tokens that end a statement, hide its rest, write, or have effects during planning.
     const BARRED: [&str; 10] = [
         ";",
         "--",

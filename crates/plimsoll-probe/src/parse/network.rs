@@ -94,7 +94,7 @@ impl<'a> Counters<'a> {
     }
 }
 
-/// What `/proc/net/sockstat` says.
+/// Values of `/proc/net/sockstat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SockStat {
     /// Sockets of any kind.

@@ -1,25 +1,25 @@
 //! The page of nginx's `stub_status`.
 
-/// What nginx tells of its connections.
+/// Connection metrics of nginx.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StubStatus {
     /// Connections open, idle ones included.
     pub active: u64,
     /// Connections accepted since nginx was started.
     pub accepts: u64,
-    /// Of these, connections for which there was a place.
+    /// Of these, connections that were not dropped.
     pub handled: u64,
     /// Requests since nginx was started.
     pub requests: u64,
     /// Connections whose request is being read.
     pub reading: u64,
-    /// Connections whose request is being carried out.
+    /// Connections whose response is being written.
     pub writing: u64,
     /// Connections without a request.
     pub waiting: u64,
 }
 
-/// Reads the page; `None` when it is another one.
+/// Parses the page; `None` when it is something else.
 pub fn stub_status(text: &str) -> Option<StubStatus> {
     let mut lines = text.lines();
     let active = lines.next()?.strip_prefix("Active connections:")?;

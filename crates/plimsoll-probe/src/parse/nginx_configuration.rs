@@ -1,14 +1,14 @@
-//! The configuration of nginx, as far as it says where nginx tells of itself and how many connections it takes.
+//! The configuration of nginx: its status pages and connection limits.
 //!
-//! Files are only parsed; what they include is asked of whoever reads files.
+//! Files are only parsed; the caller reads included files.
 
 /// Files read at most, includes counted.
 pub(super) const FILES_MAX: usize = 256;
 /// How deep files include files.
 pub(super) const DEPTH_MAX: usize = 8;
-/// How deep blocks stand in blocks: what is deeper is no configuration of nginx.
+/// Maximum nesting of blocks: real configurations are not deeper.
 pub(super) const BLOCKS_MAX: usize = 64;
-/// Words and marks of one file.
+/// Tokens of one file.
 const TOKENS_MAX: usize = 500_000;
 
 /// A value and where it is written.
@@ -33,10 +33,10 @@ pub struct StatusPage {
     pub path: String,
 }
 
-/// What a configuration says.
+/// The settings of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NginxConfig {
-    /// Pages that tell of nginx.
+    /// Status pages.
     pub pages: Vec<StatusPage>,
     /// `worker_connections`.
     pub worker_connections: Option<NginxValue>,
@@ -44,7 +44,7 @@ pub struct NginxConfig {
     pub worker_processes: Option<NginxValue>,
 }
 
-/// What a file is made of.
+/// A token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     Word(String),
@@ -69,7 +69,7 @@ pub fn read(
     reader.configuration
 }
 
-/// An open block: its words, and what a `server` said before its locations.
+/// An open block: its words, and the settings of a `server` before its locations.
 #[derive(Debug, Default)]
 struct Block {
     words: Vec<String>,
@@ -103,7 +103,7 @@ impl NginxConfigReader<'_> {
                     }
                     words.push(word);
                 }
-                // What stands inside would be taken for what stands outside.
+                // Inner directives would count as outer ones.
                 Token::Open if self.blocks.len() >= BLOCKS_MAX => break,
                 Token::Open => self.blocks.push(Block {
                     words: std::mem::take(&mut words),
@@ -170,7 +170,7 @@ impl NginxConfigReader<'_> {
         }
     }
 
-    /// A page in the innermost location, or of the whole server.
+    /// A status page in the innermost location, or of the whole server.
     fn page(&mut self) {
         let is = |block: &Block, name: &str| block.words.first().is_some_and(|word| word == name);
         let location = self.blocks.iter().rev().find(|block| is(block, "location"));
@@ -178,7 +178,7 @@ impl NginxConfigReader<'_> {
             None => "/".to_owned(),
             Some([path]) => path.clone(),
             Some([how, path]) if how == "=" || how == "^~" => path.clone(),
-            // A regular expression names no single path.
+            // A regular expression is not a single path.
             Some(_) => return,
         };
         if let Some(server) = self
@@ -205,7 +205,7 @@ impl NginxConfigReader<'_> {
     }
 }
 
-/// The words of a file with their lines: quotes taken off, comments left out.
+/// The words of a file with their lines: without quotes and comments.
 pub(super) fn tokens(text: &str) -> Vec<(Token, u32)> {
     let mut tokens = Vec::new();
     let mut count = 0_usize;

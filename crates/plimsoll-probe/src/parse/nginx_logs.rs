@@ -17,7 +17,7 @@ pub struct NginxAccessLog {
     pub format: String,
 }
 
-/// The access logs of a configuration that begins in `file`, each file once, in the order in which they stand there.
+/// The access logs of a configuration that begins in `file`, each file once, in their order there.
 pub fn access_logs(file: &str, text: &str, text_of: TextOf<'_>) -> Vec<NginxAccessLog> {
     let tree = nginx_tree::read(file, text, text_of);
     let mut formats = BTreeMap::from([("combined".to_owned(), COMBINED.to_owned())]);
@@ -39,7 +39,7 @@ pub fn access_logs(file: &str, text: &str, text_of: TextOf<'_>) -> Vec<NginxAcce
     logs
 }
 
-/// Formats may stand behind their use.
+/// Formats may be defined after their use.
 fn collect(
     inside: &[Directive],
     formats: &mut BTreeMap<String, String>,

@@ -1,11 +1,11 @@
-//! The configuration of nginx as a tree: what a block says holds inside it, wherever in the block it stands.
+//! The configuration of nginx as a tree: a setting of a block applies inside it, regardless of its position.
 
 use super::nginx_configuration::{BLOCKS_MAX, DEPTH_MAX, FILES_MAX, Token, tokens};
 
 /// Directives of all files together.
 const DIRECTIVES_MAX: usize = 200_000;
 
-/// A directive, or a block with what is inside.
+/// A directive, or a block with its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Directive {
     pub(super) words: Vec<String>,

@@ -1,7 +1,8 @@
-//! Spans as OpenTelemetry's kits and collectors send them: `ExportTraceServiceRequest` of OTLP, as protobuf and as JSON.
+//! Spans as OpenTelemetry's SDKs and collectors send them: `ExportTraceServiceRequest` of OTLP, as protobuf and as
+//! JSON.
 //!
-//! Of a span is kept what tells where it belongs, when it was, how it ended and what it was about. Everything else is
-//! passed over unread, however deep it is. What breaks the format is refused with the place and the reason.
+//! A span keeps its ids, times, status and class attributes. Everything else is skipped unread, at any depth.
+//! Malformed input is refused with the place and the reason.
 
 mod json;
 mod protobuf;
@@ -14,17 +15,17 @@ use std::sync::Arc;
 pub use json::from_json;
 pub use protobuf::from_protobuf;
 
-/// Most spans of one message.
+/// Limit of spans in one message.
 pub const SPANS_MAX: usize = 20_000;
 /// Longest text of an attribute that is kept, bytes.
 pub const TEXT_LEN_MAX: usize = 2048;
-/// Most attributes of a span that are kept.
+/// Limit of attributes that are kept of a span.
 const ATTRIBUTES_MAX: usize = 24;
 /// Bytes of a trace's and of a span's id.
 const TRACE_ID_LEN: usize = 16;
 const SPAN_ID_LEN: usize = 8;
 
-/// Attributes that tell what a span was about, as OpenTelemetry's conventions name them now and as they did before.
+/// Attributes that classify a span, by the current and the old names of OpenTelemetry's conventions.
 const RELEVANT_ATTRIBUTES: [&str; 40] = [
     "db.system.name",
     "db.system",
@@ -71,12 +72,12 @@ const RELEVANT_ATTRIBUTES: [&str; 40] = [
 /// Which side of a call a span is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpanKind {
-    /// Neither: work inside a service, or what does not say.
+    /// Neither: work inside a service, or unspecified.
     #[default]
     Internal,
-    /// Carries out a call that came.
+    /// Handles an incoming call.
     Server,
-    /// Makes a call.
+    /// Makes an outgoing call.
     Client,
     /// Puts a message into a queue.
     Producer,
@@ -102,13 +103,13 @@ const STATUS_ERROR: u64 = 2;
 /// What is kept of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtlpSpan {
-    /// The service that tells of it; empty where it does not say.
+    /// The service that reports it; empty where missing.
     pub service: Arc<str>,
     /// The trace it belongs to.
     pub trace: u128,
     /// Its own id.
     pub id: u64,
-    /// The span below which it stands; 0 for none.
+    /// The parent span; 0 for none.
     pub parent: u64,
     /// Which side of a call it is.
     pub kind: SpanKind,
@@ -118,9 +119,9 @@ pub struct OtlpSpan {
     pub start_ns: u64,
     /// When it ended, ns since 1970; never before it began.
     pub end_ns: u64,
-    /// Whether it says that it failed.
+    /// Whether its status is an error.
     pub is_error: bool,
-    /// What it was about, by the names of the conventions; numbers as text.
+    /// Classifying attributes, by the names of the conventions; numbers as text.
     pub attributes: Vec<(&'static str, String)>,
 }
 
@@ -162,11 +163,11 @@ impl OtlpSpan {
         }
     }
 
-    /// The span, when it says who it is.
+    /// The span, when it has its ids.
     fn finished(mut self) -> Result<Self, OtlpDecodeError> {
         if self.trace == 0 || self.id == 0 {
             return Err(OtlpDecodeError::new(
-                "a span has no trace id or no id of its own: 16 and 8 bytes that are not all zero",
+                "a span has no trace id or no span id; valid: 16 and 8 bytes, not all zero",
             ));
         }
         self.end_ns = self.end_ns.max(self.start_ns);
@@ -174,16 +175,15 @@ impl OtlpSpan {
     }
 }
 
-/// Whether an attribute tells something that is kept.
+/// Whether an attribute is kept.
 fn is_relevant(name: &str) -> bool {
     RELEVANT_ATTRIBUTES.contains(&name)
 }
 
-/// Takes a span in, where there is room.
+/// Adds a span, if there is space.
 fn push(spans: &mut Vec<OtlpSpan>, span: OtlpSpan) -> Result<(), OtlpDecodeError> {
     if spans.len() >= SPANS_MAX {
-        let why =
-            format!("more than {SPANS_MAX} spans in one message: let it be sent in smaller ones");
+        let why = format!("more than {SPANS_MAX} spans in one message: send smaller ones");
         return Err(OtlpDecodeError(why));
     }
     spans.push(span);
@@ -196,7 +196,7 @@ fn shortened(text: &str) -> String {
     text[..end].to_owned()
 }
 
-/// Why bytes are no message of spans.
+/// Why bytes are not a span message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtlpDecodeError(String);
 

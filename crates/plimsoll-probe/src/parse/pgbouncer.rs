@@ -1,12 +1,12 @@
-//! What pgbouncer's console tells, and what stands in its configuration.
+//! Metrics of pgbouncer's console, and its configuration.
 
 use std::collections::BTreeMap;
 
 /// A row: values by the names of their columns.
 pub type PgbouncerRow = BTreeMap<String, String>;
 
-/// The tables of the console: of each a word on a line of its own that says which it is, then the names of its columns,
-/// then its rows, with tabs between values and an empty line at the end.
+/// The tables of the console: each starts with a line with its name, then the names of its columns, then its rows,
+/// with tabs between values and an empty line at the end.
 pub fn tables(text: &str) -> BTreeMap<&str, Vec<PgbouncerRow>> {
     let mut tables = BTreeMap::new();
     for block in text.split("\n\n") {
@@ -33,7 +33,7 @@ pub fn number(row: &PgbouncerRow, name: &str) -> Option<u64> {
     row.get(name)?.parse().ok()
 }
 
-/// What a file says, with the line where it stands.
+/// A setting of a file, with its line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PgbouncerConfig {
     /// Words of the section `[pgbouncer]`.

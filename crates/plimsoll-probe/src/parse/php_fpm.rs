@@ -1,8 +1,8 @@
-//! PHP-FPM: its page of figures, and its configuration as far as it says where that page is.
+//! PHP-FPM: its status page, and the settings that locate that page.
 
 use std::collections::BTreeMap;
 
-/// The figures by name; `None` when it is something else.
+/// Metrics by name; `None` when it is something else.
 pub fn status(text: &str) -> Option<BTreeMap<&str, &str>> {
     let pairs = text.lines().filter_map(|line| line.split_once(':'));
     let figures: BTreeMap<&str, &str> = pairs
@@ -29,7 +29,7 @@ pub struct PhpFpmPool {
     pub words: BTreeMap<String, PhpFpmDirective>,
 }
 
-/// What one file says: pools, and the patterns of further files.
+/// Settings of one file: pools, and the patterns of further files.
 pub fn configuration(text: &str) -> (Vec<PhpFpmPool>, Vec<String>) {
     let (mut pools, mut files) = (Vec::<PhpFpmPool>::new(), Vec::new());
     let mut is_pool = false;
@@ -78,7 +78,7 @@ pub fn request(path: &str) -> Vec<u8> {
     ] {
         for text in [name, value] {
             let len = u32::try_from(text.len()).unwrap_or(0);
-            // Longer lengths take four bytes, whose highest bit says so.
+            // Longer lengths take four bytes, marked by the highest bit.
             match u8::try_from(len) {
                 Ok(len) if len < 128 => parameters.push(len),
                 _ => parameters.extend((len | 1 << 31).to_be_bytes()),
@@ -103,7 +103,7 @@ fn record(kind: u8, content: &[u8]) -> Vec<u8> {
     [&[1, kind, 0, 1, len[0], len[1], 0, 0][..], content].concat()
 }
 
-/// What the records of an answer say on standard output; `None` before they have ended, or when they are none.
+/// Standard output of the records of a response; `None` before their end, or when they are invalid.
 pub fn answer(bytes: &[u8]) -> Option<String> {
     let (mut stdout, mut rest) = (Vec::new(), bytes);
     loop {

@@ -2,7 +2,7 @@
 
 use super::statement::shape;
 
-/// What stands below a step and tells why it takes time, and how it is told.
+/// Detail lines of a step that explain its cost, and their wording.
 const CONDITIONS: [(&str, &str); 5] = [
     ("Filter: ", "with filter"),
     ("Index Cond: ", "where"),
@@ -11,8 +11,8 @@ const CONDITIONS: [(&str, &str); 5] = [
     ("Sort Key: ", "by"),
 ];
 
-/// The steps of a plan, the last one first, without values, and the cost that the planner estimates; `None` when the text
-/// is none.
+/// The steps of a plan, the last one first, without values, and the cost that the planner estimates; `None` when
+/// the text is not a plan.
 pub fn plan(text: &str) -> Option<(String, f64)> {
     let mut steps: Vec<String> = Vec::new();
     let mut cost = None;

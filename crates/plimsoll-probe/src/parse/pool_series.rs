@@ -1,5 +1,5 @@
-//! Series of pages of figures whose meaning is known: pools of connections and of threads, by the names under which
-//! Micrometer, `HikariCP`, Agroal, Go's collector of `database/sql`, OpenTelemetry's conventions and .NET show them.
+//! Series of metrics pages with a known meaning: connection and thread pools, by the names of Micrometer,
+//! `HikariCP`, Agroal, Go's `database/sql` collector, OpenTelemetry's conventions and .NET.
 
 use plimsoll_model::metric::{
     DOTNET_QUEUE, DOTNET_THREADS, POOL_LIMIT, POOL_USED, POOL_WAITING, POOL_WAITS, TO_DATABASE,
@@ -11,13 +11,14 @@ use plimsoll_model::metric::{
 pub struct SeriesMeaning<'a> {
     /// The metric that it is.
     pub metric: &'static str,
-    /// What the pool connects to; empty where it is no pool of connections.
+    /// What the pool connects to; empty where it is not a connection pool.
     pub to: &'static str,
-    /// Name of the pool; empty where it is no pool of connections.
+    /// Name of the pool; empty where it is not a connection pool.
     pub pool: &'a str,
 }
 
-/// A family: its name, what it means, to what the pool connects, the label with the pool's name, and a label that it must have.
+/// A family: its name, its meaning, what the pool connects to, the label with the pool's name, and a label that it
+/// must have.
 type Family = (
     &'static str,
     &'static str,
@@ -263,7 +264,7 @@ pub fn is_known(name: &str) -> bool {
     FAMILIES.iter().any(|(known, ..)| *known == name)
 }
 
-/// What a series means, by its name and labels.
+/// Meaning of a series, by its name and labels.
 pub fn meaning<'a>(name: &str, labels: &'a [(String, String)]) -> Option<SeriesMeaning<'a>> {
     let label = |name: &str| {
         let mut labels = labels.iter();

@@ -1,9 +1,9 @@
-//! What PostgreSQL's statistics views tell, as lines of text: a word that says what the line is about, then its values,
-//! with tabs between.
+//! PostgreSQL's statistics views, as lines of text: a word that identifies the line, then its values, separated by
+//! tabs.
 
 use std::collections::BTreeMap;
 
-/// A setting, and the file and line where it is written, where that may be seen.
+/// A setting, and the file and line that sets it, where visible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresSetting {
     /// Its name.
@@ -17,17 +17,17 @@ pub struct PostgresSetting {
 /// Sessions of clients that are in the same situation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sessions {
-    /// State; empty where it may not be seen.
+    /// State; empty where not visible.
     pub state: String,
-    /// Type of what they wait for; empty where they wait for nothing.
+    /// Wait event type; empty where they do not wait.
     pub kind: String,
-    /// What they wait for.
+    /// Wait event.
     pub event: String,
     /// How many they are.
     pub count: u64,
 }
 
-/// A statement that is being carried out.
+/// A statement in execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningStatement {
     /// Its text.
@@ -38,12 +38,12 @@ pub struct RunningStatement {
     pub waiting: u64,
 }
 
-/// A session that holds what others wait for, and waits for no lock itself.
+/// A session that blocks others, and waits for no lock itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocker {
     /// Its state.
     pub state: String,
-    /// The statement that it carries out, or carried out last.
+    /// The current or the last statement.
     pub text: String,
     /// Sessions that wait for it.
     pub blocked: u64,
@@ -60,22 +60,22 @@ pub struct TableScans {
     pub rows: u64,
 }
 
-/// One look at the views.
+/// One sample of the views.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
-    /// When the server was started, as it says.
+    /// Start time of the server.
     pub started: String,
-    /// Whether what other roles do may be seen.
+    /// Whether sessions of other roles are visible.
     pub sees_all: bool,
-    /// Clients' sessions, without the one that asks.
+    /// Clients' sessions, without the collector's own.
     pub sessions: Vec<Sessions>,
     /// How long the oldest transaction that does nothing has done so, s.
     pub idle_s: f64,
     /// Locks that are waited for.
     pub locks_waited: u64,
-    /// Statements that are being carried out.
+    /// Statements in execution.
     pub running: Vec<RunningStatement>,
-    /// Who holds what others wait for.
+    /// The blocking sessions.
     pub blockers: Vec<Blocker>,
     /// Tables that are read whole most.
     pub tables: Vec<TableScans>,
@@ -87,7 +87,7 @@ pub struct Statistics {
     pub settings: Vec<PostgresSetting>,
 }
 
-/// Reads lines; `None` when the server's start is not among them.
+/// Parses lines; `None` when the server's start is not among them.
 pub fn statistics(text: &str) -> Option<Statistics> {
     let mut read = Statistics::default();
     for line in text.lines() {
@@ -123,7 +123,7 @@ pub fn statistics(text: &str) -> Option<Statistics> {
                 rows: number(3),
             }),
             "total" => {
-                // The mean of nothing is nothing: a total that is not told is absent.
+                // A total that is not reported is absent.
                 if let Ok(total) = value(2).parse() {
                     read.totals.insert(owned(1), total);
                 }
@@ -139,7 +139,7 @@ pub fn statistics(text: &str) -> Option<Statistics> {
     (!read.started.is_empty()).then_some(read)
 }
 
-/// The values of a row, each without what would end it; `None` when the row is cut off.
+/// The values of a row, each without line breaks and tabs; `None` when the row is truncated.
 pub fn row(body: &[u8]) -> Option<Vec<String>> {
     let (count, mut rest) = body.split_at_checked(2)?;
     let count = u16::from_be_bytes([count[0], count[1]]);
@@ -147,7 +147,7 @@ pub fn row(body: &[u8]) -> Option<Vec<String>> {
     for _ in 0..count {
         let (len, after) = rest.split_at_checked(4)?;
         let len = i32::from_be_bytes([len[0], len[1], len[2], len[3]]);
-        // Below zero stands for NULL.
+        // A negative length means NULL.
         let (value, after) = after.split_at_checked(usize::try_from(len).unwrap_or(0))?;
         values.push(plain(value));
         rest = after;
@@ -155,7 +155,7 @@ pub fn row(body: &[u8]) -> Option<Vec<String>> {
     Some(values)
 }
 
-/// The names of a table's columns; `None` when the description is cut off.
+/// The names of a table's columns; `None` when the description is truncated.
 pub fn columns(body: &[u8]) -> Option<Vec<String>> {
     let (count, mut rest) = body.split_at_checked(2)?;
     let count = u16::from_be_bytes([count[0], count[1]]);

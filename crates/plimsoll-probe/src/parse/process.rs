@@ -2,7 +2,7 @@
 
 use super::{number_at, value_of};
 
-/// What `/proc/PID/stat` says.
+/// Values of `/proc/PID/stat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessStat {
     /// Name, at most 15 bytes.
@@ -32,9 +32,9 @@ impl ProcessStat {
     }
 }
 
-/// Parses `/proc/PID/stat`; `None` when it is no such line.
+/// Parses `/proc/PID/stat`; `None` when it is not such a line.
 pub fn stat(text: &str) -> Option<ProcessStat> {
-    // The name may hold spaces and parentheses: it ends at the last one.
+    // The name may contain spaces and parentheses: it ends at the last parenthesis.
     let open = text.find('(')?;
     let close = text.rfind(')')?;
     let comm = text.get(open + 1..close)?;
@@ -52,7 +52,7 @@ pub fn stat(text: &str) -> Option<ProcessStat> {
     })
 }
 
-/// The numbers of a line of `/proc/PID/status` behind its name, such as `Uid:`.
+/// The numbers of a line of `/proc/PID/status` after its name, such as `Uid:`.
 pub fn numbers(text: &str, name: &str) -> Vec<u32> {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let words = line.unwrap_or_default().split_whitespace();

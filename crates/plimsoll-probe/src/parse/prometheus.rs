@@ -1,8 +1,8 @@
-//! Pages of figures in the text format of Prometheus and OpenMetrics.
+//! Metrics pages in the text format of Prometheus and OpenMetrics.
 
 use std::collections::BTreeMap;
 
-/// What the names of counters end in where no type is said.
+/// Suffixes of counter names, used where no type is given.
 const ENDINGS: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
 
 /// One line of a page.
@@ -10,7 +10,7 @@ const ENDINGS: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
 pub struct MetricSample {
     /// Its name.
     pub name: String,
-    /// Its labels, as they stand there.
+    /// Its labels, unparsed.
     pub labels: Vec<(String, String)>,
     /// Its value; finite.
     pub value: f64,
@@ -18,16 +18,16 @@ pub struct MetricSample {
     pub is_counter: bool,
 }
 
-/// What a page holds.
+/// Content of a page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedExposition {
-    /// The samples whose name is wanted.
+    /// The samples with a selected name.
     pub samples: Vec<MetricSample>,
     /// Names of all samples, each once.
     pub names: Vec<String>,
 }
 
-/// Reads a page as far as it is understood; labels and values only of the names that are wanted.
+/// Parses a page as far as possible; labels and values only of selected names.
 pub fn page(text: &str, is_wanted: impl Fn(&str) -> bool) -> ParsedExposition {
     let mut page = ParsedExposition::default();
     let mut types = BTreeMap::new();
@@ -82,7 +82,7 @@ fn is_counter(types: &BTreeMap<&str, &str>, name: &str) -> bool {
     })
 }
 
-/// What stands behind a name: labels, where there are any, and a value, with a moment or an example behind it.
+/// The rest after a name: optional labels, and a value, with an optional timestamp or exemplar.
 fn labels_and_value(rest: &str) -> Option<(Vec<(String, String)>, f64)> {
     let (labels, rest) = match rest.strip_prefix('{') {
         Some(inside) => labels(inside)?,
@@ -92,7 +92,7 @@ fn labels_and_value(rest: &str) -> Option<(Vec<(String, String)>, f64)> {
     value.is_finite().then_some((labels, value))
 }
 
-/// `name="value",…}` and what comes behind it.
+/// `name="value",…}` and the rest.
 fn labels(mut rest: &str) -> Option<(Vec<(String, String)>, &str)> {
     let mut labels = Vec::new();
     loop {

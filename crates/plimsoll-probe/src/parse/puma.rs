@@ -1,15 +1,15 @@
-//! What Puma's control server tells, in JSON: one worker, or several.
+//! Metrics of Puma's control server, in JSON: one worker, or several.
 
 use serde_json::Value;
 
-/// Figures summed over its workers.
+/// Metrics summed over its workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// When it was started, as it says.
+    /// Its start time.
     pub started: String,
     /// Requests that wait for a thread.
     pub backlog: u64,
-    /// Requests that could be taken at once.
+    /// Requests that could be accepted immediately.
     pub capacity: u64,
     /// Most threads.
     pub threads_max: u64,
@@ -19,7 +19,7 @@ pub struct Stats {
     pub workers: u64,
 }
 
-/// Reads it; `None` when it is something else.
+/// Parses it; `None` when it is something else.
 pub fn stats(text: &str) -> Option<Stats> {
     let json: Value = serde_json::from_str(text.trim()).ok()?;
     let mut stats = Stats {

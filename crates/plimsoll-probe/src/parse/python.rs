@@ -2,23 +2,23 @@
 
 use serde_json::Value;
 
-/// Threads of one answer.
+/// Threads of one sample at most.
 const THREADS_MAX: usize = 1024;
-/// What the files of Python itself and of installed packages have in their paths.
+/// Path fragments of Python's own files and of installed packages.
 const NOT_OWN: [&str; 4] = ["/lib/python", "site-packages", "dist-packages", "<frozen"];
 
-/// A thread at the moment of the look.
+/// A thread at the time of the sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadStack {
     /// It computes, or waits for the interpreter's lock.
     pub is_active: bool,
     /// It has the interpreter's lock.
     pub has_lock: bool,
-    /// The innermost call of the application's own, `handle (app.py:12)`; of none, the innermost at all.
+    /// The innermost call of the application's own code, `handle (app.py:12)`; without one, the innermost of all.
     pub call: String,
 }
 
-/// Reads them; `None` when it is no such answer.
+/// Parses them; `None` when it is not such output.
 #[must_use]
 pub fn stacks(text: &str) -> Option<Vec<ThreadStack>> {
     let json: Value = serde_json::from_str(text).ok()?;

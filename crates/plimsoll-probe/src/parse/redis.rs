@@ -1,4 +1,4 @@
-//! The answer of Redis and Valkey to `INFO`.
+//! The response of Redis and Valkey to `INFO`.
 
 use std::collections::BTreeMap;
 

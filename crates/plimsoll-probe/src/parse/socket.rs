@@ -41,11 +41,11 @@ pub struct TcpSocket {
     pub receive_queue: u32,
     /// Bytes not acknowledged yet; of a listener, its backlog by `sock_diag`, 0 in `/proc/net/tcp`.
     pub send_queue: u32,
-    /// Number of the socket's file; 0 when no process holds it any more.
+    /// Inode of the socket; 0 when no process holds it any more.
     pub inode: u64,
 }
 
-/// Parses one line of `/proc/net/tcp` or `tcp6`; `None` for the heading and for what is no such line.
+/// Parses one line of `/proc/net/tcp` or `tcp6`; `None` for the heading and for other lines.
 pub fn tcp_line(line: &str) -> Option<TcpSocket> {
     let mut words = line.split_whitespace();
     let local = address(words.nth(1)?)?;
@@ -81,7 +81,7 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip.to_canonical(), port))
 }
 
-/// Number of the socket's file that the link of a descriptor names, `socket:[5]`; `None` where it is no socket.
+/// Inode of the socket in the link of a descriptor, `socket:[5]`; `None` where it is not a socket.
 pub fn socket_link(link: &str) -> Option<u64> {
     let inode = link.strip_prefix("socket:[")?;
     inode.strip_suffix(']')?.parse().ok()

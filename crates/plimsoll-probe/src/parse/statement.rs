@@ -1,9 +1,9 @@
-//! SQL statements as they are shown: without the values that stand in them, which may be anybody's.
+//! SQL statements as they are shown: without their values, which may be personal data.
 
 /// Longest form of a statement that is kept, bytes.
 pub const SHAPE_LEN_MAX: usize = 160;
 
-/// The form of a statement: values become `?`, blanks one blank. Everything else stands as it was written.
+/// The form of a statement: values become `?`, whitespace one space. Everything else stays verbatim.
 pub fn shape(text: &str) -> String {
     let mut shape = String::new();
     let mut characters = text.chars().peekable();
@@ -17,7 +17,7 @@ pub fn shape(text: &str) -> String {
                 skip_quoted(&mut characters);
                 shape.push('?');
             }
-            // A name: its quotes tell nothing.
+            // A name: its quotes are dropped.
             '"' | '`' => {}
             '$' if characters.peek().is_some_and(char::is_ascii_digit) => {
                 while characters.next_if(char::is_ascii_digit).is_some() {}
@@ -35,7 +35,7 @@ pub fn shape(text: &str) -> String {
         }
     }
     shape.truncate(shape.trim_end_matches([' ', ';', ',']).len());
-    // How many values a list holds makes no other statement of it.
+    // The length of a value list does not change the form.
     for list in ["?, ?", "?,?"] {
         while let Some(at) = shape.find(list) {
             shape.replace_range(at..at + list.len(), "?");
@@ -44,7 +44,7 @@ pub fn shape(text: &str) -> String {
     shape
 }
 
-/// Ends a word, where one was begun.
+/// Ends the current word, if any.
 fn blank(shape: &mut String) {
     if !shape.is_empty() && !shape.ends_with(' ') {
         shape.push(' ');
@@ -58,7 +58,7 @@ fn ends_in_name(shape: &str) -> bool {
         .is_some_and(|last| last.is_alphanumeric() || last == '_')
 }
 
-/// To the end of a text in quotes; two of them stand for one.
+/// To the end of a quoted text; a doubled quote is an escaped one.
 fn skip_quoted(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     while let Some(inner) = characters.next() {
         match inner {
@@ -71,7 +71,7 @@ fn skip_quoted(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
-/// Statements with how often each was seen, by form: the most frequent first, so many at most.
+/// Statements with their counts, by form: the most frequent first, up to a limit.
 pub fn by_shape<'a>(
     statements: impl Iterator<Item = (&'a str, f64)>,
     count_max: usize,

@@ -1,13 +1,13 @@
 //! `/proc/PID/task/TID/syscall` and `wchan`: what a thread waits for.
 
-/// What a thread does, by the call of the kernel in which it is.
+/// What a thread does, by its current system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wait {
     /// It runs, or would if a CPU was free.
     Running,
     /// It reads from a descriptor, or writes to it.
     Descriptor(u32),
-    /// It waits until something can be done with one descriptor, whose number stands at this address of its memory.
+    /// It waits until one descriptor is ready, whose number is at this address of its memory.
     DescriptorAt(u64),
     /// It waits for a lock, or to be woken by another thread.
     Lock,
@@ -21,7 +21,7 @@ pub enum Wait {
     Disk,
     /// It waits for a process that it has started.
     Child,
-    /// It reads from a socket or writes to one; which is not known.
+    /// It reads from or writes to an unknown socket.
     Socket,
     /// It reads from a pipe or writes to one.
     Pipe,
@@ -29,7 +29,7 @@ pub enum Wait {
     Other,
 }
 
-/// Numbers of calls, by what a thread in one of them waits for.
+/// Numbers of system calls, by the kind of wait.
 struct WaitSyscalls {
     descriptor: &'static [u32],
     poll: &'static [u32],
@@ -75,7 +75,7 @@ const CALLS: WaitSyscalls = WaitSyscalls {
     child: &[260, 95],
 };
 
-/// Beginnings of names of functions in which the kernel lets a thread wait, for who may not see the call.
+/// Prefixes of kernel functions in which a thread waits, used without access to the system call.
 const PLACES: [(&str, Wait); 15] = [
     ("futex", Wait::Lock),
     ("hrtimer_nanosleep", Wait::Sleep),
@@ -94,7 +94,7 @@ const PLACES: [(&str, Wait); 15] = [
     ("io_schedule", Wait::Disk),
 ];
 
-/// What `syscall` says: `running`, or a call's number and its arguments, `0 0x7 0x7f…`; `-1` outside of any.
+/// Content of `syscall`: `running`, or a call's number and its arguments, `0 0x7 0x7f…`; `-1` outside of any.
 #[must_use]
 pub fn syscall(text: &str) -> Wait {
     let mut words = text.split_whitespace();
@@ -131,7 +131,7 @@ pub fn syscall(text: &str) -> Wait {
     found.map_or(Wait::Other, |(_, wait)| wait)
 }
 
-/// What `wchan` says: the function of the kernel in which a thread waits; `0` where it runs, or nobody may know.
+/// Content of `wchan`: the kernel function in which a thread waits; `0` where it runs, or is hidden.
 #[must_use]
 pub fn place(text: &str) -> Option<Wait> {
     let name = text.trim();

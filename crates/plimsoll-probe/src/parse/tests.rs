@@ -210,7 +210,7 @@ fn lines_of_the_socket_tables() {
     assert_eq!(socket::unix_listener(unix, "/run/app.sock"), Some(12));
 }
 
-/// Text made of the words and marks that the parsers look for, in any order.
+/// Text of the words and marks that the parsers search for, in any order.
 fn nearly_valid() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         " ",

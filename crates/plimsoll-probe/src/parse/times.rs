@@ -1,13 +1,13 @@
-//! Time-outs of who hands requests on and of who answers them, from their configurations.
+//! Time-outs of proxies and servers, from their configurations.
 
 use std::collections::BTreeMap;
 
 use super::nginx_tree::{Directive, TextOf, read};
 use super::{gunicorn, php_fpm};
 
-/// Hops of one server that are followed.
+/// Hops of one server that are followed at most.
 const HOPS_MAX: usize = 256;
-/// Servers, or sections, of one configuration.
+/// Servers, or sections, of one configuration at most.
 const SERVERS_MAX: usize = 512;
 
 /// A time-out and where it is written.
@@ -17,7 +17,7 @@ pub struct Limit {
     pub word: &'static str,
     /// Its length, s.
     pub seconds: f64,
-    /// `file:line`; empty where nothing is written and the program takes its own.
+    /// `file:line`; empty for the program's default.
     pub place: String,
 }
 
@@ -27,7 +27,7 @@ pub enum Ends {
     /// It is not known.
     #[default]
     Unknown,
-    /// Never: this word would say when, in this file.
+    /// No limit: this setting would set one, in this file.
     Never(&'static str, String),
     /// After this.
     After(Limit),
@@ -38,36 +38,36 @@ pub enum Ends {
 pub struct Hop {
     /// The address, as written.
     pub to: String,
-    /// How long an answer may let itself be waited for.
+    /// Time-out of a response.
     pub waits: Limit,
-    /// How long a connection may take.
+    /// Time-out of a connection attempt.
     pub connects: Option<Limit>,
-    /// How long an idle connection is kept for the next request.
+    /// How long an idle connection is kept alive.
     pub keeps: Option<Limit>,
 }
 
-/// Who takes requests.
+/// A server that accepts requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerTimeouts {
     /// The program.
     pub program: &'static str,
-    /// What it is called in its configuration; empty where it has no name.
+    /// Its name in the configuration; empty where it has none.
     pub name: String,
     /// Addresses where it listens, as written.
     pub listens: Vec<String>,
     /// When it gives a request up.
     pub ends: Ends,
-    /// How long it keeps an idle connection of who stands before it.
+    /// How long it keeps an idle connection of a client or proxy.
     pub keeps: Option<Limit>,
     /// How long it waits for its client: `HAProxy`.
     pub client: Option<Limit>,
-    /// How long a client may take for the head of a request: `HAProxy`.
+    /// Time-out of a request's headers: `HAProxy`.
     pub request: Option<Limit>,
-    /// Where it hands requests on.
+    /// Its upstreams.
     pub hops: Vec<Hop>,
 }
 
-/// Seconds of a time with units (`1m30s`); a number without one is in `unit` seconds. `None` when it is no time.
+/// Seconds of a time with units (`1m30s`); a number without one is in `unit` seconds. `None` when it is not a time.
 pub fn seconds(text: &str, unit: f64) -> Option<f64> {
     let (mut sum, mut rest) = (0.0, text.trim());
     if rest.is_empty() {
@@ -151,7 +151,7 @@ const NGINX_WORDS: [&str; 9] = [
 
 type TimeoutLimits = BTreeMap<&'static str, Limit>;
 
-/// What holds in a block: what is said there, and else what was said around it.
+/// Effective settings of a block: its own, else those of the enclosing blocks.
 fn nginx_limits(around: &TimeoutLimits, block: &[Directive]) -> TimeoutLimits {
     let mut limits = around.clone();
     for directive in block.iter().filter(|directive| directive.inner.is_empty()) {
@@ -172,7 +172,7 @@ fn nginx_limits(around: &TimeoutLimits, block: &[Directive]) -> TimeoutLimits {
     limits
 }
 
-/// What is said, or what nginx takes when nothing is.
+/// The setting, or nginx' default.
 fn nginx_limit(limits: &TimeoutLimits, word: &'static str, default: f64) -> Limit {
     let own = Limit {
         word,
@@ -214,7 +214,7 @@ fn nginx_hops(
             Some(path) => path.split(':').next().unwrap_or(path),
             None => to.split('/').next().unwrap_or(to),
         };
-        // What stands behind a variable is known only to who asks.
+        // The value of a variable depends on the request.
         if to.is_empty() || to.contains('$') {
             continue;
         }
@@ -237,7 +237,7 @@ fn nginx_hops(
     }
 }
 
-/// How long a group keeps idle connections, where it keeps any.
+/// How long an `upstream` group keeps idle connections, if it does.
 fn nginx_keeps(group: &[Directive]) -> Option<Limit> {
     group
         .iter()
@@ -288,7 +288,7 @@ pub fn haproxy(file: &str, text: &str) -> Vec<ServerTimeouts> {
             let Some(waits) = backend.limits.get("timeout server") else {
                 continue;
             };
-            // A request waits for a free place first.
+            // A request waits for a free slot first.
             let queue = backend.limits.get("timeout queue");
             let mut whole = waits.clone();
             whole.seconds += queue.map_or(0.0, |queue| queue.seconds);
@@ -304,7 +304,7 @@ pub fn haproxy(file: &str, text: &str) -> Vec<ServerTimeouts> {
                     to: to.clone(),
                     waits: waits.clone(),
                     connects: backend.limits.get("timeout connect").cloned(),
-                    // It takes no idle connection for a visitor's first request unless told to.
+                    // By default it uses no idle connection for a client's first request.
                     keeps: None,
                 });
             }
@@ -420,7 +420,7 @@ pub fn php_fpm(file: &str, pool: &php_fpm::PhpFpmPool) -> Option<ServerTimeouts>
     })
 }
 
-/// gunicorn, as its command line and its `file` tell.
+/// gunicorn, from its command line and its `file`.
 pub fn gunicorn(file: &str, options: &gunicorn::GunicornOptions) -> ServerTimeouts {
     let limit = |word, setting: Option<(u64, usize)>, default: u64| {
         let (value, line) = setting.unwrap_or((default, 0));
@@ -436,7 +436,7 @@ pub fn gunicorn(file: &str, options: &gunicorn::GunicornOptions) -> ServerTimeou
         }
     };
     let bind = options.bind.as_deref().unwrap_or("127.0.0.1:8000");
-    // With threads, a worker tells of itself while a request is under way, and nothing ends that.
+    // With threads, a worker sends heartbeats during a request, so that the time-out does not end it.
     let is_plain = options.class.as_deref().is_none_or(|class| class == "sync")
         && options.threads.is_none_or(|(threads, _)| threads < 2);
     let ends = limit("timeout", options.timeout, 30);
@@ -451,13 +451,13 @@ pub fn gunicorn(file: &str, options: &gunicorn::GunicornOptions) -> ServerTimeou
         program: "gunicorn",
         listens: bind.split(',').map(str::to_owned).collect(),
         ends,
-        // The plain class closes behind each answer, and says so.
+        // The sync class closes the connection after each response, with `Connection: close`.
         keeps: (!is_plain).then(|| limit("keepalive", options.keepalive, 2)),
         ..ServerTimeouts::default()
     }
 }
 
-/// Whether who is asked at `to` may be who listens at `listen`, both as written.
+/// Whether the address `to` may be that of the listener `listen`, both as written.
 pub fn is_at(to: &str, listen: &str) -> bool {
     let path = |text: &str| {
         let text = text.strip_prefix("unix:").unwrap_or(text);

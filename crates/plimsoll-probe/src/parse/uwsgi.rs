@@ -1,31 +1,31 @@
-//! What uWSGI's stats server tells, and how uWSGI was started: its command line and its ini files.
+//! Metrics of uWSGI's stats server, and its settings: command line and ini files.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-/// What it tells of its workers.
+/// Metrics of its workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Its first process.
     pub pid: u64,
     /// Workers that run.
     pub workers: u64,
-    /// Requests that they can carry out at once: one for each of their cores.
+    /// Requests that they can handle concurrently: one for each of their cores.
     pub places: u64,
-    /// Requests that they carry out.
+    /// Requests in progress.
     pub busy: u64,
     /// Connections that wait in the queues of its sockets.
     pub queue: u64,
     /// Connections that fit into the queue of its first socket.
     pub queue_max: Option<u64>,
-    /// Requests carried out.
+    /// Requests handled.
     pub requests: u64,
     /// Workers killed because a request took too long.
     pub harakiri: u64,
 }
 
-/// Reads its answer; `None` when it is none.
+/// Parses its response; `None` when it is invalid.
 pub fn stats(text: &str) -> Option<Stats> {
     let json: Value = serde_json::from_str(text).ok()?;
     let number = |value: &Value, name: &str| value.get(name).and_then(Value::as_u64);
@@ -57,7 +57,7 @@ pub fn stats(text: &str) -> Option<Stats> {
             .harakiri
             .saturating_add(number(worker, "harakiri_count").unwrap_or(0));
         let doing = worker.get("status").and_then(Value::as_str);
-        // It was put to sleep for want of work, or is not there yet.
+        // It was put to sleep for lack of work, or does not exist yet.
         if doing == Some("cheap") || number(worker, "pid") == Some(0) {
             continue;
         }
@@ -81,7 +81,7 @@ pub fn stats(text: &str) -> Option<Stats> {
 /// A setting and the line where it is written; 0 on a command line.
 pub type UwsgiSetting = Option<(u64, usize)>;
 
-/// What it was told.
+/// Its settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UwsgiOptions {
     /// Where its stats server listens.
@@ -106,7 +106,7 @@ impl UwsgiOptions {
         }
     }
 
-    /// What is said here, and where nothing is, what is said there.
+    /// The settings of this one, with those of the other as defaults.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {

@@ -1,11 +1,11 @@
-//! What `varnishstat -j` prints.
+//! The output of `varnishstat -j`.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Counters of the main process by name without `MAIN.`; `None` when the text holds none. Since Varnish 6.5 they stand
-/// below `counters`, before that beside the moment.
+/// Counters of the main process by name without `MAIN.`; `None` when the text holds none. Since Varnish 6.5 they
+/// are below `counters`, before that beside the timestamp.
 pub fn counters(text: &str) -> Option<BTreeMap<String, u64>> {
     let json: Value = serde_json::from_str(text).ok()?;
     let all = json.get("counters").unwrap_or(&json).as_object()?;

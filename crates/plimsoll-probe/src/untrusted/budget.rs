@@ -1,4 +1,5 @@
-//! How much is read for one discovery of parts, and for one process: a hostile one does not use up what is for all.
+//! Read limits of one discovery of components, and of one process: a hostile process cannot use up the budget of
+//! all.
 
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ const ALL: RemainingBudget = RemainingBudget {
     time_ns: 6_000_000_000,
 };
 
-/// What is left.
+/// The remaining budget.
 #[derive(Clone, Copy, Debug)]
 struct RemainingBudget {
     files: u64,
@@ -33,11 +34,11 @@ struct RemainingBudget {
 impl RemainingBudget {
     fn exhausted(&self) -> Option<&'static str> {
         if self.files == 0 {
-            Some("as many files as are read of one process, or of all, were read before it")
+            Some("the limit of files per process, or of all processes, was reached before it")
         } else if self.bytes == 0 {
-            Some("as many bytes as are read of one process, or of all, were read before it")
+            Some("the limit of bytes per process, or of all processes, was reached before it")
         } else if self.time_ns == 0 {
-            Some("the time for the files of one process, or of all, was used up before it")
+            Some("the time limit per process, or of all processes, was reached before it")
         } else {
             None
         }
@@ -50,7 +51,7 @@ impl RemainingBudget {
     }
 }
 
-/// What is left for the process that is looked at, and for all.
+/// Remaining budget of the current process, and of all.
 #[derive(Debug)]
 pub(crate) struct ReadBudget {
     pid: u32,
@@ -69,7 +70,7 @@ impl Default for ReadBudget {
 }
 
 impl ReadBudget {
-    /// Reads something for a process, if there is anything left for it; `len` tells how many bytes that were.
+    /// Reads something for a process, if its budget allows; `len` returns the number of bytes.
     pub(crate) fn spend<T>(
         &mut self,
         pid: u32,

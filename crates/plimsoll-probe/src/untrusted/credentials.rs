@@ -1,7 +1,7 @@
 //! The rights of the process that names a file: root opens it as that process could, and no more.
 //!
-//! On Linux each thread has rights of its own. Only the effective ones are changed: whose process this is, and so who may
-//! send it signals, stays. See decision 0343.
+//! On Linux each thread has rights of its own. Only the effective ones are changed: the owner of this process, and
+//! so the right to send it signals, stays. See decision 0343.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use crate::kernel_files;
 use crate::parse::process;
 
-/// Supplementary groups that are taken over.
+/// Supplementary groups that are adopted at most.
 const GROUPS_MAX: usize = 1024;
 
 /// User, group and further groups of a process.
@@ -25,7 +25,8 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    /// Those of a process of this machine; `None` where it has ended, and where no others can be taken or need to be.
+    /// Those of a process of this machine; `None` where it has ended, and where no other rights can or need to be
+    /// used.
     pub(crate) fn of(pid: u32) -> Option<Self> {
         let text = kernel_files::text(&format!("/proc/{pid}/status")).ok()?;
         Self::from_status(&text)
@@ -39,8 +40,8 @@ impl Credentials {
         );
         let mut groups = process::numbers(text, "Groups:");
         groups.truncate(GROUPS_MAX);
-        // Of a program that took root's rights by its file, the user who started it chose the command line: his count. Of
-        // one that has put root's rights away for a while, those that it has now.
+        // For a setuid-root program, the user who started it chose the command line: that user's rights count. For
+        // one that has dropped root's rights temporarily, its current ones count.
         let which = usize::from(*uids.first()? == 0);
         Some(Self {
             uid: *uids.get(which)?,
@@ -50,8 +51,8 @@ impl Credentials {
     }
 }
 
-/// Does something with these rights, and takes the own ones again. Only root can, and needs to: anybody else has no more
-/// rights than his own.
+/// Runs an operation with these rights, then restores the own ones. Only root can and needs to do so: other users
+/// have only their own rights.
 pub(super) fn acting_as<T>(
     credentials: Option<&Credentials>,
     job: impl FnOnce() -> T,
@@ -65,7 +66,7 @@ pub(super) fn acting_as<T>(
         .and_then(|()| set_thread_res_gid(None, Gid::from_raw(theirs.gid), None))
         .and_then(|()| set_thread_res_uid(None, Uid::from_raw(theirs.uid), None));
     let done = taken.map(|()| job());
-    // In the other order: only who is root again may take groups.
+    // In reverse order: setting groups requires root again.
     set_thread_res_uid(None, Uid::ROOT, None)?;
     set_thread_res_gid(None, gid, None)?;
     set_thread_groups(&groups)?;

@@ -1,5 +1,5 @@
-//! Work that may never come back, such as reading from a file system whose server hangs: a thread does it, and is left
-//! behind when it is late. How many may be left behind is bounded.
+//! Operations that may never return, such as reading from a file system whose server hangs: a thread runs them, and
+//! is abandoned when it is late. The number of abandoned threads is bounded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use super::OpenError;
 
-/// Threads that are left behind at most; beyond, nothing more is tried until one comes back.
+/// Abandoned threads at most; beyond, nothing is tried until one returns.
 const STUCK_MAX: usize = 4;
-/// What is said then.
-const STUCK: &str =
-    "4 files before it have not been read in time: nothing more is read until one of them has been";
+/// The message then.
+const STUCK: &str = "4 earlier file reads have not completed in time: no more files are read until one of them \
+    completes";
 
 type BlockingJob = Box<dyn FnOnce() + Send>;
 
-/// A thread that works, and how many do not come back.
+/// The current thread, and the number of abandoned ones.
 #[derive(Debug, Default)]
 pub(crate) struct Worker {
     thread: Option<Thread>,
@@ -41,7 +41,7 @@ impl Worker {
         }
         let (sender, answer) = sync_channel(1);
         let job: BlockingJob = Box::new(move || {
-            // Nobody waits any more for what comes late.
+            // Late results are dropped.
             let _ = sender.send(job());
         });
         let thread = match self.thread.take() {
@@ -74,7 +74,7 @@ fn begin(stuck: &Arc<AtomicUsize>) -> Result<Thread, OpenError> {
     std::thread::Builder::new()
         .name("reader".to_owned())
         .spawn(move || {
-            // It ends when whoever hands in jobs does, or has left it behind.
+            // It ends when the sender of jobs ends, or has abandoned it.
             for job in received {
                 job();
             }

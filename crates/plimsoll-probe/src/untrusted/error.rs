@@ -8,18 +8,18 @@ use rustix::io::Errno;
 /// A regular file, as it is called.
 pub(super) const FILE: &str = "a file";
 
-/// The reason, as it is told.
+/// The reason, as it is displayed.
 #[derive(Debug)]
 pub(crate) enum OpenError {
     /// There is nothing of that name.
     NotFound,
-    /// It may not be opened: by this process, or by the one that names it.
+    /// Permission denied: to this process, or to the one that names it.
     Denied,
-    /// The root of the process may not be looked into.
+    /// The root of the process is not accessible.
     RootDenied,
-    /// It is something else than is wanted: what, and what is wanted.
+    /// It has the wrong file type: the actual and the expected one.
     Kind(&'static str, &'static str),
-    /// It is made up by the kernel: reading it has effects, or does not end.
+    /// It is a virtual file of the kernel: reading it may have effects, or never end.
     Kernel,
     /// A link leads out of the root, through a process, or in a circle.
     Link,
@@ -27,7 +27,7 @@ pub(crate) enum OpenError {
     TooLong(u64),
     /// It was not there in time.
     Late,
-    /// So much was read already that no more is.
+    /// A read limit was reached before it.
     Exhausted(&'static str),
     /// Something else.
     Other(io::Error),
@@ -42,7 +42,7 @@ impl OpenError {
         }
     }
 
-    /// Whether it is the plain lack of a file or of rights, of which whoever asked knows what to say.
+    /// Whether it is merely a missing file or missing rights, which the caller reports itself.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::NotFound | Self::Denied | Self::RootDenied)
     }
@@ -86,13 +86,13 @@ impl fmt::Display for OpenError {
         match self {
             Self::NotFound => f.write_str("no such file"),
             Self::Denied => f.write_str("permission denied"),
-            Self::RootDenied => f.write_str("permission denied to look into its root"),
+            Self::RootDenied => f.write_str("permission denied for its root"),
             Self::Kind(kind, FILE) => write!(f, "it is {kind}; only regular files are read"),
             Self::Kind(kind, wanted) => write!(f, "it is {kind}, not {wanted}"),
             Self::Kernel => f.write_str("it is a file of the kernel; only files on disk are read"),
-            Self::Link => f.write_str("it is a link that leads out of its root, or in a circle"),
+            Self::Link => f.write_str("it is a symbolic link that leaves its root or loops"),
             Self::TooLong(len) => write!(f, "it is longer than {} MiB", len >> 20),
-            Self::Late => f.write_str("its file system does not answer in time"),
+            Self::Late => f.write_str("its file system does not respond in time"),
             Self::Exhausted(what) => f.write_str(what),
             Self::Other(error) => error.fmt(f),
         }

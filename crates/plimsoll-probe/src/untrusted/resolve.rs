@@ -1,5 +1,5 @@
-//! From a name to a handle on what it names, inside a root: by the kernel (`openat2`, Linux 5.6), or part by part where
-//! the kernel or its guards do not let that call through.
+//! Resolves a name to a handle inside a root: by the kernel (`openat2`, Linux 5.6), or component by component where
+//! the kernel or a seccomp filter blocks that call.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -9,17 +9,17 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, dup};
 
-/// How often a name is looked up again that was renamed meanwhile.
+/// Retries of a lookup that raced with a rename.
 const RACES_MAX: usize = 8;
-/// Links on the way to one file, as the kernel has it.
+/// Symbolic links on the path to one file, the kernel's limit.
 const LINKS_MAX: usize = 40;
-/// Parts of a name, those of links counted. Each takes a descriptor.
+/// Path components at most, including those of links. Each takes a descriptor.
 const SEGMENTS_MAX: usize = 256;
 /// Longest name, bytes.
 const PATH_LEN_MAX: usize = 4096;
 const PROC: u64 = 0x9fa0;
-/// File systems that the kernel makes up: `proc`, `sysfs`, `debugfs`, `tracefs`, `securityfs`, `cgroup`, `cgroup2`, `bpf`,
-/// `pstore`, `configfs`, `efivarfs`, `selinuxfs`, `binfmt_misc`, `mqueue`, `devpts`, `nsfs`, `fusectl`.
+/// Virtual file systems of the kernel: `proc`, `sysfs`, `debugfs`, `tracefs`, `securityfs`, `cgroup`, `cgroup2`,
+/// `bpf`, `pstore`, `configfs`, `efivarfs`, `selinuxfs`, `binfmt_misc`, `mqueue`, `devpts`, `nsfs`, `fusectl`.
 const OF_THE_KERNEL: [u64; 17] = [
     PROC,
     0x6265_6572,
@@ -45,11 +45,11 @@ const OF_THE_KERNEL: [u64; 17] = [
 pub(super) enum PathBounds {
     /// The root is the root: `/` begins there and `..` stops there.
     InRoot,
-    /// What leads outside is refused.
+    /// Paths that lead outside are refused.
     Beneath,
 }
 
-/// A handle on what a name stands for in a root.
+/// A handle on the file of a name in a root.
 pub(super) fn handle(root: &OwnedFd, path: &str, bounds: PathBounds) -> Result<OwnedFd, Errno> {
     if path.len() > PATH_LEN_MAX {
         return Err(Errno::NAMETOOLONG);
@@ -70,7 +70,7 @@ pub(super) fn handle(root: &OwnedFd, path: &str, bounds: PathBounds) -> Result<O
     for _ in 0..RACES_MAX {
         match openat2(root, whole, flags, Mode::empty(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
-            // An old kernel, or a guard of system calls that does not know this one.
+            // An old kernel, or a seccomp filter that does not know this call.
             Err(Errno::NOSYS | Errno::PERM) => return walk(root, whole, bounds),
             found => return found,
         }
@@ -78,10 +78,11 @@ pub(super) fn handle(root: &OwnedFd, path: &str, bounds: PathBounds) -> Result<O
     Err(Errno::AGAIN)
 }
 
-/// The same without `openat2`: each part is opened by itself without following it, and links are put in by hand.
+/// The same without `openat2`: each component is opened by itself without following it, and links are expanded in
+/// user space.
 pub(super) fn walk(root: &OwnedFd, path: &str, bounds: PathBounds) -> Result<OwnedFd, Errno> {
     let mut segments: VecDeque<Vec<u8>> = segments_of(path.as_bytes());
-    // Folders below the root down to where the walk stands.
+    // Directories from the root down to the current position.
     let mut way: Vec<OwnedFd> = Vec::new();
     let mut links = 0;
     while let Some(segment) = segments.pop_front() {
@@ -144,7 +145,7 @@ fn file_system(handle: &OwnedFd) -> Result<u64, Errno> {
     Ok(u64::try_from(fstatfs(handle)?.f_type).unwrap_or(0))
 }
 
-/// Whether the kernel makes a file up.
+/// Whether a file is on a virtual file system of the kernel.
 pub(super) fn is_of_the_kernel(handle: &OwnedFd) -> Result<bool, Errno> {
     Ok(OF_THE_KERNEL.contains(&file_system(handle)?))
 }

@@ -1,4 +1,4 @@
-//! What processes name, opened in a folder that stands for the root of one.
+//! Files that processes name, opened in a directory that represents the root of one.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -83,7 +83,7 @@ fn names_lead_nowhere_outside_the_root() {
         fixture
             .read("/etc/circle")
             .unwrap_err()
-            .contains("in a circle")
+            .contains("or loops")
     );
     assert!(fixture.read(&"/x".repeat(4000)).is_err());
 }
@@ -104,15 +104,18 @@ fn only_regular_files_on_disk_are_read() {
         ("/dev/zero", "it is a device"),
         ("/dev/../dev/tty", "it is a device"),
         ("/proc/self/status", "a file of the kernel"),
-        ("/proc/self/fd/0", "a link that leads out"),
-        ("/proc/self/root/etc/passwd", "a link that leads out"),
+        ("/proc/self/fd/0", "a symbolic link that leaves its root"),
+        (
+            "/proc/self/root/etc/passwd",
+            "a symbolic link that leaves its root",
+        ),
     ] {
         let error = machine.read(path, LEN_MAX).unwrap_err().to_string();
         assert!(error.contains(expected), "{path}: {error}");
     }
 }
 
-/// Where the kernel does not look names up in a root, it is done by hand and comes to the same.
+/// Without `openat2`, the lookup in user space has the same result.
 #[test]
 fn names_are_looked_up_by_hand_as_by_the_kernel() {
     let fixture = RootFixture::new();
@@ -161,7 +164,7 @@ fn relative_names_stay_in_their_folder() {
     assert_eq!(beside.read("inside", LEN_MAX).unwrap(), b"plain");
     for path in ["up", "absolute", "../secret", "/secret"] {
         let error = beside.read(path, LEN_MAX).unwrap_err().to_string();
-        assert!(error.contains("leads out"), "{path}: {error}");
+        assert!(error.contains("leaves its root"), "{path}: {error}");
     }
 }
 
@@ -201,7 +204,7 @@ fn rights_are_those_of_the_process() {
     mode("root/secret", 0o640);
     let status = "Uid:\t0\t65534\t0\t65534\nGid:\t0\t65534\t0\t65534\nGroups:\t5 \n";
     let nobody = Credentials::from_status(status).unwrap();
-    // Who runs a program that takes root's rights by its file gets no more than his own.
+    // The user of a setuid-root program has only that user's own rights.
     let risen = status.replace("0\t65534\t0\t65534", "65534\t0\t0\t0");
     assert_eq!(Credentials::from_status(&risen), Some(nobody.clone()));
     let theirs = |groups: &[u32]| Root {
@@ -260,7 +263,7 @@ fn one_process_does_not_use_up_what_is_for_all() {
     assert!(
         read(1, 1)
             .unwrap_err()
-            .contains("as many bytes as are read")
+            .contains("the limit of bytes per process")
     );
     assert_eq!(read(2, 1), Ok(1));
     let files = (0..100_000).take_while(|_| read(3, 0).is_ok()).count();

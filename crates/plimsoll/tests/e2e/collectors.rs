@@ -157,7 +157,7 @@ fn parts_are_watched_without_load() {
         ),
         format!("found and watched: Redis at {}", redis.address),
         format!(
-            "Redis at {} is not seen: it refuses to tell (NOAUTH",
+            "Redis at {} cannot be watched: it denies access (NOAUTH",
             locked.address
         ),
     ] {

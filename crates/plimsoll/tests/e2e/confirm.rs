@@ -60,7 +60,9 @@ fn what_a_killed_run_left_changed_is_put_back() {
     let output = place.run(&load);
     assert_eq!(output.code, 2, "{output:?}");
     assert!(
-        output.stderr.contains("`dir` of Redis is not changed")
+        output
+            .stderr
+            .contains("`dir` of Redis cannot be changed at run time")
             && output.stderr.contains("then delete"),
         "{output:?}"
     );
@@ -172,7 +174,7 @@ fn a_journal_starts_no_command_and_changes_no_other_setting() {
     left.put(&json!({ "kind": "commands", "relax": ["true"], "undo": touch }));
     left.refused("a command is not started because a file names it");
     left.put(&json!({ "kind": "kernel", "name": "kernel.core_pattern", "from": "1", "to": "1" }));
-    left.refused("`kernel.core_pattern` of the kernel is not changed");
+    left.refused("`kernel.core_pattern` of the kernel is not a tunable");
 }
 
 #[test]

@@ -80,11 +80,11 @@ fn files_that_must_not_be_opened_hold_up_nobody() {
             (&sparse, "it is longer than 8 MiB"),
         ] {
             let pid = output.stderr.lines().any(|line| {
-                line.contains(&format!("{}, which pid ", path.display())) && line.contains(why)
+                line.contains(&format!("{}, named by pid ", path.display())) && line.contains(why)
             });
             assert!(pid, "{}: `{why}` is not in {output:?}", path.display());
         }
-        assert_stderr_contains(&output, "stands for 400 files: the first 256 are read");
+        assert_stderr_contains(&output, "matches 400 files: only the first 256 are read");
     }
 }
 
@@ -188,8 +188,8 @@ fn a_run_ends_whatever_it_watches() {
     let notes = notes.join("\n");
     for text in [
         "it is a FIFO; only regular files are read",
-        "silent.sock is not seen: it does not answer in time",
-        "/s is not seen: it does not answer in time",
+        "silent.sock cannot be watched: it does not respond in time",
+        "/s cannot be watched: it does not respond in time",
     ] {
         assert!(notes.contains(text), "`{text}` is not in {notes}");
     }
@@ -219,11 +219,11 @@ fn nobody_is_asked_for_a_process_that_does_not_listen_there() {
     assert_eq!(output.code, 0, "{output:?}");
     assert_stderr_contains(
         &output,
-        "is another user's; to have it asked, name it under `watch:`",
+        "belongs to another user; to watch it anyway, name it under `watch:`",
     );
     assert_stderr_contains(
         &output,
-        &format!("does not listen at port {port} of this network"),
+        &format!("does not listen on port {port} in this network namespace"),
     );
     assert_stderr_contains(&output, "192.0.2.7 is not an address of this machine");
     // Who listens saw a connection that was closed at once, if any, and no question.
@@ -259,7 +259,7 @@ fn parts_that_the_target_does_not_use_are_not_asked() {
     assert!([0, 6].contains(&output.code), "{output:?}");
     assert_stderr_contains(
         &output,
-        "watched once the target is seen to use it: Redis at 127.0.0.1:",
+        "watched once the target is observed to use it: Redis at 127.0.0.1:",
     );
     assert_eq!(stranger.end(), "", "it was asked");
 }
@@ -310,11 +310,11 @@ fn parts_that_the_target_begins_to_use_are_asked() {
         let found = lines.by_ref().any(|line| line.unwrap().contains(text));
         assert!(found, "`{text}` was not said");
     };
-    read_to("watched once the target is seen to use it: memcached at 127.0.0.1:");
+    read_to("watched once the target is observed to use it: memcached at 127.0.0.1:");
     let input = target.child.stdin.as_mut().unwrap();
     writeln!(input, "{port}").unwrap();
-    read_to("watched, as the target is seen to use it: memcached at 127.0.0.1:");
-    read_to("is not seen: it does not answer in time");
+    read_to("watched, because the target uses it: memcached at 127.0.0.1:");
+    read_to("cannot be watched: it does not respond in time");
     let pid = child.id().to_string();
     let sent = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
     assert!(sent.success());
@@ -356,5 +356,5 @@ fn a_full_queue_holds_up_nobody() {
     );
     let output = ends(&place, &["watch", "--for", "2s", "--watch", "watch.yaml"]);
     assert_eq!(output.code, 0, "{output:?}");
-    assert_stderr_contains(&output, "it does not answer in time");
+    assert_stderr_contains(&output, "it does not respond in time");
 }

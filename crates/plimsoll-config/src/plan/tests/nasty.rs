@@ -231,7 +231,7 @@ fn parts_are_watched_where_they_tell_of_themselves() {
             "nginx at http://a:80/s",
             "nginx at http://b:80/s",
             "Redis at cache:6379",
-            "the page of figures at http://c:9100/metrics"
+            "the metrics page at http://c:9100/metrics"
         ]
     );
     let login = watch.components[2].login.as_ref().unwrap();

@@ -1,4 +1,4 @@
-//! Who hands requests on and who answers them on this machine, as the files say that their command lines name.
+//! Proxies and servers on this machine, from the configuration files that their command lines name.
 
 use crate::auto::{PROCESSES_MAX, option, text_beside, text_for, texts_for};
 use crate::files::Files;
@@ -7,11 +7,11 @@ use crate::parse::{gunicorn, php_fpm, process};
 
 /// Programs of each kind whose files are read.
 const SERVERS_MAX: usize = 512;
-/// Of one program, and addresses of one of these: each is held against each.
+/// Of one program, and addresses of one of these: all pairs are compared.
 const SERVERS_PER_PROGRAM_MAX: usize = 128;
 const LISTENS_MAX: usize = 16;
 
-/// All of them; of what cannot be read the eyes tell.
+/// All of them; the collectors report what cannot be read.
 pub(super) fn servers(files: &mut Files) -> Vec<ServerTimeouts> {
     let mut servers = Vec::new();
     let pids = files.numbers_in("proc").unwrap_or_default();
@@ -47,7 +47,7 @@ pub(super) fn servers(files: &mut Files) -> Vec<ServerTimeouts> {
     servers
 }
 
-/// Whether a process was started by another one of its name, whose files it has.
+/// Whether a process is a child of one of the same name, with the same files.
 fn is_worker(files: &mut Files, pid: u32, comm: &str) -> bool {
     let stat = files.read(&format!("proc/{pid}/stat")).ok();
     let parent = stat.and_then(process::stat).map(|stat| stat.parent);

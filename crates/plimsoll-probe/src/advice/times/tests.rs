@@ -4,7 +4,7 @@ use plimsoll_model::metric::series;
 
 use super::*;
 
-/// What stands on a machine with these files in `/proc`.
+/// The components of a machine with these files in `/proc`.
 fn machine(put: &[(&str, &str)]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     for (path, text) in put {
@@ -123,7 +123,7 @@ fn a_statement_ends_before_who_asked_is_ended() {
     assert!(postgres(15_000.0)[0].0);
     let mariadb = (metric::MYSQL_COLLECTOR_REFUSED, "max_statement_time", 15.0);
     assert!(with(&[mariadb])[0].0);
-    // Of two nobody knows which is asked.
+    // With two it is unknown which one is used.
     let postgres = (metric::POSTGRES_REFUSED, "statement_timeout", 0.0);
     assert_eq!(with(&[mariadb, postgres]), []);
 }

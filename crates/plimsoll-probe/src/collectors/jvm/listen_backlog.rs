@@ -1,5 +1,5 @@
-//! Connections to where a process listens that nobody has taken yet, or whose bytes nobody has read: requests that wait for
-//! a thread.
+//! Connections to a process's listen address that are not accepted yet, or have unread bytes: requests that wait
+//! for a thread.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -10,11 +10,11 @@ use crate::diag::{Diag, Which};
 use crate::kernel_files;
 use crate::parse::socket::{LISTEN, socket_link};
 
-/// Shortest time between two searches for where it listens, ns. Such a search reads every descriptor.
+/// Shortest interval between two searches for its listen address, ns. Such a search reads every descriptor.
 const SEARCH_PAUSE_NS: u64 = 10_000_000_000;
-/// Ports that are looked at.
+/// Ports that are examined at most.
 const PORTS_MAX: usize = 4;
-/// Descriptors that are looked at.
+/// Descriptors that are examined at most.
 const FILES_MAX: usize = 65_536;
 
 /// Where a process listens.
@@ -26,7 +26,7 @@ pub(super) struct ListenBacklog {
 }
 
 impl ListenBacklog {
-    /// How many connections wait; `None` where it is not known where the process listens.
+    /// How many connections wait; `None` where the listen address of the process is unknown.
     pub(super) fn waiting(&mut self, pid: u32) -> Option<u32> {
         let diag = match &mut self.diag {
             Some(diag) => diag,
@@ -45,7 +45,7 @@ impl ListenBacklog {
             let asked = diag.tcp_of_port(port, |socket| {
                 let more = match (socket.state, socket.inode) {
                     (LISTEN, _) => socket.receive_queue,
-                    // Nobody has taken it yet; the listener counts it.
+                    // Not accepted yet; the listener counts it.
                     (_, 0) => 0,
                     _ => u32::from(socket.receive_queue > 0),
                 };
@@ -97,7 +97,7 @@ mod tests {
         let (taken, _) = listener.accept().unwrap();
         assert_eq!(backlog.waiting(1), Some(0));
         client.write_all(b"GET / HTTP/1.1\r\n").unwrap();
-        // Wait for the bytes: they are there when they can be looked at.
+        // Wait until the bytes have arrived.
         taken.peek(&mut [0]).unwrap();
         assert_eq!(backlog.waiting(1), Some(1));
     }

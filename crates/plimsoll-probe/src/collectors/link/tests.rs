@@ -1,4 +1,4 @@
-//! Connections to who answers as no part should.
+//! Connections to misbehaving servers.
 
 use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// As long as this machine may take to let the other side answer.
+/// Time-out for the other side on a loaded machine.
 const LONG: Duration = Duration::from_mins(1);
 
 #[test]
@@ -23,7 +23,7 @@ fn pieces_are_joined_when_all_are_there() {
     assert_eq!(decode_chunked(b"-1\r\nx"), None);
 }
 
-/// A page whose server writes this and then the rest again and again, until nobody reads any more.
+/// A page whose server writes this and then the rest repeatedly, until the client stops reading.
 fn page_of(begin: &str, rest: &'static [u8]) -> (ComponentLink, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -50,7 +50,10 @@ fn page_of(begin: &str, rest: &'static [u8]) -> (ComponentLink, JoinHandle<()>) 
 fn answers_without_end_are_cut_off() {
     const CHUNK: &[u8] = &[b'a'; 1 << 16];
     for (begin, expected) in [
-        ("HTTP/1.0 200 OK\r\nX: ", "a head longer than 64 KiB"),
+        (
+            "HTTP/1.0 200 OK\r\nX: ",
+            "a response head longer than 64 KiB",
+        ),
         ("HTTP/1.0 200 OK\r\n\r\n", "longer than 4 MiB"),
         (
             "HTTP/1.0 200 OK\r\nContent-Length: 999999999999\r\n\r\n",
@@ -67,7 +70,7 @@ fn answers_without_end_are_cut_off() {
         link.close();
         server.join().unwrap();
     }
-    // In messages, of which each is taken by itself.
+    // In messages, each read by itself.
     let (mut link, server) = page_of("", CHUNK);
     link.open().unwrap();
     link.send(b"?").unwrap();
@@ -85,7 +88,7 @@ fn answers_without_end_are_cut_off() {
     server.join().unwrap();
 }
 
-/// Who answers in drops, each in time, has no more time than who does not answer.
+/// The deadline also holds for a server that responds slowly, byte by byte.
 #[test]
 fn drops_do_not_renew_the_time() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -99,7 +102,7 @@ fn drops_do_not_renew_the_time() {
     let (mut server, _) = listener.accept().unwrap();
     let mut answer = Vec::new();
     let late = loop {
-        // Fails when nobody reads any more.
+        // Fails when the client has stopped reading.
         let _ = server.write(b"a");
         match link.fill(&mut answer) {
             Ok(_) => answer.clear(),

@@ -1,4 +1,4 @@
-//! What the performance schema of MariaDB and MySQL counts of each statement.
+//! Statement statistics of the performance schema of MariaDB and MySQL.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,25 +16,25 @@ const DIGESTS: &str = "SELECT DIGEST, COALESCE(SCHEMA_NAME, ''), COUNT_STAR, SUM
     SUM_ROWS_SENT + SUM_ROWS_AFFECTED, SUM_ROWS_EXAMINED, SUM_NO_INDEX_USED, SUM_SORT_ROWS, SUM_CREATED_TMP_DISK_TABLES, \
     LEFT(DIGEST_TEXT, 600) FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST IS NOT NULL \
     ORDER BY SUM_TIMER_WAIT DESC LIMIT 200";
-/// Statements that are looked at.
+/// Statements that are read at most.
 const DIGESTS_MAX: usize = 200;
-/// What must be left of a question's time: what sessions do tells more.
+/// Time that must remain before the deadline: the activity of sessions comes first.
 const TIME_MIN: Duration = Duration::from_millis(400);
-/// Codes of those who may not ask for a table.
+/// Error codes of denied access to a table.
 const DENIED: [&str; 3] = ["1142", "1044", "1143"];
 
-/// What is counted.
+/// Whether statistics are available.
 #[derive(Debug, Default)]
 pub(super) struct DigestStats {
     statements: Statements,
     plans: Plans,
-    /// Why nothing is shown.
+    /// Why there are no statistics.
     refused: Option<String>,
     is_reported: bool,
 }
 
 impl DigestStats {
-    /// Looks once, where there is time for it.
+    /// Samples once, if there is time for it.
     pub(super) fn sample(
         &mut self,
         session: &mut MysqlSession,
@@ -48,12 +48,12 @@ impl DigestStats {
             Ok(()) => {}
             Err(QueryError::Rejected { code, message }) => {
                 self.refused = Some(if DENIED.contains(&code.as_str()) {
-                    "MariaDB does not show this account what it counts of statements; as an administrator: `GRANT SELECT ON \
-                     performance_schema.* TO …`"
+                    "MariaDB does not show its statement statistics to this account; as an administrator: `GRANT \
+                     SELECT ON performance_schema.* TO …`"
                         .to_owned()
                 } else {
                     format!(
-                        "MariaDB does not show what it counts of statements ({})",
+                        "MariaDB does not show its statement statistics ({})",
                         shortly(&message)
                     )
                 });
@@ -82,7 +82,7 @@ impl DigestStats {
         }
     }
 
-    /// Tells what was counted in the last look, or why nothing was.
+    /// Records the last sample, or why there is none.
     pub(super) fn record(&mut self, is_off: bool, metrics: &mut MetricsRecorder<'_>) {
         self.statements.record(metrics);
         self.plans.record(metrics);
@@ -93,8 +93,8 @@ impl DigestStats {
             metrics.note("not counted", refused);
             self.is_reported = true;
         } else if is_off {
-            let text = "MariaDB does not count statements; write `performance_schema = ON` under `[mysqld]`, on Debian in \
-                /etc/mysql/mariadb.conf.d/50-server.cnf, and restart it by `systemctl restart mariadb`";
+            let text = "MariaDB does not count statements; set `performance_schema = ON` under `[mysqld]`, on \
+                Debian in /etc/mysql/mariadb.conf.d/50-server.cnf, and restart it by `systemctl restart mariadb`";
             metrics.note("not counted", text);
             self.is_reported = true;
         }

@@ -1,4 +1,4 @@
-//! Plans of the statements that cost most in MariaDB and MySQL, for values with which they were carried out.
+//! Plans of the most expensive statements of MariaDB and MySQL, for values of real executions.
 
 use std::collections::BTreeMap;
 
@@ -11,28 +11,28 @@ use super::wire::MysqlSession;
 use crate::parse::mysql_plan::{can_be_planned, plan};
 use crate::parse::statement::shape;
 
-/// A statement as a session carried it out last, with the database in which that was. What is longer was cut off.
+/// The last execution of a statement in a session, with its database. Longer texts were truncated.
 const SAMPLE: &str = "SELECT COALESCE(CURRENT_SCHEMA, ''), SQL_TEXT FROM performance_schema.events_statements_current \
     WHERE SQL_TEXT IS NOT NULL AND LENGTH(SQL_TEXT) < 1000 AND DIGEST = ";
-/// The same that MySQL keeps of each form, since 8.0.
+/// The sample that MySQL keeps of each form, since 8.0.
 const SAMPLE_STORED: &str = "SELECT COALESCE(SCHEMA_NAME, ''), QUERY_SAMPLE_TEXT FROM \
     performance_schema.events_statements_summary_by_digest WHERE LENGTH(QUERY_SAMPLE_TEXT) < 1000 AND DIGEST = ";
-/// What sessions carry out at this moment: where the performance schema keeps no texts.
+/// Statements that run at this moment: where the performance schema keeps no texts.
 const SAMPLE_RUNNING: &str = "SELECT COALESCE(DB, ''), INFO FROM information_schema.PROCESSLIST WHERE COMMAND IN ('Query', 'Execute') \
     AND ID <> CONNECTION_ID() AND INFO IS NOT NULL AND LENGTH(INFO) < 4000 LIMIT 50";
-/// Seconds in which a statement is looked for.
+/// Seconds for which a statement is searched.
 const TRIES_MAX: u32 = 20;
 /// Plans of a run.
 const PLANS_MAX: usize = 16;
-/// Codes of those who may not ask for a table.
+/// Error codes of denied access to a table.
 const DENIED: [&str; 3] = ["1142", "1044", "1143"];
 
-/// What is known of plans.
+/// State of the query plans.
 #[derive(Debug, Default)]
 pub(super) struct Plans {
     /// By form: steps and rows.
     known: BTreeMap<String, (String, f64)>,
-    /// By form: how often it was looked for.
+    /// Search attempts by form.
     tries: BTreeMap<String, u32>,
     is_denied: bool,
     is_reported: bool,
@@ -50,7 +50,7 @@ impl Plans {
         forms.iter().find(is_wanted).map(|form| (*form).to_owned())
     }
 
-    /// Asks for the plan of a form, whose digest is this. Nothing is carried out, and no value is kept.
+    /// Fetches the plan of the form with this digest. Nothing is executed, and no value is kept.
     pub(super) fn explain(
         &mut self,
         session: &mut MysqlSession,
@@ -84,7 +84,7 @@ impl Plans {
         Ok(())
     }
 
-    /// Tells them.
+    /// Records them.
     pub(super) fn record(&mut self, metrics: &mut MetricsRecorder<'_>) {
         for (form, (plan, rows)) in &self.known {
             let of = [("statement", form.as_str()), ("plan", plan.as_str())];
@@ -92,7 +92,7 @@ impl Plans {
         }
         if self.is_denied && !self.is_reported {
             self.is_reported = true;
-            let text = "MariaDB shows this account no plans of statements; as an administrator: `GRANT SELECT ON …` of the \
+            let text = "MariaDB shows this account no query plans; as an administrator: `GRANT SELECT ON …` of the \
                 database's tables to it";
             metrics.note("no plans", text);
         }
@@ -127,7 +127,8 @@ fn sample(
     Ok(None)
 }
 
-/// Whether two forms are one: a digest has its words in capitals, blanks around each sign, and `...` for a list.
+/// Whether two forms are equal: a digest has its keywords in capitals, spaces around each operator, and `...` for a
+/// list.
 fn is_alike(digest: &str, other: &str) -> bool {
     let plain = |form: &str| {
         let form = form.replace("(...)", "(?)");

@@ -1,4 +1,4 @@
-//! The protocol of MariaDB and MySQL, as far as an eye needs it: come in, ask, take rows of text.
+//! The protocol of MariaDB and MySQL, as far as a collector needs it: log in, query, read rows of text.
 
 use plimsoll_model::component::ComponentAddress;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
@@ -14,16 +14,16 @@ const CAPABILITIES: u32 = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
 const PACKET_LEN_MAX: u32 = 1 << 24;
 /// `utf8mb4_general_ci`.
 const CHARACTERS: u8 = 45;
-/// A packet that carries out a statement.
+/// Command byte of a query packet.
 const QUERY: u8 = 3;
-/// Rows of one answer.
+/// Rows of one result at most.
 const ROWS_MAX: usize = 1000;
 
-/// What is kept of a session beside its connection.
+/// State of a session besides its connection.
 #[derive(Debug, Default)]
 pub(super) struct MysqlSession {
     buffer: Vec<u8>,
-    /// How long it took to come in, at best, s.
+    /// Shortest time of a login, s.
     pub(super) entered_s: Option<f64>,
     sequence: u8,
     /// The server's version.
@@ -31,7 +31,7 @@ pub(super) struct MysqlSession {
 }
 
 impl MysqlSession {
-    /// Comes in, over a connection that was just opened.
+    /// Logs in over a new connection.
     pub(super) fn enter(
         &mut self,
         link: &mut ComponentLink,
@@ -60,7 +60,7 @@ impl MysqlSession {
         Ok(())
     }
 
-    /// Goes on saying who asks until the server is content.
+    /// Continues the authentication until the server accepts or rejects it.
     fn prove(
         &mut self,
         link: &mut ComponentLink,
@@ -79,7 +79,7 @@ impl MysqlSession {
                     hello.challenge = challenge.strip_suffix(&[0]).unwrap_or(challenge).to_vec();
                     let Some(proof) = proof(&hello.plugin, password, &hello.challenge) else {
                         let why = format!(
-                            "its account wants a proof that is not spoken here, {}",
+                            "its account uses an authentication plugin that is not supported, {}",
                             hello.plugin
                         );
                         return Err(ScrapeError::Denied(why).into());
@@ -88,12 +88,13 @@ impl MysqlSession {
                 }
                 // It knew the proof.
                 Some((1, [3])) => {}
-                // It must hear the password itself, which it does where nobody else can.
+                // It needs the password in clear text, which is sent only over a private connection.
                 Some((1, [4])) if matches!(link.place(), ComponentAddress::Socket(_)) => {
                     self.send(link, &[password.as_bytes(), b"\0"].concat())?;
                 }
                 Some((1, [4])) => {
-                    let why = "its account must come in once by its socket, or by any client with TLS, before it is known here";
+                    let why = "its account must log in once through the socket, or with any client over TLS, before \
+                        it can log in here";
                     return Err(ScrapeError::Denied(why.to_owned()).into());
                 }
                 _ => return Err(refusal(&packet)),
@@ -101,7 +102,7 @@ impl MysqlSession {
         }
     }
 
-    /// Asks, and adds the rows to `lines`.
+    /// Runs a query, and appends the rows to `lines`.
     pub(super) fn query(
         &mut self,
         link: &mut ComponentLink,
@@ -117,7 +118,7 @@ impl MysqlSession {
             Some(1..=0xfa) => {}
             _ => return Err(refusal(&first)),
         }
-        // Columns are described first; what is asked names them.
+        // Column descriptions come first; the query knows them.
         while !is_end(&self.packet(link)?) {}
         for _ in 0..ROWS_MAX {
             let packet = self.packet(link)?;
@@ -131,7 +132,7 @@ impl MysqlSession {
             lines.push_str(&values.join("\t"));
             lines.push('\n');
         }
-        Err(QueryError::strange(b"more rows than were asked for"))
+        Err(QueryError::strange(b"more rows than requested"))
     }
 
     fn send(&mut self, link: &mut ComponentLink, body: &[u8]) -> Result<(), QueryError> {
@@ -141,7 +142,7 @@ impl MysqlSession {
         Ok(())
     }
 
-    /// The next packet, without its head. Longer ones than 16 MiB are never sent to an eye.
+    /// The next packet, without its head. A collector never receives packets longer than 16 MiB.
     fn packet(&mut self, link: &mut ComponentLink) -> Result<Vec<u8>, QueryError> {
         while self.buffer.len() < 4 {
             self.more(link)?;
@@ -177,11 +178,11 @@ fn refusal(packet: &[u8]) -> QueryError {
     }
 }
 
-/// What proves that one knows the password; `None` where the way is not known.
+/// Proof of the password; `None` for an unknown authentication plugin.
 fn proof(plugin: &str, password: &str, challenge: &[u8]) -> Option<Vec<u8>> {
     let mix = |a: &[u8], b: &[u8]| -> Vec<u8> { a.iter().zip(b).map(|(a, b)| a ^ b).collect() };
     match plugin {
-        // Whoever comes by the socket is known by his account on the machine.
+        // A client on the Unix socket is authenticated by its user on the machine.
         "auth_socket" | "unix_socket" => Some(Vec::new()),
         _ if password.is_empty() => Some(Vec::new()),
         "mysql_native_password" => {

@@ -1,24 +1,25 @@
-//! How far the clocks of services are from this machine's, by the spans that they send. No figure is made of two clocks; where
-//! they differ, whoever lays logs of several machines side by side must know.
+//! Offset of services' clocks from this machine's, by the spans that they send. No figure mixes two clocks; where
+//! they differ, logs of several machines cannot be compared directly.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::parse::otlp::OtlpSpan;
 
-/// Services that are told apart.
+/// Distinct services at most.
 const SERVICES_MAX: usize = 64;
 /// A span that ended so far in the future was timed by a clock that is ahead, s.
 const AHEAD_S: f64 = 0.5;
-/// Kits hand on what ended within seconds; where no span came sooner than this, the clock is behind, s.
+/// SDKs export finished spans within seconds; if no span arrives sooner than this, the clock is behind, s.
 const BEHIND_S: f64 = 15.0;
-/// Spans from which the soonest of them tells something.
+/// Number of spans from which the earliest arrival is meaningful.
 const SPANS_MIN: u64 = 20;
 
 #[derive(Clone, Copy, Debug)]
 struct ServiceClock {
     spans: u64,
-    /// Least time between a span's end by their clock and its coming by ours, s; below zero where it came before it ended.
+    /// Shortest time between a span's end by their clock and its arrival by ours, s; below zero where it arrived
+    /// before it ended.
     least_s: f64,
     is_reported: bool,
 }
@@ -28,7 +29,7 @@ struct ServiceClock {
 pub(super) struct Clocks(BTreeMap<Arc<str>, ServiceClock>);
 
 impl Clocks {
-    /// Takes spans that came at a moment, ns since 1970.
+    /// Records spans that arrived at a time, ns since 1970.
     pub(super) fn take(&mut self, spans: &[OtlpSpan], wall_ns: u64) {
         for span in spans.iter().filter(|span| span.end_ns > 0) {
             if self.0.len() >= SERVICES_MAX && !self.0.contains_key(&span.service) {
@@ -49,13 +50,13 @@ impl Clocks {
         }
     }
 
-    /// Services with the least time that their spans took to come, s: below zero their clocks are ahead by at least that.
+    /// Services with the shortest delay of their spans, s: below zero their clocks are ahead by at least that.
     pub(super) fn least(&self) -> impl Iterator<Item = (&str, f64)> {
         let sure = self.0.iter().filter(|(_, clock)| clock.spans >= SPANS_MIN);
         sure.map(|(service, clock)| (&**service, clock.least_s))
     }
 
-    /// What is to be said of clocks that are off, each once.
+    /// Notes on clocks that are off, each once.
     pub(super) fn news(&mut self) -> Vec<String> {
         let mut news = Vec::new();
         for (service, clock) in &mut self.0 {
@@ -72,8 +73,9 @@ impl Clocks {
             };
             clock.is_reported = true;
             news.push(format!(
-                "the clock of {service} is {off} this machine's, as {spans} spans tell: nothing here is made of both, but times in its \
-                 logs are not those of this report; set it by NTP (`timedatectl set-ntp true`)"
+                "the clock of {service} is {off} this machine's, according to {spans} spans: no figure here mixes \
+                 both clocks, but times in its logs do not match this report; synchronize it by NTP (`timedatectl \
+                 set-ntp true`)"
             ));
         }
         news
@@ -112,7 +114,7 @@ mod tests {
         let news = clocks.news();
         assert_eq!(news.len(), 2, "{news:?}");
         assert!(news[0].starts_with(
-            "the clock of mail is up to 90.0 s behind this machine's, as 30 spans tell"
+            "the clock of mail is up to 90.0 s behind this machine's, according to 30 spans"
         ));
         assert!(news[1].starts_with("the clock of pay is at least 7.0 s ahead of this machine's"));
         assert_eq!(clocks.news(), Vec::<String>::new());

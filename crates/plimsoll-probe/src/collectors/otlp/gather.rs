@@ -1,8 +1,8 @@
 //! Gathers spans until the request to which they belong is whole.
 //!
-//! A service hands on its spans when they end: what a request did comes before the request itself, which comes last.
-//! What another service did for it is that service's request. So a request is whole shortly after its own span came,
-//! and clocks of several machines are never compared.
+//! A service exports its spans when they end: the calls of a request arrive before its own span, which arrives
+//! last. The work of another service for it is that service's own request. So a request is complete shortly after
+//! its own span has arrived, and clocks of several machines are never compared.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use super::request::{self, PendingSpan};
 use super::totals::TraceTotals;
 use crate::parse::otlp::OtlpSpan;
 
-/// How long after its own span a request waits for what belongs to it: kits send several messages at once.
+/// How long after its own span a request waits for its other spans: SDKs send several messages concurrently.
 const HOLD_NS: u64 = 1_000_000_000;
-/// After this time what belongs to no request is thrown away.
+/// After this time spans without a request are dropped.
 const AGE_MAX_NS: u64 = 15_000_000_000;
-/// Spans that wait; of what comes beyond them nothing is taken.
+/// Spans that wait at most; spans beyond them are dropped.
 const PENDING_MAX: usize = 100_000;
 /// Spans of a trace that wait, and requests among them.
 const OF_TRACE_MAX: usize = 5_000;
 const ENTRIES_MAX: usize = 64;
-/// Names of components and routes, and forms of statements, that are told apart.
+/// Names of components and routes, and forms of statements, that are distinguished at most.
 const NAMES_MAX: usize = 4_096;
 
-/// Texts of which each is kept once.
+/// Interned texts.
 #[derive(Debug, Default)]
 struct InternedNames(HashSet<Arc<str>>);
 
@@ -51,7 +51,7 @@ struct PendingTrace {
     came_ns: u64,
 }
 
-/// A request whose own span came.
+/// A request whose own span has arrived.
 #[derive(Clone, Copy, Debug)]
 struct DueRequest {
     came_ns: u64,
@@ -59,18 +59,18 @@ struct DueRequest {
     entry: u64,
 }
 
-/// What became of spans since this was asked last.
+/// Outcomes of spans since the last call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fate {
-    /// They came.
+    /// Received.
     pub(super) came: u64,
-    /// There was no room for them.
+    /// Dropped for lack of space.
     pub(super) left_out: u64,
-    /// The request to which they belong never came.
+    /// Their request never arrived.
     pub(super) without_request: u64,
 }
 
-/// Spans that wait, and what whole requests did.
+/// Spans that wait, and the totals of complete requests.
 #[derive(Debug, Default)]
 pub(super) struct Gather {
     traces: HashMap<u128, PendingTrace>,
@@ -83,7 +83,7 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    /// Takes spans that came at a moment, ns of the monotonic clock; how many there was no room for.
+    /// Stores spans that arrived at a time, ns of the monotonic clock; returns how many were dropped.
     pub(super) fn add(&mut self, spans: &[OtlpSpan], now_ns: u64) -> u64 {
         let before = self.fate.left_out;
         for span in spans {
@@ -126,7 +126,7 @@ impl Gather {
         self.fate.left_out - before
     }
 
-    /// Adds up the requests that are whole at a moment, and throws away what is too old to belong to one.
+    /// Adds up the requests that are complete at a time, and drops spans too old to belong to one.
     pub(super) fn fold(&mut self, now_ns: u64) {
         while let Some(due) = self.due.front().copied() {
             if now_ns.saturating_sub(due.came_ns) < HOLD_NS {
@@ -166,12 +166,12 @@ impl Gather {
             .iter()
             .map(|&(index, _)| trace.pieces[index].id)
             .collect();
-        // What came twice goes with it.
+        // Duplicates are removed with it.
         trace.pieces.retain(|piece| !taken.contains(&piece.id));
         trace.entries = trace.entries.saturating_sub(1);
     }
 
-    /// What became of spans since this was asked last.
+    /// Outcomes of spans since the last call.
     pub(super) fn fate(&mut self) -> Fate {
         std::mem::take(&mut self.fate)
     }
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_request_is_told_when_it_is_whole() {
         let mut gather = Gather::default();
-        // Of two services; the inner one's request has come, the outer one's has not.
+        // Of two services; the inner one's request has arrived, the outer one's has not.
         let inner = [
             span(1, 3, 2, SpanKind::Server),
             span(1, 4, 3, SpanKind::Internal),
@@ -215,7 +215,7 @@ mod tests {
         gather.fold(3 * HOLD_NS);
         assert_eq!((gather.pending, gather.traces.len()), (0, 0));
         assert_eq!(gather.fate().without_request, 0);
-        // What came too late, and what never had one.
+        // Spans that arrived too late, and spans without a request.
         gather.add(&[span(1, 9, 1, SpanKind::Internal)], 3 * HOLD_NS);
         gather.fold(3 * HOLD_NS + AGE_MAX_NS);
         assert_eq!((gather.pending, gather.fate().without_request), (0, 1));

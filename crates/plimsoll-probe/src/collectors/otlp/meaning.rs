@@ -1,4 +1,4 @@
-//! What a span was about, by OpenTelemetry's conventions as they are and as they were.
+//! Classifies spans by OpenTelemetry's semantic conventions, current and old.
 
 use crate::parse::otlp::{OtlpSpan, SpanKind};
 use crate::parse::statement::shape;
@@ -7,13 +7,13 @@ use crate::parse::statement::shape;
 const NAME_LEN_MAX: usize = 100;
 /// Digits and letters from which a piece of a path that holds a digit is an id.
 const ID_LEN_MIN: usize = 8;
-/// Stores that keep what can be had elsewhere too.
+/// Databases that are used as caches.
 const CACHES: [&str; 4] = ["redis", "valkey", "memcached", "memcache"];
 /// Status of gRPC: its quota is used up; it is not available.
 const GRPC_EXHAUSTED: &str = "8";
 const GRPC_UNAVAILABLE: &str = "14";
 
-/// What a span was about.
+/// The class of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SpanRole {
     /// The request itself, as its service carried it out.
@@ -49,20 +49,20 @@ impl SpanRole {
         }
     }
 
-    /// Whether another program is waited for that is no store.
+    /// Whether it waits for another service that is not a database or cache.
     pub(super) fn is_remote(self) -> bool {
         matches!(self, Self::Http | Self::Rpc | Self::Messaging)
     }
 }
 
-/// A statement that holds others together.
+/// A statement that begins or ends a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TransactionBoundary {
     Begin,
     End,
 }
 
-/// A call that was not carried out, for now.
+/// A call that was temporarily refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallRefusal {
     /// Status 429, or a used-up quota of gRPC.
@@ -71,11 +71,11 @@ pub(super) enum CallRefusal {
     Unavailable,
 }
 
-/// What is told of a span.
+/// What is recorded of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SpanMeaning {
     pub(super) role: SpanRole,
-    /// Route of an entry; else who was called, or what was done.
+    /// Route of an entry; else the called component, or the operation.
     pub(super) name: String,
     /// Form of a statement of a database.
     pub(super) statement: Option<String>,
@@ -118,7 +118,7 @@ pub(super) fn of(span: &OtlpSpan) -> SpanMeaning {
 fn role(span: &OtlpSpan) -> SpanRole {
     let is_entry = match span.kind {
         SpanKind::Server | SpanKind::Consumer => true,
-        // What is begun by nobody and calls nobody is a piece of work by itself.
+        // A span without parent and callee is a piece of work by itself.
         SpanKind::Internal => span.parent == 0 && system(span).is_none(),
         SpanKind::Client | SpanKind::Producer => false,
     };
@@ -162,7 +162,7 @@ fn text(span: &OtlpSpan) -> Option<&str> {
     span.first(&["db.query.text", "db.statement"])
 }
 
-/// The form of a statement; of one without a text, what is known of it.
+/// The form of a statement; without a text, its known attributes.
 fn statement(span: &OtlpSpan) -> Option<String> {
     let of_text = text(span).or_else(|| span.first(&["db.query.summary"]));
     let of_call = || {
@@ -196,7 +196,7 @@ fn store(span: &OtlpSpan) -> String {
     }
 }
 
-/// Who was called: its address with the port, or its name.
+/// The called component: its address with the port, or its name.
 fn callee(span: &OtlpSpan) -> Option<String> {
     let host = span.first(&[
         "server.address",
@@ -217,7 +217,7 @@ fn callee(span: &OtlpSpan) -> Option<String> {
             let url = span.first(&["url.full", "http.url"])?;
             let rest = url.split_once("://")?.1;
             let authority = rest.split(['/', '?', '#']).next()?;
-            // A password may stand in front of it.
+            // A password may precede it.
             let host = authority.rsplit('@').next()?;
             (!host.is_empty()).then(|| host.to_owned())
         }
@@ -233,7 +233,7 @@ fn messages(span: &OtlpSpan) -> String {
     }
 }
 
-/// What was asked for, without what differs from request to request.
+/// The request's target, without the parts that differ from request to request.
 fn route(span: &OtlpSpan) -> String {
     if let Some(method) = method(span) {
         let path = span.first(&["http.route", "url.path", "http.target"]);
@@ -261,7 +261,7 @@ fn route(span: &OtlpSpan) -> String {
     plain(&span.name)
 }
 
-/// A path or a name without ids: numbers and what looks like one become `:id`, `{x}` becomes `:x`.
+/// A path or a name without ids: numbers and id-like words become `:id`, `{x}` becomes `:x`.
 fn plain(name: &str) -> String {
     let path = name.split('?').next().unwrap_or_default();
     let pieces = path.split('/').map(|piece| {
@@ -297,7 +297,7 @@ fn status(span: &OtlpSpan) -> Option<&str> {
 
 fn is_failed(span: &OtlpSpan, role: SpanRole) -> bool {
     let by_status = status(span).is_some_and(|status| {
-        // What a client asked for wrongly is no fault of who was asked.
+        // A client error is not a failure of the service.
         status.starts_with('5') || role != SpanRole::Entry && status.starts_with('4')
     });
     span.is_error || by_status

@@ -1,4 +1,4 @@
-//! The door for spans: `POST /v1/traces` over HTTP, each connection with a thread of its own.
+//! The listener for spans: `POST /v1/traces` over HTTP, each connection on a thread of its own.
 
 mod answer;
 
@@ -19,30 +19,30 @@ use crate::clock;
 use crate::parse::otlp::{from_json, from_protobuf};
 use answer::{OtlpResponse, Packing};
 
-/// Connections at once; one more is turned away.
+/// Concurrent connections at most; further ones are rejected.
 const CONNECTIONS_MAX: usize = 64;
 /// Longest head of a request, bytes.
 const HEAD_LEN_MAX: usize = 16 << 10;
-/// Longest body, as it comes and as it is when it was unpacked, bytes.
+/// Longest body, compressed and decompressed, bytes.
 const BODY_LEN_MAX: usize = 4 << 20;
-/// Bytes of bodies that are held at once, of all connections together.
+/// Bytes of bodies in memory, of all connections together, at most.
 const HELD_MAX: usize = 32 << 20;
-/// Bytes taken at once.
+/// Bytes of one read.
 const CHUNK_LEN: usize = 16 << 10;
-/// How soon a connection sees that nobody listens any more.
+/// How soon a connection notices that the receiver has been closed.
 const GLANCE: Duration = Duration::from_millis(250);
-/// Longest time for a request from its first byte to its last, and for an answer.
+/// Time-out of a request from its first byte to its last, and of a response.
 const PATIENCE_NS: u64 = 10_000_000_000;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What connections share.
+/// State shared by connections.
 #[derive(Debug, Default)]
 struct ReceiverState {
     is_over: AtomicBool,
     connections: AtomicUsize,
     held: AtomicUsize,
     gather: Mutex<Gather>,
-    /// The first message that was refused since somebody asked, and why.
+    /// The first message refused since the last call, and why.
     refusal: Mutex<Option<String>>,
 }
 
@@ -65,12 +65,12 @@ impl Receiver {
         Ok(Self { listener, shared })
     }
 
-    /// What came so far.
+    /// Messages received so far.
     pub(super) fn gather(&self) -> MutexGuard<'_, Gather> {
         lock(&self.shared.gather)
     }
 
-    /// The first message that was refused since this was asked last, and why.
+    /// The first message refused since the last call, and why.
     pub(super) fn take_refusal(&self) -> Option<String> {
         lock(&self.shared.refusal).take()
     }
@@ -79,7 +79,7 @@ impl Receiver {
 impl Drop for Receiver {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
-        // Wakes the thread that waits there, which then closes the door.
+        // Wakes the thread that waits there, which then closes the listener.
         let _ = rustix::net::shutdown(&*self.listener, Shutdown::Both);
     }
 }
@@ -92,14 +92,14 @@ fn accept(listener: &TcpListener, shared: &Arc<ReceiverState>) {
     while !shared.is_over.load(Ordering::Relaxed) {
         let Ok((stream, _)) = listener.accept() else {
             if !shared.is_over.load(Ordering::Relaxed) {
-                // Out of descriptors, perhaps: at once it would fail again.
+                // Possibly out of descriptors: an immediate retry would fail again.
                 std::thread::park_timeout(GLANCE);
             }
             continue;
         };
         let place = ConnectionPermit::take(shared);
         if place.is_none() {
-            let busy = OtlpResponse::busy("as many connections are open as there may be");
+            let busy = OtlpResponse::busy("the maximum number of connections is open");
             let mut stream = stream;
             let _ = stream.set_write_timeout(Some(GLANCE));
             let _ = stream.write_all(&busy.bytes(false));
@@ -117,7 +117,7 @@ fn accept(listener: &TcpListener, shared: &Arc<ReceiverState>) {
     }
 }
 
-/// One of the connections that there may be.
+/// A slot of the connection limit.
 struct ConnectionPermit(Arc<ReceiverState>);
 
 impl ConnectionPermit {
@@ -154,7 +154,7 @@ impl Drop for BodyReservation<'_> {
     }
 }
 
-/// Answers requests until the connection ends.
+/// Serves requests until the connection ends.
 fn serve(mut stream: TcpStream, shared: &ReceiverState) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(GLANCE))?;
@@ -186,7 +186,7 @@ fn serve(mut stream: TcpStream, shared: &ReceiverState) -> io::Result<()> {
     }
 }
 
-/// Throws away what still comes: a connection that is closed over unread bytes may lose its answer.
+/// Discards remaining input: a connection that is closed with unread bytes may lose its response.
 fn linger(stream: &mut TcpStream) -> io::Result<()> {
     stream.shutdown(std::net::Shutdown::Write)?;
     let mut chunk = [0; CHUNK_LEN];
@@ -204,18 +204,18 @@ fn linger(stream: &mut TcpStream) -> io::Result<()> {
 
 /// Why nothing more is read.
 enum ReadError {
-    /// The connection ended, or nobody listens any more.
+    /// The connection ended, or the receiver has been closed.
     Connection,
-    /// What came cannot be read on from.
+    /// The input cannot be resynchronized.
     By(OtlpResponse),
 }
 
-/// What comes over a connection.
+/// Input of a connection.
 struct RequestInput<'a> {
     stream: TcpStream,
     bytes: Vec<u8>,
     shared: &'a ReceiverState,
-    /// When the first byte of the request came.
+    /// When the first byte of the request arrived.
     begun_ns: Option<u64>,
 }
 
@@ -231,7 +231,7 @@ impl RequestInput<'_> {
                 .begun_ns
                 .is_some_and(|begun_ns| clock::now_ns().saturating_sub(begun_ns) > PATIENCE_NS);
             if is_late {
-                let late = OtlpResponse::refuse(408, "the message did not come within 10 s");
+                let late = OtlpResponse::refuse(408, "the message did not arrive within 10 s");
                 return Err(ReadError::By(late));
             }
             match self.stream.read(&mut chunk) {
@@ -252,7 +252,7 @@ impl RequestInput<'_> {
     }
 }
 
-/// What a head says that matters here.
+/// The relevant fields of a request head.
 struct RequestFraming {
     refusal: Option<OtlpResponse>,
     packing: Packing,
@@ -261,7 +261,7 @@ struct RequestFraming {
     keep_alive: bool,
 }
 
-/// Takes one request; its answer, and whether another may come behind it.
+/// Handles one request; returns its response, and whether another may follow.
 fn exchange(
     input: &mut RequestInput<'_>,
     stream: &mut TcpStream,
@@ -286,7 +286,7 @@ fn exchange(
     Ok((answer, keep_alive))
 }
 
-/// Reads a head and takes it from the input.
+/// Reads a head and removes it from the input.
 fn head(input: &mut RequestInput<'_>) -> Result<RequestFraming, ReadError> {
     let refuse = |error: request_head::RequestError| {
         ReadError::By(OtlpResponse::refuse(error.status(), &error.to_string()))
@@ -324,10 +324,10 @@ fn framing(head: &RequestHead<'_, '_>) -> RequestFraming {
     let refusal = match (head.method, head.target.split('?').next()) {
         (_, Some("/v1/metrics" | "/v1/logs")) => Some(OtlpResponse::refuse(
             404,
-            "only spans are taken: set OTEL_METRICS_EXPORTER=none and OTEL_LOGS_EXPORTER=none",
+            "only spans are accepted: set OTEL_METRICS_EXPORTER=none and OTEL_LOGS_EXPORTER=none",
         )),
         (_, path) if path != Some("/v1/traces") => {
-            let why = "spans are taken at /v1/traces: give the kit the address without a path";
+            let why = "spans are accepted at /v1/traces: give the SDK the address without a path";
             Some(OtlpResponse::refuse(404, why))
         }
         ("POST", _) if kind != "application/x-protobuf" && kind != "application/json" => {
@@ -339,7 +339,7 @@ fn framing(head: &RequestHead<'_, '_>) -> RequestFraming {
             OtlpResponse::refuse(415, "the Content-Encoding must be gzip or none"),
         ),
         ("POST", _) => None,
-        _ => Some(OtlpResponse::refuse(405, "spans are sent by POST")),
+        _ => Some(OtlpResponse::refuse(405, "spans must be sent by POST")),
     };
     RequestFraming {
         refusal,
@@ -354,12 +354,12 @@ fn framing(head: &RequestHead<'_, '_>) -> RequestFraming {
 }
 
 fn too_long() -> OtlpResponse {
-    let why = "the message is longer than 4 MiB: let it be sent in smaller ones \
-        (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)";
+    let why =
+        "the message is longer than 4 MiB: send smaller ones (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)";
     OtlpResponse::refuse(413, why)
 }
 
-/// Reads a body and takes it from the input.
+/// Reads a body and removes it from the input.
 fn body(
     input: &mut RequestInput<'_>,
     length: BodyLength,
@@ -379,7 +379,7 @@ fn body(
         })?;
         input.bytes.drain(..taken);
         if !held.grow(body.len() - before) {
-            let busy = OtlpResponse::busy("too many messages come at once");
+            let busy = OtlpResponse::busy("too many messages arrive at once");
             return Err(ReadError::By(busy));
         }
         if reader.is_complete() {
@@ -389,9 +389,9 @@ fn body(
     }
 }
 
-/// Takes a message in.
+/// Handles a message.
 fn take(body: &[u8], packing: Packing, shared: &ReceiverState) -> OtlpResponse {
-    // One at a time: unpacked messages are large.
+    // One at a time: decompressed messages are large.
     let mut gather = lock(&shared.gather);
     let unpacked;
     let message: &[u8] = if packing.is_packed {
@@ -401,7 +401,7 @@ fn take(body: &[u8], packing: Packing, shared: &ReceiverState) -> OtlpResponse {
             .take(limit)
             .read_to_end(&mut bytes);
         if let Err(error) = read {
-            let why = format!("the message cannot be unpacked: {error}");
+            let why = format!("the message cannot be decompressed: {error}");
             return OtlpResponse::of(packing, 400, &why);
         }
         if bytes.len() > BODY_LEN_MAX {

@@ -1,11 +1,11 @@
-//! One request: what it spent its time on. Pure.
+//! One request: how its time was spent. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::meaning::{CallRefusal, SpanRole, TransactionBoundary};
 
-/// Spans that may stand above a span; what is deeper is hung up at that depth.
+/// Maximum depth of a span; deeper ones are attached at that depth.
 const DEPTH_MAX: u32 = 64;
 
 /// A span, as it waits for its request.
@@ -25,7 +25,7 @@ pub(super) struct PendingSpan {
     pub(super) refusal: Option<CallRefusal>,
 }
 
-/// What was spent on a component.
+/// Time and calls spent on a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Spent {
     pub(super) calls: u64,
@@ -49,12 +49,12 @@ impl Spent {
     }
 }
 
-/// What a request did.
+/// The work of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Done {
     pub(super) time_ns: u64,
     pub(super) components: BTreeMap<(SpanRole, Arc<str>), Spent>,
-    /// Statements by form, without those that only hold others together.
+    /// Statements by form, without those that begin or end a transaction.
     pub(super) statements: BTreeMap<Arc<str>, u64>,
     /// Time that transactions were open.
     pub(super) held_ns: u64,
@@ -70,13 +70,13 @@ struct SpanNode<'a> {
     depth: u32,
 }
 
-/// The spans of the request whose entry is at `entry`, by their place among `pieces`: the entry first, each behind what it
-/// stands below. What another entry carries out is another request.
+/// The spans of the request whose entry is at `entry`, by their index in `pieces`: the entry first, each after its
+/// parent. The work of another entry is another request.
 pub(super) fn members(pieces: &[PendingSpan], entry: usize) -> Vec<(usize, usize)> {
     let mut below = BTreeMap::<u64, Vec<usize>>::new();
     let mut ids = BTreeSet::new();
     for (index, piece) in pieces.iter().enumerate() {
-        // One that came twice was sent again.
+        // A duplicate was retransmitted.
         if index != entry && piece.role != SpanRole::Entry && ids.insert(piece.id) {
             below.entry(piece.parent).or_default().push(index);
         }
@@ -84,7 +84,7 @@ pub(super) fn members(pieces: &[PendingSpan], entry: usize) -> Vec<(usize, usize
     let mut members = vec![(entry, 0)];
     let mut at = 0;
     while let Some(&(index, _)) = members.get(at) {
-        // Taken out, so that nothing comes twice whatever stands below what.
+        // Removed, so that no span occurs twice, whatever the parent links.
         for child in below.remove(&pieces[index].id).unwrap_or_default() {
             members.push((child, at));
         }
@@ -93,7 +93,7 @@ pub(super) fn members(pieces: &[PendingSpan], entry: usize) -> Vec<(usize, usize
     members
 }
 
-/// What a request did, of its spans as [`members`] gives them.
+/// The work of a request, from its spans as [`members`] returns them.
 pub(super) fn done(pieces: &[PendingSpan], members: &[(usize, usize)]) -> Done {
     let mut nodes: Vec<SpanNode<'_>> = Vec::with_capacity(members.len());
     for &(index, parent) in members {
@@ -119,7 +119,7 @@ pub(super) fn done(pieces: &[PendingSpan], members: &[(usize, usize)]) -> Done {
     };
     for (index, (node, (own_ns, shared_ns))) in nodes.iter().zip(times(&nodes)).enumerate() {
         let piece = node.piece;
-        // One library may tell of a call inside the one that makes it.
+        // One library may report a call inside the call of another library.
         let above = nodes[node.parent].piece;
         let is_again = index > 0
             && piece.role != SpanRole::Step
@@ -151,11 +151,11 @@ pub(super) fn done(pieces: &[PendingSpan], members: &[(usize, usize)]) -> Done {
     done
 }
 
-/// Who runs at a moment with nothing below it that runs.
+/// Spans that run at a moment without a running child.
 #[derive(Debug)]
 struct Sweep {
     now_ns: u64,
-    /// What each of those who ran since the beginning has had of the time, so far.
+    /// Time that each span has been credited with so far.
     share_ns: f64,
     busy: u32,
     running: Vec<bool>,
@@ -193,7 +193,7 @@ fn times(nodes: &[SpanNode<'_>]) -> Vec<(u64, f64)> {
         let from = node.piece.start_ns.clamp(begin, end);
         let to = node.piece.end_ns.clamp(begin, end);
         if from < to {
-            // Of the same moment, ends come first.
+            // At the same moment, ends come first.
             moments.extend([(from, true, index), (to, false, index)]);
         }
     }
@@ -330,13 +330,13 @@ mod tests {
             (1, 0, 100, 200, Entry, "GET /"),
             (2, 1, 110, 190, Step, "handler"),
             (3, 2, 120, 140, Database, "SELECT a"),
-            // At once: two calls, of which the second goes on alone, and longer than the request.
+            // Concurrently: two calls, the second of which continues alone, and longer than the request.
             (4, 2, 150, 170, Http, "a:1"),
             (5, 2, 160, 999, Http, "b:1"),
             // Of another service.
             (6, 4, 151, 169, Entry, "GET /a"),
             (7, 6, 152, 168, Database, "SELECT b"),
-            // Came twice.
+            // A duplicate.
             (3, 2, 120, 140, Database, "SELECT a"),
         ]);
         assert_eq!(done.time_ns, 100);

@@ -143,16 +143,16 @@ fn what_is_wrong_is_said() {
     let short = b"Content-Length: 3\r\n";
     let other = |line: &str| format!("{line}\r\nHost: a\r\nConnection: close\r\n\r\n").into_bytes();
     for (bytes, status, expected) in [
-        (sized("{"), 400, "this is no JSON"),
+        (sized("{"), 400, "invalid JSON"),
         (
             sized(r#"{"resourceSpans":{}}"#),
             400,
-            "`resourceSpans` is no list",
+            "`resourceSpans` is not a list",
         ),
         (
             post("Content-Encoding: gzip\r\nContent-Length: 3\r\n", b"abc"),
             400,
-            "cannot be unpacked",
+            "cannot be decompressed",
         ),
         (post(&bomb_headers, &bomb), 413, "longer than 4 MiB"),
         (sized(&long), 413, "longer than 4 MiB"),
@@ -200,16 +200,16 @@ fn what_is_wrong_is_said() {
     watched.scrape();
     let notes = watched.notes();
     assert!(
-        notes.contains("a message was refused (400): this is no JSON"),
+        notes.contains("a message was refused (400): invalid JSON"),
         "{notes}"
     );
-    // It listens on, and the door is closed when nobody looks any more.
+    // It keeps listening, and the listener is closed when the collector is dropped.
     assert!(send(address, &sized("{}")).starts_with("HTTP/1.1 200"));
     drop(watched);
     while TcpStream::connect(address).is_ok() {}
 }
 
-/// The same where the answer may come before all was sent.
+/// The same where the response may arrive before all was sent.
 fn answer_to(address: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let _ = stream.write_all(bytes);
@@ -225,7 +225,7 @@ fn a_door_that_is_taken_is_said() {
     watched.scrape();
     let notes = watched.notes();
     for expected in [
-        "nobody can listen there",
+        "cannot listen there",
         "in use",
         "watch: { otlp: 127.0.0.1:4318 }",
     ] {

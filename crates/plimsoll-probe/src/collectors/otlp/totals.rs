@@ -1,4 +1,4 @@
-//! What requests did, added up by route since it was told last.
+//! Totals of requests by route since the last sample.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use super::super::metrics::MetricsRecorder;
 use super::meaning::SpanRole;
 use super::request::{Done, Spent};
 
-/// Routes that are told by name; what comes later is one.
+/// Routes recorded by name at most; later ones are merged.
 const ROUTES_MAX: usize = 32;
-/// Components of a route that are told by name, and steps of its own.
+/// Components of a route recorded by name at most, and own steps.
 const COMPONENTS_MAX: usize = 12;
 const STEPS_MAX: usize = 12;
-/// Statements of a route that are told.
+/// Statements of a route that are recorded at most.
 const STATEMENTS_MAX: usize = 6;
-/// Times in one request from which a statement is repeated.
+/// Executions in one request from which a statement counts as repeated.
 const REPEATED: u64 = 2;
-/// What all others are called together.
+/// Label of all others together.
 const OTHERS: &str = "others";
 
 /// A route of a service.
@@ -26,7 +26,7 @@ type TracedRoute = (Arc<str>, Arc<str>);
 /// A component of a route.
 type ComponentKey = (SpanRole, Arc<str>);
 
-/// What is told of a route; stays when the numbers are told, so that each series goes on.
+/// Totals of a route; kept after recording, so that each series continues.
 #[derive(Debug, Default)]
 struct RouteTotals {
     components: BTreeSet<ComponentKey>,
@@ -98,7 +98,7 @@ impl TraceTotals {
         }
     }
 
-    /// Tells the routes, as increases per second over so many seconds, and begins anew.
+    /// Records the routes, as increases per second over this many seconds, and resets them.
     pub(super) fn record(&mut self, seconds: f64, metrics: &mut MetricsRecorder<'_>) {
         for ((service, route), totals) in &mut self.routes {
             let numbers = std::mem::take(&mut totals.numbers);
@@ -111,7 +111,7 @@ impl TraceTotals {
     }
 }
 
-/// The part, or what it is counted as where there are too many.
+/// The component, or the label for all others where there are too many.
 fn admitted(components: &mut BTreeSet<ComponentKey>, component: &ComponentKey) -> ComponentKey {
     if components.contains(component) {
         return component.clone();
@@ -145,7 +145,7 @@ impl Numbers {
         }
         for ((role, name), spent) in &self.components {
             let labels = [of[0], of[1], ("kind", role.name()), ("component", &**name)];
-            // The request's own part has no name.
+            // The request's own time has no component name.
             let labels = &labels[..if name.is_empty() { 3 } else { 4 }];
             let shared = Some(spent.shared_ns / 1e9 / seconds);
             metrics.level(metric::TRACE_CALLS, labels, count(spent.calls));

@@ -12,14 +12,14 @@ use crate::parse::pgbouncer::{PgbouncerRow, number, tables};
 
 /// The database that is its console.
 const CONSOLE: &str = "pgbouncer";
-/// What is asked, each with the word that says what it is.
+/// The commands, each with the word that identifies its rows.
 const TABLES: [(&str, &str); 4] = [
     ("pool", "SHOW POOLS"),
     ("database", "SHOW DATABASES"),
     ("stats", "SHOW STATS"),
     ("config", "SHOW CONFIG"),
 ];
-/// Pools that are told of.
+/// Pools that are recorded at most.
 const POOLS_MAX: usize = 16;
 /// Settings that hold for all.
 const SETTINGS: [&str; 4] = [
@@ -33,7 +33,7 @@ const SETTINGS: [&str; 4] = [
 #[derive(Debug)]
 pub(crate) struct PgbouncerCollector {
     login: Option<Login>,
-    /// What its configuration says, where that was found.
+    /// Settings from its configuration files, if found.
     settings: Vec<FileSetting>,
     session: PostgresSession,
 }
@@ -58,7 +58,7 @@ impl PgbouncerCollector {
             self.session
                 .enter(link, entry)
                 .map_err(|error| match error {
-                    // It has one code for everything.
+                    // It has one error code for everything.
                     QueryError::Rejected { message, .. } => {
                         QueryError::Scrape(ScrapeError::Denied(shortly(&message)))
                     }
@@ -144,7 +144,8 @@ impl Scraper for PgbouncerCollector {
                 `auth_file` (`\"eye\" \"PASSWORD\"`), then `systemctl reload pgbouncer`, and give name and password: \
                 `watch: { pgbouncer: { at: …, user: eye, password: … } }`"
                 .to_owned(),
-            _ => "say where pgbouncer listens, as `listen_addr`, `listen_port` and `unix_socket_dir` in its configuration tell"
+            _ => "name the address that pgbouncer listens on, `listen_addr`, `listen_port` and `unix_socket_dir` in \
+                its configuration"
                 .to_owned(),
         }
     }
@@ -158,7 +159,7 @@ fn record_pool(pool: &PgbouncerRow, metrics: &mut MetricsRecorder<'_>) {
     let level = |name: &str| number(pool, name).map(|value| value as f64);
     let name = format!("{}/{}", text_of(pool, "database"), text_of(pool, "user"));
     let of = |state| [("pool", name.as_str()), ("state", state)];
-    // What was used and not looked after yet is as good as idle.
+    // `sv_used` connections (idle and not checked recently) count as idle.
     let idle = level("sv_idle").map(|idle| idle + level("sv_used").unwrap_or(0.0));
     metrics.level(metric::PGBOUNCER_CLIENTS, &of("active"), level("cl_active"));
     metrics.level(

@@ -1,4 +1,5 @@
-//! What PostgreSQL's extension `pg_stat_statements` counts of each statement, and the plans of those that cost most.
+//! Statement statistics of PostgreSQL's extension `pg_stat_statements`, and the plans of the most expensive
+//! statements.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -33,27 +34,27 @@ SELECT 'twice', a.indexrelid::regclass, a.indrelid::regclass, b.indexrelid::regc
 SELECT 'unused', quote_ident(s.schemaname) || '.' || quote_ident(s.indexrelname), s.relname,
   pg_relation_size(s.indexrelid) / 1048576 FROM pg_stat_user_indexes s JOIN pg_index i USING (indexrelid)
   WHERE s.idx_scan = 0 AND NOT i.indisunique AND pg_relation_size(s.indexrelid) > 10485760 ORDER BY 4 DESC LIMIT 3;";
-/// Statements that are looked at.
+/// Statements that are read at most.
 const STATEMENTS_MAX: usize = 1000;
-/// Texts that are asked for at once, and kept.
+/// Texts that are fetched at once, and kept, at most.
 const TEXTS_AT_ONCE: usize = 40;
 const TEXTS_MAX: usize = 2000;
-/// Longest text of a statement, characters; a longer one is cut off and has no plan.
+/// Longest text of a statement, characters; a longer one is truncated and has no plan.
 const TEXT_LEN_MAX: usize = 2000;
-/// Values that a statement may take to be planned.
+/// Parameters of a statement that is planned at most.
 const PARAMETERS_MAX: usize = 200;
 /// Plans of a run.
 const PLANS_MAX: usize = 16;
-/// What must be left of a question's time: what sessions do tells more.
+/// Time that must remain before the deadline: the activity of sessions comes first.
 const TIME_MIN: Duration = Duration::from_millis(400);
 
-/// What is counted.
+/// Whether statistics are available.
 #[derive(Debug, Default)]
 pub(super) struct StatementStats {
     statements: Statements,
-    /// The extension's schema; `None` where nothing is counted.
+    /// The extension's schema; `None` without statistics.
     schema: Option<String>,
-    /// What its column of times is called.
+    /// Name of its time column.
     time: &'static str,
     /// By the number of a statement.
     texts: BTreeMap<String, String>,
@@ -64,10 +65,10 @@ pub(super) struct StatementStats {
     /// By form: an index that would serve it, and the cost with that.
     with_index: BTreeMap<String, (String, f64)>,
     tried: BTreeSet<String>,
-    /// Keys, of which each is told once, and texts.
+    /// Keys, each reported once, and texts.
     notes: Vec<(&'static str, String)>,
     are_indexes_checked: bool,
-    /// It is known for this session what is counted.
+    /// The session has been checked for statistics.
     is_settled: bool,
 }
 
@@ -77,7 +78,7 @@ impl StatementStats {
         self.is_settled = false;
     }
 
-    /// Finds out, in a session that has begun, what is counted.
+    /// Checks a new session for statistics.
     fn begin(
         &mut self,
         session: &mut PostgresSession,
@@ -102,7 +103,7 @@ impl StatementStats {
         Ok(())
     }
 
-    /// What the extension is called here, or what would count statements.
+    /// The extension's name here, or the remedy that enables it.
     fn settle(&mut self, lines: &str) {
         let value = |word: &str| {
             lines
@@ -130,7 +131,8 @@ impl StatementStats {
         let text = match loaded {
             Some(loaded) if loaded.contains("pg_stat_statements") => {
                 format!(
-                    "PostgreSQL counts statements, and does not show them here; as an administrator, {create}"
+                    "PostgreSQL counts statements, but does not show them in this database; as an administrator, \
+                    {create}"
                 )
             }
             _ => {
@@ -159,15 +161,16 @@ impl StatementStats {
                 ["twice", index, table, same] => self.notes.push((
                     "index twice",
                     format!(
-                        "PostgreSQL holds an index of {table} twice: {index} is the same as {same}, and each write keeps both up to \
-                         date; `DROP INDEX CONCURRENTLY {index}`"
+                        "{table} has a duplicate index in PostgreSQL: {index} is the same as {same}, and each write \
+                         updates both; `DROP INDEX CONCURRENTLY {index}`"
                     ),
                 )),
                 ["unused", index, table, mebibytes] => self.notes.push((
                     "index unused",
                     format!(
-                        "no statement has used the index {index} of {table} ({mebibytes} MiB) since PostgreSQL's statistics began, and \
-                         each write keeps it up to date; unless a replica uses it, `DROP INDEX CONCURRENTLY {index}`"
+                        "no statement has used the index {index} of {table} ({mebibytes} MiB) since PostgreSQL's \
+                         statistics were reset, and each write updates it; unless a replica uses it, `DROP INDEX \
+                         CONCURRENTLY {index}`"
                     ),
                 )),
                 _ => {}
@@ -175,7 +178,7 @@ impl StatementStats {
         }
     }
 
-    /// Looks once, where there is time for it.
+    /// Samples once, if there is time for it.
     pub(super) fn sample(
         &mut self,
         session: &mut PostgresSession,
@@ -200,7 +203,7 @@ impl StatementStats {
             Err(QueryError::Rejected { message, .. }) => {
                 self.schema = None;
                 let text = format!(
-                    "PostgreSQL does not show what it counts of statements ({})",
+                    "PostgreSQL does not show its statement statistics ({})",
                     shortly(&message)
                 );
                 self.notes.push(("not counted", text));
@@ -255,7 +258,8 @@ impl StatementStats {
         Ok(())
     }
 
-    /// Asks for the plan of the dearest statement that has none yet. Nothing is carried out: it is planned for any values.
+    /// Fetches the plan of the most expensive statement that has none yet. Nothing is executed: it is planned
+    /// generically.
     fn explain(
         &mut self,
         session: &mut PostgresSession,
@@ -289,7 +293,7 @@ impl StatementStats {
                 Ok(())
             }
             Err(QueryError::Rejected { code, .. }) if DENIED.contains(&code.as_str()) => {
-                let text = "PostgreSQL shows this role no plans of statements; as an administrator: `GRANT pg_read_all_data TO …`";
+                let text = "PostgreSQL shows this role no query plans; as an administrator: `GRANT pg_read_all_data TO …`";
                 self.notes.push(("no plans", text.to_owned()));
                 Ok(())
             }
@@ -299,7 +303,7 @@ impl StatementStats {
         }
     }
 
-    /// Asks for the plan again while this session believes that the index is there that the statement lacks. Nothing is made.
+    /// Fetches the plan again with a hypothetical index that the statement lacks. Nothing is created.
     fn pretend(
         &mut self,
         session: &mut PostgresSession,
@@ -317,7 +321,7 @@ impl StatementStats {
         let made = session.query(link, &pretend, &mut nothing);
         let lines = made.and_then(|()| planned(session, link, text));
         if matches!(lines, Err(QueryError::Scrape(_))) {
-            // The session is over, and what it believed with it.
+            // The session has ended, and its hypothetical index with it.
             return lines.map(drop);
         }
         session.query(link, &forget, &mut nothing)?;
@@ -327,7 +331,7 @@ impl StatementStats {
         Ok(())
     }
 
-    /// Tells what was counted in the last look.
+    /// Records the last sample.
     pub(super) fn record(&mut self, metrics: &mut MetricsRecorder<'_>) {
         for (key, text) in self.notes.drain(..) {
             metrics.note(key, &text);

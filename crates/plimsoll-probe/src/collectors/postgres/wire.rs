@@ -1,4 +1,4 @@
-//! PostgreSQL's protocol, as far as an eye needs it: come in, ask, take rows of text.
+//! PostgreSQL's protocol, as far as a collector needs it: log in, query, read rows of text.
 
 use plimsoll_model::component::ComponentAddress;
 use plimsoll_wire::postgres::{
@@ -10,10 +10,10 @@ use super::super::query_error::QueryError;
 use crate::clock;
 use crate::parse::postgres::{columns, row};
 
-/// Longest message taken, bytes.
+/// Longest message accepted, bytes.
 const MESSAGE_LEN_MAX: usize = 1 << 20;
 
-/// As whom, and to which database.
+/// The login, and the database.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PostgresLogin<'a> {
     pub(super) user: &'a str,
@@ -21,18 +21,18 @@ pub(super) struct PostgresLogin<'a> {
     pub(super) database: &'a str,
 }
 
-/// What is kept of a session beside its connection.
+/// State of a session besides its connection.
 #[derive(Debug, Default)]
 pub(super) struct PostgresSession {
     buffer: Vec<u8>,
-    /// How long it took to come in, at best, s.
+    /// Shortest time of a login, s.
     pub(super) entered_s: Option<f64>,
-    /// The server's major version; 0 when it does not say.
+    /// The server's major version; 0 when unknown.
     pub(super) version: u32,
 }
 
 impl PostgresSession {
-    /// Comes in, over a connection that was just opened.
+    /// Logs in over a new connection.
     pub(super) fn enter(
         &mut self,
         link: &mut ComponentLink,
@@ -80,7 +80,7 @@ impl PostgresSession {
         }
     }
 
-    /// Asks, and adds the rows to `lines`.
+    /// Runs a query, and appends the rows to `lines`.
     pub(super) fn query(
         &mut self,
         link: &mut ComponentLink,
@@ -129,7 +129,7 @@ impl PostgresSession {
         }
     }
 
-    /// The next message: what it is, and what it holds.
+    /// The next message: type and content.
     fn message(&mut self, link: &mut ComponentLink) -> Result<(u8, Vec<u8>), QueryError> {
         loop {
             let read = postgres::read(&self.buffer, MESSAGE_LEN_MAX);
@@ -168,7 +168,7 @@ fn refusal(body: &[u8]) -> QueryError {
     }
 }
 
-/// Whether nobody else can listen on the way there.
+/// Whether the path to the server is private.
 fn is_near(place: &ComponentAddress) -> bool {
     match place {
         ComponentAddress::Socket(_)

@@ -4,8 +4,8 @@ use std::fs;
 
 use super::TunableError;
 
-/// What may be changed, and by how much it is relaxed. `net.core.somaxconn` is none: it changes nothing for sockets that
-/// listen already.
+/// Settings that may be changed, and how far they are relaxed. `net.core.somaxconn` is not among them: it has no
+/// effect on sockets that already listen.
 const SETTINGS: [(&str, Raise); 4] = [
     ("net.core.netdev_max_backlog", Raise::Times(8)),
     ("net.ipv4.ip_local_port_range", Raise::Range(10_240, 65_535)),
@@ -22,8 +22,8 @@ enum Raise {
 /// The setting of this name, and where it is read and written.
 fn find(name: &str) -> Result<(Raise, String), TunableError> {
     let known = SETTINGS.into_iter().find(|known| known.0 == name);
-    let (name, raise) =
-        known.ok_or_else(|| TunableError::new(format!("`{name}` of the kernel is not changed")))?;
+    let (name, raise) = known
+        .ok_or_else(|| TunableError::new(format!("`{name}` of the kernel is not a tunable")))?;
     Ok((raise, format!("/proc/sys/{}", name.replace('.', "/"))))
 }
 
@@ -36,7 +36,7 @@ fn read(path: &str) -> Result<String, TunableError> {
 /// The value of a setting of the kernel now, and the one that relaxes it.
 ///
 /// # Errors
-/// When it is none that is changed, cannot be read, or is relaxed already.
+/// When it is not a tunable, cannot be read, or is already relaxed.
 pub fn kernel_setting(name: &str) -> Result<(String, String), TunableError> {
     let (raise, path) = find(name)?;
     let now = read(&path)?;
@@ -64,19 +64,17 @@ fn raised_from(raise: Raise, now: &str) -> Option<String> {
 /// Sets a setting of the kernel.
 ///
 /// # Errors
-/// When it is none that is changed, the value is no plain numbers, or the system does not let us.
+/// When it is not a tunable, the value is not made of plain numbers, or permission is denied.
 pub fn set_kernel_setting(name: &str, value: &str) -> Result<(), TunableError> {
     let (_, path) = find(name)?;
     let is_plain = |c: char| c.is_ascii_digit() || c == ' ';
     if value.is_empty() || value.len() > super::VALUE_LEN_MAX || !value.chars().all(is_plain) {
         return Err(TunableError::new(format!(
-            "`{value}` is no value of {name}"
+            "`{value}` is not a valid value of {name}"
         )));
     }
     fs::write(&path, value).map_err(|error| {
-        TunableError::new(format!(
-            "the system does not let us change {name} ({error}): run as root"
-        ))
+        TunableError::new(format!("{name} cannot be changed ({error}): run as root"))
     })
 }
 

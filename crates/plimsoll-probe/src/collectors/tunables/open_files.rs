@@ -9,7 +9,7 @@ use crate::parse::process::stat;
 /// The limit of open files of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFiles {
-    /// When the process began, clock ticks since the machine did: another one of that number began at another time.
+    /// Start time of the process, clock ticks since boot: it distinguishes processes that reuse a pid.
     pub started: u64,
     /// The limit.
     pub soft: u64,
@@ -20,9 +20,9 @@ pub struct OpenFiles {
 /// The limit of open files of a process now.
 ///
 /// # Errors
-/// When there is no such process, or it is not told.
+/// When there is no such process, or its limit cannot be read.
 pub fn open_files(pid: u32) -> Result<OpenFiles, TunableError> {
-    let gone = |_| TunableError::new(format!("there is no process {pid}"));
+    let gone = |_| TunableError::new(format!("process {pid} does not exist"));
     let text = kernel_files::text(&format!("/proc/{pid}/stat")).map_err(gone)?;
     let started = stat(&text).map(|stat| stat.start_ticks);
     let text = kernel_files::text(&format!("/proc/{pid}/limits")).map_err(gone)?;
@@ -40,7 +40,7 @@ pub fn open_files(pid: u32) -> Result<OpenFiles, TunableError> {
             hard,
         }),
         _ => Err(TunableError::new(format!(
-            "the open files of process {pid} are not told"
+            "the open-files limit of process {pid} cannot be read"
         ))),
     }
 }
@@ -48,7 +48,7 @@ pub fn open_files(pid: u32) -> Result<OpenFiles, TunableError> {
 /// Sets the limit of open files of a process that began at `limits.started`.
 ///
 /// # Errors
-/// When that process has ended, or the system does not let us.
+/// When that process has ended, or permission is denied.
 pub fn set_open_files(pid: u32, limits: OpenFiles) -> Result<(), TunableError> {
     if open_files(pid)?.started != limits.started {
         return Err(TunableError::new(format!("process {pid} has ended")));
@@ -62,7 +62,7 @@ pub fn set_open_files(pid: u32, limits: OpenFiles) -> Result<(), TunableError> {
         .map(|_| ())
         .map_err(|error| {
             TunableError::new(format!(
-                "the system does not let us change the limits of process {pid} ({error}): run as its owner or as root"
+                "the limits of process {pid} cannot be changed ({error}): run as its owner or as root"
             ))
         })
 }

@@ -21,7 +21,7 @@ fn tcp(address: std::net::SocketAddr) -> ComponentAddress {
     }
 }
 
-/// Changes a setting, sees the change, and puts it back; what it was.
+/// Changes a setting, verifies the change, and reverts it; returns the original value.
 #[track_caller]
 fn there_and_back(tunable: &Tunable, login: Option<&Login>, value: &str) -> String {
     let before = value_of(tunable, login).unwrap();
@@ -77,7 +77,7 @@ fn mariadb_takes_more_sessions() {
     };
     let own = tunable(ComponentKind::Mysql, place.clone(), "max_connections", "");
     assert_eq!(there_and_back(&own, Some(&login), "80"), "20");
-    // It is none of those that may be changed, whatever a file says.
+    // It is not a tunable, whatever a file contains.
     let other = tunable(ComponentKind::Mysql, place, "general_log_file", "");
     assert!(apply(&other, Some(&login), "1").is_err());
     assert!(apply(&own, Some(&login), "1; DROP TABLE t").is_err());
@@ -97,8 +97,8 @@ fn postgres_is_changed_only_as_a_role_that_was_named() {
         ..Login::default()
     };
     let refused = value_of(&tunable, None).unwrap_err().to_string();
-    assert!(refused.contains("named"), "{refused}");
-    // Nothing stands in the file of changes, before and afterwards.
+    assert!(refused.contains("configured role"), "{refused}");
+    // `postgresql.auto.conf` has no entry, before and afterwards.
     assert_eq!(there_and_back(&tunable, Some(&login), "1024kB"), "");
     postgres.execute("ALTER SYSTEM SET work_mem = '128kB'");
     assert_eq!(there_and_back(&tunable, Some(&login), "1024kB"), "128kB");

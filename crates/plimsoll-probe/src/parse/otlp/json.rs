@@ -12,13 +12,13 @@ use super::{
 /// Reads a message of spans.
 ///
 /// # Errors
-/// When the text is no JSON, or none of OTLP, with the reason.
+/// When the text is not JSON, or not OTLP, with the reason.
 pub fn from_json(bytes: &[u8]) -> Result<Vec<OtlpSpan>, OtlpDecodeError> {
     let root: Value = serde_json::from_slice(bytes)
-        .map_err(|error| OtlpDecodeError::new(format!("this is no JSON: {error}")))?;
+        .map_err(|error| OtlpDecodeError::new(format!("invalid JSON: {error}")))?;
     if !root.is_object() {
         return Err(OtlpDecodeError::new(
-            "the message is no object: it must hold `resourceSpans`",
+            "the message is not an object: it must hold `resourceSpans`",
         ));
     }
     let mut spans = Vec::new();
@@ -39,12 +39,12 @@ pub fn from_json(bytes: &[u8]) -> Result<Vec<OtlpSpan>, OtlpDecodeError> {
     Ok(spans)
 }
 
-/// What a list of this name holds; nothing without one.
+/// Items of the list of this name; empty without one.
 fn list<'a>(of: &'a Value, name: &str) -> Result<&'a [Value], OtlpDecodeError> {
     match of.get(name) {
         None | Some(Value::Null) => Ok(&[]),
         Some(Value::Array(items)) => Ok(items),
-        Some(_) => Err(OtlpDecodeError::new(format!("`{name}` is no list"))),
+        Some(_) => Err(OtlpDecodeError::new(format!("`{name}` is not a list"))),
     }
 }
 
@@ -61,7 +61,7 @@ fn attributes_of(of: &Value) -> Result<impl Iterator<Item = (&str, String)>, Otl
     }))
 }
 
-/// A number, or one that is written as a text.
+/// A number, or a number in a string.
 fn number(value: &Value) -> Option<u64> {
     match value {
         Value::String(text) => text.parse().ok(),
@@ -74,7 +74,7 @@ fn span(of: &Value, service: &Arc<str>) -> Result<OtlpSpan, OtlpDecodeError> {
     let time = |name: &str| {
         number(of.get(name).unwrap_or(&Value::Null)).ok_or_else(|| {
             OtlpDecodeError::new(format!(
-                "`{name}` of a span is no number of nanoseconds since 1970"
+                "`{name}` of a span is not a number of nanoseconds since 1970"
             ))
         })
     };
@@ -99,7 +99,7 @@ fn span(of: &Value, service: &Arc<str>) -> Result<OtlpSpan, OtlpDecodeError> {
     span.finished()
 }
 
-/// An id of so many bytes in hexadecimal digits; `None` where there is none.
+/// An id of this many bytes in hexadecimal digits; `None` where there is none.
 fn id(of: &Value, name: &str, len: usize) -> Result<Option<u128>, OtlpDecodeError> {
     let text = match of.get(name) {
         None | Some(Value::Null) => return Ok(None),

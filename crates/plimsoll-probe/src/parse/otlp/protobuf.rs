@@ -23,7 +23,7 @@ impl<'a> ProtobufValue<'a> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
             Self::Number(_) => Err(OtlpDecodeError::new(format!(
-                "{what} is a number and no bytes: this is no ExportTraceServiceRequest"
+                "{what} is a number, not bytes: not an ExportTraceServiceRequest"
             ))),
         }
     }
@@ -32,7 +32,7 @@ impl<'a> ProtobufValue<'a> {
         match self {
             Self::Number(number) => Ok(number),
             Self::Bytes(_) => Err(OtlpDecodeError::new(format!(
-                "{what} is no number: this is no ExportTraceServiceRequest"
+                "{what} is not a number: not an ExportTraceServiceRequest"
             ))),
         }
     }
@@ -59,7 +59,7 @@ impl<'a> ProtobufFields<'a> {
     fn varint(&mut self) -> Result<u64, OtlpDecodeError> {
         let (mut number, mut shift) = (0_u64, 0_u32);
         for (index, &byte) in self.rest.iter().take(VARINT_LEN_MAX).enumerate() {
-            // Of the tenth byte one bit is left; the others fall off.
+            // Of the tenth byte only one bit fits; the others are dropped.
             number |= u64::from(byte & 0x7f) << shift;
             shift += 7;
             if byte & 0x80 == 0 {
@@ -73,7 +73,7 @@ impl<'a> ProtobufFields<'a> {
     fn take(&mut self, len: u64) -> Result<&'a [u8], OtlpDecodeError> {
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         let Some((taken, rest)) = self.rest.split_at_checked(len) else {
-            return Err(self.error("a field is longer than what is left"));
+            return Err(self.error("a field is longer than the rest of the message"));
         };
         self.rest = rest;
         Ok(taken)
@@ -102,7 +102,7 @@ impl<'a> ProtobufFields<'a> {
                 ProtobufValue::Bytes(self.take(len)?)
             }
             5 => ProtobufValue::Number(self.fixed::<4>()?),
-            _ => return Err(self.error("a field is of a type that is not used")),
+            _ => return Err(self.error("a field has an unknown wire type")),
         };
         match tag >> 3 {
             0 => Err(self.error("a field has the number 0")),
@@ -152,7 +152,7 @@ fn resource_spans(bytes: &[u8], spans: &mut Vec<OtlpSpan>) -> Result<(), OtlpDec
     Ok(())
 }
 
-/// What a resource calls its service.
+/// The service name of a resource.
 fn service(bytes: &[u8]) -> Result<Option<Arc<str>>, OtlpDecodeError> {
     let mut fields = ProtobufFields::new(bytes, "resource");
     while let Some((number, value)) = fields.next()? {
@@ -167,7 +167,7 @@ fn service(bytes: &[u8]) -> Result<Option<Arc<str>>, OtlpDecodeError> {
     Ok(None)
 }
 
-/// An attribute's name, and its value as it stands there.
+/// An attribute's name, and its raw value.
 fn attribute(bytes: &[u8]) -> Result<(&[u8], &[u8]), OtlpDecodeError> {
     let (mut name, mut value) = (&b""[..], &b""[..]);
     let mut fields = ProtobufFields::new(bytes, "an attribute");

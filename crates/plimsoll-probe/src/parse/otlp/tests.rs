@@ -110,17 +110,14 @@ fn the_reason_is_said() {
             from_protobuf(&bytes),
             "trace_id has 3 bytes: it must have 16",
         ),
-        (from_protobuf(cut), "longer than what is left"),
-        (
-            from_protobuf(b"GET / HTTP/1.1"),
-            "of a type that is not used",
-        ),
+        (from_protobuf(cut), "longer than the rest of the message"),
+        (from_protobuf(b"GET / HTTP/1.1"), "unknown wire type"),
         (from_protobuf(&[0x08, 0x01]), "resource_spans is a number"),
-        (from_json(b"{"), "this is no JSON"),
+        (from_json(b"{"), "invalid JSON"),
         (from_json(b"[]"), "must hold `resourceSpans`"),
         (
             from_json(br#"{"resourceSpans":1}"#),
-            "`resourceSpans` is no list",
+            "`resourceSpans` is not a list",
         ),
         (
             from_json(br#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0x12"}]}]}]}"#),
@@ -128,7 +125,7 @@ fn the_reason_is_said() {
         ),
         (
             from_json(br#"{"resourceSpans":[{"scopeSpans":[{"spans":[{}]}]}]}"#),
-            "`startTimeUnixNano` of a span is no number",
+            "`startTimeUnixNano` of a span is not a number",
         ),
     ] {
         let error = result.unwrap_err().to_string();

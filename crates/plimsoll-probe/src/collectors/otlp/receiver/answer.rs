@@ -1,4 +1,4 @@
-//! What is answered to a message of spans.
+//! Responses to span messages.
 
 /// How a message is written.
 #[derive(Clone, Copy)]
@@ -7,7 +7,7 @@ pub(super) struct Packing {
     pub(super) is_packed: bool,
 }
 
-/// What is answered.
+/// A response.
 pub(super) struct OtlpResponse {
     pub(super) status: u16,
     pub(super) reason: String,
@@ -17,7 +17,7 @@ pub(super) struct OtlpResponse {
 }
 
 impl OtlpResponse {
-    /// A refusal, as `google.rpc.Status` in the encoding in which was asked.
+    /// A refusal, as `google.rpc.Status` in the encoding of the request.
     pub(super) fn of(packing: Packing, status: u16, reason: &str) -> Self {
         let body = if packing.is_json {
             serde_json::json!({ "message": reason })
@@ -35,7 +35,7 @@ impl OtlpResponse {
         }
     }
 
-    /// A refusal of what was not read to its end.
+    /// A refusal of a message that was not read to its end.
     pub(super) fn refuse(status: u16, reason: &str) -> Self {
         Self {
             status,
@@ -55,9 +55,9 @@ impl OtlpResponse {
         }
     }
 
-    /// `ExportTraceServiceResponse`, with the spans for which there was no room.
+    /// `ExportTraceServiceResponse`, with the number of dropped spans.
     pub(super) fn taken(packing: Packing, refused: u64) -> Self {
-        let why = "more spans wait for their request than are kept";
+        let why = "more spans wait for their request than can be held";
         let body = match (packing.is_json, refused) {
             (true, 0) => b"{}".to_vec(),
             (false, 0) => Vec::new(),
