@@ -276,7 +276,7 @@ fn durations(windows: &[Window]) -> Option<FailureCandidate> {
     };
     Some(FailureCandidate {
         thing: format!(
-            "an end after {:.2} s, as by a time-out of that length",
+            "a duration of {:.2} s, which suggests a timeout of that length",
             failed.quantile(0.5)? as f64 / 1e6
         ),
         failed_with: within(&failed),
@@ -312,7 +312,7 @@ fn seconds(windows: &[Window]) -> Option<Common> {
     let is_at_once = worst.len() as f64 <= AT_ONCE * windows.len() as f64;
     let first = worst.iter().min()?;
     let thing = if worst.len() == 1 {
-        format!("second {first} of the run, of {} seconds", windows.len())
+        format!("second {first} of the run (of {} seconds)", windows.len())
     } else {
         format!(
             "{} of {} seconds, the first of them second {first} of the run",
@@ -400,7 +400,7 @@ fn sentence(
     if let Some(share) = not_reached(readings, span) {
         write!(
             text,
-            "; of those in HAProxy's log {} never reached a server",
+            "; of those in HAProxy's log, {} never reached a server",
             percent(share)
         )
         .expect("writing to a string does not fail");
@@ -410,7 +410,7 @@ fn sentence(
         .iter()
         .map(|common| {
             format!(
-                "{} ({} of them, {} of the good ones)",
+                "{} ({} of the failures, {} of the successful requests)",
                 common.thing,
                 percent(common.of_failures),
                 percent(common.of_good)
@@ -419,17 +419,20 @@ fn sentence(
         .collect();
     match (candidates, things.as_slice()) {
         (0, _) => {}
-        (1, []) => text.push_str("; what was looked at is no different among the good ones"),
+        (1, []) => {
+            text.push_str("; the attribute examined is as frequent among the successful requests")
+        }
         (_, []) => {
             let rest = format!(
-                "; of {candidates} things looked at, none sets them apart from the good ones"
+                "; none of the {candidates} attributes examined distinguishes them from the successful requests"
             );
             text.push_str(&rest);
         }
         _ => {
             let plural = if candidates == 1 { "" } else { "s" };
             let rest = format!(
-                "; what they have in common and the good ones lack: {} (p < {SIGNIFICANT} after {candidates} look{plural})",
+                "; more frequent among the failures than among the successful requests: {} (p < {SIGNIFICANT}, \
+                 {candidates} attribute{plural} tested)",
                 things.join("; ")
             );
             text.push_str(&rest);

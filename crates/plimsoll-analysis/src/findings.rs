@@ -157,11 +157,16 @@ fn found(run: &Run) -> (Stretches, Vec<Finding>) {
         let mut findings = score::findings(table::all(), &over.naming(steps));
         for finding in &mut findings {
             if beyond > 0 {
-                finding.sentence.push_str(" (seen at a load beyond the line; at the line itself no rule found its evidence)");
+                finding.sentence.push_str(
+                    " (observed at a load above the line; at the line itself no rule matched)",
+                );
             }
             if context.robbed && finding.certainty != Certainty::Explicit {
                 finding.certainty = Certainty::Possible;
-                finding.sentence.push_str(" (the hypervisor took CPU from this machine in these seconds: measure again when it does not)");
+                finding.sentence.push_str(
+                    " (the hypervisor took CPU from this machine in these seconds: measure again \
+                    without steal)",
+                );
             }
         }
         (stretches.clone(), findings)

@@ -117,7 +117,7 @@ pub fn evaluate(
         (
             Outcome::Confirmed,
             format!(
-                "with {change}, {} of {} trials at {load} passed; with it put back, {} of {} failed again",
+                "with {change}, {} of {} trials at {load} passed; with the change reverted, {} of {} failed again",
                 tally.passed,
                 tally.passed + tally.failed,
                 back.failed,
@@ -128,15 +128,15 @@ pub fn evaluate(
         (
             Outcome::Undecided,
             format!(
-                "{load} passed with {change}, and passed as well with it put back: what broke it before is gone"
+                "{load} passed with {change}, and also with the change reverted: the earlier cause is gone"
             ),
         )
     } else if tally.failed >= FEW && mended {
         (
             Outcome::Undecided,
             format!(
-                "with {change}, {:.0} % of the requests at {load} were bad in place of {:.0} %, and yet the objective was \
-                 missed: it was a limit, and another one lies close behind it",
+                "with {change}, {:.0} % of the requests at {load} were bad instead of {:.0} %, but the objective was \
+                 still missed: it was a limit, and another one is close behind it",
                 mitigated.bad_share().unwrap_or(0.0) * 100.0,
                 before * 100.0
             ),
@@ -154,8 +154,8 @@ pub fn evaluate(
         (
             Outcome::Undecided,
             format!(
-                "too few trials at {load} were of use to tell what {change} does: this machine was disturbed, or the run was \
-                 stopped"
+                "too few valid trials at {load} to judge the effect of {change}: this machine was disturbed, or the \
+                 run was stopped"
             ),
         )
     };

@@ -331,11 +331,11 @@ impl Search {
     /// Where the search stands.
     pub fn stage(&self) -> SearchStage {
         let (name, text) = match &self.phase {
-            SearchPhase::SelfTest(_) => ("self-test", "can the generator do it?".to_owned()),
-            SearchPhase::Single(_) => ("single", "one client alone".to_owned()),
+            SearchPhase::SelfTest(_) => ("self-test", "testing the generator".to_owned()),
+            SearchPhase::Single(_) => ("single", "a single client".to_owned()),
             SearchPhase::Noise(_) => (
                 "noise",
-                "equal trials: how noisy is the machine?".to_owned(),
+                "equal trials, to measure the machine's noise".to_owned(),
             ),
             SearchPhase::Bracket(bracket) => (
                 "bracket",

@@ -79,7 +79,7 @@ impl InputFile {
             match poll(&mut polled, Some(&timeout)) {
                 Ok(0) => {
                     let text = format!(
-                        "nothing came through this pipe for {} s",
+                        "no data arrived on this pipe for {} s",
                         self.patience.as_secs()
                     );
                     return Err(io::Error::new(io::ErrorKind::TimedOut, text));

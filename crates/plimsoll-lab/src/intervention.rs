@@ -81,7 +81,7 @@ impl fmt::Display for Change {
             Self::Kernel { name, from, to } => {
                 write!(f, "{name} of this machine raised from {from} to {to}")
             }
-            Self::Commands { apply, .. } => write!(f, "`{}` carried out", apply.join(" ")),
+            Self::Commands { apply, .. } => write!(f, "`{}` executed", apply.join(" ")),
         }
     }
 }
@@ -96,7 +96,7 @@ pub enum InterventionError {
     #[error(transparent)]
     Command(#[from] command::CommandError),
     /// What puts it back could not be written down first, so that nothing was changed.
-    #[error("cannot write {path}, which says how it is put back: {source}")]
+    #[error("cannot write {path}, the journal for reverting the change: {source}")]
     Journal {
         /// The journal.
         path: String,

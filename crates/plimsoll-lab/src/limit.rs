@@ -125,7 +125,7 @@ fn search_for(plan: &Plan, policy: &mut SearchPolicy) -> Option<Remark> {
         policy.rate_max = Some(rows as f64);
         Remark::Note {
             text: format!(
-                "the data has unique rows for {rows} users: more were not tried; give it more rows, or at_end: recycle"
+                "the data has unique rows for {rows} users only, so no more were tried; add rows, or set at_end: recycle"
             ),
         }
     })

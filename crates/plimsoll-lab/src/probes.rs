@@ -222,8 +222,8 @@ impl Probes {
 /// What is said of a probe that did not come back.
 pub(crate) fn left_behind(activity: &Activity, next: u32) -> String {
     format!(
-        "the probe of this machine did not come back within {} s and was left behind (it was {}): readings end before second \
-         {next}; what was measured until then is kept",
+        "the probe of this machine did not return within {} s and was abandoned (it was {}): readings end before \
+         second {next}; earlier readings are kept",
         END_PATIENCE.as_secs(),
         redact::text(&activity.now())
     )

@@ -69,13 +69,13 @@ pub enum RunLogError {
 fn remedy(source: &std::io::Error) -> &'static str {
     match source.kind() {
         std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
-            "choose a folder you may write to with --out DIR"
+            "choose a writable folder with --out DIR"
         }
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
             "free some space or choose another disk with --out DIR"
         }
         std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists => {
-            "a file stands where the folder should be; choose another with --out DIR"
+            "the path is a file, not a folder; choose another folder with --out DIR"
         }
         _ => "choose another folder with --out DIR",
     }

@@ -247,7 +247,7 @@ fn a_limit_that_is_one_is_confirmed_and_put_back() {
     );
     assert_eq!(finished.run.findings[0].rule, "H1", "the best comes first");
     let notes = watcher.notes.join("\n");
-    assert!(notes.contains("confirm: it is put back"), "{notes}");
+    assert!(notes.contains("confirm: change reverted"), "{notes}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn phase(outcome: Outcome) -> Option<&'static str> {
     match outcome {
         Outcome::Ok => None,
         Outcome::Dropped => Some("before they were sent"),
-        Outcome::Dns => Some("while the name was looked up"),
+        Outcome::Dns => Some("during the DNS lookup"),
         Outcome::ConnectRefused | Outcome::ConnectTimeout => Some("while connecting"),
         Outcome::Tls => Some("in TLS"),
         Outcome::Timeout | Outcome::Reset => Some("while waiting for the answer"),
@@ -74,7 +74,7 @@ pub(super) fn sentence(failures: &Failures) -> String {
         && *share >= MOSTLY
     {
         let clause = format!(
-            "; of the lines of proxies' logs that name a server {} name {first}",
+            "; of the proxy log lines that name a server, {} name {first}",
             percent(*share)
         );
         text.push_str(&clause);

@@ -120,13 +120,13 @@ pub(super) fn uneven_words(case: &RuleMatch<'_>) -> Words {
     let is_slow = slowest.1 > SLOWER;
     let (server, sentence) = if is_slow {
         let sentence = format!(
-            "server {} of {proxy} took {:.1} times as long to answer as the servers beside it",
+            "server {} of {proxy} took {:.1} times as long to answer as the other servers",
             slowest.0, slowest.1
         );
         (slowest.0, sentence)
     } else {
         let sentence = format!(
-            "server {} of {proxy} was given {:.1} times as many requests as the {} servers have on average",
+            "server {} of {proxy} received {:.1} times as many requests as the average of the {} servers",
             most.0,
             most.1,
             servers.len()
@@ -147,9 +147,9 @@ pub(super) fn uneven_words(case: &RuleMatch<'_>) -> Words {
             ("server", each.name),
         ];
         let begun = metric::series(metric::HAPROXY_SESSIONS_BEGUN, &labels);
-        let what = format!("sessions that began at {}, per second", each.name);
+        let what = format!("sessions started on {}, per second", each.name);
         words = words.with(case.line(&begun, &what));
-        let what = format!("time to an answer of {}", each.name);
+        let what = format!("response time of {}", each.name);
         words = words.with(case.line(&time_of(&begun), &what));
     }
     words
@@ -209,7 +209,7 @@ pub(super) fn cold(over: &Stretch3<'_>) -> Vec<Sign> {
 pub(super) fn cold_words(case: &RuleMatch<'_>) -> Words {
     let (slower, seconds, time_s) = youth(case.over, case.label_set).unwrap_or_default();
     let field = |name| label(case.label_set, name).unwrap_or("?");
-    let line = case.line(&time_of(case.label_set), "time to its answers");
+    let line = case.line(&time_of(case.label_set), "its response time");
     let bound = case.failing().context.bound_us;
     Words::new(
         format!(
@@ -219,12 +219,12 @@ pub(super) fn cold_words(case: &RuleMatch<'_>) -> Words {
             field("at")
         ),
         format!(
-            "server {} was new and took {:.0} ms for an answer in {seconds} of its first seconds, {slower:.1} times as long as those \
-             beside it",
+            "server {} had just started and took {:.0} ms per answer in {seconds} of its first seconds, {slower:.1} \
+             times as long as the other servers",
             field("server"),
             time_s * 1e3
         ),
     )
     .with(bounded(line, bound.map(|us| us as f64 / 1e6)))
-    .with(case.line(case.label_set, "sessions that began, per second"))
+    .with(case.line(case.label_set, "sessions started, per second"))
 }

@@ -92,14 +92,14 @@ pub(super) fn busy_words(case: &RuleMatch<'_>) -> Words {
             ),
             Some(CPU_STALL_MAX),
         ))
-        .with(case.line(metric::RUN_QUEUE, "threads that run or want to"))
+        .with(case.line(metric::RUN_QUEUE, "runnable threads"))
         .with(case.line(
             &of_target(metric::PROCESS_CPU),
             "target's share of all CPUs",
         ))
         .with(case.line(
             &metric::series(metric::PROCESS_CPU, &[("process", metric::BEHIND)]),
-            "share of what is behind the target",
+            "share of the processes behind the target",
         ))
         .with(case.line(
             &of_generator(metric::PROCESS_CPU),
@@ -117,10 +117,10 @@ pub(super) fn busy_words(case: &RuleMatch<'_>) -> Words {
 fn advice(program: &str) -> String {
     if DATABASES.iter().any(|(name, _)| *name == program) {
         format!(
-            "find the statements of {program} that cost most, give them an index, keep copies of what they answer, or add cores"
+            "find the most expensive statements of {program}, add an index for them, cache their results, or add cores"
         )
     } else {
-        format!("find with a profiler what {program} computes, cache it, or add cores or replicas")
+        format!("profile {program}, cache what it computes, or add cores or replicas")
     }
 }
 
@@ -139,7 +139,7 @@ fn append_statements(
         {
             append_clause(
                 sentence,
-                format_args!("; {name} mostly carried out `{statement}`"),
+                format_args!("; {name} mostly executed `{statement}`"),
             );
         }
     }

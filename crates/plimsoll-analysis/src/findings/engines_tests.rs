@@ -212,7 +212,8 @@ fn operations_that_wait_in_mongodb() {
         "K7",
         [
             "the storage of MongoDB",
-            "up to 31 operations waited in MongoDB for a lock or for one of its storage's tickets, of which none was left in 100 %",
+            "up to 31 operations waited in MongoDB for a lock or for a storage engine ticket, of which none was left \
+             in 100 %",
             "db.currentOp",
         ],
     );

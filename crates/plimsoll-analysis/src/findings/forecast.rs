@@ -130,7 +130,7 @@ fn of_gauge(
     let symbol = unit.symbol();
     let doubt = match (gauge.is_population, certainty) {
         (true, _) => "; sooner when response times grow",
-        (false, Certainty::Possible) => "; far from what was measured",
+        (false, Certainty::Possible) => "; far beyond the measured loads",
         _ => "",
     };
     Some(Forecast {

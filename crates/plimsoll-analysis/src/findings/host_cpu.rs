@@ -33,7 +33,7 @@ const HANDSHAKES_MAX: f64 = 0.5;
 const HANDSHAKES_MIN: f64 = 1.0;
 /// What makes handshakes fewer and cheaper.
 pub(super) const FEWER_HANDSHAKES: &str = "keep connections alive longer (`keepalive_timeout` in nginx, `timeout http-keep-alive` in \
-    HAProxy), resume sessions (`ssl_session_cache shared:TLS:10m`), and take an ECDSA certificate in place of RSA";
+    HAProxy), resume sessions (`ssl_session_cache shared:TLS:10m`), and use an ECDSA certificate instead of RSA";
 /// CPUs that have little to do are slow because they may.
 const CLOCK_BUSY: f64 = 0.5;
 
@@ -63,14 +63,14 @@ pub(super) fn stolen(view: &View<'_>) -> Vec<Sign> {
 pub(super) fn stolen_words(case: &RuleMatch<'_>) -> Words {
     let steal = steal();
     Words::new(
-        "CPU that the hypervisor gives to others",
+        "CPU steal (the hypervisor serves other guests)",
         format!(
-            "the hypervisor took {:.0} % of this machine's CPU time away: what was measured is not the service's own limit",
+            "the hypervisor took {:.0} % of this machine's CPU time: the measurement does not show the service's own limit",
             percent(case.failing().mean(&steal))
         ),
     )
     .with(bounded(
-        case.line(&steal, "share of the CPUs' time that was stolen"),
+        case.line(&steal, "share of CPU time stolen"),
         Some(STEAL_MAX),
     ))
     .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
@@ -155,7 +155,7 @@ pub(super) fn contention_words(case: &RuleMatch<'_>) -> Words {
     let evidence = case.over.evidence(
         (
             metric::PROCESS_SWITCHES,
-            "times that its threads went to wait, per request",
+            "voluntary context switches of its threads, per request",
             "1",
         ),
         |view| switches(view, "voluntary"),
@@ -163,19 +163,19 @@ pub(super) fn contention_words(case: &RuleMatch<'_>) -> Words {
     let busy = percent(view.mean(metric::CPU_BUSY));
     let sentence = if locked_growth(case.over) >= WAITS_GROWTH {
         format!(
-            "{:.1} of the target's {threads:.0} threads on average waited for a lock, {:.1} at the load that passed, while the CPUs \
-             were {busy:.0} % busy and no more was answered",
+            "{:.1} of the target's {threads:.0} threads on average waited for a lock, {:.1} at the load that passed, \
+             while the CPUs were {busy:.0} % busy and throughput did not rise",
             view.mean(&lock_series()).unwrap_or(0.0),
             case.over.passing.mean(&lock_series()).unwrap_or(0.0)
         )
     } else {
         format!(
-            "the target's {threads:.0} threads went to wait {each:.0} times for each request, at least twice as often as at the load \
-             that passed, while the CPUs were {busy:.0} % busy and no more was answered"
+            "the target's {threads:.0} threads blocked {each:.0} times per request, at least twice as often as at the \
+             load that passed, while the CPUs were {busy:.0} % busy and throughput did not rise"
         )
     };
     Words::new("a lock that the target's threads wait for", sentence)
-        .with(case.line(&lock_series(), "threads that wait for a lock"))
+        .with(case.line(&lock_series(), "threads waiting for a lock"))
         .with(evidence)
         .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
         .with(case.line(
@@ -218,8 +218,8 @@ pub(super) fn kernel_time_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         "CPU time in the kernel",
         format!(
-            "the CPUs were {:.0} % busy, and the target spent {:.0} % of its time on them in the kernel: on system calls, copies \
-             and small packets",
+            "the CPUs were {:.0} % busy, and the target spent {:.0} % of its CPU time in the kernel: system calls, \
+             copies and small packets",
             percent(view.mean(metric::CPU_BUSY)),
             percent(system_share(view))
         ),
@@ -248,15 +248,15 @@ pub(super) fn clock_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let mut sentence = match view.mean(metric::CPU_CLOCK) {
         Some(clock) => format!(
-            "the CPUs ran at {:.0} % of the clock that they are rated for",
+            "the CPUs ran at {:.0} % of their rated clock",
             clock * 100.0
         ),
-        None => "the CPUs slowed themselves down".to_owned(),
+        None => "the CPUs throttled themselves".to_owned(),
     };
     append_clause(
         &mut sentence,
         format_args!(
-            " while they were {:.0} % busy: heat, or a limit of their power",
+            " while they were {:.0} % busy: heat, or a power limit",
             percent(view.mean(metric::CPU_BUSY))
         ),
     );
@@ -266,7 +266,7 @@ pub(super) fn clock_words(case: &RuleMatch<'_>) -> Words {
             Some(CLOCK_MIN),
         ))
         .with(bounded(
-            case.line(metric::CPU_SLOWED, "times the CPUs slowed down, per second"),
+            case.line(metric::CPU_SLOWED, "throttle events, per second"),
             Some(0.0),
         ))
         .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
@@ -286,9 +286,8 @@ fn handshakes(view: &View<'_>) -> Option<(f64, f64)> {
 pub(super) fn handshakes_clause(view: &View<'_>) -> Option<(String, &'static str)> {
     let (each, per_second) = handshakes(view)?;
     (each > HANDSHAKES_MAX && per_second >= HANDSHAKES_MIN).then(|| {
-        let clause = format!(
-            "; {per_second:.0} TLS handshakes a second were made, {each:.1} for each answer"
-        );
+        let clause =
+            format!("; there were {per_second:.0} TLS handshakes a second, {each:.1} per answer");
         (clause, FEWER_HANDSHAKES)
     })
 }
@@ -317,7 +316,7 @@ pub(super) fn tls_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         "TLS handshakes",
         format!(
-            "{per_second:.0} TLS handshakes a second were made, {each:.1} for each answer, while the CPUs were {:.0} % busy",
+            "there were {per_second:.0} TLS handshakes a second, {each:.1} per answer, while the CPUs were {:.0} % busy",
             case.failing().mean(metric::CPU_BUSY).unwrap_or(0.0) * 100.0
         ),
     )

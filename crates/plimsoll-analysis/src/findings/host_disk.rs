@@ -76,7 +76,7 @@ pub(super) fn disk_words(case: &RuleMatch<'_>) -> Words {
         return Words::new(
             "disks",
             format!(
-                "all that ran waited for disks {:.0} % of the time",
+                "all tasks waited for disks {:.0} % of the time",
                 view.mean(&stall("io", "full")).unwrap_or(0.0) * 100.0
             ),
         )
@@ -89,7 +89,8 @@ pub(super) fn disk_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("disk {device}"),
         format!(
-            "disk {device} had work {:.0} % of the time; an operation took {:.1} ms, with {:.1} MiB/s read and {:.1} written",
+            "disk {device} was busy {:.0} % of the time; an operation took {:.1} ms, with {:.1} MiB/s read and {:.1} \
+             written",
             view.mean(&busy).unwrap_or(0.0) * 100.0,
             view.mean(&waits).unwrap_or(0.0) * 1e3,
             mebibytes(view.mean(&read).unwrap_or(0.0)),
@@ -97,7 +98,7 @@ pub(super) fn disk_words(case: &RuleMatch<'_>) -> Words {
         ),
     )
     .with(bounded(
-        case.line(&busy, "share of the time with work"),
+        case.line(&busy, "share of the time busy"),
         Some(DISK_BUSY),
     ))
     .with(case.line(&waits, "mean time of an operation"))
@@ -152,8 +153,8 @@ pub(super) fn capped_words(case: &RuleMatch<'_>) -> Words {
         (bytes, None) => format!("{:.1} MiB/s", mebibytes(bytes.unwrap_or(0.0))),
     };
     Words::new(
-        format!("what disk {device} is allowed"),
-        format!("disk {device} did {rate} and never more, as if somebody held it there, while each operation took longer"),
+        format!("the throughput limit of disk {device}"),
+        format!("disk {device} stayed at {rate}, as under a throughput limit, while each operation took longer"),
     )
     .with(case.line(&case.series(metric::DISK_AWAIT), "mean time of an operation"))
     .with(case.line(&of_disk(metric::DISK_IO, device, "write"), "written, per second"))
@@ -188,15 +189,16 @@ pub(super) fn flushes_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let device = label(case.label_set, "system.device").unwrap_or("?");
     let time = case.series(metric::DISK_FLUSH_TIME);
-    let evidence = case.over.evidence(
-        (&time, "time of a flush, in its slow seconds", "s"),
-        |view| slow_flush(view, &time),
-    );
+    let evidence = case
+        .over
+        .evidence((&time, "time of a flush, in slow seconds", "s"), |view| {
+            slow_flush(view, &time)
+        });
     let count = case.series(metric::DISK_FLUSHES);
     Words::new(
         format!("flushes of disk {device}"),
         format!(
-            "a flush of disk {device} took {:.0} ms, and {:.0} a second were asked for: who writes a log waits for each",
+            "a flush of disk {device} took {:.0} ms, at {:.0} flushes a second: the writer of a log waits for each",
             slow_flush(view, &time).unwrap_or(0.0) * 1e3,
             view.mean(&count).unwrap_or(0.0)
         ),
@@ -227,17 +229,18 @@ pub(super) fn file_system_full_words(case: &RuleMatch<'_>) -> Words {
         ("room", "of it")
     };
     let free = case.failing().min(case.label_set).unwrap_or(0.0);
-    let line = case.line(case.label_set, "share that is free");
+    let line = case.line(case.label_set, "share free");
     Words::new(
         format!("{what} on the file system at {point}"),
         format!(
-            "the file system at {point} was full: {:.1} % {of} was free, so that writing fails",
+            "the file system at {point} was full ({:.1} % {of} free): writes fail",
             free * 100.0
         ),
     )
     .with(bounded(line, Some(FREE_MIN)))
     .advising(if is_inodes {
-        format!("remove small files below {point} that nobody needs (sessions, caches): `df -i {point}` tells how many are left")
+        format!("remove small files below {point} that are no longer needed (sessions, caches): `df -i {point}` shows \
+            how many inodes are left")
     } else {
         format!("make room below {point}: rotate logs (/etc/logrotate.d), remove old files, or enlarge it; `df -h {point}`")
     })

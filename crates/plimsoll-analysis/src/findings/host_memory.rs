@@ -75,8 +75,8 @@ pub(super) fn pressure_words(case: &RuleMatch<'_>) -> Words {
     let stalled = view.mean(&stall("memory", "full")).unwrap_or(0.0);
     let faulted = view.mean(&major_faults()).unwrap_or(0.0);
     let mut sentence = format!(
-        "memory was short: all that ran waited for it {:.0} % of the time, and {faulted:.0} pages a second had to be read \
-         from disk before the program could go on",
+        "memory was short: all tasks waited for it {:.0} % of the time, and {faulted:.0} pages a second were read back \
+         from disk (major page faults)",
         stalled * 100.0
     );
     if let Some(available) = view.mean(metric::MEMORY_AVAILABLE) {
@@ -93,11 +93,8 @@ pub(super) fn pressure_words(case: &RuleMatch<'_>) -> Words {
             ),
             Some(MEMORY_STALL_MAX),
         ))
-        .with(case.line(
-            &major_faults(),
-            "page faults that waited for a disk, per second",
-        ))
-        .with(case.line(metric::MEMORY_AVAILABLE, "memory still available"))
+        .with(case.line(&major_faults(), "major page faults, per second"))
+        .with(case.line(metric::MEMORY_AVAILABLE, "memory available"))
         .with(case.line(&of_target(metric::PROCESS_MEMORY), "memory of the target"))
 }
 
@@ -114,7 +111,7 @@ pub(super) fn swapping_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         "memory of the machine, which swaps",
         format!(
-            "{:.0} pages a second came back from swap and {:.0} went there: memory that is used does not fit",
+            "{:.0} pages a second were swapped in and {:.0} out: the memory in use does not fit",
             of("in"),
             of("out")
         ),
@@ -124,7 +121,7 @@ pub(super) fn swapping_words(case: &RuleMatch<'_>) -> Words {
         Some(SWAPPED_MIN),
     ))
     .with(case.line(&swapped("out"), "pages swapped out, per second"))
-    .with(case.line(metric::MEMORY_AVAILABLE, "memory still available"))
+    .with(case.line(metric::MEMORY_AVAILABLE, "memory available"))
     .with(case.line(&of_target(metric::PROCESS_MEMORY), "memory of the target"))
 }
 
@@ -211,7 +208,7 @@ pub(super) fn leaking_words(case: &RuleMatch<'_>) -> Words {
         let hours = (limit - end).max(0.0) / per_hour;
         append_clause(
             &mut sentence,
-            format_args!("; at this pace its limit is reached in {hours:.1} hours"),
+            format_args!("; at this rate it reaches its limit in {hours:.1} hours"),
         );
     }
     Words::new(format!("{what} of the target, which leaks"), sentence)
@@ -227,19 +224,19 @@ pub(super) fn reclaimed_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("memory.high of cgroup {cgroup}"),
         format!(
-            "{:.0} times a second cgroup {cgroup} was slowed down because it has more memory than its `memory.high` ({:.0} MiB)",
+            "{:.0} times a second cgroup {cgroup} was throttled because its memory exceeds `memory.high` ({:.0} MiB)",
             view.mean(&high).unwrap_or(0.0).max(1.0),
             mebibytes(view.max(&memory).unwrap_or(0.0))
         ),
     )
     .with(bounded(
-        case.line(&high, "times it was slowed down, per second"),
+        case.line(&high, "times it was throttled, per second"),
         Some(0.0),
     ))
     .with(case.line(&memory, "memory of the cgroup"))
     .advising(format!(
-        "raise it: `systemctl set-property UNIT MemoryHigh=…` (or /sys/fs/cgroup{cgroup}/memory.high), or let the service \
-         take less: smaller heaps, fewer workers"
+        "raise it: `systemctl set-property UNIT MemoryHigh=…` (or /sys/fs/cgroup{cgroup}/memory.high), or let the \
+         service use less memory: smaller heaps, fewer workers"
     ))
 }
 
@@ -274,7 +271,7 @@ pub(super) fn processes_words(case: &RuleMatch<'_>) -> Words {
         let times = (refused * 60.0).max(1.0);
         append_clause(
             &mut sentence,
-            format_args!("; {times:.0} times a minute it was refused another one"),
+            format_args!("; {times:.0} times a minute it could not start another one"),
         );
     }
     Words::new(format!("processes and threads of cgroup {cgroup}"), sentence)

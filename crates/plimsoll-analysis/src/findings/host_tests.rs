@@ -279,7 +279,8 @@ fn tables_and_memory_of_tcp() {
     let memory = calm()
         .set(metric::TCP_MEMORY_ABORTS, [0.0, 0.0, 0.5])
         .set(metric::TCP_MEMORY, [1e6, 1e9, 2e9]);
-    let expected = "TCP came to the end of its memory: 1907 MiB in buffers of at most 1907; 30 connections a minute";
+    let expected =
+        "TCP ran out of memory: 1907 MiB in buffers of at most 1907; 30 connections a minute";
     check(&memory, "N10", Certainty::Explicit, 1.0, expected);
     let waiting = calm()
         .set(metric::TIME_WAIT_OVERFLOWS, [0.0, 0.0, 30.0])

@@ -48,7 +48,7 @@ pub(super) fn frequency(case: &RuleMatch<'_>, what: &str) -> String {
 /// The words of a class of failures.
 pub(super) fn words(case: &RuleMatch<'_>, limit: &str, what: &str) -> Words {
     let series = case.series(metric::LOG_FAILURES);
-    let line = case.line(&series, "lines of the log that tell of it, per second");
+    let line = case.line(&series, "matching log lines, per second");
     Words::new(
         format!("{limit} ({})", place(case.label_set)),
         frequency(case, what),

@@ -130,13 +130,16 @@ pub(super) fn connections_words(case: &RuleMatch<'_>) -> Words {
         view.max(&all).unwrap_or(0.0)
     );
     if let Some(most) = most {
-        append_clause(&mut sentence, format_args!(" and takes {most:.0}"));
+        append_clause(&mut sentence, format_args!(" of at most {most:.0}"));
     }
     let per_second = view.mean(&refused).unwrap_or(0.0);
     if per_second > 0.0 {
         append_clause(
             &mut sentence,
-            format_args!("; it refused {:.0} a second", per_second.max(1.0)),
+            format_args!(
+                "; it refused {:.0} connections a second",
+                per_second.max(1.0)
+            ),
         );
     }
     Words::new(format!("max_connections of MariaDB ({at})"), sentence)
@@ -176,7 +179,7 @@ pub(super) fn cpu_words(case: &RuleMatch<'_>) -> Words {
         sentence,
     )
     .with(bounded(
-        case.line(&running, "sessions that carry out a statement"),
+        case.line(&running, "sessions executing a statement"),
         Some(RUNNING_PER_CPU * cpus),
     ))
     .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
@@ -205,30 +208,30 @@ pub(super) fn scans_words(case: &RuleMatch<'_>) -> Words {
         [metric::MYSQL_ROWS_SCANNED, metric::MYSQL_SCANS].map(|metric| of(metric, case.label_set));
     let per_second = view.mean(&rows).unwrap_or(0.0);
     let mut sentence = format!(
-        "MariaDB read {per_second:.0} rows a second one behind the other, {:.0} for each statement that looks through a table",
+        "MariaDB read {per_second:.0} rows a second by table scans, {:.0} per scanning statement",
         per_second / view.mean(&scans).unwrap_or(0.0).max(1.0)
     );
     let counted = counted_words(view, at);
     if counted.is_empty() {
-        let what = "what it carries out most";
+        let what = "most of it in";
         append_statement(&mut sentence, case, metric::MYSQL_RUNNING, what);
     } else {
         sentence.push_str(&counted);
     }
     if let Some((_, rows)) = each_most(view, metric::STATEMENT_EXAMINED, at) {
-        append_clause(&mut sentence, format_args!(", looking at {rows:.0} rows"));
+        append_clause(&mut sentence, format_args!(", examining {rows:.0} rows"));
     }
     let index = busiest(view, metric::MYSQL_RUNNING, at).and_then(advised);
     let table = index.as_ref().map_or("…", |index| index.table.as_str());
     let columns = index
         .as_ref()
-        .map_or_else(|| "what its condition compares".to_owned(), Index::columns);
+        .map_or_else(|| "columns it filters by".to_owned(), Index::columns);
     Words::new(format!("a missing index in MariaDB ({at})"), sentence)
-        .with(case.line(&rows, "rows read one behind the other, per second"))
-        .with(case.line(&scans, "statements that look through a table, per second"))
+        .with(case.line(&rows, "rows read by table scans, per second"))
+        .with(case.line(&scans, "table scans, per second"))
         .advising(format!(
-            "give the table an index: `ALTER TABLE {table} ADD INDEX ({columns})`; see by `EXPLAIN` that it is used. It takes room, \
-             and each write to the table keeps it up to date"
+            "give the table an index: `ALTER TABLE {table} ADD INDEX ({columns})`; check with `EXPLAIN` that it is \
+             used. It takes space and slows each write to the table"
         ))
 }
 
@@ -269,7 +272,7 @@ pub(super) fn sorts_words(case: &RuleMatch<'_>) -> Words {
     let per_minute = view.mean(&passes).unwrap_or(0.0) * 60.0;
     let sorting = sorting(view, at);
     let pieces = format!(
-        "put {:.0} sorts a minute together from pieces, because they do not fit into the buffer",
+        "merged {:.0} sorts a minute from pieces, because they do not fit into the sort buffer",
         per_minute.max(1.0)
     );
     let mut sentence = match sorting {
@@ -290,16 +293,11 @@ pub(super) fn sorts_words(case: &RuleMatch<'_>) -> Words {
             index.columns()
         )
     });
-    append_statement(
-        &mut sentence,
-        case,
-        metric::MYSQL_RUNNING,
-        "what it carries out most",
-    );
+    append_statement(&mut sentence, case, metric::MYSQL_RUNNING, "most of it in");
     Words::new(format!("sort_buffer_size of MariaDB ({})", place(case.label_set)), sentence)
-        .with(bounded(case.line(&passes, "sorts from pieces, per second"), Some(0.0)))
+        .with(bounded(case.line(&passes, "sort merge passes, per second"), Some(0.0)))
         .advising(format!(
-            "let an index give the order{index}, or raise `sort_buffer_size`{}; each sort of each session may take as much",
+            "let an index give the order{index}, or raise `sort_buffer_size`{}; each sort of each session may allocate it",
             now(case, "sort_buffer_size", true)
         ))
 }
@@ -332,17 +330,12 @@ pub(super) fn temporary_words(case: &RuleMatch<'_>) -> Words {
             format_args!("; `{statement}` makes {each:.1} each time"),
         );
     }
-    append_statement(
-        &mut sentence,
-        case,
-        metric::MYSQL_RUNNING,
-        "what it carries out most",
-    );
+    append_statement(&mut sentence, case, metric::MYSQL_RUNNING, "most of it in");
     Words::new(format!("tmp_table_size of MariaDB ({})", place(case.label_set)), sentence)
         .with(case.line(&disk, "temporary tables on disk, per second"))
         .with(case.line(&all, "temporary tables, per second"))
         .advising(format!(
-            "ask for fewer and shorter columns (a text column goes to disk at once), let an index give the groups, or raise \
+            "select fewer and shorter columns (a text column goes to disk at once), let an index give the groups, or raise \
              `tmp_table_size`{} and `max_heap_table_size`{}",
             now(case, "tmp_table_size", true),
             now(case, "max_heap_table_size", true)
@@ -366,14 +359,14 @@ pub(super) fn row_locks_words(case: &RuleMatch<'_>) -> Words {
     let [waited, time] = [metric::MYSQL_ROW_LOCKS_WAITED, metric::MYSQL_ROW_LOCK_TIME]
         .map(|metric| of(metric, case.label_set));
     let mut sentence = format!(
-        "{:.0} sessions of MariaDB waited for a row that another had locked, on average",
+        "on average, {:.0} sessions of MariaDB waited for a row that another session had locked",
         view.mean(&waited).unwrap_or(0.0).max(1.0)
     );
     append_statement(
         &mut sentence,
         case,
         metric::MYSQL_RUNNING,
-        "what is carried out or waits most",
+        "most frequent statement, running or waiting",
     );
     let holders = most(
         view,
@@ -384,11 +377,11 @@ pub(super) fn row_locks_words(case: &RuleMatch<'_>) -> Words {
     match holders.first() {
         Some(("nothing", _)) => append_clause(
             &mut sentence,
-            format_args!("; who holds it does nothing: its transaction is open and idle"),
+            format_args!("; the session that holds the lock is idle in an open transaction"),
         ),
         Some((statement, _)) => append_clause(
             &mut sentence,
-            format_args!("; who holds it carries out `{statement}`"),
+            format_args!("; the session that holds the lock executes `{statement}`"),
         ),
         None => {}
     }
@@ -397,10 +390,10 @@ pub(super) fn row_locks_words(case: &RuleMatch<'_>) -> Words {
         sentence,
     )
     .with(bounded(
-        case.line(&waited, "sessions that wait for a row"),
+        case.line(&waited, "sessions waiting for a row"),
         Some(1.0),
     ))
-    .with(case.line(&time, "time that was waited for rows, per second"))
+    .with(case.line(&time, "time waited for rows, per second"))
 }
 
 /// Q7: the buffer pool does not hold what is asked for.
@@ -431,8 +424,8 @@ pub(super) fn pool_words(case: &RuleMatch<'_>) -> Words {
     .with(case.line(&reads, "pages read from files, per second"))
     .with(case.line(&asked, "pages needed, per second"))
     .advising(format!(
-        "read less: an index for what is searched; or raise `innodb_buffer_pool_size`{}, to two thirds of the memory where \
-         the machine is the database's own",
+        "read less: add an index for the columns searched; or raise `innodb_buffer_pool_size`{}, up to two thirds of \
+         the memory on a dedicated database machine",
         now(case, "innodb_buffer_pool_size", true)
     ))
 }
@@ -460,7 +453,8 @@ pub(super) fn flush_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("free pages in MariaDB's buffer pool ({})", place(case.label_set)),
         format!(
-            "sessions of MariaDB waited {:.0} times a minute for a free page, because changed ones were not written fast enough",
+            "sessions of MariaDB waited {:.0} times a minute for a free page, because dirty pages were not flushed \
+             fast enough",
             (case.failing().mean(&waits).unwrap_or(0.0) * 60.0).max(1.0)
         ),
     )

@@ -63,32 +63,32 @@ pub(super) fn scans_words(case: &RuleMatch<'_>) -> Words {
     let at = place(case.label_set);
     let (table, per_second, each) = scanned(view, at).unwrap_or_default();
     let mut sentence = format!(
-        "PostgreSQL read {per_second:.0} rows a second of {table}, {each:.0} each time, because it reads it from the first \
-         row to the last"
+        "PostgreSQL read {per_second:.0} rows a second of {table}, {each:.0} per scan, by sequential scans of the \
+         whole table"
     );
     let counted = counted_words(view, at);
     if counted.is_empty() {
-        let what = "what it carries out most";
+        let what = "most of it in";
         append_statement(&mut sentence, case, metric::POSTGRES_RUNNING, what);
     } else {
         sentence.push_str(&counted);
     }
     let statement = busiest(view, metric::POSTGRES_RUNNING, at);
     let columns = statement.and_then(advised).map(|index| index.columns());
-    let columns = columns.unwrap_or_else(|| "what its condition compares".to_owned());
+    let columns = columns.unwrap_or_else(|| "columns it filters by".to_owned());
     let rows = metric::series(
         metric::POSTGRES_ROWS_SCANNED,
         &[("at", at), ("table", table)],
     );
     Words::new(format!("a missing index on {table} in PostgreSQL ({at})"), sentence)
-        .with(case.line(&rows, "rows read by reading the whole table, per second"))
+        .with(case.line(&rows, "rows read by sequential scans, per second"))
         .with(bounded(
-            case.line(&sessions(case.label_set, "active"), "sessions that carry out a statement"),
+            case.line(&sessions(case.label_set, "active"), "sessions executing a statement"),
             Some(ACTIVE_MIN),
         ))
         .advising(format!(
-            "give it an index: `CREATE INDEX CONCURRENTLY ON {table} ({columns})`; see by `EXPLAIN` that it is used. It takes \
-             room, and each write to the table keeps it up to date"
+            "give it an index: `CREATE INDEX CONCURRENTLY ON {table} ({columns})`; check with `EXPLAIN` that it is \
+             used. It takes space and slows each write to the table"
         ))
 }
 
@@ -115,7 +115,7 @@ pub(super) fn idle(view: &View<'_>) -> Vec<Sign> {
 pub(super) fn idle_words(case: &RuleMatch<'_>) -> Words {
     let idle = of(metric::POSTGRES_IDLE_IN_TRANSACTION, case.label_set);
     let mut sentence = format!(
-        "a transaction had done nothing for {:.0} s while others waited for what it holds",
+        "a transaction was idle for {:.0} s while others waited for its locks",
         case.failing().max(&idle).unwrap_or(0.0)
     );
     append_statement(
@@ -128,7 +128,7 @@ pub(super) fn idle_words(case: &RuleMatch<'_>) -> Words {
         &mut sentence,
         case,
         metric::POSTGRES_WAITING,
-        "most wait to carry out",
+        "most of them wait to execute",
     );
     Words::new(
         format!(
@@ -138,7 +138,7 @@ pub(super) fn idle_words(case: &RuleMatch<'_>) -> Words {
         sentence,
     )
     .with(bounded(
-        case.line(&idle, "how long the oldest was idle"),
+        case.line(&idle, "idle time of the oldest transaction"),
         Some(IDLE_MAX_S),
     ))
     .with(case.line(
@@ -162,7 +162,7 @@ pub(super) fn spills_words(case: &RuleMatch<'_>) -> Words {
         &mut sentence,
         case,
         metric::POSTGRES_RUNNING,
-        "what it carries out most",
+        "most of it in",
     );
     if let Some((statement, each)) = each_most(case.failing(), metric::STATEMENT_SPILT, at) {
         append_clause(
@@ -176,8 +176,8 @@ pub(super) fn spills_words(case: &RuleMatch<'_>) -> Words {
     Words::new(format!("work_mem of PostgreSQL ({at})"), sentence)
         .with(bounded(case.line(&spilt, "written to temporary files, per second"), Some(0.0)))
         .advising(format!(
-            "raise `work_mem`{} for the role that runs these statements (`ALTER ROLE … SET work_mem = '64MB'`; each sort of \
-             each session may take as much), or let an index give the order",
+            "raise `work_mem`{} for the role that runs these statements (`ALTER ROLE … SET work_mem = '64MB'`; each \
+             sort of each session may allocate it), or let an index give the order",
             now.unwrap_or_default()
         ))
 }
@@ -218,17 +218,17 @@ pub(super) fn checkpoints_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("max_wal_size and wal_buffers of PostgreSQL ({at})"),
         format!(
-            "PostgreSQL made {:.1} checkpoints a minute before they were due, and the buffers of its log were full {:.0} \
-             times a second",
+            "PostgreSQL made {:.1} checkpoints a minute ahead of schedule, and its WAL buffers were full {:.0} times a \
+             second",
             view.mean(&requested).unwrap_or(0.0) * 60.0,
             view.mean(&full).unwrap_or(0.0)
         ),
     )
-    .with(case.line(&requested, "checkpoints before they were due, per second"))
-    .with(case.line(&full, "times the buffers of the log were full, per second"))
+    .with(case.line(&requested, "requested checkpoints, per second"))
+    .with(case.line(&full, "times the WAL buffers were full, per second"))
     .with(case.line(&wal, "written to the write-ahead log, per second"))
     .advising(format!(
-        "raise `max_wal_size`{}, which takes as much disk, and `wal_buffers`{}, which needs a restart",
+        "raise `max_wal_size`{}, which takes that much disk, and `wal_buffers`{}, which needs a restart",
         now("max_wal_size"),
         now("wal_buffers")
     ))
@@ -239,14 +239,14 @@ pub(super) fn deadlocks_words(case: &RuleMatch<'_>) -> Words {
     let deadlocks = case.series(metric::POSTGRES_DEADLOCKS);
     let per_minute = case.failing().mean(&deadlocks).unwrap_or(0.0) * 60.0;
     let mut sentence = format!(
-        "PostgreSQL broke {:.0} deadlocks a minute",
+        "PostgreSQL resolved {:.0} deadlocks a minute",
         per_minute.max(1.0)
     );
     append_statement(
         &mut sentence,
         case,
         metric::POSTGRES_WAITING,
-        "what waits most",
+        "most frequent waiting statement",
     );
     Words::new(
         format!("deadlocks in PostgreSQL ({})", place(case.label_set)),

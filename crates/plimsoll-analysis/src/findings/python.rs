@@ -24,7 +24,7 @@ pub(super) fn clause(view: &View<'_>) -> String {
         let share = threads / all * 100.0;
         write!(
             clause,
-            "; Python was in {call} in {share:.0} % of the looks at what it does"
+            "; Python was in {call} in {share:.0} % of the samples"
         )
         .expect("writing to a string does not fail");
     }
@@ -39,8 +39,8 @@ pub(super) fn clause(view: &View<'_>) -> String {
     {
         write!(
             clause,
-            ", and {active:.1} threads at a time wanted the interpreter's lock (GIL), which only one can have: more processes \
-             would help, more threads will not"
+            ", and on average {active:.1} threads competed for the interpreter lock (GIL), which only one can hold: \
+             more processes help, more threads do not"
         )
         .expect("writing to a string does not fail");
     }

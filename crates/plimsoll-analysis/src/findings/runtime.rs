@@ -65,8 +65,8 @@ pub(super) fn php_fpm_words(case: &RuleMatch<'_>) -> Words {
         .map(|(now, _)| now)
         .or(view.max(&processes(label_set, "all")));
     let mut sentence = match all {
-        Some(all) => format!("all {all:.0} processes of PHP-FPM were used"),
-        None => "all processes of PHP-FPM were used".to_owned(),
+        Some(all) => format!("all {all:.0} processes of PHP-FPM were busy"),
+        None => "all processes of PHP-FPM were busy".to_owned(),
     };
     if let Some(waiting) = view.max(&queue).filter(|&waiting| waiting > 0.0) {
         append_clause(
@@ -79,24 +79,24 @@ pub(super) fn php_fpm_words(case: &RuleMatch<'_>) -> Words {
         append_clause(
             &mut sentence,
             format_args!(
-                "; in {:.0} % of the seconds none was left to answer about itself",
+                "; in {:.0} % of the seconds none was free to serve the status page",
                 share * 100.0
             ),
         );
     }
     let now = setting.map(|(now, file)| format!(" (now {now:.0}){}", written(file)));
     Words::new(format!("pm.max_children of PHP-FPM ({at})"), sentence)
-        .with(case.line(&processes(label_set, "active"), "processes that carry out a request"))
-        .with(bounded(case.line(&queue, "requests that wait for a process"), Some(0.0)))
-        .with(case.line(&silent, "share of the seconds in which none was left to answer"))
+        .with(case.line(&processes(label_set, "active"), "processes serving a request"))
+        .with(bounded(case.line(&queue, "requests waiting for a process"), Some(0.0)))
+        .with(case.line(&silent, "share of the seconds without a free one for the status page"))
         .with(case.line(
             &of(metric::PHP_FPM_AT_LIMIT, label_set),
-            "times that more were wanted than there may be, per second",
+            "times max_children was reached, per second",
         ))
         .advising(format!(
-            "if the CPUs have room, raise `pm.max_children`{}, no further than memory divided by what one process takes \
-             (`ps -o rss -C php-fpm`), and reload it; first see what its requests wait for (`request_slowlog_timeout = 1s`, \
-             `slowlog`)",
+            "first find what its requests wait for (`request_slowlog_timeout = 1s`, `slowlog`); if the CPUs have room, \
+             raise `pm.max_children`{}, at most to memory divided by the size of one process (`ps -o rss -C php-fpm`), \
+             and reload PHP-FPM",
             now.unwrap_or_default()
         ))
 }
@@ -131,7 +131,7 @@ pub(super) fn php_slow_words(case: &RuleMatch<'_>) -> Words {
     let written = metric::series(metric::LOG_FAILURES, &[("at", at), ("class", SLOW)]);
     let per_second = view.mean(&counted).or(view.mean(&written)).unwrap_or(0.0);
     let mut sentence = format!(
-        "{:.0} requests a minute took PHP-FPM longer than its `request_slowlog_timeout`",
+        "{:.0} requests a minute took longer than the `request_slowlog_timeout` of PHP-FPM",
         (per_second * 60.0).max(1.0)
     );
     let call = slowest_call(view);
@@ -145,7 +145,7 @@ pub(super) fn php_slow_words(case: &RuleMatch<'_>) -> Words {
         ),
         None => append_clause(
             &mut sentence,
-            format_args!("; its `slowlog` says where they were"),
+            format_args!("; its `slowlog` shows where they were"),
         ),
     }
     let label = "requests that took longer than `request_slowlog_timeout`, per second";
@@ -156,8 +156,8 @@ pub(super) fn php_slow_words(case: &RuleMatch<'_>) -> Words {
         .with(case.line(&counted, label))
         .with(case.line(&written, label))
         .advising(
-            "see what that call waits for: a statement of the database, another service, a file; give it a time-out, keep what \
-             it returns, or do it outside the request"
+            "find what that call waits for: a database statement, another service, a file; give it a timeout, cache \
+             its result, or move it out of the request"
                 .to_owned(),
         )
 }
@@ -194,13 +194,13 @@ pub(super) fn node_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("the event loop of Node ({at})"),
         format!(
-            "the event loop of Node was busy {:.0} % of the time and let things wait for up to {:.0} ms",
+            "the event loop of Node was busy {:.0} % of the time and delayed callbacks by up to {:.0} ms",
             (view.mean(&active).unwrap_or(0.0) * 100.0).min(100.0),
             view.max(&delay).unwrap_or(0.0) * 1e3
         ),
     )
-    .with(bounded(case.line(&active, "time that the loop was busy, per second"), Some(LOOP_BUSY)))
-    .with(case.line(&delay, "longest wait for the loop"))
+    .with(bounded(case.line(&active, "busy time of the event loop, per second"), Some(LOOP_BUSY)))
+    .with(case.line(&delay, "longest delay of the event loop"))
 }
 
 /// Share of the seconds from which threads that are all used are a limit, whoever waits for them.
@@ -248,7 +248,7 @@ pub(super) fn puma_words(case: &RuleMatch<'_>) -> Words {
         .setting(at, "workers", "")
         .map_or(1.0, |(workers, _)| workers);
     let mut sentence = format!(
-        "all{} threads of Puma were used",
+        "all{} threads of Puma were busy",
         threads
             .map(|threads| format!(" {threads:.0}"))
             .unwrap_or_default()
@@ -269,7 +269,7 @@ pub(super) fn puma_words(case: &RuleMatch<'_>) -> Words {
     let waiting = case.over.evidence(
         (
             &backlog,
-            "requests and connections that wait for a thread",
+            "requests and connections waiting for a thread",
             "{request}",
         ),
         |view| {
@@ -282,12 +282,12 @@ pub(super) fn puma_words(case: &RuleMatch<'_>) -> Words {
     );
     Words::new(format!("threads of Puma ({at})"), sentence)
         .with(bounded(waiting, Some(0.0)))
-        .with(case.line(&capacity, "requests that could be taken at once"))
-        .with(case.line(&requests, "requests carried out, per second"))
+        .with(case.line(&capacity, "free capacity, in requests"))
+        .with(case.line(&requests, "requests served, per second"))
         .advising(format!(
-            "if the CPUs have room: more threads where requests mostly wait (`threads` in config/puma.rb, or -t; now {:.0} in \
-             all), more workers where they compute (`workers`, or -w; now {workers:.0}); pools of connections must have as many \
-             places as a worker has threads",
+            "if the CPUs have room, add threads where requests mostly wait (`threads` in config/puma.rb, or -t; now \
+             {:.0} in \
+             all), or workers where they compute (`workers`, or -w; now {workers:.0}); connection pools must hold as many connections as a worker has threads",
             threads.unwrap_or(0.0)
         ))
 }

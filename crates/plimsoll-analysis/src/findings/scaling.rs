@@ -122,20 +122,21 @@ fn sentence(scaling: &Scaling) -> String {
     let [work, contention, coherency] = scaling.shares.map(percent);
     let shares = if scaling.coherency.0 > 0.0 {
         format!(
-            "{work} of its time on work, {contention} behind what only one at a time can have, {coherency} on agreement with others"
+            "{work} of its time on work, {contention} waiting for serialized resources, {coherency} on coherency with \
+             other requests"
         )
     } else {
         format!(
-            "{work} of its time on work and {contention} behind what only one at a time can have (a lock, a pool, a CPU)"
+            "{work} of its time on work and {contention} waiting for serialized resources (a lock, a pool, a CPU)"
         )
     };
     let peak = scaling
         .peak
         .map_or_else(String::new, |(at_once, throughput)| {
-            format!("; it does the most, {throughput:.0} a second, with {at_once:.0}")
+            format!("; throughput peaks at {throughput:.0} a second with {at_once:.0} in flight")
         });
     format!(
-        "with {:.0} requests in flight each spends {shares}{peak}",
+        "with {:.0} requests in flight, each spends {shares}{peak}",
         scaling.in_flight
     )
 }

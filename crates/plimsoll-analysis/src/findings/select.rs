@@ -228,12 +228,12 @@ pub fn not_known(run: &Run) -> Option<String> {
         "the time went into waiting for something else: a lock, a sleep, a remote call".to_owned()
     });
     let shape = if service::collapse(&over).iter().any(|sign| sign.present) {
-        "; beyond the line it answers less than at it, so that turning requests away early would help"
+        "; above the line it answers less than at the line: rejecting excess requests early would help"
     } else {
         ""
     };
     Some(format!(
-        "not known: no resource that was measured was at its limit ({}); {waiting}{shape}",
+        "not known: no measured resource was at its limit ({}); {waiting}{shape}",
         if levels.is_empty() {
             "nothing was measured".to_owned()
         } else {

@@ -64,8 +64,8 @@ pub(super) fn collapse_words(case: &RuleMatch<'_>) -> Words {
     let (failing, passing) = (case.failing(), &case.over.passing);
     let of = |value: Option<f64>| value.unwrap_or(0.0);
     let mut sentence = format!(
-        "of {:.0} requests a second only {:.0} were answered well; at the load that passed it were {:.0} of {:.0}: beyond the line \
-         the service does less than at it",
+        "of {:.0} requests a second only {:.0} succeeded; at the load that passed, {:.0} of {:.0} did: above the line \
+         the service serves less than at the line",
         of(offered(failing)),
         of(good(failing)),
         of(good(passing)),
@@ -75,16 +75,16 @@ pub(super) fn collapse_words(case: &RuleMatch<'_>) -> Words {
     if again > RETRIES_MAX * of(offered(failing)) {
         append_clause(
             &mut sentence,
-            format_args!("; {again:.0} a second were requests that were sent again"),
+            format_args!("; {again:.0} a second were retries"),
         );
     }
-    Words::new("what the service does under too much load", sentence)
-        .with(
-            case.over
-                .evidence(("answers", "good answers, per second", "{request}"), good),
-        )
+    Words::new("goodput under overload", sentence)
         .with(case.over.evidence(
-            ("offered", "requests that were due, per second", "{request}"),
+            ("answers", "successful answers, per second", "{request}"),
+            good,
+        ))
+        .with(case.over.evidence(
+            ("offered", "requests due, per second", "{request}"),
             offered,
         ))
 }
@@ -123,17 +123,17 @@ pub(super) fn retries_words(case: &RuleMatch<'_>) -> Words {
             place(case.label_set)
         ),
         format!(
-            "HAProxy tried {:.0} connections a second to {} again, for {:.0} sessions that began: retries are load as well",
+            "HAProxy retried {:.0} connections a second to {}, for {:.0} sessions started: retries add load",
             view.mean(&again).unwrap_or(0.0),
             field("server"),
             view.mean(&begun).unwrap_or(0.0)
         ),
     )
     .with(bounded(
-        case.line(&again, "connections tried again, per second"),
+        case.line(&again, "connections retried, per second"),
         view.mean(&begun).map(|begun| begun * RETRIES_MAX),
     ))
-    .with(case.line(&begun, "sessions that began, per second"))
+    .with(case.line(&begun, "sessions started, per second"))
 }
 
 /// Answers, those in time, and requests that clients gave up, per second. The bound is the objective's.
@@ -165,18 +165,18 @@ pub(super) fn late_words(case: &RuleMatch<'_>) -> Words {
     let [answered, in_time, gone] = timely(case.failing()).unwrap_or_default();
     let bound_ms = case.failing().context.bound_us.unwrap_or(0) as f64 / 1e3;
     Words::new(
-        "work for requests that are past their time",
+        "work for requests past their deadline",
         format!(
             "{answered:.0} requests a second were answered, as many as at the load that passed, but only {in_time:.0} of them within \
-             {bound_ms:.0} ms, and {gone:.0} more were given up: the work went into answers that came too late"
+             {bound_ms:.0} ms, and {gone:.0} more were abandoned by the client: the work went into late answers"
         ),
     )
     .with(case.over.evidence(
-        ("answers", "good answers in time, per second", "{request}"),
+        ("answers", "successful answers in time, per second", "{request}"),
         |view| Some(timely(view)?[1]),
     ))
     .with(case.over.evidence(
-        ("answers", "good answers, per second", "{request}"),
+        ("answers", "successful answers, per second", "{request}"),
         |view| Some(timely(view)?[0]),
     ))
 }
@@ -281,7 +281,7 @@ pub(super) fn periodic_words(case: &RuleMatch<'_>) -> Words {
     let quick = crate::stats::order::quantile(&times, 1.0 / 3.0).unwrap_or(0.0);
     let top = crate::stats::order::quantile(&times, 0.95).unwrap_or(0.0);
     let mut sentence = format!(
-        "response times rose every {period} s, from {:.0} ms to {:.0} ms: something runs in that rhythm",
+        "response times rose every {period} s, from {:.0} ms to {:.0} ms: something runs with that period",
         quick * 1e3,
         top * 1e3
     );
@@ -298,7 +298,7 @@ pub(super) fn periodic_words(case: &RuleMatch<'_>) -> Words {
             }),
     );
     match companion {
-        Some(series) => words.with(case.line(series, "what rises with them")),
+        Some(series) => words.with(case.line(series, "series that rises with them")),
         None => words,
     }
 }
@@ -370,7 +370,7 @@ pub(super) fn expensive_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("the step {name}"),
         format!(
-            "{name} is {:.0} % of the requests and takes {:.0} % of the time of all of them",
+            "{name} is {:.0} % of the requests and takes {:.0} % of their total time",
             of_requests * 100.0,
             of_time * 100.0
         ),

@@ -111,15 +111,15 @@ pub(super) fn stampede_words(case: &RuleMatch<'_>) -> Words {
     let slower = slower(view, &seconds).unwrap_or(1.0);
     let name = name_of(misses);
     Words::new(
-        format!("copies in {name} that end all at once"),
+        format!("responses in {name} that expire all at once"),
         format!(
-            "in {} seconds up to {:.0} look-ups a second found nothing in {name}, and {middle:.0} in the others; answers then took \
-             {slower:.1} times as long: many fetch the same anew",
+            "in {} seconds up to {:.0} lookups a second missed in {name}, and {middle:.0} in the others; answers then \
+             took {slower:.1} times as long: many requests fetch the same response",
             seconds.len(),
             view.max(misses).unwrap_or(0.0)
         ),
     )
-    .with(case.line(misses, "look-ups that found nothing, per second"))
+    .with(case.line(misses, "cache misses, per second"))
 }
 
 /// Share of the look-ups that found something.
@@ -155,37 +155,36 @@ pub(super) fn missing_words(case: &RuleMatch<'_>) -> Words {
     let misses = case.label_set;
     let name = name_of(misses);
     let was = before(case.over, |view| ratio(view, misses));
-    let evidence = case.over.evidence(
-        (misses, "share of look-ups that found something", "1"),
-        |view| ratio(view, misses),
-    );
+    let evidence = case
+        .over
+        .evidence((misses, "hit ratio", "1"), |view| ratio(view, misses));
     let thrown = evictions(case.failing(), misses);
     let mut sentence = format!(
-        "{:.0} % of the look-ups in {name} found what they asked for",
+        "{:.0} % of the lookups in {name} were hits",
         evidence.failing.unwrap_or(0.0) * 100.0,
     );
     if let Some(was) = was.filter(|&was| evidence.failing.is_some_and(|now| now < was)) {
         append_clause(
             &mut sentence,
-            format_args!(", and {:.0} % did at a lower load", was * 100.0),
+            format_args!(", and {:.0} % at a lower load", was * 100.0),
         );
     }
     if thrown >= THROWN_MIN {
         append_clause(
             &mut sentence,
-            format_args!("; it threw away {thrown:.0} copies a second because its memory is full"),
+            format_args!("; it evicted {thrown:.0} responses a second because its memory is full"),
         );
     }
     let bound = was.map(|was| was - HIT_RATIO_FALL);
-    Words::new(format!("what {name} holds"), sentence)
+    Words::new(format!("the content of {name}"), sentence)
         .with(bounded(evidence, bound))
-        .with(case.line(misses, "look-ups that found nothing, per second"))
+        .with(case.line(misses, "cache misses, per second"))
         .with(case.line(
             &format!("{}{}", metric::VARNISH_NUKED, subject_of(misses)),
-            "copies that left Varnish's cache for want of room, per second",
+            "evictions from Varnish's cache, per second",
         ))
         .with(case.line(
             metric::EDGE_CACHE_EVICTIONS,
-            "copies that left the edge's cache for want of room, per second",
+            "evictions from the edge's cache, per second",
         ))
 }

@@ -120,7 +120,7 @@ pub(super) fn counted_words(view: &View<'_>, at: &str) -> String {
     let plan = plan.and_then(|series| label(series, "plan"));
     let plan = plan.map_or(String::new(), |plan| format!("; its plan: {plan}"));
     format!(
-        "; of the time of all statements {:.0} % went to `{}`, {:.0} times a second, {} each{plan}",
+        "; {:.0} % of the time of all statements went to `{}`, {:.0} times a second, {} each{plan}",
         first.time / all * 100.0,
         first.statement,
         first.calls,

@@ -23,7 +23,7 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Change(store::redis_slow),
         words: store::redis_slow_words,
-        remedy: "ask for less at once",
+        remedy: "request less at once",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0",
         ],

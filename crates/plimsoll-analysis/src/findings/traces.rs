@@ -95,14 +95,14 @@ pub(super) fn repeated_words(case: &RuleMatch<'_>) -> Words {
     };
     let times = calls(case.failing()).unwrap_or(0.0);
     let sentence = format!(
-        "each {} of {} carried out `{statement}` {times:.0} times, of {:.0} statements in all that have {:.0} forms; its databases{} \
+        "each {} of {} executed `{statement}` {times:.0} times, of {:.0} statements in {:.0} forms; its databases{} \
          took {:.0} % of its {:.0} ms",
         route.route,
         service(&route.service),
         route.queries,
         route.query_forms,
         if share_of(route, "connecting") >= share_of(route, "database") {
-            ", and most of all the wait for a session with them,"
+            ", mostly the wait for a session,"
         } else {
             ""
         },
@@ -112,7 +112,7 @@ pub(super) fn repeated_words(case: &RuleMatch<'_>) -> Words {
     let series = case.series(metric::TRACE_REPEATED);
     let line = case
         .over
-        .evidence((&series, "times in each request", "1"), calls);
+        .evidence((&series, "executions per request", "1"), calls);
     Words::new(
         format!("one statement {times:.0} times in each {}", route.route),
         sentence,
@@ -254,7 +254,7 @@ pub(super) fn dependency_words(case: &RuleMatch<'_>) -> Words {
     let series = case.series(metric::TRACE_SHARED_TIME);
     let line = case
         .over
-        .evidence((&series, "time with it in each request", "ms"), |view| {
+        .evidence((&series, "time in it per request", "ms"), |view| {
             Some(callee(&routes(view), case.label_set)?.each_ms)
         });
     let request = case
@@ -266,8 +266,8 @@ pub(super) fn dependency_words(case: &RuleMatch<'_>) -> Words {
         .with(line)
         .with(request)
         .advising(format!(
-            "see what limits {component}: watch it too. Here: keep its answers for a while, ask for several at once or side by \
-             side, and give each call a time-out that fits into the request's"
+            "find what limits {component}: watch it too. Here: cache its answers, batch or parallelize calls, and give \
+             each call a timeout within the request's"
         ))
 }
 
@@ -314,9 +314,9 @@ pub(super) fn refused_words(case: &RuleMatch<'_>) -> Words {
         called.unavailable
     };
     let limit = if is_quota {
-        format!("the rate that {component} allows")
+        format!("the rate limit of {component}")
     } else {
-        format!("{component}, which is not available at times")
+        format!("{component}, which is unavailable at times")
     };
     let sentence = format!(
         "{component} answered {status} to {:.0} % of the calls of {client}, {} in each request",
@@ -332,12 +332,12 @@ pub(super) fn refused_words(case: &RuleMatch<'_>) -> Words {
         });
     let remedy = if is_quota {
         format!(
-            "ask {component} for a higher quota, keep its answers for a while, ask for several at once, and wait as its \
-             `Retry-After` says, with a limit on what is tried again"
+            "request a higher quota from {component}, cache its answers, batch calls, honour its `Retry-After`, and \
+             limit retries"
         )
     } else {
         format!(
-            "see what limits {component}: watch it too; try again only a limited share of the calls, each after a pause"
+            "find what limits {component}: watch it too; retry only a limited share of the calls, with backoff"
         )
     };
     Words::new(limit, sentence)
@@ -369,7 +369,7 @@ pub(super) fn held(view: &View<'_>) -> Vec<Sign> {
 pub(super) fn held_words(case: &RuleMatch<'_>) -> Words {
     let all = routes(case.failing());
     let Some(route) = route_of(&all, case.label_set) else {
-        return Words::new("connections that are held", String::new());
+        return Words::new("connections held", String::new());
     };
     let mut remote = route
         .components
@@ -386,24 +386,20 @@ pub(super) fn held_words(case: &RuleMatch<'_>) -> Words {
         Some(route_of(&routes, case.label_set)?.held_ms)
     };
     let sentence = format!(
-        "each {} waited {:.0} ms for a connection to the database; one that it has stays in a transaction for {:.0} ms, and {:.0} \
-         ms of these it waits for {remote}",
+        "each {} waited {:.0} ms for a connection to the database; it then holds one in a transaction for {:.0} ms, \
+         {:.0} ms of that waiting for {remote}",
         route.route,
         wait(case.failing()).unwrap_or(0.0),
         route.held_ms,
         route.held_remote_ms
     );
     let time = case.series(metric::TRACE_OWN_TIME);
-    let waited = (time.as_str(), "wait for a connection in each request", "ms");
+    let waited = (time.as_str(), "wait for a connection per request", "ms");
     let series = case.series(metric::TRACE_HELD);
-    let open = (
-        series.as_str(),
-        "time in a transaction in each request",
-        "ms",
-    );
+    let open = (series.as_str(), "time in a transaction per request", "ms");
     Words::new(
         format!(
-            "connections to the database that are held during calls of {remote} ({})",
+            "database connections held during calls to {remote} ({})",
             place(case.label_set)
         ),
         sentence,
@@ -411,6 +407,6 @@ pub(super) fn held_words(case: &RuleMatch<'_>) -> Words {
     .with(case.over.evidence(waited, wait))
     .with(case.over.evidence(open, hold))
     .advising(format!(
-        "call {remote} before the transaction begins or after it has ended; then the same connections carry more requests"
+        "call {remote} before the transaction begins or after it has ended; then the same connections serve more requests"
     ))
 }

@@ -64,13 +64,10 @@ pub(super) fn time(view: &View<'_>) -> Option<String> {
     let threads = if threads.is_empty() {
         String::new()
     } else {
-        format!(
-            "; of the target's threads were on average {}",
-            threads.join(", ")
-        )
+        format!("; the target's threads, on average: {}", threads.join(", "))
     };
     let rest = if shares.is_empty() {
-        "nothing that is watched had to do with it".to_owned()
+        "no watched component took part".to_owned()
     } else {
         format!("of the rest, {}", shares.join(", "))
     };
@@ -86,8 +83,8 @@ fn crowded(known: &[(String, f64)], whole_s: f64) -> &'static str {
     let before = known.iter().find(|(name, _)| name == ACCEPT_QUEUES);
     match before {
         Some((_, time_s)) if *time_s >= CROWDED_MIN * whole_s => {
-            "; connections wait long for somebody to take them: all workers or threads are busy, and more of them help while there \
-             is CPU"
+            "; connections wait long to be accepted: all workers or threads are busy, and more of them help while CPU \
+             is left"
         }
         _ => "",
     }

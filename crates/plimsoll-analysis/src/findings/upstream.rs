@@ -56,7 +56,7 @@ pub(super) fn slow_words(case: &RuleMatch<'_>) -> Words {
     let [header, connect, whole] = ["header", "connect", "request"].map(|phase| time(at, phase));
     let ms = |series: &str| view.mean(series).map(|seconds| seconds * 1e3);
     let mut sentence = format!(
-        "servers behind nginx took {:.0} ms to begin their answers (95th percentile)",
+        "servers behind nginx took {:.0} ms to the first byte (95th percentile)",
         ms(&header).unwrap_or(0.0)
     );
     if let Some(low) = before(case.over, |view| view.mean(&header)) {
@@ -68,14 +68,13 @@ pub(super) fn slow_words(case: &RuleMatch<'_>) -> Words {
     if let Some(connect) = ms(&connect) {
         append_clause(
             &mut sentence,
-            format_args!(", and took connections within {connect:.0} ms: they are slow, not full"),
+            format_args!(
+                ", and accepted connections within {connect:.0} ms: they are slow, not full"
+            ),
         );
     }
     Words::new(format!("servers behind nginx are slow ({at})"), sentence)
-        .with(case.line(
-            &header,
-            "time until a server's answer began, 95th percentile",
-        ))
+        .with(case.line(&header, "time to a server's first byte, 95th percentile"))
         .with(case.line(&connect, "time to connect to a server, 95th percentile"))
         .with(case.line(&whole, "time of a request, 95th percentile"))
 }
@@ -109,7 +108,7 @@ pub(super) fn slow_to_connect_words(case: &RuleMatch<'_>) -> Words {
     );
     let line = case.line(&connect, "time to connect to a server, 95th percentile");
     Words::new(
-        format!("an upstream of nginx takes no connections ({at})"),
+        format!("an upstream of nginx accepts no connections ({at})"),
         sentence,
     )
     .with(bounded(line, Some(CONNECT_SLOWER * low)))

@@ -114,24 +114,24 @@ pub(super) fn dependency_words(case: &RuleMatch<'_>) -> Words {
     };
     let view = case.failing();
     let mut sentence = format!(
-        "{:.1} of the target's threads on average waited for {server}, about {:.0} ms for each request",
+        "{:.1} of the target's threads on average waited for {server}, about {:.0} ms per request",
         view.mean(&series).unwrap_or(0.0),
         each_ms(view).unwrap_or(0.0)
     );
     if let Some(low) = each_ms(&case.over.base).or_else(|| each_ms(&case.over.passing)) {
         append_clause(&mut sentence, format_args!(" and {low:.0} ms at low load"));
     }
-    append_clause(&mut sentence, format_args!("; nothing there is watched"));
+    append_clause(&mut sentence, format_args!("; it is not watched"));
     let asked = (
         series.as_str(),
-        "wait for each request, by looks once a second",
+        "wait per request, sampled once a second",
         "ms",
     );
     Words::new(format!("{server}, which the target waits for"), sentence)
-        .with(case.line(&series, "threads that wait for it"))
+        .with(case.line(&series, "threads waiting for it"))
         .with(case.over.evidence(asked, each_ms))
         .advising(format!(
-            "see what limits {server}: watch it too. Here: keep its answers for a while, ask for several at once or side by side, \
-             and give each call a time-out that fits into the request's"
+            "find what limits {server}: watch it too. Here: cache its answers, batch or parallelize calls, and give \
+             each call a timeout within the request's"
         ))
 }

@@ -62,8 +62,8 @@ fn a_server_that_gets_slow_is_named() {
     assert_eq!(found[0].limit, "10.0.0.3:9200, which the target waits for");
     assert_eq!(
         found[0].sentence,
-        "12.0 of the target's threads on average waited for 10.0.0.3:9200, about 80 ms for each request and 10 ms at low load; \
-         nothing there is watched"
+        "12.0 of the target's threads on average waited for 10.0.0.3:9200, about 80 ms for each request and 10 ms at \
+         low load; it is not watched"
     );
 }
 

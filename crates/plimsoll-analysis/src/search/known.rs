@@ -44,9 +44,9 @@ impl Theft {
     fn remark(self) -> Option<Remark> {
         (self.trials > 0).then(|| Remark::Note {
             text: format!(
-                "the hypervisor took up to {:.0} % of the wanted CPU in {} of the trials: those that passed did so in \
-                 spite of it, those that failed only say that the line lies below what the CPU taken would have \
-                 carried too; a machine of your own gives a narrower interval",
+                "the hypervisor took up to {:.0} % of the CPU demanded in {} of the trials: trials that passed did so \
+                 in spite of it; trials that failed show only that the line lies below what the service would carry \
+                 with all of its CPU; a dedicated machine gives a narrower interval",
                 100.0 * self.share_max,
                 self.trials
             ),

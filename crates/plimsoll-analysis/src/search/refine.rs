@@ -124,7 +124,7 @@ impl Refine {
             });
         }
         let text = format!(
-            "the interval is {:.0} % wide where {:.0} % were asked for: {because}",
+            "the interval is {:.0} % wide instead of the requested {:.0} %: {because}",
             100.0 * (high / low - 1.0),
             100.0 * known.width()
         );

@@ -37,7 +37,7 @@ impl Soak {
         let text = if trial.verdict.is_fail() {
             format!(
                 "a soak of {minutes} minutes at {load} failed, more than one minute in ten broke the objective or the \
-                 queue grew: do not plan with this line for longer than a trial until the cause is known"
+                 queue grew: do not rely on this line for longer than a trial until the cause is known"
             )
         } else {
             format!("a soak of {minutes} minutes at {load} held the objective")
@@ -49,7 +49,7 @@ impl Soak {
     pub(super) fn skip(&mut self, known: &mut SearchState) {
         self.done = true;
         known.remarks.push(Remark::Note {
-            text: "the soak was void: how the line holds for longer than a trial is not known"
+            text: "the soak was void: whether the line holds for longer than a trial is unknown"
                 .to_owned(),
         });
     }

@@ -111,12 +111,12 @@ fn alike(usage: &StatementUse) -> Option<Advice> {
     let saves_ms = per_request_ms(usage);
     Some(Advice {
         reason: format!(
-            "`{}` is carried out {calls:.1} times in each request, and in the same words by all of them",
+            "`{}` is executed {calls:.1} times per request, with the same text in all requests",
             usage.statement
         ),
         remedy: format!(
-            "keep its answer in the application for a while, or until what it reads is written: that would save {saves_ms:.1} ms of \
-             the database's time in each request"
+            "cache its result in the application, for a while or until its tables change: this saves {saves_ms:.1} ms \
+             of database time per request"
         ),
         saves_ms,
     })
@@ -137,19 +137,20 @@ fn worked_out(usage: &StatementUse) -> Option<Advice> {
     }
     let how = if usage.without_index.is_some() {
         // Counted by MariaDB and MySQL, which know none.
-        "keep its rows in a table that an EVENT renews (`CREATE EVENT … ON SCHEDULE EVERY 10 SECOND`)"
+        "keep its rows in a table that an EVENT refreshes (`CREATE EVENT … ON SCHEDULE EVERY 10 SECOND`)"
     } else {
-        "keep its rows by `CREATE MATERIALIZED VIEW … AS` this statement, with a unique index, and renew it by `REFRESH MATERIALIZED \
+        "keep its rows in a materialized view (`CREATE MATERIALIZED VIEW … AS` this statement) with a unique index, \
+         and refresh it by `REFRESH MATERIALIZED \
          VIEW CONCURRENTLY`"
     };
     Some(Advice {
         reason: format!(
-            "`{}` works out the same {:.0} rows {:.1} times a second, {:.1} ms each",
+            "`{}` computes the same {:.0} rows {:.1} times a second, {:.1} ms each",
             usage.statement, usage.rows, usage.calls, usage.each_ms
         ),
         remedy: format!(
-            "{how}: renewed every {RENEWED_S:.0} s that takes about {:.1} % of a CPU in place of {:.0} %; readers see what is up to \
-             {RENEWED_S:.0} s old",
+            "{how}: refreshed every {RENEWED_S:.0} s, it takes about {:.1} % of a CPU instead of {:.0} %; readers get \
+             data up to {RENEWED_S:.0} s old",
             renewed * 100.0,
             now * 100.0
         ),
@@ -173,13 +174,13 @@ fn overhead(uses: &[StatementUse]) -> Option<Advice> {
         .collect();
     (of_idle >= IDLE_MIN).then(|| Advice {
         reason: format!(
-            "{of_idle:.1} of {of_all:.1} statements of each request do no work of their own ({}): each costs a round trip",
+            "{of_idle:.1} of the {of_all:.1} statements per request do no work of their own ({}): each costs a round trip",
             named.join(", ")
         ),
         remedy: format!(
-            "have the pool check only sessions that were idle for long, let single reads go without a transaction (autocommit), set \
-             what is always the same once for the role (`ALTER ROLE … SET …`), and let the mapper keep what it learnt of tables: \
-             {saves_ms:.1} ms of the database's time and up to {of_idle:.0} round trips in each request"
+            "let the pool validate only sessions idle for long, run single reads without a transaction (autocommit), \
+             set constant settings once for the role (`ALTER ROLE … SET …`), and let the ORM cache table metadata: \
+             this saves {saves_ms:.1} ms of database time and up to {of_idle:.0} round trips per request"
         ),
         // Round trips cost the request more than the database.
         saves_ms: saves_ms.max(WORTH_MS),

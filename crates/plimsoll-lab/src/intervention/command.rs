@@ -13,7 +13,7 @@ const LASTING_MAX_S: i64 = 120;
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// It was not started.
-    #[error("`{program}` does not start: {source}")]
+    #[error("cannot start `{program}`: {source}")]
     Start {
         /// The program.
         program: String,

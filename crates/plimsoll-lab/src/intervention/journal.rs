@@ -167,7 +167,7 @@ fn leftover(path: &Path, access: &ComponentAccess, undo: Option<&[String]>) -> O
         Err(error) => return unknown(error.to_string()),
     };
     if content.format > FORMAT {
-        return unknown("it is of a newer version of this program".to_owned());
+        return unknown("it was written by a newer version of this program".to_owned());
     }
     let change = content.change;
     let stays = |why: String| {
@@ -181,7 +181,7 @@ fn leftover(path: &Path, access: &ComponentAccess, undo: Option<&[String]>) -> O
     if let Change::Commands { undo: written, .. } = &change
         && undo != Some(written.as_slice())
     {
-        return stays("a command is not started because a file names it".to_owned());
+        return stays("commands are not run from a journal file".to_owned());
     }
     match change.undo(access) {
         Ok(()) => {
@@ -201,7 +201,9 @@ fn open_left(path: &Path) -> io::Result<File> {
         .custom_flags(flags.bits().cast_signed())
         .open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
-        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => refusal("it is a link"),
+        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => {
+            refusal("it is a symbolic link")
+        }
         _ => error,
     })?;
     // Before its lock is asked for: somebody else's file is not touched.
@@ -218,7 +220,7 @@ fn closed(folder: &Path) -> io::Result<()> {
     let about = std::fs::metadata(folder)?;
     if about.mode() & 0o002 != 0 {
         return Err(refusal(&format!(
-            "everybody may write into its folder {}; valid: a folder with mode 0755 or less",
+            "its folder {} is writable by others; valid: mode 0755 or stricter",
             folder.display()
         )));
     }
@@ -229,16 +231,16 @@ fn closed(folder: &Path) -> io::Result<()> {
 fn ours(file: &File) -> io::Result<()> {
     let about = file.metadata()?;
     if about.uid() != rustix::process::geteuid().as_raw() {
-        return Err(refusal("it belongs to somebody else"));
+        return Err(refusal("it belongs to another user"));
     }
     if about.mode() & 0o022 != 0 {
-        return Err(refusal("others may write it"));
+        return Err(refusal("it is writable by others"));
     }
     if !about.is_file() || about.len() > LEN_MAX {
-        return Err(refusal("it is no journal"));
+        return Err(refusal("it is not a journal"));
     }
     if about.nlink() != 1 {
-        return Err(refusal("it has a second name"));
+        return Err(refusal("it has more than one hard link"));
     }
     Ok(())
 }

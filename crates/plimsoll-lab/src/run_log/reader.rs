@@ -144,7 +144,7 @@ impl RunLogLines {
         match self.line.pop() {
             Some(b'\n') => Ok(Some(&self.line)),
             _ if is_at_limit => Err(io::Error::other(format!(
-                "its events are more than {GROWTH_MAX} times as long as the file: it is damaged, or made to fill the memory"
+                "its events unpack to more than {GROWTH_MAX} times the size of the file: it is damaged or malicious"
             ))),
             None => Ok(None),
             Some(_) if len as u64 == LINE_LEN_MAX => {

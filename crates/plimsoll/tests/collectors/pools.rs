@@ -25,7 +25,7 @@ fn libuvs_pool_has_one_thread() {
         &best,
         "sentence",
         &[
-            "the only thread of libuv's pool in Node was used",
+            "the only thread of libuv's pool in Node was busy",
             "ms for one",
         ],
     );

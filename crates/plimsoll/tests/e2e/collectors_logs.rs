@@ -59,7 +59,7 @@ fn nginx_tells_why_it_fails() {
     assert_field_contains(
         of(&found, "X5"),
         "limit",
-        &["upstreams that nginx has given up"],
+        &["upstreams that nginx has marked as down"],
     );
     let limited = of(&found, "X6");
     assert_field_contains(limited, "sentence", &["100 % of it about zone few"]);
