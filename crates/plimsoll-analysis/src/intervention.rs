@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(confirmed.outcome, Outcome::Confirmed);
         assert_eq!(
             confirmed.sentence,
-            "with maxconn from 20 to 80, 3 of 4 trials at 300 req/s passed; with it put back, 2 of 3 failed again"
+            "with maxconn from 20 to 80, 3 of 4 trials at 300 req/s passed; with the change reverted, 2 of 3 failed again"
         );
         let gone = outcome(&passes, Some(&[pass(), pass()]));
         assert_eq!(gone.outcome, Outcome::Undecided);

@@ -127,7 +127,7 @@ mod tests {
             failures.phases,
             [("while connecting", 30), ("with an answer", 20)]
         );
-        let right = "; of the lines of proxies' logs that name a server 90 % name 10.0.0.1:80";
+        let right = "; of the proxy log lines that name a server, 90 % name 10.0.0.1:80";
         assert_eq!(sentence(&failures), right);
     }
 

@@ -182,7 +182,7 @@ fn nginx_without_a_place() {
         "X2",
         [
             "worker_connections",
-            "up to 125 connections of clients and places for 128",
+            "up to 125 client connections and slots for 128",
             "1024 or more",
         ],
     );
@@ -241,7 +241,7 @@ fn servers_that_refuse_and_a_busy_haproxy() {
         [
             "server s1 of HAProxy's app",
             "30 connections a minute",
-            "takes no connections",
+            "accepts no connections",
         ],
     );
     expect_only(
@@ -290,7 +290,7 @@ fn throwing_away_what_nobody_asks_for_is_no_sure_limit() {
         (metric::MEMCACHED_EVICTIONS, metric::MEMCACHED_MISSES, "K6"),
     ] {
         let evicted = (at(evictions), 50.0);
-        let words = ["memory of", "90 % of the look-ups found", "memory"];
+        let words = ["memory of", "90 % of the lookups were hits", "memory"];
         let found = expect_only(
             std::slice::from_ref(&evicted),
             rule,
@@ -301,7 +301,7 @@ fn throwing_away_what_nobody_asks_for_is_no_sure_limit() {
         let found = expect_only(
             &[evicted, missed],
             rule,
-            ["mem", "50 % of the look-ups found", "mem"],
+            ["mem", "50 % of the lookups were hits", "mem"],
         );
         assert_eq!(found.certainty, Certainty::Explicit);
     }

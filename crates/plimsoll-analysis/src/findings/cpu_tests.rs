@@ -42,7 +42,7 @@ fn c1_tells_by_program_who_uses_the_cpu() {
         .set(&by(metric::BEHIND, "php-fpm8.2"), [0.1, 0.3, 0.3])
         .set(&by(metric::BEHIND, "mariadbd"), [0.05, 0.4, 0.6])
         .set(&series(metric::MYSQL_RUNNING, &labels), [0.1, 1.0, 2.0]);
-    let expected = "; mariadbd mostly carried out `SELECT * FROM wp_posts`";
+    let expected = "; mariadbd mostly executed `SELECT * FROM wp_posts`";
     check(&with_database, "C1", Certainty::Suspected, 0.8, expected);
 }
 

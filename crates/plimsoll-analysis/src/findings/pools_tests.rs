@@ -78,7 +78,8 @@ fn pools_of_connections() {
         "J6",
         [
             "the pool of connections to the database HikariPool-1",
-            "all 10 connections of the pool of connections to the database HikariPool-1 were used while up to 31 requests waited",
+            "all 10 connections of the pool of connections to the database HikariPool-1 were busy while up to 31 \
+             requests waited",
             "raise its size (now 10)",
         ],
     );
@@ -171,11 +172,13 @@ fn scripts_and_servers_that_are_slow() {
         (log(metric::LOG_FAILURES, &[]), 2.0),
         (log(metric::LOG_FAILURES_OF, &[("of", call)]), 1.5),
     ];
-    let expected = "120 requests a minute took PHP-FPM longer than its `request_slowlog_timeout`; 75 % of them were in PDOStatement->execute() \
+    let expected = "120 requests a minute took longer than the `request_slowlog_timeout` of PHP-FPM; 75 % of them were \
+        in PDOStatement->execute() \
         /srv/www/db.php:12";
     expect_only(found(&slow), "R4", [call, expected, "time-out"]);
     let answers = [(time("header"), 0.900), (time("request"), 0.950)];
-    let expected = "took 900 ms to begin their answers (95th percentile), 30 ms at low load, and took connections within 1 ms";
+    let expected = "took 900 ms to the first byte (95th percentile), 30 ms at low load, and accepted connections \
+        within 1 ms";
     expect_only(
         found(&answers),
         "X7",
@@ -187,7 +190,7 @@ fn scripts_and_servers_that_are_slow() {
     );
     let connects = [(time("header"), 0.300), (time("connect"), 0.250)];
     let expected = [
-        "takes no connections",
+        "accepts no connections",
         "nginx took 250 ms to connect to a server (95th percentile), and 1 ms at low load",
         "backlog",
     ];

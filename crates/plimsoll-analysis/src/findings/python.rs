@@ -73,8 +73,8 @@ mod tests {
         let found = found_in(&healthy, &failing);
         assert_eq!(found[0].rule, "R2", "{found:#?}");
         for expected in [
-            "Python was in rank (shop.py:41) in 75 % of the looks",
-            "4.0 threads at a time wanted the interpreter's lock (GIL)",
+            "Python was in rank (shop.py:41) in 75 % of the samples",
+            "on average 4.0 threads competed for the interpreter lock (GIL)",
         ] {
             assert!(found[0].sentence.contains(expected), "{found:#?}");
         }

@@ -232,7 +232,7 @@ mod tests {
         );
         // 9 at once: 1 : 0.5 · 8.
         assert!((scaling.shares[1] - 0.8).abs() < 0.04, "{scaling:?}");
-        let expected = "with 9 requests in flight each spends 20 % of its time on work and 80 % behind what only one";
+        let expected = "with 9 requests in flight, each spends 20 % of its time on work and 80 % waiting for serialized";
         assert!(
             scaling.sentence.starts_with(expected),
             "{}",
@@ -256,7 +256,7 @@ mod tests {
             "{scaling:?}"
         );
         assert!(
-            scaling.sentence.contains("it does the most, "),
+            scaling.sentence.contains("throughput peaks at "),
             "{}",
             scaling.sentence
         );

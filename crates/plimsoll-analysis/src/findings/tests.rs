@@ -189,7 +189,7 @@ fn a_healthy_run_is_silent() {
 #[test]
 fn g1_a_generator_that_is_late() {
     let run = SyntheticRun::healthy().failing_windows(|window| window.lag.record(30_000, 100));
-    let expected = "took up arrivals 30.0 ms late (p99; 5.0 ms is valid)";
+    let expected = "sent requests 30.0 ms late (p99; valid: up to 5.0 ms)";
     check(&run, "G1", Certainty::Explicit, 1.0, expected);
 }
 
@@ -245,7 +245,7 @@ fn g3_a_generator_without_descriptors() {
     let run = SyntheticRun::healthy()
         .set(&limit, [256.0; 3])
         .failing_windows(|window| window.generator.descriptors_exhausted = 7);
-    let expected = "7 connections a second failed for it; its limit is 256";
+    let expected = "7 connections a second failed; its limit is 256";
     check(&run, "G3", Certainty::Explicit, 1.0, expected);
 }
 
@@ -293,8 +293,7 @@ fn m2_a_process_killed_for_want_of_memory() {
     let run = SyntheticRun::healthy()
         .set(&cgroup(metric::CGROUP_OOM_KILLS), [0.0, 0.0, 0.1])
         .set(metric::OOM_KILLS, [0.0, 0.0, 0.1]);
-    let expected =
-        "1 processes of cgroup /shop were killed for want of memory; its limit is 64 MiB";
+    let expected = "the OOM killer killed 1 processes of cgroup /shop; its limit is 64 MiB";
     check(&run, "M2", Certainty::Explicit, 1.0, expected);
     let machine = SyntheticRun::healthy().set(metric::OOM_KILLS, [0.0, 0.0, 0.3]);
     check(

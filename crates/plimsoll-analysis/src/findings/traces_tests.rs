@@ -122,7 +122,7 @@ fn a_service_that_refuses() {
         &[(refused("429"), 4.0)],
         "J10",
         [
-            "the rate that rates:8080 allows",
+            "the rate limit of rates:8080",
             "answered 429 to 40 % of the calls of shop, 1 in each request",
             "higher quota",
         ],
@@ -131,7 +131,7 @@ fn a_service_that_refuses() {
     let found = expect_only(
         &[(refused("503"), 4.0)],
         "J10",
-        ["not available at times", "answered 503", "what limits"],
+        ["unavailable at times", "answered 503", "what limits"],
     );
     assert_eq!(found.certainty, Certainty::Possible);
     assert_eq!(found_in(&healthy(), &[(refused("429"), 0.05)]), []);
@@ -150,8 +150,8 @@ fn a_transaction_that_is_open_during_a_call() {
         &waiting,
         "J7",
         [
-            "held during calls of rates:8080",
-            "waited 400 ms for a connection to the database; one that it has stays in a transaction for 500 ms, and 400 ms",
+            "held during calls to rates:8080",
+            "waited 400 ms for a connection to the database; it then holds one in a transaction for 500 ms, 400 ms",
             "call rates:8080 before the transaction begins",
         ],
     );
@@ -172,8 +172,8 @@ fn a_statement_that_a_route_repeats() {
         "N+1",
         [
             "one statement 60 times in each GET /orders/:id",
-            "each GET /orders/:id of shop carried out `SELECT name FROM items WHERE id = ?` 60 times, of 61 statements in all that \
-             have 2 forms; its databases took 45 % of its 1000 ms",
+            "each GET /orders/:id of shop executed `SELECT name FROM items WHERE id = ?` 60 times, of 61 statements in \
+             2 forms; its databases took 45 % of its 1000 ms",
             "`prefetch_related`",
         ],
     );

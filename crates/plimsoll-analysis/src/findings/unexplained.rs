@@ -229,7 +229,7 @@ mod tests {
         for expected in [
             "30 ms of the 80 ms of each request",
             "50 ms waiting for 10.0.0.3:9200",
-            "of the target's threads were on average 2.0 asleep)",
+            "the target's threads, on average: 2.0 asleep)",
         ] {
             assert!(sentence.contains(expected), "{sentence}");
         }
@@ -248,7 +248,7 @@ mod tests {
     fn who_waits_to_be_taken_waits_for_workers() {
         let labels = [("listener", "127.0.0.1:80"), ("process", metric::TARGET)];
         let queue = |length| (metric::series(metric::LISTEN_QUEUE, &labels), length);
-        let expected = "; connections wait long for somebody to take them";
+        let expected = "; connections wait long to be accepted";
         let sentence = explain(&[queue(5.0)]).unwrap();
         assert!(sentence.contains(expected), "{sentence}");
         let sentence = explain(&[queue(1.0)]).unwrap();

@@ -62,7 +62,7 @@ fn a_server_that_gets_slow_is_named() {
     assert_eq!(found[0].limit, "10.0.0.3:9200, which the target waits for");
     assert_eq!(
         found[0].sentence,
-        "12.0 of the target's threads on average waited for 10.0.0.3:9200, about 80 ms for each request and 10 ms at \
+        "12.0 of the target's threads on average waited for 10.0.0.3:9200, about 80 ms per request and 10 ms at \
          low load; it is not watched"
     );
 }
@@ -75,7 +75,7 @@ fn a_server_that_nobody_was_seen_to_wait_for_before_is_named() {
     let named = found((100, &low), (150, &failing));
     assert_eq!(named.len(), 1, "{named:#?}");
     assert_eq!(named[0].rule, "J9");
-    let words = "about 80 ms for each request and 0 ms at low load";
+    let words = "about 80 ms per request and 0 ms at low load";
     assert!(named[0].sentence.contains(words), "{}", named[0].sentence);
     // Threads were not looked at then: nothing to compare with.
     let unsampled = found((100, &[]), (150, &failing));

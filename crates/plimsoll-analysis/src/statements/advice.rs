@@ -224,7 +224,7 @@ mod tests {
         assert!(
             advised[0]
                 .reason
-                .starts_with("`SELECT name, value FROM settings` is carried out 1.0 times")
+                .starts_with("`SELECT name, value FROM settings` is executed 1.0 times")
         );
         assert!(advised[0].remedy.contains("save 0.4 ms"), "{advised:#?}");
     }
@@ -242,7 +242,7 @@ mod tests {
             "{advised:#?}"
         );
         // 50 times 40 ms a second, or once in ten seconds.
-        let expected = "takes about 0.4 % of a CPU in place of 200 %";
+        let expected = "takes about 0.4 % of a CPU instead of 200 %";
         assert!(advised[0].remedy.contains(expected), "{advised:#?}");
         dear.without_index = Some(0.0);
         assert!(advice(&[dear.clone()])[0].remedy.contains("CREATE EVENT"));
@@ -264,7 +264,7 @@ mod tests {
         let advised = advice(&uses);
         assert_eq!(advised.len(), 1, "{advised:#?}");
         let expected =
-            "3.5 of 6.0 statements of each request do no work of their own (`SELECT $1` 1.0, ";
+            "3.5 of the 6.0 statements per request do no work of their own (`SELECT $1` 1.0, ";
         assert!(advised[0].reason.starts_with(expected), "{advised:#?}");
         assert_eq!(advice(&uses[1..3]).len(), 1);
         assert_eq!(advice(&uses[1..2]), []);

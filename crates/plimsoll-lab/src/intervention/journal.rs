@@ -326,7 +326,7 @@ mod tests {
         };
         let leftovers = || put_back_leftovers(folder.path(), &access(), Some(undo));
         assert!(
-            matches!(&leftovers()[..], [Leftover::Unknown { why, .. }] if why.contains("others may write")),
+            matches!(&leftovers()[..], [Leftover::Unknown { why, .. }] if why.contains("writable by others")),
             "{:?}",
             leftovers()
         );

@@ -177,7 +177,7 @@ fn haproxy_tells_how_sessions_end() {
         ("H4", ["`timeout server` (sH)", "silent/s"]),
         ("H5", ["(SH)", "closing/s"]),
         ("H6", ["(sD, SD)", "cutting/s"]),
-        ("H9", ["clients went away", "given-up/s"]),
+        ("H9", ["clients disconnected", "given-up/s"]),
     ] {
         assert_field_contains(of(&found, rule), "sentence", &words);
     }

@@ -135,7 +135,7 @@ fn journals_of_somebody_else_are_told_and_nothing_is_changed() {
     left.refused("it is writable by others");
     left.put(&setting);
     mode(&left.folder, 0o1777);
-    left.refused("everybody may write into its folder");
+    left.refused("is writable by others; valid: mode");
     mode(&left.folder, 0o755);
     let elsewhere = left.place.path().join("elsewhere");
     std::fs::rename(&left.journal, &elsewhere).unwrap();
@@ -188,7 +188,7 @@ fn no_journal_is_kept_where_everybody_may_write() {
         refused
             .unwrap_err()
             .to_string()
-            .contains("everybody may write")
+            .contains("is writable by others")
     );
     assert!(!left.journal.exists());
 }
