@@ -148,7 +148,7 @@ fn pools_of_threads() {
         "R2",
         [
             "workers of uWSGI",
-            "all 2 workers of uWSGI were used, each with 2 threads, while up to 57 connections waited",
+            "all 2 workers of uWSGI were busy, each with 2 threads, while up to 57 connections waited",
             "raise `processes` (now 2) in /etc/uwsgi/shop.ini:3",
         ],
     );

@@ -42,7 +42,7 @@ fn disks_that_are_slow() {
     assert!(
         found[0]
             .sentence
-            .contains("disk vda did 910 operations a second"),
+            .contains("disk vda stayed at 910 operations a second"),
         "{found:#?}"
     );
     assert!(

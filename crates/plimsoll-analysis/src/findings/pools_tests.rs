@@ -136,7 +136,7 @@ fn threads_of_pools() {
         "J2",
         [
             "libuv's pool of threads",
-            "all 4 threads of libuv's pool in Node were used: files, DNS, crypto and compression waited up to 180 ms",
+            "all 4 threads of libuv's pool in Node were busy: files, DNS, crypto and compression waited up to 180 ms",
             "UV_THREADPOOL_SIZE=16 node …` (now 4)",
         ],
     );
@@ -175,7 +175,7 @@ fn scripts_and_servers_that_are_slow() {
     let expected = "120 requests a minute took longer than the `request_slowlog_timeout` of PHP-FPM; 75 % of them were \
         in PDOStatement->execute() \
         /srv/www/db.php:12";
-    expect_only(found(&slow), "R4", [call, expected, "time-out"]);
+    expect_only(found(&slow), "R4", [call, expected, "timeout"]);
     let answers = [(time("header"), 0.900), (time("request"), 0.950)];
     let expected = "took 900 ms to the first byte (95th percentile), 30 ms at low load, and accepted connections \
         within 1 ms";

@@ -173,7 +173,7 @@ fn connections_that_are_tried_again_and_again() {
     let found = found_in(&healthy, &[(of(metric::HAPROXY_RETRIES), 60.0)]);
     assert_eq!(rules(&found), [("S2", None)], "{found:#?}");
     assert_eq!(found[0].certainty, Certainty::Explicit);
-    let expected = "HAProxy tried 60 connections a second to s1 again, for 100 sessions";
+    let expected = "HAProxy retried 60 connections a second to s1, for 100 sessions";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
     // A server that refuses is the cause.
     let refused = (of(metric::HAPROXY_CONNECT_ERRORS), 20.0);

@@ -226,7 +226,7 @@ mod tests {
                 .reason
                 .starts_with("`SELECT name, value FROM settings` is executed 1.0 times")
         );
-        assert!(advised[0].remedy.contains("save 0.4 ms"), "{advised:#?}");
+        assert!(advised[0].remedy.contains("saves 0.4 ms"), "{advised:#?}");
     }
 
     #[test]

@@ -112,7 +112,7 @@ mod tests {
         let failed = run(&words(&["false"]), &environment).unwrap_err();
         assert!(failed.to_string().contains("`false` failed"), "{failed}");
         let absent = run(&words(&["/nowhere/at-all"]), &[]).unwrap_err();
-        assert!(absent.to_string().contains("does not start"), "{absent}");
+        assert!(absent.to_string().contains("cannot start"), "{absent}");
         assert!(run(&[], &[]).is_ok());
     }
 }

@@ -310,7 +310,7 @@ mod tests {
             unreachable!("it is made of commands");
         };
         let found = put_back_leftovers(folder.path(), &access(), Some(undo));
-        assert_eq!(found, [Leftover::PutBack("`true` carried out".to_owned())]);
+        assert_eq!(found, [Leftover::PutBack("`true` executed".to_owned())]);
         assert!(!path.exists() && undone.exists());
     }
 

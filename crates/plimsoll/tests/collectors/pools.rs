@@ -72,7 +72,7 @@ fn hikari_has_two_connections() {
             &best,
             "sentence",
             &[
-                "all 2 connections of the pool of connections to the database shop were used",
+                "all 2 connections of the pool of connections to the database shop were busy",
                 "requests waited for one",
             ],
         );
