@@ -180,7 +180,7 @@ fn setting_of(readings: &SeriesTable, at: &str, setting: &str) -> Option<String>
 /// Groups of processes of the service, and how they are called.
 const GROUPS: [(&str, &str); 2] = [
     (metric::TARGET, "the target"),
-    (metric::BEHIND, "what is behind the target"),
+    (metric::BEHIND, "the processes behind the target"),
 ];
 
 /// One thread of the target; on a single CPU it is the CPU. What is behind has many that take turns.

@@ -88,7 +88,7 @@ pub(super) fn php_fpm_words(case: &RuleMatch<'_>) -> Words {
     Words::new(format!("pm.max_children of PHP-FPM ({at})"), sentence)
         .with(case.line(&processes(label_set, "active"), "processes serving a request"))
         .with(bounded(case.line(&queue, "requests waiting for a process"), Some(0.0)))
-        .with(case.line(&silent, "share of the seconds without a free one for the status page"))
+        .with(case.line(&silent, "share of the seconds with none free to serve the status page"))
         .with(case.line(
             &of(metric::PHP_FPM_AT_LIMIT, label_set),
             "times max_children was reached, per second",

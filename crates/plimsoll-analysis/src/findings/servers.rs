@@ -138,7 +138,7 @@ pub(super) fn apache_words(case: &RuleMatch<'_>) -> Words {
     Words::new(format!("MaxRequestWorkers of Apache ({at})"), sentence)
         .with(bounded(case.line(&busy, "workers serving a request"), most.map(|(most, _)| most)))
         .with(case.line(&idle, "idle workers"))
-        .with(case.line(&silent, "share of the seconds without a free one for the status page"))
+        .with(case.line(&silent, "share of the seconds with none free to serve the status page"))
         .with(case.line(&case.series(metric::APACHE_REQUESTS), "requests, per second"))
         .advising(format!(
             "if CPUs and memory have room, raise `MaxRequestWorkers`{} (and `ServerLimit`, which caps it) and restart Apache; \
