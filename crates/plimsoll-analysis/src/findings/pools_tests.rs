@@ -185,7 +185,7 @@ fn scripts_and_servers_that_are_slow() {
         [
             "servers behind nginx are slow",
             expected,
-            "look behind nginx",
+            "watch the application behind nginx",
         ],
     );
     let connects = [(time("header"), 0.300), (time("connect"), 0.250)];

@@ -105,7 +105,7 @@ fn a_store_with_an_eye_of_its_own_is_left_to_that() {
         [
             "postgresql db:5432",
             "61 calls of postgresql",
-            "side by side",
+            "parallelize",
         ],
     );
     let sessions = series(
