@@ -63,7 +63,7 @@ pub struct ComponentUse {
 }
 
 impl ComponentUse {
-    /// What people call it.
+    /// Its name in texts.
     pub fn name(&self) -> &str {
         if self.component.is_empty() {
             "the service itself"

@@ -26,7 +26,7 @@ const BETWEEN: Duration = Duration::from_millis(250);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Change {
-    /// A setting of a part.
+    /// A setting of a component.
     Setting {
         /// Which.
         #[serde(rename = "lever")]

@@ -11,7 +11,7 @@ use crate::findings::SecondRange;
 
 /// Share of the lines that name one server, from which that is worth a word.
 const MOSTLY: f64 = 0.5;
-/// Servers that are told.
+/// Most servers reported.
 const UPSTREAMS_MAX: usize = 8;
 
 /// Where a request was when it failed.
@@ -41,7 +41,7 @@ pub(super) fn of(outcomes: &OutcomeCounts) -> Vec<(&'static str, u64)> {
     counts
 }
 
-/// Whether lines of this class tell what the proxy did by itself, whichever server it stood before.
+/// Whether lines of this class describe the proxy itself, independent of the server behind it.
 fn is_of_proxy(class: &str) -> bool {
     ["limited", "buffered"].contains(&class)
 }
@@ -66,7 +66,7 @@ pub(super) fn upstreams(readings: &SeriesTable, (from, to): SecondRange) -> Vec<
     shares
 }
 
-/// The server as a clause; phases say no more than the outcomes in words, and stand in JSON.
+/// The server as a clause. Phases add nothing to the outcomes in words; they are in JSON only.
 pub(super) fn sentence(failures: &Failures) -> String {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Failures made by hand, with and without something in common.
+//! Synthetic failures, with and without shared attributes.
 
 use std::collections::BTreeMap;
 

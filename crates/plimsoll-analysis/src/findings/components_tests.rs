@@ -1,4 +1,4 @@
-//! Rules about parts of a service over synthetic series: what makes each speak, what it says, and what keeps it silent.
+//! Rules about components over synthetic series: what triggers each, its text, and what does not trigger it.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ fn healthy() -> BTreeMap<String, f64> {
     ])
 }
 
-/// What is found when these values come with the failing load.
+/// Findings when these values come with the failing load.
 fn found(failing: &[(String, f64)]) -> Vec<Finding> {
     let healthy: Vec<(String, f64)> = healthy().into_iter().collect();
     found_in(&healthy, failing)
@@ -83,7 +83,7 @@ pub(super) fn found_in(healthy: &[(String, f64)], failing: &[(String, f64)]) -> 
     found_over(healthy, |_| failing.to_vec())
 }
 
-/// The only finding, with words of its limit, its sentence and its remedy.
+/// The only finding, with fragments of its limit, its sentence and its remedy.
 #[track_caller]
 pub(super) fn only(found: Vec<Finding>, rule: &str, expected: [&str; 3]) -> Finding {
     let ids: Vec<&str> = found.iter().map(|finding| finding.rule.as_str()).collect();
@@ -110,7 +110,7 @@ pub(super) fn found_over_gaps(
     })
 }
 
-/// The same where what fails is not the same in every second.
+/// The same with a failing stretch that differs from second to second.
 pub(super) fn found_over(
     healthy: &[(String, f64)],
     failing: impl Fn(u32) -> Vec<(String, f64)>,
@@ -143,7 +143,7 @@ pub(super) fn found_over(
     find_in(&table, &[], &stretches, &context)
 }
 
-/// One finding that follows from no other, of this rule, with these words in limit, sentence and remedy.
+/// One finding that follows from no other, of this rule, with these fragments in limit, sentence and remedy.
 #[track_caller]
 fn expect_only(failing: &[(String, f64)], rule: &str, expected: [&str; 3]) -> Finding {
     let found = found(failing);

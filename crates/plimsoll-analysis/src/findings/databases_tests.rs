@@ -1,4 +1,4 @@
-//! Rules about databases and runtimes over synthetic series: what makes each speak, and what keeps it silent.
+//! Rules about databases and runtimes over synthetic series: what triggers each, and what does not.
 
 use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, series};
@@ -91,7 +91,7 @@ fn mysql() -> Vec<(String, f64)> {
     ]
 }
 
-/// The only finding, with words of its limit, its sentence and its remedy.
+/// The only finding, with fragments of its limit, its sentence and its remedy.
 #[track_caller]
 fn expect_only(
     healthy: &[(String, f64)],
@@ -217,7 +217,7 @@ fn an_idle_transaction_is_named_and_not_those_who_wait_for_it() {
     };
     let p8 = |rule: &str, of: Option<&str>| (rule.to_owned(), of.map(str::to_owned));
     assert_eq!(ids(&held), [p8("P8", None), p8("P3", Some("P8"))]);
-    // Another holds it, who is at work.
+    // The holder is active.
     let busy = [("state", "active"), ("statement", "UPDATE t")];
     let busy = (with(metric::POSTGRES_BLOCKING, &busy), 3.0);
     assert_eq!(ids(&[&held[..], &[busy]].concat()), [p8("P3", None)]);

@@ -1,4 +1,4 @@
-//! Rules about JVMs, programs in Go, uWSGI and Varnish, from what they tell of themselves.
+//! Rules about JVMs, Go programs, uWSGI and Varnish, from their own metrics.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -19,7 +19,7 @@ const OLD_FULL: f64 = 0.85;
 /// Share of a pool's threads, and threads, for which as many connections must wait.
 const WAITING_SHARE: f64 = 0.1;
 const WAITING_MIN: f64 = 2.0;
-/// Share of the seconds from which workers that are all used are a limit, whoever waits for them.
+/// Share of the seconds with all workers busy from which they are a limit, even if no queue is visible.
 const ALWAYS: f64 = 0.8;
 /// Share of its CPU that Go's collector may take, and how long goroutines may wait for a thread, s.
 const GO_GC_SHARE: f64 = 0.25;
@@ -36,7 +36,7 @@ fn of_kind(metric: &str, label_set: &str, kind: &str) -> String {
     metric::series(metric, &[("at", place(label_set)), ("kind", kind)])
 }
 
-/// Share of a second that the collector took; `None` where it was not told.
+/// Share of a second that the garbage collector took; `None` where it was not reported.
 fn gc_share(row: SecondValues<'_>, label_set: &str) -> Option<f64> {
     let times = KINDS
         .iter()
@@ -52,7 +52,7 @@ fn mean_gc_share(view: &View<'_>, label_set: &str) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
-/// JVMs whose collector takes more than a share of the time in a fifth of the seconds.
+/// JVMs whose garbage collector takes more than a share of the time in a fifth of the seconds.
 fn collecting(view: &View<'_>, above: f64) -> Vec<Sign> {
     let machines = view.series_of(metric::JVM_GC_PAUSE);
     let signs = machines.filter_map(|pause| {
@@ -67,7 +67,7 @@ fn collecting(view: &View<'_>, above: f64) -> Vec<Sign> {
     signs.collect()
 }
 
-/// J3: the collector takes so much of the time that what it leaves is not enough.
+/// J3: the garbage collector takes so much of the time that the rest does not suffice.
 pub(super) fn jvm_collects_most(view: &View<'_>) -> Vec<Sign> {
     collecting(view, GC_HEAVY)
 }
@@ -92,7 +92,7 @@ pub(super) fn jvm_collects(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-/// What a heap may be, as people write it: ` (now 64 MiB)`.
+/// The limit of a heap as text: ` (now 64 MiB)`.
 fn heap_now(view: &View<'_>, at: &str) -> String {
     let heap = view.setting(at, "-Xmx", "");
     heap.map_or_else(
@@ -147,7 +147,7 @@ pub(super) fn jvm_collects_words(case: &RuleMatch<'_>) -> Words {
         ))
 }
 
-/// J4: what a JVM keeps fills its old generation.
+/// J4: live objects fill the JVM's old generation.
 pub(super) fn jvm_heap(view: &View<'_>) -> Vec<Sign> {
     let machines = view.series_of(metric::JVM_OLD_AFTER);
     let signs = machines.filter_map(|after| {
@@ -216,8 +216,8 @@ fn pool_of<'a>(view: &View<'a>, label_set: &str) -> Option<(&'a str, f64)> {
     .max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// J5: all threads of a pool are used, as Jolokia tells; or connections wait whose bytes nobody reads, and a pool of threads
-/// does not grow.
+/// J5: all threads of a pool are busy (Jolokia); or connections wait with unread bytes while a thread pool does not
+/// grow.
 pub(super) fn jvm_pool(view: &View<'_>) -> Vec<Sign> {
     let reported = view.series_of(metric::JVM_POOL_BUSY).filter_map(|busy| {
         let label_set = subject_of(busy);
@@ -283,8 +283,8 @@ pub(super) fn jvm_pool_words(case: &RuleMatch<'_>) -> Words {
     .advising(remedy(&name, threads))
 }
 
-/// R2: all of uWSGI's workers are used, and requests wait; or they are used all the time: of a Unix socket it is not told who
-/// waits.
+/// R2: all of uWSGI's workers are busy, and requests wait; or they are busy all the time: the queue of a Unix socket
+/// is unknown.
 pub(super) fn uwsgi(view: &View<'_>) -> Vec<Sign> {
     let servers = view.series_of(metric::UWSGI_BUSY);
     let signs = servers.filter_map(|busy| {
@@ -425,7 +425,7 @@ pub(super) fn go_scheduler_words(case: &RuleMatch<'_>) -> Words {
     ))
 }
 
-/// V1: Varnish wants more threads than it may have, and requests wait or are dropped.
+/// V1: Varnish needs more threads than it may have, and requests wait or are dropped.
 pub(super) fn varnish(view: &View<'_>) -> Vec<Sign> {
     let servers = view.series_of(metric::VARNISH_QUEUE);
     let signs = servers.filter_map(|queue| {

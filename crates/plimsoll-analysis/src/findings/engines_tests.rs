@@ -152,7 +152,7 @@ fn pools_of_threads() {
             "raise `processes` (now 2) in /etc/uwsgi/shop.ini:3",
         ],
     );
-    // Behind a Unix socket nobody tells who waits.
+    // The queue of a Unix socket is unknown.
     expect_only(
         &[(at(metric::UWSGI_BUSY), 4.0)],
         "R2",

@@ -1,4 +1,4 @@
-//! Rules about the instrument itself: when one of them holds, the measurement says little about the target.
+//! Rules about the load generator itself: when one of them holds, the measurement says little about the target.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -33,7 +33,7 @@ fn sent_share(view: &View<'_>) -> Option<f64> {
     Some(view.sum(|window| window.sent)? as f64 / offered as f64)
 }
 
-/// G1: late beyond the bound, or not sending what is due with its CPU used up. A closed loop is never late.
+/// G1: late beyond the bound, or sending too little with its CPU used up. A closed loop is never late.
 pub(super) fn late(view: &View<'_>) -> Vec<Sign> {
     if !view.context.open {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Rules about CPU time that somebody else takes, that goes into the kernel, into handshakes, into waiting for locks, or into heat.
+//! Rules about CPU steal, kernel time, handshakes, lock contention, and throttling.
 
 use plimsoll_model::metric;
 use plimsoll_model::outcome::Outcome;
@@ -12,9 +12,9 @@ use super::stretch::{Stretch3, View, bounded};
 const STEAL_MAX: f64 = 0.05;
 /// Mean busy share below which the machine has CPU to spare.
 const CPU_TO_SPARE: f64 = 0.7;
-/// Busy share from which it matters what the CPU does.
+/// Busy share from which the use of the CPU matters.
 const CPU_SHORT: f64 = 0.9;
-/// Share of the target's CPU time in the kernel above which that is what takes it.
+/// Share of the target's CPU time in the kernel above which the kernel is the limit.
 const SYSTEM_MAX: f64 = 0.5;
 /// Part of the busy CPU that must be the target's.
 const MOSTLY: f64 = 0.5;
@@ -22,7 +22,7 @@ const MOSTLY: f64 = 0.5;
 const WAITS_GROWTH: f64 = 2.0;
 /// Threads that wait for a lock at once from which that is contention.
 const LOCKED_MIN: f64 = 4.0;
-/// How much more must have been asked for, and how much more may have been answered, where answers stand still.
+/// Least growth of the offered load, and largest growth of throughput, for throughput to count as flat.
 const FLAT: f64 = 1.1;
 /// Times that threads were put off the CPU, for each time that they left it themselves.
 const INVOLUNTARY_MAX: f64 = 0.25;
@@ -50,7 +50,7 @@ fn percent(share: Option<f64>) -> f64 {
     share.unwrap_or(0.0) * 100.0
 }
 
-/// C4. Where no step counts for it, each finding says so.
+/// C4. Where steal invalidates all steps, each finding notes it.
 pub(super) fn stolen(view: &View<'_>) -> Vec<Sign> {
     if view.context.robbed {
         return Vec::new();
@@ -78,8 +78,8 @@ pub(super) fn stolen_words(case: &RuleMatch<'_>) -> Words {
     .doubtful_if(true)
 }
 
-/// Times that the target's threads left the CPU, by themselves or not, for each request. Answers would not do: where they
-/// come too late to count, each seems to have taken more.
+/// Context switches of the target's threads per request. Per answer would mislead: late answers do not count, which
+/// inflates the ratio.
 fn switches(view: &View<'_>, kind: &str) -> Option<f64> {
     let series = of_target(
         metric::PROCESS_SWITCHES,
@@ -97,7 +97,7 @@ fn rates(view: &View<'_>) -> Option<(f64, f64)> {
     Some((answers, offered))
 }
 
-/// C5: more is asked for and not more answered, the CPUs are idle, and threads wait for something much more often.
+/// C5: the offered load grows but not the throughput, the CPUs are idle, and threads block much more often.
 pub(super) fn contention(over: &Stretch3<'_>) -> Vec<Sign> {
     let (failing, passing) = (&over.failing, &over.passing);
     let sign = || {
@@ -135,8 +135,8 @@ fn lock_series() -> String {
     of_target(metric::THREAD_WAITS, &[("on", "lock")])
 }
 
-/// How many times as many of the target's threads wait for a lock as at the load that passed, where these are several: threads
-/// without work wait for one too, but get fewer when there is more to do.
+/// Ratio of the target's threads waiting for a lock to those at the load that passed, where these are several: idle
+/// threads wait for one too, but get fewer under load.
 fn locked_growth(over: &Stretch3<'_>) -> f64 {
     let locked = over.failing.mean(&lock_series()).unwrap_or(0.0);
     let before = over.passing.mean(&lock_series()).unwrap_or(0.0);
@@ -228,7 +228,7 @@ pub(super) fn kernel_time_words(case: &RuleMatch<'_>) -> Words {
     .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
 }
 
-/// C7: CPUs run below what they are rated for although there is work, or say that they slowed themselves down.
+/// C7: CPUs run below their rated clock under load, or report throttling.
 pub(super) fn clock(view: &View<'_>) -> Vec<Sign> {
     let busy = view.mean(metric::CPU_BUSY).unwrap_or(0.0);
     let slowed = view.mean(metric::CPU_SLOWED);
@@ -282,7 +282,7 @@ fn handshakes(view: &View<'_>) -> Option<(f64, f64)> {
     Some((handshakes / (answers as f64).max(1.0), handshakes / seconds))
 }
 
-/// That a busy CPU may be busy with handshakes, where there is one for every other answer at least: a clause, and what to do.
+/// A clause and a remedy for a CPU that may be busy with handshakes, where there is at least one per two answers.
 pub(super) fn handshakes_clause(view: &View<'_>) -> Option<(String, &'static str)> {
     let (each, per_second) = handshakes(view)?;
     (each > HANDSHAKES_MAX && per_second >= HANDSHAKES_MIN).then(|| {
@@ -292,8 +292,8 @@ pub(super) fn handshakes_clause(view: &View<'_>) -> Option<(String, &'static str
     })
 }
 
-/// N13: a handshake for every other answer, and no CPU left. What share of the CPU goes into cryptography is not
-/// measured, so that it is never sure.
+/// N13: a handshake for every other answer, and no CPU left. The CPU share of cryptography is not measured, so the
+/// certainty is never high.
 pub(super) fn tls(view: &View<'_>) -> Vec<Sign> {
     let Some((each, per_second)) = handshakes(view) else {
         return Vec::new();

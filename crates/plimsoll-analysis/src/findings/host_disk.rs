@@ -15,7 +15,7 @@ const AWAIT_GROWTH: f64 = 2.0;
 /// Share of the time for which something, and everything, that runs may wait for disks.
 const DISK_SOME_MIN: f64 = 0.1;
 const DISK_FULL_MAX: f64 = 0.1;
-/// A rate that stays this close to its highest is held down by somebody.
+/// A rate that stays this close to its maximum is capped.
 const CAP_SPREAD: f64 = 0.03;
 /// Share of the seconds that must be so close, and how many there must be.
 const CAP_SECONDS: f64 = 0.9;
@@ -25,7 +25,7 @@ const FLUSH_SLOW_S: f64 = 0.010;
 /// Share of a file system that must be free.
 const FREE_MIN: f64 = 0.01;
 
-/// D1: a disk is busy all the time and slower than before, and somebody waits for it; or all that runs waits for disks.
+/// D1: a disk is busy all the time and slower than before, and tasks wait for it; or all tasks wait for disks.
 pub(super) fn disk(over: &Stretch3<'_>) -> Vec<Sign> {
     let view = &over.failing;
     let some = view.mean(&stall("io", "some"));
@@ -118,7 +118,7 @@ fn rates_of_disk(view: &View<'_>, device: &str) -> [Vec<f64>; 2] {
     })
 }
 
-/// The rate at which a series stands still.
+/// The rate at which a series is flat.
 pub(super) fn cap(rates: &[f64]) -> Option<f64> {
     let top = rates.iter().copied().reduce(f64::max)?;
     let close = rates
@@ -161,7 +161,7 @@ pub(super) fn capped_words(case: &RuleMatch<'_>) -> Words {
     .with(case.line(&of_disk(metric::DISK_IO, device, "read"), "read, per second"))
 }
 
-/// D3: flushes take long, and longer than before. The kernel tells the mean of a second's flushes.
+/// D3: flushes take long, and longer than before. The kernel reports the mean of a second's flushes.
 pub(super) fn flushes(over: &Stretch3<'_>) -> Vec<Sign> {
     let disks = over.failing.series_of(metric::DISK_FLUSH_TIME);
     disks

@@ -13,14 +13,14 @@ const MEMORY_STALL_MAX: f64 = 0.05;
 /// Page faults per second that wait for a disk: below, they are everyday.
 const FAULTS_MIN: f64 = 100.0;
 const FAULTS_GROWTH: f64 = 10.0;
-/// Pages swapped in per second: what was swapped out and is wanted again.
+/// Pages swapped in per second: swapped out and needed again.
 const SWAPPED_MIN: f64 = 25.0;
-/// A leak that fills what there is within this time is told, s.
+/// A leak that reaches its limit within this time is reported, s.
 const LEAK_SOON_S: f64 = 86_400.0;
 /// Anchors must lie this far apart, s, and have so many readings.
 const LEAK_SPAN_S: f64 = 120.0;
 const LEAK_POINTS_MIN: usize = 12;
-/// Most points of a leak's line: the slopes of all pairs are looked at.
+/// Most points of a leak's line: the slopes of all pairs are computed.
 const LEAK_POINTS_MAX: usize = 300;
 /// What has grown by less than this share may be a cache that fills.
 const LEAK_GROWTH_MIN: f64 = 0.1;
@@ -51,7 +51,7 @@ pub(super) fn mebibytes(bytes: f64) -> f64 {
     bytes / 1_048_576.0
 }
 
-/// M1: everything waits for memory, or pages that were thrown away are read again and again.
+/// M1: all tasks wait for memory, or evicted pages are read again and again.
 pub(super) fn pressure(over: &Stretch3<'_>) -> Vec<Sign> {
     let view = &over.failing;
     let stalled = view.mean(&stall("memory", "full"));
@@ -98,7 +98,7 @@ pub(super) fn pressure_words(case: &RuleMatch<'_>) -> Words {
         .with(case.line(&of_target(metric::PROCESS_MEMORY), "memory of the target"))
 }
 
-/// M3: pages come back from swap. Pages that only go there were idle.
+/// M3: pages are swapped in. Pages that are only swapped out were idle.
 pub(super) fn swapping(view: &View<'_>) -> Vec<Sign> {
     let series = swapped("in");
     let share = view.share_of_seconds(|row| Some(row.get(&series)? >= SWAPPED_MIN));
@@ -125,7 +125,7 @@ pub(super) fn swapping_words(case: &RuleMatch<'_>) -> Words {
     .with(case.line(&of_target(metric::PROCESS_MEMORY), "memory of the target"))
 }
 
-/// What may leak: series, its limit, what it is, and unit of people.
+/// What may leak: series, its limit, name, and unit in texts.
 fn leaks(view: &View<'_>) -> Vec<(String, Option<f64>, &'static str)> {
     let cgroup = view
         .series_of(metric::CGROUP_MEMORY_LIMIT)

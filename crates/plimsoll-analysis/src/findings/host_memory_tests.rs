@@ -34,7 +34,7 @@ fn disks_that_are_slow() {
         .set(&disk(metric::DISK_UTILIZATION, ""), [0.1, 0.6, 0.99])
         .set(&disk(metric::DISK_AWAIT, ""), [0.001, 0.002, 0.02])
         .set(&stall("io", "some"), [0.0, 0.05, 0.6]);
-    // Made-up series stand still, as a cap does.
+    // Synthetic series are flat, as under a cap.
     let found = busy.find();
     let rules: Vec<&str> = found.iter().map(|found| found.rule.as_str()).collect();
     assert_eq!(rules, ["D2", "D1"], "{found:#?}");
@@ -49,7 +49,7 @@ fn disks_that_are_slow() {
         found[1].sentence.contains("an operation took 20.0 ms"),
         "{found:#?}"
     );
-    // Busy and as quick as ever: nobody waits.
+    // Busy and as fast as before: no task waits.
     let quick = calm().set(&disk(metric::DISK_UTILIZATION, ""), [0.1, 0.6, 0.99]);
     assert_eq!(quick.find(), []);
     let waited = calm().set(&stall("io", "full"), [0.0, 0.01, 0.4]);
@@ -111,7 +111,7 @@ fn file_systems_and_processes_without_room() {
         .set(&cgroup(metric::CGROUP_PIDS_REFUSED), [0.0, 0.0, 0.5]);
     let expected = "cgroup /shop had 64 of at most 64 processes and threads; 30 times a minute it could not start another one";
     check(&threads, "F2", Certainty::Explicit, 1.0, expected);
-    // As many as there may be, and nobody wanted more.
+    // At the limit, but no further one was needed.
     let exact = calm().set(&cgroup(metric::CGROUP_PIDS), [10.0, 40.0, 64.0]);
     assert_eq!(exact.find(), []);
 }

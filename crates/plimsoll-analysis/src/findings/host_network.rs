@@ -1,4 +1,4 @@
-//! Rules about what the kernel does with packets and connections, on the target's machine and on the way to it.
+//! Rules about packets and connections in the kernel, on the target's machine and on the path to it.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -16,14 +16,15 @@ const OFTEN: f64 = 1.0;
 const RESENT_MAX: f64 = 0.01;
 /// How much more of them than before is more than chance.
 const RESENT_GROWTH: f64 = 3.0;
-/// Share of packets that an interface may drop: some are for nobody here.
+/// Share of packets that an interface may drop: some have no receiver here.
 const DROPPED_MAX: f64 = 1e-4;
 /// Share of one CPU in soft interrupts from which it has nothing to spare.
 const SOFTIRQ_BUSY: f64 = 0.9;
 /// Mean busy share below which the machine has CPU to spare.
 const CPU_TO_SPARE: f64 = 0.7;
 
-/// Bytes that wait to be sent from which a link is slower than who sends, and the share of the seconds in which they must.
+/// Queued bytes from which a link counts as slower than its sender, and the share of the seconds in which they must
+/// wait.
 const UNSENT_MIN: f64 = 262_144.0;
 const UNSENT_SECONDS: f64 = 0.8;
 
@@ -66,7 +67,7 @@ pub(super) fn syn_drops_words(case: &RuleMatch<'_>) -> Words {
     .with(case.line(metric::TCP_MEMORY, "memory of TCP buffers"))
 }
 
-/// N3. Where the kernel answers with cookies nobody is refused, so those must be many.
+/// N3. A SYN cookie refuses no connection, so there must be many.
 pub(super) fn syn_queue(view: &View<'_>) -> Vec<Sign> {
     let Some(dropped) = view.mean(metric::SYN_QUEUE_DROPS) else {
         return Vec::new();
@@ -100,11 +101,11 @@ pub(super) fn syn_queue_words(case: &RuleMatch<'_>) -> Words {
         metric::TCP_PASSIVE_OPENS,
         "connections opened to this machine, per second",
     ))
-    // With cookies alone nobody is turned away.
+    // Cookies alone refuse no connection.
     .doubtful_if(dropped <= 0.0)
 }
 
-/// Segments of connections that stand, sent again: as a share, and per second. SYNs belong to N5.
+/// Retransmitted segments of established connections: as a share, and per second. SYNs belong to N5.
 fn resent(view: &View<'_>) -> Option<(f64, f64)> {
     let again = view.mean(metric::TCP_RETRANSMITS)?;
     let again = (again - per_second(view, metric::SYN_RETRANSMITS)).max(0.0);
@@ -336,7 +337,7 @@ pub(super) fn interrupts_words(case: &RuleMatch<'_>) -> Words {
     ))
 }
 
-/// N9: a link that carries what it can, or what somebody lets it.
+/// N9: a link at its capacity, or at a rate limit.
 pub(super) fn bandwidth(view: &View<'_>) -> Vec<Sign> {
     let traffic: Vec<&str> = view.series_of(metric::NETWORK_IO).collect();
     let full = traffic.iter().filter_map(|series| {
@@ -361,7 +362,7 @@ fn held_back(view: &View<'_>, traffic: &[&str]) -> Option<Sign> {
     Some(Sign::of(subject_of(busiest), waiting, present))
 }
 
-/// Bytes per second that a link stands at.
+/// Bytes per second at which a link is flat.
 fn held_at(view: &View<'_>, traffic: &str) -> Option<f64> {
     let seconds = view.points(traffic).into_iter();
     cap(&seconds.map(|point| point.1).collect::<Vec<f64>>())
@@ -455,7 +456,7 @@ pub(super) fn tcp_memory_words(case: &RuleMatch<'_>) -> Words {
         ))
 }
 
-/// N11. A socket that skips `TIME_WAIT` refuses nobody: it is told, and never for sure.
+/// N11. A socket that skips `TIME_WAIT` refuses no connection: it is reported, never with certainty.
 pub(super) fn time_wait(view: &View<'_>) -> Vec<Sign> {
     let overflows = view.mean(metric::TIME_WAIT_OVERFLOWS).into_iter();
     overflows

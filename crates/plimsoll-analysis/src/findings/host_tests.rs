@@ -1,5 +1,5 @@
-//! Rules about the machine, its kernel and the network over made-up series: what makes each speak, what it says, and what keeps it
-//! silent.
+//! Rules about the machine, its kernel and the network over synthetic series: what triggers each, its text, and what
+//! does not trigger it.
 
 use plimsoll_model::finding::Certainty;
 use plimsoll_model::metric::{self, series};
@@ -54,7 +54,7 @@ fn softirq(cpu: &str) -> String {
     series(metric::CPU_SOFTIRQ, &[("cpu.logical_number", cpu)])
 }
 
-/// A machine that does its work well: everything that the rules look at is there, and grows with the load.
+/// A healthy machine: every series of the rules is present, and grows with the load.
 pub(super) fn calm() -> SyntheticRun {
     let mut run = SyntheticRun::healthy();
     for window in &mut run.windows {
@@ -343,7 +343,7 @@ fn cpu_time_in_the_kernel() {
     check(&run, "C6", Certainty::Suspected, 0.6, expected);
     let spare = calm().set(&system, [0.2, 1.0, 3.0]);
     assert_eq!(spare.find(), [], "there is CPU to spare");
-    // What the CPU is used for is told beside its being used up.
+    // The use of the CPU is reported beside its saturation.
     let full = run.set(&stall("cpu", "some"), [0.0, 0.1, 0.6]);
     let found = full.find();
     assert_eq!(found[0].rule, "C1", "{found:#?}");

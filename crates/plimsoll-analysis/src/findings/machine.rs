@@ -14,13 +14,13 @@ use super::stretch::{View, bounded};
 const THREAD_BUSY: f64 = 0.95;
 /// Mean busy share below which the machine has CPU to spare for other threads.
 const CPU_TO_SPARE: f64 = 0.70;
-/// How processes are called whose threads take turns at an interpreter (GIL, GVL).
+/// Names of processes whose threads take turns at an interpreter (GIL, GVL).
 const INTERPRETERS: [&str; 7] = [
     "celery", "gunicorn", "puma", "python", "ruby", "uvicorn", "uwsgi",
 ];
-/// CPUs that all threads of such a process use when it has no more to give: one, and what they do beside the interpreter.
+/// CPUs that all threads of such a process use when it is saturated: one, and their work outside the interpreter.
 const ONE_CPU: std::ops::RangeInclusive<f64> = 0.9..=1.3;
-/// Programs whose processes do one request each, so that one may well be busy: their own rules tell more.
+/// Programs with one request per process, so a busy process is normal: their own rules say more.
 const BY_OWN_RULES: [&str; 4] = ["postgres", "mariadbd", "mysqld", "mongod"];
 
 /// What is behind the target.
@@ -200,7 +200,7 @@ fn busiest<'a>(view: &View<'a>, process: &str) -> Option<&'a str> {
     named.max_by_key(|series| view.rows().filter(|row| row.get(series).is_some()).count())
 }
 
-/// M2: a process was killed for want of memory, in a cgroup of the target or anywhere on the machine.
+/// M2: a process was killed by the OOM killer, in a cgroup of the target or anywhere on the machine.
 pub(super) fn killed(view: &View<'_>) -> Vec<Sign> {
     let sign = |series: &str| {
         let per_second = view.mean(series)?;

@@ -1,4 +1,4 @@
-//! A rule about MongoDB, from what it tells of itself.
+//! A rule about MongoDB, from its own metrics.
 
 use plimsoll_model::metric;
 

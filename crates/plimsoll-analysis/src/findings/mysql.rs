@@ -1,4 +1,4 @@
-//! Rules about MariaDB and MySQL, from what they tell of themselves.
+//! Rules about MariaDB and MySQL, from their own metrics.
 
 use plimsoll_model::metric;
 
@@ -13,21 +13,21 @@ use crate::statements::{Index, advised};
 const NEARLY_FULL: f64 = 0.95;
 /// Running sessions to one CPU above which they wait for CPUs.
 const RUNNING_PER_CPU: f64 = 2.0;
-/// Busy share of the CPUs below which they are not what is waited for.
+/// Busy share of the CPUs below which they are not the limit.
 const BUSY: f64 = 0.9;
-/// The eye's own session runs whenever it looks.
+/// The collector's own session is running at each sample.
 const OWN: f64 = 1.0;
-/// Sessions that carry out a statement, on average, below which they tell nothing.
+/// Mean number of sessions executing a statement below which they are not significant.
 const RUNNING_MIN: f64 = 1.0;
 /// Rows for which a table may be read whole.
 const ROWS_MAX: f64 = 10_000.0;
-/// Share of the temporary tables that may be on disk, and so many a second that are none of the eye's.
+/// Share of the temporary tables that may be on disk, and a rate per second beyond the collector's own.
 const ON_DISK_MAX: f64 = 0.1;
 const ON_DISK_MIN: f64 = 10.0;
 /// Rows that are sorted for one statement, and the share of the time of all that such statements take.
 const SORTED_MIN: f64 = 1000.0;
 const SORTING_MAX: f64 = 0.2;
-/// Share of the pages that may come from files, and so many a second that they are no beginning.
+/// Share of the pages that may come from files, and a rate per second beyond a cold start.
 const READS_MAX: f64 = 0.01;
 const READS_MIN: f64 = 50.0;
 
@@ -185,7 +185,7 @@ pub(super) fn cpu_words(case: &RuleMatch<'_>) -> Words {
     .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
 }
 
-/// Q3: what the server does is to read tables from the first row to the last.
+/// Q3: the server spends its time in table scans.
 pub(super) fn scans(view: &View<'_>) -> Vec<Sign> {
     over_all(view, |label_set| {
         let mean = |metric| view.mean(&of(metric, label_set));
@@ -235,7 +235,8 @@ pub(super) fn scans_words(case: &RuleMatch<'_>) -> Words {
         ))
 }
 
-/// The statement for which most rows are sorted, where such statements take a share of the time that tells: rows of each.
+/// The statement with the most sorted rows, where such statements take a significant share of the time: rows per
+/// execution.
 fn sorting<'a>(view: &View<'a>, at: &str) -> Option<(&'a str, f64)> {
     let counted = counted(view, at);
     let all: f64 = counted.iter().map(|entry| entry.time).sum();
@@ -249,7 +250,7 @@ fn sorting<'a>(view: &View<'a>, at: &str) -> Option<(&'a str, f64)> {
     first.filter(|_| time > SORTING_MAX * all)
 }
 
-/// Q4: sorts do not fit into their buffer, or what the server does is to sort.
+/// Q4: sorts do not fit into their buffer, or the server spends its time sorting.
 pub(super) fn sorts(view: &View<'_>) -> Vec<Sign> {
     over_all(view, |label_set| {
         let passes = view.mean(&of(metric::MYSQL_SORT_PASSES, label_set))?;
@@ -396,7 +397,7 @@ pub(super) fn row_locks_words(case: &RuleMatch<'_>) -> Words {
     .with(case.line(&time, "time waited for rows, per second"))
 }
 
-/// Q7: the buffer pool does not hold what is asked for.
+/// Q7: the buffer pool does not hold the working set.
 pub(super) fn pool(view: &View<'_>) -> Vec<Sign> {
     over_all(view, |label_set| {
         let reads = view.mean(&of(metric::MYSQL_POOL_READS, label_set))?;

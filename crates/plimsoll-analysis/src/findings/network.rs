@@ -32,7 +32,7 @@ fn fullest_listener<'a>(view: &View<'a>) -> Option<(&'a str, f64)> {
         })
 }
 
-/// N1. The kernel counts overflows of all listeners together; the queues, read once a second, tell whose they were.
+/// N1. The kernel counts overflows of all listeners together; the queues, sampled once a second, identify the listener.
 pub(super) fn overflow_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let per_second = view.mean(metric::LISTEN_OVERFLOWS).unwrap_or(0.0);
@@ -77,7 +77,7 @@ pub(super) fn overflow_words(case: &RuleMatch<'_>) -> Words {
         metric::LISTEN_DROPS,
         "connections dropped by listeners for any reason, per second",
     ))
-    // A queue that was never seen half full may not be the one that overflowed, unless that went on all the time.
+    // A queue never sampled half full may not be the one that overflowed, unless it overflowed all the time.
     .doubtful_if(share < NEARLY_OVERFLOWING && per_second < SUSTAINED_OVERFLOWS)
 }
 

@@ -8,8 +8,8 @@ use super::proxy::place;
 use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{SecondValues, View, bounded};
 
-/// How long a task may wait for a thread of libuv's pool, s; and the share of the time from which the event loop is what is
-/// waited for.
+/// How long a task may wait for a thread of libuv's pool, s; and the busy share from which the event loop is the
+/// limit instead.
 const TASK_WAIT_S: f64 = 0.010;
 const LOOP_BUSY: f64 = 0.95;
 /// Threads by which .NET's pool grows within a stretch where it is starved: it adds one or two a second.
@@ -30,7 +30,7 @@ fn beside(metric: &str, label_set: &str) -> String {
     format!("{metric}{label_set}")
 }
 
-/// Whether every place is used, as far as that is told.
+/// Whether every slot is in use, as far as reported.
 fn is_full(row: SecondValues<'_>, label_set: &str) -> bool {
     let value = |metric| row.get(&beside(metric, label_set));
     match (value(metric::POOL_USED), value(metric::POOL_LIMIT)) {
@@ -39,7 +39,7 @@ fn is_full(row: SecondValues<'_>, label_set: &str) -> bool {
     }
 }
 
-/// Pools to one kind of thing whose places are all used while requests wait for one.
+/// Pools of one kind whose connections are all in use while requests wait for one.
 fn waited_for(view: &View<'_>, to: &str) -> Vec<Sign> {
     let waiting = view.series_of(metric::POOL_WAITING);
     let waits = view.series_of(metric::POOL_WAITS);
@@ -59,8 +59,8 @@ pub(super) fn to_database(view: &View<'_>) -> Vec<Sign> {
     waited_for(view, TO_DATABASE)
 }
 
-/// Sessions that begin in each request that was answered, and the share of all CPUs that it takes to begin them, as far as the
-/// eye's own tells.
+/// Sessions opened per answered request, and the share of all CPUs that opening takes, estimated from the collector's
+/// own session.
 fn begun(view: &View<'_>, series: &str) -> Option<(f64, f64)> {
     let begun = view.mean(series)?;
     let answered = view.sum(|window| window.response.count())? as f64 / view.windows().len() as f64;
@@ -92,7 +92,7 @@ pub(super) fn begun_per_request_words(case: &RuleMatch<'_>) -> Words {
         .evidence((&series, "sessions opened per request", "1"), |view| {
             Some(begun(view, &series)?.0)
         });
-    // Under the failing load some sessions were begun for requests that were never answered.
+    // Under the failing load some sessions were opened for requests that were never answered.
     let per_request = evidence.passing.or(evidence.base).or(evidence.failing);
     Words::new(
         format!("new database sessions at {at} for each request"),
@@ -115,7 +115,7 @@ pub(super) fn to_http(view: &View<'_>) -> Vec<Sign> {
     waited_for(view, TO_HTTP)
 }
 
-/// What both say, with what to do.
+/// Texts of both, with the remedy.
 fn words(case: &RuleMatch<'_>, what: &str, advice: &str) -> Words {
     let view = case.failing();
     let [used, limit, waiting, waits] = [
@@ -193,7 +193,7 @@ pub(super) fn libuv(view: &View<'_>) -> Vec<Sign> {
         })?;
         Some(Sign {
             label_set: label_set.to_owned(),
-            // Against low load, the time tells more than how often.
+            // Against low load, the time is more significant than the count.
             magnitude: view.mean(wait)?,
             present: share >= SUSTAINED,
         })

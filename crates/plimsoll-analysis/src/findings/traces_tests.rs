@@ -51,7 +51,7 @@ fn refused(status: &str) -> String {
     with(metric::TRACE_REFUSED, &labels)
 }
 
-/// The only finding, with words of its limit, its sentence and its remedy.
+/// The only finding, with fragments of its limit, its sentence and its remedy.
 #[track_caller]
 fn expect_only(failing: &[(String, f64)], rule: &str, expected: [&str; 3]) -> Finding {
     only(found_in(&healthy(), failing), rule, expected)
