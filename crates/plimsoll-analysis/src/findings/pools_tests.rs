@@ -1,5 +1,5 @@
-//! Rules about pools that a program holds, slow scripts and slow servers, over made-up series: names and figures as `HikariCP`,
-//! .NET and nginx tell them.
+//! Rules about connection and thread pools, slow scripts and slow servers, over synthetic series: names and values as
+//! `HikariCP`, .NET and nginx report them.
 
 use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, TO_DATABASE, TO_HTTP, series};
@@ -53,12 +53,12 @@ fn found(failing: &[(String, f64)]) -> Vec<Finding> {
 fn pools_with_room_are_silent() {
     assert_eq!(found(&[]), []);
     let near = [
-        // Waited for while places are free: whoever waits has one in a moment.
+        // Waits with free connections: a waiter gets one at once.
         (pool(metric::POOL_USED, TO_DATABASE, "HikariPool-1"), 8.0),
         (pool(metric::POOL_WAITING, TO_DATABASE, "HikariPool-1"), 1.0),
         // A queue before a pool that does not grow.
         (at(metric::DOTNET_QUEUE), 3.0),
-        // The event loop is what tasks wait for, and has a rule of its own below its bound.
+        // Tasks wait for the event loop, which has its own rule below its bound.
         (at(metric::NODE_POOL_WAIT), 0.009),
         // Three times as slow, and still quick.
         (time("header"), 0.045),

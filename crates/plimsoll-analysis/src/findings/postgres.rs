@@ -1,4 +1,4 @@
-//! Rules about PostgreSQL, from what it tells of itself.
+//! Rules about PostgreSQL, from its own metrics.
 
 use plimsoll_model::metric;
 
@@ -12,7 +12,7 @@ use super::stretch::{View, bounded};
 const NEARLY_FULL: f64 = 0.95;
 /// Running sessions to one CPU above which they wait for CPUs.
 const RUNNING_PER_CPU: f64 = 1.5;
-/// Active sessions, on average, below which shares of them tell nothing.
+/// Mean number of active sessions below which shares of them are not significant.
 pub(super) const ACTIVE_MIN: f64 = 1.0;
 /// Shares of the active sessions that wait, above which it is a limit.
 const LOCK_MAX: f64 = 0.10;
@@ -185,7 +185,7 @@ pub(super) fn append_statement(
     }
 }
 
-/// The words of a wait that takes a share of the active sessions.
+/// The texts of a wait that takes a share of the active sessions.
 fn wait_words(
     case: &RuleMatch<'_>,
     limit: &str,

@@ -1,4 +1,4 @@
-//! Rules about PostgreSQL, continued: what its sessions and its files are used for.
+//! Rules about PostgreSQL, continued: the work of its sessions and its file access.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -14,7 +14,7 @@ use crate::statements::{advised, chooses};
 const IDLE_MAX_S: f64 = 5.0;
 /// Rows for which a table may be read whole.
 const ROWS_MAX: f64 = 10_000.0;
-/// Share of the active sessions from which one statement is what the server does.
+/// Share of the active sessions from which one statement dominates the server.
 const MOSTLY: f64 = 0.3;
 /// Checkpoints in one stretch that are none by chance.
 const CHECKPOINTS_MIN: f64 = 2.0;
@@ -36,15 +36,15 @@ fn scanned<'a>(view: &View<'a>, at: &str) -> Option<(&'a str, f64, f64)> {
     read.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// P7: what the server does is to read a table from its first row to its last, again and again.
+/// P7: the server spends its time in repeated sequential scans of a table.
 pub(super) fn scans(view: &View<'_>) -> Vec<Sign> {
     let signs = servers(view).into_iter().filter_map(|label_set| {
         let at = place(&label_set).to_owned();
         let active = view.mean(&sessions(&label_set, "active"))?;
         let (_, _, rows) = scanned(view, &at)?;
         let running = most(view, metric::POSTGRES_RUNNING, &at, "statement");
-        // Roles that do not see statements see no share of one.
-        // A statement that wants all rows reads them all, whatever there is of indexes.
+        // A role without access to statements has no share of one.
+        // A statement that needs all rows reads them all, whatever indexes exist.
         let may_be_spared = running
             .first()
             .is_none_or(|(statement, sessions)| *sessions > MOSTLY * active && chooses(statement));
@@ -104,7 +104,7 @@ pub(super) fn idle(view: &View<'_>) -> Vec<Sign> {
             place(&sign.label_set),
             "state",
         );
-        // A role that sees all sees who holds what; another sees only that somebody is idle.
+        // A role with full access reads the lock holder; another reads only that a session is idle.
         let holds_it = holds.is_empty() || holds.iter().any(|(state, _)| state.starts_with("idle"));
         sign.present &= idle_s > IDLE_MAX_S && holds_it;
         sign.magnitude = idle_s;
@@ -182,7 +182,7 @@ pub(super) fn spills_words(case: &RuleMatch<'_>) -> Words {
         ))
 }
 
-/// P10: checkpoints come before they are due, or the log's buffers are full.
+/// P10: checkpoints are requested ahead of schedule, or the WAL buffers are full.
 pub(super) fn checkpoints(view: &View<'_>) -> Vec<Sign> {
     let seconds = view.rows().count() as f64;
     let signs = servers(view).into_iter().filter_map(|label_set| {

@@ -1,4 +1,4 @@
-//! Rules about proxies and web servers, from what they tell of themselves.
+//! Rules about proxies and web servers, from their own metrics.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -15,7 +15,7 @@ const IDLE_MIN: f64 = 0.20;
 const FRONTEND: &str = "FRONTEND";
 const BACKEND: &str = "BACKEND";
 
-/// Where the subject's part was asked.
+/// Address of the subject's component.
 pub(super) fn place(label_set: &str) -> &str {
     label(label_set, "at").unwrap_or("?")
 }
@@ -39,7 +39,7 @@ fn nginx_places(view: &View<'_>, at: &str) -> Option<f64> {
     Some(connections * workers)
 }
 
-/// The words of a want of places, after a sentence that says how it was seen.
+/// The texts of missing connection slots, after a sentence with the symptom.
 pub(super) fn nginx_words(case: &RuleMatch<'_>, mut sentence: String) -> Words {
     let view = case.failing();
     let at = place(case.label_set);

@@ -1,5 +1,5 @@
-//! What looks at the stacks of Python add to the words of other rules: in which call it was at work, and whether threads
-//! waited for its lock.
+//! What stack samples of Python add to the texts of other rules: the call in which it was busy, and whether threads
+//! waited for the interpreter lock.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use plimsoll_model::reading::label;
 
 use super::stretch::View;
 
-/// Share of the looks from which the lock is what threads wait for.
+/// Share of the samples from which threads count as waiting for the lock.
 const LOCK_BUSY: f64 = 0.9;
 
-/// A clause; empty where nobody looked at Python, or it was idle.
+/// A clause; empty where Python was not sampled, or was idle.
 pub(super) fn clause(view: &View<'_>) -> String {
     let calls = view.series_of(metric::PYTHON_CALLS);
     let calls: Vec<(&str, f64)> = calls

@@ -1,4 +1,4 @@
-//! Statements that each request carries out again and again.
+//! Statements that each request executes repeatedly.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -13,7 +13,7 @@ use super::stretch::{View, bounded};
 const PER_REQUEST: f64 = 10.0;
 /// Times a second from which that is work.
 const PER_SECOND: f64 = 1000.0;
-/// Share of all calls from which it is what the database does.
+/// Share of all calls from which one statement dominates the database.
 const MOSTLY: f64 = 0.5;
 /// What to do about it.
 pub(super) const REMEDY: &str = "fetch all rows at once: one statement with `IN (…)`, `= ANY (…)` or a join instead of \
@@ -42,7 +42,7 @@ fn is_frame(statement: &str) -> bool {
     FRAME.iter().any(|word| first.eq_ignore_ascii_case(word))
 }
 
-/// N+1: one short statement makes up most of what a database carries out, many times for each request.
+/// N+1: one short statement makes up most of the calls of a database, many times per request.
 pub(super) fn statements(view: &View<'_>) -> Vec<Sign> {
     let Some(requests) = requests(view) else {
         return Vec::new();
@@ -75,7 +75,7 @@ pub(super) fn statements_words(case: &RuleMatch<'_>) -> Words {
         .evidence((&calls, "executions per request", "1"), |view| {
             Some(view.mean(&calls)? / requests(view)?)
         });
-    // Under the failing load some requests were never carried out.
+    // Under the failing load some requests were never served.
     let times = per_request
         .passing
         .or(per_request.base)

@@ -1,4 +1,4 @@
-//! Rules about what runs applications, from what it tells of itself.
+//! Rules about application runtimes, from their own metrics.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -15,7 +15,7 @@ const LOOP_BUSY: f64 = 0.95;
 const LATE_MIN_S: f64 = 0.050;
 const LATE_SHARE: f64 = 0.25;
 
-/// What the slow log of PHP-FPM tells of.
+/// The failure class of PHP-FPM's slow log.
 const SLOW: &str = "slow";
 
 fn of(metric: &str, label_set: &str) -> String {
@@ -27,8 +27,8 @@ fn processes(label_set: &str, state: &str) -> String {
     metric::series(metric::PHP_FPM_PROCESSES, &labels)
 }
 
-/// R3: all processes of PHP-FPM are used: requests wait, more processes were wanted than there may be, or none was left
-/// to answer about itself.
+/// R3: all processes of PHP-FPM are busy: requests wait, `max_children` was reached, or none was free to serve the
+/// status page.
 pub(super) fn php_fpm(view: &View<'_>) -> Vec<Sign> {
     let pools = view.series_of(metric::PHP_FPM_SILENT);
     let signs = pools.filter_map(|silent| {
@@ -48,7 +48,7 @@ pub(super) fn php_fpm(view: &View<'_>) -> Vec<Sign> {
         Some(Sign {
             label_set: label_set.to_owned(),
             magnitude: share,
-            // With processes made on demand, the first time that more are wanted tells.
+            // With processes started on demand, the first time that the limit is reached is significant.
             present: share >= SUSTAINED || wanted > 0.0 && share > 0.0,
         })
     });
@@ -101,7 +101,7 @@ pub(super) fn php_fpm_words(case: &RuleMatch<'_>) -> Words {
         ))
 }
 
-/// A place in a script, as a slow log tells it, and the failures a second that are of it.
+/// A place in a script from a slow log, and its failures per second.
 fn slowest_call<'a>(view: &View<'a>) -> Option<(&'a str, f64)> {
     let own = view
         .series_of(metric::LOG_FAILURES_OF)
@@ -109,8 +109,8 @@ fn slowest_call<'a>(view: &View<'a>) -> Option<(&'a str, f64)> {
     most_of(view, own, "of")
 }
 
-/// R4: requests took longer than `request_slowlog_timeout`, as PHP-FPM counts them; or, where it is not asked, as its log
-/// says.
+/// R4: requests took longer than `request_slowlog_timeout`, as PHP-FPM counts them; or, where it is not scraped, as
+/// its log shows.
 pub(super) fn php_slow(view: &View<'_>) -> Vec<Sign> {
     let counted: Vec<&str> = view.series_of(metric::PHP_FPM_SLOW).collect();
     let written = view
@@ -203,11 +203,11 @@ pub(super) fn node_words(case: &RuleMatch<'_>) -> Words {
     .with(case.line(&delay, "longest delay of the event loop"))
 }
 
-/// Share of the seconds from which threads that are all used are a limit, whoever waits for them.
+/// Share of the seconds with all threads busy from which they are a limit, even if no queue is visible.
 const ALWAYS: f64 = 0.8;
 
-/// Requests that wait for Puma: those it has taken, and connections that it has not, which wait in the kernel where it is
-/// the target.
+/// Requests that wait for Puma: its backlog, plus, where it is the target, connections not yet accepted, which wait
+/// in the kernel.
 fn waiting(row: SecondValues<'_>, view: &View<'_>, backlog: &str) -> Option<f64> {
     let listeners = view.series_of(metric::LISTEN_QUEUE);
     let own = listeners.filter(|series| label(series, "process") == Some(metric::TARGET));

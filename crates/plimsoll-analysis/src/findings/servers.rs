@@ -156,7 +156,7 @@ pub(super) fn gunicorn(view: &View<'_>) -> Vec<Sign> {
         let [taken, places] = [metric::GUNICORN_TAKEN, metric::GUNICORN_PLACES]
             .map(|metric| metric::series(metric, &at));
         let share = view.share_of_seconds(|row| {
-            // Of a Unix socket it is not known who has taken what; that connections wait tells enough.
+            // Accepted connections of a Unix socket are unknown; waiting connections suffice.
             let is_full = match (row.get(&taken), row.get(&places)) {
                 (Some(taken), Some(places)) => taken >= places,
                 _ => true,

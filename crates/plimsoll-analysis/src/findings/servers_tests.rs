@@ -153,7 +153,7 @@ fn sorts_are_named_with_their_statement_and_the_index_that_spares_them() {
     assert!(found.sentence.contains("180 sorts a minute"), "{found:#?}");
 }
 
-/// What is found where so many requests are sent in each second of both stretches, and a statement is carried out so often.
+/// Findings for a rate of requests in both stretches, and a number of executions of a statement.
 fn repeated(requests: [u64; 2], calls: [f64; 2]) -> Vec<Finding> {
     let (mut table, mut windows) = (SeriesTable::default(), Vec::new());
     for (start, requests, calls) in [(100, requests[0], calls[0]), (200, requests[1], calls[1])] {

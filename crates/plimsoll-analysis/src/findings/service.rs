@@ -1,4 +1,4 @@
-//! Rules about the shape in which a service as a whole fails: answers that fall, come late, swing, or are dear.
+//! Rules about how a service fails as a whole: throughput collapse, late answers, periodic latency, expensive steps.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{Stretch3, View, bounded};
 use crate::stats::trend::autocorrelation;
 
-/// Good answers that fall by this share although more is asked for.
+/// Drop of successful answers although the offered load rises, as a share.
 const FALL: f64 = 0.10;
-/// Connections tried again for each that began.
+/// Retried connections per started session.
 const RETRIES_MAX: f64 = 0.1;
 /// What happens less than once a second is no storm.
 const OFTEN: f64 = 1.0;
-/// Answers that are too late, or wanted by nobody any more, as a share of all.
+/// Late or abandoned answers, as a share of all.
 const LATE_MAX: f64 = 0.5;
-/// Seconds of a stretch in which a rhythm can be seen, and how often it must come in them.
+/// Length of a stretch in which a period can be found, and the least number of periods in it.
 const RHYTHM_SECONDS_MIN: usize = 20;
 const RHYTHM_TIMES: usize = 3;
 /// How much a rhythm's seconds are alike, and by how much the slow ones differ from the quick ones.
@@ -49,7 +49,7 @@ fn offered(view: &View<'_>) -> Option<f64> {
     per_second(view, |window| window.offered.max(window.sent))
 }
 
-/// S1: more was asked for than at the load that passed, and clearly less was answered.
+/// S1: the offered load was higher than at the load that passed, and clearly less was answered.
 pub(super) fn collapse(over: &Stretch3<'_>) -> Vec<Sign> {
     let sign = || {
         let (now, before) = (good(&over.failing)?, good(&over.passing)?);
@@ -181,8 +181,8 @@ pub(super) fn late_words(case: &RuleMatch<'_>) -> Words {
     ))
 }
 
-/// The mean response time of each second, s; `None` when most seconds have no answer. Where everything stood still for a
-/// second, who waited in it was answered in the next that had answers, and that is what it took.
+/// The mean response time of each second, s; `None` when most seconds have no answer. After a stalled second, its
+/// requests are answered in the next second with answers, which gives their response time.
 fn response_times(view: &View<'_>) -> Option<Vec<f64>> {
     let windows = view.windows().iter();
     let means: Vec<Option<f64>> = windows
@@ -216,7 +216,7 @@ fn rhythm(values: &[f64]) -> Option<(usize, f64)> {
     let candidates = (4..=farthest).filter(|&lag| alike(lag / 2) < 0.0);
     let best = candidates.max_by(|&a, &b| alike(a).total_cmp(&alike(b)))?;
     let alike = alike(best);
-    // Up to half of the seconds may be slow ones, where things stand still for long.
+    // Up to half of the seconds may be slow, in long stalls.
     let quick = crate::stats::order::quantile(values, 1.0 / 3.0)?;
     let top = crate::stats::order::quantile(values, 0.95)?;
     (alike >= RHYTHM_ALIKE && top >= RHYTHM_SWING * quick).then_some((best, alike))
@@ -233,7 +233,7 @@ pub(super) fn periodic(view: &View<'_>) -> Vec<Sign> {
     vec![Sign::lone(alike, true)]
 }
 
-/// The series that swings most alike with response times: what runs in that rhythm.
+/// The series most correlated with response times: the candidate for the period.
 fn companion<'a>(view: &View<'a>, times: &[f64]) -> Option<&'a str> {
     const CANDIDATES: [&str; 9] = [
         metric::DISK_UTILIZATION,
@@ -263,7 +263,7 @@ fn companion<'a>(view: &View<'a>, times: &[f64]) -> Option<&'a str> {
     (best.1 >= TOGETHER).then_some(best.0)
 }
 
-/// Pearson's r; 0 where one of both stands still.
+/// Pearson's r; 0 where one of both is constant.
 fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let (mean_a, mean_b) = (mean(a), mean(b));
@@ -320,8 +320,8 @@ fn demands(view: &View<'_>) -> BTreeMap<u32, (f64, u64)> {
     totals.collect()
 }
 
-/// Shares of the time and of the requests that each step has. At low load, where they are there: time in queues, which
-/// all steps share, says nothing of what a step needs.
+/// Each step's shares of the time and of the requests. At low load where known: time in queues, common to all steps,
+/// does not show the cost of a step.
 fn shares(over: &Stretch3<'_>) -> Vec<(u32, f64, f64)> {
     let views = [&over.base, &over.passing, &over.failing];
     let enough = views.into_iter().find_map(|view| {
@@ -344,7 +344,7 @@ fn label_set_of_step(id: u32) -> String {
     format!("{{step={id}}}")
 }
 
-/// S8: one step is asked seldom and takes most of the time.
+/// S8: one rarely requested step takes most of the time.
 pub(super) fn expensive(over: &Stretch3<'_>) -> Vec<Sign> {
     let all = shares(over).into_iter();
     all.map(|(id, of_time, of_requests)| {

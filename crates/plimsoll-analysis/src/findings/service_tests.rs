@@ -1,4 +1,5 @@
-//! Rules about a service as a whole over made-up windows and series: what makes each speak, what it says, and what keeps it silent.
+//! Rules about a service as a whole over synthetic windows and series: what triggers each, its text, and what does
+//! not trigger it.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ struct TwoStretchRun {
 }
 
 impl TwoStretchRun {
-    /// 100 requests a second that are carried out in 20 ms each, in P; `failing` says what differs in F.
+    /// 100 requests a second, served in 20 ms each, in P; `failing` gives the difference in F.
     fn new(
         failing: impl Fn(u32, &mut Window),
         values: impl Fn(bool, u32) -> Vec<(String, f64)>,
@@ -139,7 +140,7 @@ fn less_is_done_beyond_the_line_because_of_something() {
     let expected =
         "of 150 requests a second only 60 succeeded; at the load that passed, 100 of 100 did";
     assert!(found[1].sentence.contains(expected), "{found:#?}");
-    // Without a cause it is not what set the line: that is not known.
+    // Without a cause it did not set the line: the limit is unknown.
     assert_eq!(TwoStretchRun::new(fewer, nothing).find(), []);
 }
 
@@ -204,7 +205,7 @@ fn copies_that_end_all_at_once() {
     let expected = "in 3 seconds up to 150 lookups a second missed in Redis (10.0.0.7:1), and 4 in the others; answers \
         then took 3.0";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
-    // The same bursts, and nobody feels them.
+    // The same bursts, without an effect on response times.
     let unfelt = TwoStretchRun::new(
         |_, window| answered(window, 120, 100, 30),
         |failing, nth| cache(400.0, if failing && bursts(nth) { 150.0 } else { 4.0 }),
@@ -309,7 +310,7 @@ fn something_that_runs_in_a_rhythm() {
         "plimsoll.disk.utilization{system.device=vda} rises with them",
     ];
     expect_only(&run, "S6", &expected);
-    // What stands still for a whole second answers nobody in it.
+    // A service stalled for a whole second answers no request in it.
     let still = TwoStretchRun::new(
         |nth, window| match nth % 6 {
             3 | 4 => window.offered = 120,
@@ -446,7 +447,7 @@ fn a_command_that_holds_redis() {
     let expected = "KEYS took 14.0 ms on average and occupied Redis's one thread 70 % of the time";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
     assert!(found[0].remedy.contains("use SCAN instead"), "{found:#?}");
-    // Used up by it, Redis answers nobody: what it took at the load below tells.
+    // Saturated by it, Redis answers no INFO: its cost at the load below is used.
     let swamped = found_over_gaps(
         &healthy,
         &[(at(metric::REDIS_MAIN_THREAD), 1.0)],

@@ -1,4 +1,4 @@
-//! What databases do, by the statements that their sessions carry out.
+//! Work of databases, by the statements that their sessions execute.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -94,7 +94,7 @@ pub(super) fn each(
     (counted.calls > 0.0).then_some(all / counted.calls)
 }
 
-/// The statement that is carried out most: by the time that was counted, else by the sessions that were seen with it.
+/// The most frequent statement: by counted time, else by the sessions sampled with it.
 pub(super) fn busiest<'a>(view: &View<'a>, running: &'a str, at: &str) -> Option<&'a str> {
     let first = counted(view, at)
         .first()

@@ -1,4 +1,4 @@
-//! Rules about caches, from what they tell of themselves.
+//! Rules about stores, from their own metrics.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -8,12 +8,12 @@ use super::proxy::{place, written};
 use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{Stretch3, View, bounded};
 
-/// Share of one CPU from which the thread that carries out commands has nothing to spare.
+/// Share of one CPU from which the thread that executes commands is saturated.
 const THREAD_BUSY: f64 = 0.95;
 /// A hit ratio that fell by less has not fallen: as rule S5 has it.
 const HIT_RATIO_FALL: f64 = 0.05;
 
-/// K1: Redis carries out commands on one thread, which is busy.
+/// K1: Redis executes commands on one thread, which is busy.
 pub(super) fn redis_thread(view: &View<'_>) -> Vec<Sign> {
     let threads = view.series_of(metric::REDIS_MAIN_THREAD);
     threads
@@ -56,14 +56,14 @@ fn ratio(view: &View<'_>, hits: &str, misses: &str) -> Option<f64> {
     (hits + misses > 0.0).then(|| hits / (hits + misses))
 }
 
-/// Whether look-ups found less while the load failed than before; `None` where nothing was looked up.
+/// Whether the hit ratio was lower under the failing load than before; `None` without lookups.
 fn has_fallen(case: &RuleMatch<'_>, hits: &str, misses: &str) -> Option<bool> {
     let failing = ratio(&case.over.failing, hits, misses)?;
     let before = ratio(&case.over.passing, hits, misses).or(ratio(&case.over.base, hits, misses));
     Some(before.is_none_or(|before| failing < before - HIT_RATIO_FALL))
 }
 
-/// What a store that throws away says, and its evidence.
+/// The texts of a store that evicts, and its evidence.
 fn evicted(
     case: &RuleMatch<'_>,
     words: (String, String),
@@ -87,7 +87,7 @@ fn evicted(
             Some(0.0),
         ))
         .with(found)
-        // Throwing away what nobody asks for is what a cache is for.
+        // Evicting unused entries is normal for a cache.
         .doubtful_if(fallen != Some(true))
 }
 
@@ -134,7 +134,7 @@ fn memory_remedy(case: &RuleMatch<'_>) -> String {
     }
 }
 
-/// K2, where nothing may be thrown away: Redis refuses to write.
+/// K2 with eviction disabled: Redis refuses to write.
 pub(super) fn redis_refused_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let at = place(case.label_set);
@@ -278,9 +278,9 @@ pub(super) fn memcached_evictions_words(case: &RuleMatch<'_>) -> Words {
         ))
 }
 
-/// Mean time of a command from which it is slow, s: half of what the slow log asks for by default.
+/// Mean time of a command from which it is slow, s: half of the slow log's default threshold.
 const COMMAND_SLOW_S: f64 = 0.005;
-/// How many times as much of the thread's time as at low load has come with the load; or this much of it at all.
+/// Growth of the share of the thread's time since low load from which it came with the load; or this share at all.
 const GROWN: f64 = 1.5;
 const MOSTLY: f64 = 0.5;
 /// Share of its one thread's time that such a command may have.
@@ -293,8 +293,8 @@ fn time_of_command(view: &View<'_>, label_set: &str) -> Option<f64> {
     (calls > 0.0).then(|| time / calls)
 }
 
-/// The stretch that tells of Redis' commands, and whether it is another than the failing one: where its thread was used up
-/// it may answer nobody in time, and the load below tells what it was used up by.
+/// The stretch with Redis's command metrics, and whether it is not the failing one: with a saturated thread it may
+/// not answer INFO in time, and the load below shows what saturated it.
 fn view_with_commands<'v, 'a>(over: &'v Stretch3<'a>, at: &str) -> (&'v View<'a>, bool) {
     let has_commands = |view: &View<'_>| {
         let mut own = view.series_of(metric::REDIS_COMMAND_TIME);
@@ -314,8 +314,8 @@ fn view_with_commands<'v, 'a>(over: &'v Stretch3<'a>, at: &str) -> (&'v View<'a>
     }
 }
 
-/// K3: one command holds Redis' one thread for long, again and again. What all calls took is counted, not only what the slow
-/// log keeps: that needs no further access, and one slow command in a while is no limit.
+/// K3: one command repeatedly occupies Redis's one thread for long. The time of all calls is counted, not only the
+/// slow log: that needs no further access, and an occasional slow command is no limit.
 pub(super) fn redis_slow(over: &Stretch3<'_>) -> Vec<Sign> {
     let commands = over.failing.series_of(metric::REDIS_COMMAND_TIME);
     let signs = commands.filter_map(|series| {
@@ -325,7 +325,7 @@ pub(super) fn redis_slow(over: &Stretch3<'_>) -> Vec<Sign> {
         let each = time_of_command(view, label_set)?;
         let is_much = share >= COMMAND_SHARE_MAX || is_below && is_dearest(view, series, share);
         let low = before(over, |view| view.mean(series)).unwrap_or(0.0);
-        // Of a thread that is used up, few looks tell, and those from its beginning.
+        // A saturated thread yields few samples, and those are from the start.
         let thread = metric::series(metric::REDIS_MAIN_THREAD, &[("at", place(label_set))]);
         let is_used = over.failing.mean(&thread).is_some_and(|used| used > MOSTLY);
         let grew = is_below
