@@ -18,7 +18,7 @@ pub(super) const RULES: &[FindingRule] = &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0", "J3", "J5", "C1", "C3",
         ],
     },
-    // What takes a third of the time is why none is left; what takes a tenth of it is not.
+    // A share of a third of the time explains the shortage; a tenth does not.
     FindingRule {
         id: "J3",
         strength: Strength::Queue,

@@ -12,7 +12,7 @@ const FRONT: &[&str] = &[
     "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0", "P11",
 ];
 
-/// What follows from what, beside what the rules say themselves.
+/// Causes and consequences beyond those in the rules themselves.
 pub(super) const FOLLOWS: &[(&str, &[&str])] = &[
     ("C1", &["C6", "N4", "N7"]),
     // A listener with a short backlog has a short queue of half-open connections as well.

@@ -1,4 +1,4 @@
-//! The table of rules, continued: what logs of proxies tell.
+//! The table of rules, continued: logs of proxies.
 
 use plimsoll_model::finding::{Strength, Tier};
 

@@ -1,4 +1,4 @@
-//! The table of rules, continued: pools that a program holds, and what logs tell of slow requests. Decision 0320 says where
+//! The table of rules, continued: pools of a program, and slow requests from logs. Decision 0320 says where
 //! thresholds differ from the method's table.
 
 use plimsoll_model::finding::{Strength, Tier};

@@ -1,5 +1,5 @@
-//! The table of rules, continued: shapes of a service as a whole, and what stands between its parts. Decision 0286 says where
-//! thresholds differ from those of the method's rule table, and which are not verified.
+//! The table of rules, continued: failure modes of a service as a whole, and the links between its components.
+//! Decision 0286 says where thresholds differ from those of the method's rule table, and which are not verified.
 
 use plimsoll_model::finding::{Strength, Tier};
 

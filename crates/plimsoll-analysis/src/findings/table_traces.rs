@@ -1,4 +1,4 @@
-//! The table of rules, continued: what spans tell. Decision 0275 says where thresholds differ from the method's table.
+//! The table of rules, continued: traces. Decision 0275 says where thresholds differ from the method's table.
 
 use plimsoll_model::finding::{Strength, Tier};
 

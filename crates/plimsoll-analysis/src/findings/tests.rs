@@ -1,4 +1,4 @@
-//! Each rule over synthetic series: what makes it speak, what it says, and what keeps it silent.
+//! Each rule over synthetic series: what triggers it, its text, and what does not trigger it.
 
 use std::collections::BTreeMap;
 
@@ -153,7 +153,7 @@ impl SyntheticRun {
     }
 }
 
-/// The only finding must be of this rule, with this certainty and score, and say this.
+/// The only finding must be of this rule, with this certainty, score and text.
 #[track_caller]
 pub(super) fn check(
     run: &SyntheticRun,
@@ -212,7 +212,7 @@ fn g1_a_generator_without_cpu_that_does_not_send_what_is_due() {
         ..starved
     };
     assert_eq!(closed.find(), []);
-    // CPU to spare: what is not sent waits for the target.
+    // CPU is left: unsent requests wait for the target.
     let waiting = SyntheticRun::healthy().failing_windows(|window| window.sent = 900);
     assert_eq!(waiting.find(), []);
 }
@@ -407,8 +407,8 @@ fn every_rule_explains_rules_that_exist() {
                 .iter()
                 .all(|id| ids.contains(id) && *id != rule.id)
         );
-        // Some have two rows: throwing away or refusing, memory or connections, pauses or time, one server of a
-        // language or another, told by itself or by its log or by spans.
+        // Some have two rows: evicting or refusing, memory or connections, pauses or time, different servers of a
+        // language, or different sources (own metrics, log, spans).
         let twice = [
             "K2", "K6", "X1", "X3", "H1", "H2", "J3", "J9", "N+1", "R2", "R5",
         ];

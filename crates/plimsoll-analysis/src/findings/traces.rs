@@ -1,4 +1,4 @@
-//! Rules about what spans tell: statements that repeat, services that are waited for, calls that are refused.
+//! Rules over spans: repeated statements, slow callees, refused calls.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -12,7 +12,7 @@ use crate::traces::{ComponentUse, RouteUse};
 
 /// Times in one request from which a statement is repeated.
 const PER_REQUEST: f64 = 10.0;
-/// Share of a route's time from which its database is what it waits for.
+/// Share of a route's time from which its database is the limit.
 const IN_DATABASE: f64 = 0.3;
 /// Share of the time of all requests from which a route counts.
 const COUNTS: f64 = 0.2;
@@ -22,7 +22,7 @@ const SESSIONS: f64 = 1.0;
 const MOSTLY: f64 = 0.5;
 /// Share of the calls that are refused.
 const REFUSED: f64 = 0.01;
-/// Share of a route's time that goes into getting connections.
+/// Share of a route's time spent acquiring connections.
 const CONNECTING: f64 = 0.2;
 
 fn seconds(view: &View<'_>) -> f64 {
@@ -46,13 +46,13 @@ fn route_of<'a>(routes: &'a [RouteUse], label_set: &str) -> Option<&'a RouteUse>
     })
 }
 
-/// Share of a route's time that goes to its databases: to their work, and to the wait for a session with them.
+/// Shares of a route's time spent in its databases and waiting for a session with them.
 fn for_database(route: &RouteUse) -> f64 {
     share_of(route, "database") + share_of(route, "connecting")
 }
 
-/// N+1: requests of a route carry out one statement many times, and the database is what they wait for. Not asked where
-/// the database itself counts it.
+/// N+1: requests of a route execute one statement many times, and wait mostly for the database. Skipped where the
+/// database itself counts it.
 pub(super) fn repeated(view: &View<'_>) -> Vec<Sign> {
     if repeated::statements(view).iter().any(|sign| sign.present) {
         return Vec::new();
@@ -125,7 +125,7 @@ fn service(name: &str) -> &str {
     if name.is_empty() { "the service" } else { name }
 }
 
-/// Who is called by a service: what all its requests together spend there.
+/// A callee of a service: the time that all its requests together spend there.
 #[derive(Clone, Debug, Default)]
 struct Callee {
     /// Share of the time of all its requests.
@@ -141,7 +141,7 @@ struct Callee {
     unavailable: f64,
 }
 
-/// Labels of who is called, of each service that calls.
+/// Labels of the callees of each service.
 fn callees(routes: &[RouteUse]) -> Vec<String> {
     let named = routes.iter().flat_map(|route| {
         let called = route
@@ -200,7 +200,7 @@ fn callee(routes: &[RouteUse], label_set: &str) -> Option<Callee> {
     Some(found)
 }
 
-/// Whether an eye of its own looks at a store: its rules tell more.
+/// Whether a store has its own collector, whose rules are more specific.
 fn is_watched(view: &View<'_>, component: &str) -> bool {
     let system = component.split(' ').next().unwrap_or_default();
     let metric = match system {

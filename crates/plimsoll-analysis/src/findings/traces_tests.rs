@@ -1,4 +1,4 @@
-//! Rules about what spans tell over synthetic series: what makes each speak, and what keeps it silent.
+//! Rules over spans, on synthetic series: what triggers each, and what does not.
 
 use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, series};

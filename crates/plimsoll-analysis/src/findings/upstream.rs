@@ -1,4 +1,4 @@
-//! Rules about servers behind nginx, from the times that its access log tells.
+//! Rules about servers behind nginx, from the times in its access log.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -13,9 +13,9 @@ const SLOW_MIN_S: f64 = 0.050;
 const SLOW_SHARE: f64 = 0.25;
 /// How many times as long as at low load.
 const SLOWER: f64 = 3.0;
-/// Share of the time to the head that connecting may take where the server is what is slow.
+/// Share of the time to the response head that connecting may take where the server itself is slow.
 const CONNECT_SHARE: f64 = 0.1;
-/// Connecting that takes this long, and so many times as long as at low load, is what is slow, s.
+/// Connect time, s, and its ratio to low load, from which connecting is slow.
 const CONNECT_MIN_S: f64 = 0.010;
 const CONNECT_SLOWER: f64 = 10.0;
 
@@ -23,7 +23,7 @@ fn time(at: &str, phase: &str) -> String {
     metric::series(metric::NGINX_TIME, &[("at", at), ("phase", phase)])
 }
 
-/// Logs that tell of a phase: where they are asked.
+/// Addresses of logs with times of a phase.
 fn logs<'a>(view: &View<'a>, phase: &'a str) -> impl Iterator<Item = &'a str> {
     let own = view.series_of(metric::NGINX_TIME);
     own.filter(move |series| label(series, "phase") == Some(phase))

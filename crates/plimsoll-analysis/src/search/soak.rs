@@ -1,4 +1,4 @@
-//! A long trial a little below the line: what fills up, leaks or wakes every few minutes shows only then.
+//! A long trial a little below the line: filling disks, leaks and periodic jobs show only then.
 
 use plimsoll_model::load_line::{LoadLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind};
@@ -29,7 +29,7 @@ impl Soak {
         PhaseAction::Trial(known.spec(TrialKind::Soak, rate, known.policy.soak_s))
     }
 
-    /// The line stays; what the soak saw is said beside it.
+    /// The line stays; the result of the soak is a remark beside it.
     pub(super) fn record(&mut self, known: &mut SearchState, trial: &Trial) {
         self.done = true;
         let load = known.text(trial.spec.rate);
@@ -45,7 +45,7 @@ impl Soak {
         known.remarks.push(Remark::Note { text });
     }
 
-    /// A soak that never became valid says nothing, and that is said.
+    /// A soak that never became valid only adds a remark.
     pub(super) fn skip(&mut self, known: &mut SearchState) {
         self.done = true;
         known.remarks.push(Remark::Note {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A thorough search of a sharp line whose soak ends like this; what is said beside it.
+/// A thorough search of a sharp line whose soak ends like this; its remarks.
 fn soak_with_note(verdict: &TrialVerdict) -> (Vec<TrialSpec>, String) {
     let mut soaks = Vec::new();
     let mut target = sharp(333.0);
