@@ -1,4 +1,4 @@
-//! What a finished search says beside the line: leaks, the generator's share of the machine, the line in users.
+//! Remarks of a finished search beside the line: leaks, the generator's share of the machine, the line in users.
 
 use std::time::Duration;
 
@@ -148,7 +148,7 @@ pub enum Carries {
     WithinInterval,
 }
 
-/// The line in users who think, by Little's law.
+/// The line in users with think time, by Little's law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UsersLine {
     /// Pause between an answer and the next request, s.

@@ -23,7 +23,7 @@ pub enum RunLogError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The header could not be written; nothing was sent yet.
@@ -31,7 +31,7 @@ pub enum RunLogError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The file cannot be read.
@@ -39,7 +39,7 @@ pub enum RunLogError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The file does not begin as a run log.

@@ -1,21 +1,21 @@
-//! What to do about statements beside an index: what every request asks for alike, what could be kept worked out, and what
-//! drivers and mappers add. Each with what it would save.
+//! Remedies for statements other than an index: results that are the same for every request, results that could be
+//! precomputed, and statements added by drivers and ORMs. Each with its savings.
 
 use super::StatementUse;
 
-/// Times in one request from which every request asks for it.
+/// Executions per request from which every request counts as executing it.
 const EVERY: f64 = 0.9;
 /// What takes less of the database's time for each request is not worth a word, ms.
 const WORTH_MS: f64 = 0.05;
 /// A statement that takes this long is worth being worked out ahead, ms.
 const DEAR_MS: f64 = 5.0;
-/// How often what is worked out ahead would be renewed, s.
+/// Refresh interval of a precomputed result, s.
 const RENEWED_S: f64 = 10.0;
-/// It pays where renewing takes no more than this share of what the statement takes now.
+/// It pays where refreshing takes at most this share of the statement's present time.
 const PAYS: f64 = 0.2;
 /// Statements without work of their own in one request that are worth a word.
 const IDLE_MIN: f64 = 2.0;
-/// First words of statements that only hold others together or set something.
+/// First words of statements that only frame transactions or set something.
 const FRAMES: [&str; 13] = [
     "BEGIN",
     "START",
@@ -31,7 +31,7 @@ const FRAMES: [&str; 13] = [
     "PREPARE",
     "USE",
 ];
-/// Whole statements by which pools and drivers see whether a session lives, and of what kind it is.
+/// Whole statements by which pools and drivers check whether a session lives, and of what kind it is.
 const CHECKS: [&str; 7] = [
     "select $1",
     "select ?",
@@ -57,7 +57,7 @@ const GATHERING: [&str; 8] = [
 /// Something to do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// What was seen.
+    /// The observation.
     pub reason: String,
     /// What to do.
     pub remedy: String,
@@ -65,7 +65,7 @@ pub struct Advice {
     pub saves_ms: f64,
 }
 
-/// What could be done about these statements, what saves most first.
+/// Remedies for these statements, the largest saving first.
 pub fn advice(uses: &[StatementUse]) -> Vec<Advice> {
     let reads = uses.iter().filter(|usage| is_plain_read(usage));
     let mut all: Vec<Advice> = reads
@@ -86,7 +86,7 @@ fn first_word(statement: &str) -> &str {
     statement.split([' ', ';', '(']).next().unwrap_or_default()
 }
 
-/// It reads, with the same values whenever it is carried out: without a place for one.
+/// It reads, with the same values at each execution: it has no placeholder.
 fn is_plain_read(usage: &StatementUse) -> bool {
     let has_values = usage.statement.contains(['?', '$']) || usage.statement.contains("/*");
     first_word(&usage.statement).eq_ignore_ascii_case("select") && !has_values && !is_idle(usage)
@@ -105,7 +105,7 @@ fn is_idle(usage: &StatementUse) -> bool {
         || CATALOGS.iter().any(|catalog| lower.contains(catalog))
 }
 
-/// What every request asks for in the same words: its answer is the same for all until somebody writes.
+/// A statement with the same text in every request: its result is the same for all until its tables change.
 fn alike(usage: &StatementUse) -> Option<Advice> {
     let calls = usage.calls_per_request.filter(|&calls| calls >= EVERY)?;
     let saves_ms = per_request_ms(usage);
@@ -122,7 +122,7 @@ fn alike(usage: &StatementUse) -> Option<Advice> {
     })
 }
 
-/// What is worked out anew each time from many rows, and could be kept.
+/// A result computed anew each time from many rows, which could be precomputed.
 fn worked_out(usage: &StatementUse) -> Option<Advice> {
     let lower = usage.statement.to_ascii_lowercase();
     let gathers =

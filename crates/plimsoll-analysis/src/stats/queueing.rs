@@ -117,8 +117,8 @@ pub fn deterministic_wait_within(servers: u32, rate: f64, service_s: f64, t: f64
     sum
 }
 
-/// Share of moments at which at most 0, 1, 2, … requests wait in M/D/c. The number in the system, looked at every
-/// service time, is a Markov chain: those in service leave, those that arrived are added (Crommelin 1932).
+/// Share of time with at most 0, 1, 2, … requests waiting in M/D/c. The number in the system, sampled every service
+/// time, is a Markov chain: those in service leave, those that arrived are added (Crommelin 1932).
 fn waiting_at_most(servers: u32, a: f64) -> Vec<f64> {
     let c = servers as usize;
     // The tail falls off like e^{−2(1−ρ)n}; beyond e^{−30} nothing counts.

@@ -1,6 +1,6 @@
 //! Wald's sequential probability ratio test of a pass probability.
 
-/// What the test says so far.
+/// The result of the test so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The high probability is accepted.

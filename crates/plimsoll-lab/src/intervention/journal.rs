@@ -1,7 +1,7 @@
-//! What puts a change back, on disk before the change is made.
+//! The journal of a change, on disk before the change is applied.
 //!
-//! One file for one change, held by a lock for as long as its program lives. A file that nobody holds is left over. It
-//! is trusted only as far as it is ours, and names no program that is then started.
+//! One file for one change, held by a lock for as long as its program lives. A file without a lock is left over. It
+//! is trusted only if it is ours, and no program named in it is started.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -19,7 +19,7 @@ pub const ENDING: &str = "undo";
 const FORMAT: u32 = 1;
 /// Longest file that is read, bytes.
 const LEN_MAX: u64 = 64 << 10;
-/// Left-over files that are looked at.
+/// Most left-over files examined.
 const LEFT_MAX: usize = 64;
 
 #[derive(Serialize, Deserialize)]
@@ -28,7 +28,7 @@ struct JournalContent {
     change: Change,
 }
 
-/// A file that says how a change is put back, for as long as it is made.
+/// A file with the revert of a change, while the change is in effect.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -58,7 +58,7 @@ impl Journal {
     /// # Errors
     /// When the file exists or cannot be written.
     pub fn write(path: &Path, change: &Change) -> io::Result<Self> {
-        // Where anybody may put files, the next start would not trust what it finds.
+        // The next start would not trust a file in a folder writable by others.
         closed(folder_of(path))?;
         let mut open = OpenOptions::new();
         let held = LockedFile::new(open.write(true).create_new(true).mode(0o600).open(path)?)?;
@@ -100,7 +100,7 @@ pub enum Leftover {
     NeverMade(PathBuf),
     /// It is still made.
     Stays {
-        /// The file that tells of it.
+        /// Its journal file.
         path: PathBuf,
         /// What was changed.
         what: String,
@@ -109,7 +109,7 @@ pub enum Leftover {
         /// What a person does to put it back.
         manual_undo: String,
     },
-    /// Nobody knows: the file cannot be read.
+    /// Unknown: the file cannot be read.
     Unknown {
         /// The file.
         path: PathBuf,
@@ -118,8 +118,8 @@ pub enum Leftover {
     },
 }
 
-/// Puts back what earlier runs with files in `folder` left changed. A command is carried out only if it is `undo`, which
-/// somebody has just named.
+/// Reverts changes of earlier runs with files in `folder`. A command runs only if it is `undo`, which the user has
+/// just given.
 pub fn put_back_leftovers(
     folder: &Path,
     access: &ComponentAccess,
@@ -206,7 +206,7 @@ fn open_left(path: &Path) -> io::Result<File> {
         }
         _ => error,
     })?;
-    // Before its lock is asked for: somebody else's file is not touched.
+    // Before its lock is requested: another user's file is not touched.
     ours(&file)?;
     Ok(file)
 }

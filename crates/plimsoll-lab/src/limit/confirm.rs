@@ -1,4 +1,4 @@
-//! `plimsoll limit --confirm`: the limit that was named is relaxed, and the load that failed is tried again.
+//! `plimsoll limit --confirm`: raises the named limit, and repeats the failed load.
 
 use std::path::PathBuf;
 
@@ -24,16 +24,16 @@ const TRIES_MAX: usize = 2;
 /// What may be done to confirm a limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Confirm {
-    /// Commands of the user's that relax the first limit and put it back, whatever it is: a program and its arguments
-    /// each. Without them settings of parts are changed over their own interfaces.
+    /// The user's commands that raise the first limit and revert it: a program and its arguments each. Without them,
+    /// settings of components are changed over their own interfaces.
     pub commands: Option<(Vec<String>, Vec<String>)>,
     /// Environment of the commands.
     pub environment: Vec<(String, String)>,
-    /// Where is written what puts a change back. It must not exist.
+    /// Path of the journal. It must not exist.
     pub journal: PathBuf,
 }
 
-/// Tries the findings, the best first, and writes into them what came of it.
+/// Tests the findings, best first, and writes the outcomes into them.
 pub(super) fn confirm(
     runner: &Runner,
     recorded: &Run,
@@ -159,7 +159,7 @@ fn change_for(run: &Run, finding: &Finding, access: &ComponentAccess) -> Result<
     }
 }
 
-/// Whether the series of `at` are those of a part. What separates labels is replaced in them.
+/// Whether the series of `at` are those of a component. Label separators are replaced in them.
 fn is_at(component: &Component, at: &str) -> bool {
     let place = component.place.to_string();
     let series = metric::series(metric::SETTING, &[("at", &place)]);
@@ -197,7 +197,7 @@ impl Attempt<'_> {
             TrialKind::Mitigated,
             format!("confirm: {description}"),
         );
-        // An error leaves from here too, and drops what is changed: it is put back then.
+        // An early return drops `changed`, which reverts the change.
         let mitigated = trials.repeat(repeats, watcher)?;
         if let Err(error) = changed.put_back() {
             let text = format!(
