@@ -355,7 +355,7 @@ impl Search {
         SearchStage { name, text }
     }
 
-    /// About how long the search still takes; never more than what is left of its budget.
+    /// About how long the search still takes; never more than the rest of its budget.
     pub fn remaining(&self) -> Duration {
         let known = &self.known;
         let left = known.budget().saturating_sub(known.elapsed);

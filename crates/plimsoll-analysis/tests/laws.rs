@@ -94,7 +94,7 @@ fn self_test(spec: TrialSpec, second: u32) -> Trial {
     }
 }
 
-/// Carries a trial out on the queue, as the laboratory would on a target.
+/// Runs a trial on the queue, as the laboratory would on a target.
 fn carry_out(
     queue: &mut SimulatedQueue,
     spec: &TrialSpec,

@@ -1,6 +1,6 @@
-//! Something of the service is changed for some trials and put back, whatever happens.
+//! Changes a setting of the service for some trials, and reverts it in every case.
 //!
-//! What puts it back is on disk before anything is changed ([`journal`]). It is put back when the change is let go of:
+//! The revert is on disk before the change is applied ([`journal`]). The change is reverted when its guard is dropped:
 //! at the end, at an error, at an interrupt, in a panic. Where the program had no time for it, its next start finds the
 //! journal.
 
@@ -86,7 +86,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// Why something was not changed, or not put back.
+/// Why a change or its revert failed.
 #[derive(Debug, thiserror::Error)]
 pub enum InterventionError {
     /// The component or the system refuses.
@@ -224,7 +224,7 @@ impl<'a> Changed<'a> {
                 path: journal.display().to_string(),
                 source,
             })?;
-        // From here on it is put back, also when the change fails half-way.
+        // From here on it is reverted, also when the change fails half-way.
         let changed = Self {
             change,
             access,

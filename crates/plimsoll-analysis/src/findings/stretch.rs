@@ -196,7 +196,7 @@ impl<'a> View<'a> {
         points.filter(|point| !point.1.is_nan()).collect()
     }
 
-    /// Share of the seconds with readings in which `holds` is true: `S{p}` asks for 0.2. Seconds in which `holds` is
+    /// Share of the seconds with readings in which `holds` is true: `S{p}` requires 0.2. Seconds in which `holds` is
     /// undecided are left out; `None` when it always is.
     pub(super) fn share_of_seconds(
         &self,

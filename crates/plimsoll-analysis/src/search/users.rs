@@ -70,7 +70,7 @@ impl Population {
         self.think_s + self.requests * response_s
     }
 
-    /// What a trial of `rate` must judge to see an iteration as a whole, s. Users who arrived one by one over an
+    /// Seconds that a trial of `rate` must judge to cover an iteration as a whole. Users who arrived one by one over an
     /// iteration, or longer, are spread over all its steps at any time: then half of it suffices.
     pub fn measured_s(&self, rate: f64, response_s: f64) -> f64 {
         let iteration_s = self.iteration_s(response_s);

@@ -180,14 +180,14 @@ pub fn deterministic_load_line(
     let holds = |rate: f64| {
         deterministic_wait_within(servers, rate, service_s, within_s - service_s) >= quantile
     };
-    // Near saturation the chain mixes slowly: come from below, halving what is spare.
+    // Near saturation the chain mixes slowly: approach from below, halving the spare capacity.
     let most = f64::from(servers) / service_s;
     let mut spare = 0.5;
     while spare > 0.002 && holds((1.0 - spare) * most) {
         spare /= 2.0;
     }
     let (mut low, mut high) = ((1.0 - 2.0 * spare) * most, (1.0 - spare) * most);
-    // To a ten-thousandth of what is spare.
+    // To a ten-thousandth of the spare capacity.
     while high - low > 1e-4 * (most - high) {
         let middle = f64::midpoint(low, high);
         if holds(middle) {

@@ -16,7 +16,7 @@ pub enum Decision {
 pub struct Sprt {
     /// Sum of the log likelihood ratios.
     pub log_ratio: f64,
-    /// Trials seen.
+    /// Trials so far.
     pub trials: u32,
     /// Of these, passed.
     pub passes: u32,

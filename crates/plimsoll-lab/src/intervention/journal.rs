@@ -77,7 +77,7 @@ impl Journal {
         })
     }
 
-    /// It is put back.
+    /// It is reverted.
     pub fn remove(self) {
         // One that stays is undone once more by the next start, which changes nothing.
         let _ = std::fs::remove_file(&self.path);
@@ -94,7 +94,7 @@ fn folder_of(path: &Path) -> &Path {
 /// What became of a change that an earlier run left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leftover {
-    /// It was put back now.
+    /// It was reverted now.
     PutBack(String),
     /// It was never made: the run ended while it wrote it down.
     NeverMade(PathBuf),
@@ -104,7 +104,7 @@ pub enum Leftover {
         path: PathBuf,
         /// What was changed.
         what: String,
-        /// Why it was not put back.
+        /// Why it was not reverted.
         why: String,
         /// What a person does to put it back.
         manual_undo: String,

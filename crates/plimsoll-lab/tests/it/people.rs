@@ -1,4 +1,4 @@
-//! What the laboratory makes of loads of users: windows in the log, an early end, a verdict.
+//! Loads of users in the laboratory: windows in the log, an early end, a verdict.
 
 use std::net::SocketAddr;
 use std::path::Path;
