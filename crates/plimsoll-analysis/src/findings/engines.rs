@@ -142,7 +142,8 @@ pub(super) fn jvm_collects_words(case: &RuleMatch<'_>) -> Words {
         .with(case.line(&of(metric::JVM_STOPPED, label_set), "time with all threads stopped, per second"))
         .advising(format!(
             "raise the heap, `-Xmx`{}, as far as memory allows; if pauses are too long, use another collector \
-             (`-XX:+UseZGC`, or `-XX:+UseG1GC -XX:MaxGCPauseMillis=50`); allocate less per request: `jcmd PID JFR.start duration=30s filename=a.jfr settings=profile` shows where",
+             (`-XX:+UseZGC`, or `-XX:+UseG1GC -XX:MaxGCPauseMillis=50`); allocate less per request: `jcmd PID \
+             JFR.start duration=30s filename=a.jfr settings=profile` shows where",
             heap_now(view, at)
         ))
 }
@@ -244,10 +245,10 @@ pub(super) fn jvm_pool_words(case: &RuleMatch<'_>) -> Words {
     let (at, label_set) = (place(case.label_set), case.label_set);
     let remedy = |name: &str, now: f64| {
         format!(
-            "if the CPUs have room, give the pool {name} more threads (now {now:.0}): `server.tomcat.threads.max` of Spring Boot, \
-             `maxThreads` in Tomcat's server.xml or Jetty's jetty-threadpool.xml, or the size given to `Executors`; \
-             or, from \
-             Java 21 on, virtual threads (`spring.threads.virtual.enabled=true`); first find what its requests wait for: `jcmd PID Thread.print`"
+            "if the CPUs have room, give the pool {name} more threads (now {now:.0}): `server.tomcat.threads.max` of \
+             Spring Boot, `maxThreads` in Tomcat's server.xml or Jetty's jetty-threadpool.xml, or the size given to \
+             `Executors`; or, from Java 21 on, virtual threads (`spring.threads.virtual.enabled=true`); first find \
+             what its requests wait for: `jcmd PID Thread.print`"
         )
     };
     if let Some(name) = label(label_set, "pool") {
@@ -404,7 +405,7 @@ pub(super) fn go_scheduler_words(case: &RuleMatch<'_>) -> Words {
         .setting(at, "GOMAXPROCS", "")
         .map(|(threads, _)| threads);
     let of_them = threads.map_or(String::new(), |threads| {
-        format!("on {threads:.0} threads (GOMAXPROCS)")
+        format!(" on {threads:.0} threads (GOMAXPROCS)")
     });
     let now = threads.map_or(String::new(), |threads| format!(" (now {threads:.0})"));
     Words::new(

@@ -126,8 +126,7 @@ fn pools_of_threads() {
         [
             "threads of the JVM's pool pool-1-thread-*",
             "up to 60 connections to the JVM waited for a thread to read their requests, while its pool \
-             pool-1-thread-* stayed at 2 \
-             threads",
+             pool-1-thread-* stayed at 2 threads",
             "(now 2)",
         ],
     );

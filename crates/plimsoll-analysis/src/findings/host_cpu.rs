@@ -32,8 +32,9 @@ const CLOCK_MIN: f64 = 0.8;
 const HANDSHAKES_MAX: f64 = 0.5;
 const HANDSHAKES_MIN: f64 = 1.0;
 /// What makes handshakes fewer and cheaper.
-pub(super) const FEWER_HANDSHAKES: &str = "keep connections alive longer (`keepalive_timeout` in nginx, `timeout http-keep-alive` in \
-    HAProxy), resume sessions (`ssl_session_cache shared:TLS:10m`), and use an ECDSA certificate instead of RSA";
+pub(super) const FEWER_HANDSHAKES: &str = "keep connections alive longer (`keepalive_timeout` in nginx, `timeout \
+    http-keep-alive` in HAProxy), resume sessions (`ssl_session_cache shared:TLS:10m`), and use an ECDSA certificate \
+    instead of RSA";
 /// CPUs that have little to do are slow because they may.
 const CLOCK_BUSY: f64 = 0.5;
 

@@ -281,8 +281,8 @@ pub(super) fn processes_words(case: &RuleMatch<'_>) -> Words {
         ))
         .with(case.line(&refused, "processes and threads refused, per second"))
         .advising(format!(
-            "raise the limit (now {most:.0}): `systemctl set-property UNIT TasksMax={:.0}`, `docker run --pids-limit`, or its \
-             `pids.max`; or let the service start fewer threads",
+            "raise the limit (now {most:.0}): `systemctl set-property UNIT TasksMax={:.0}`, `docker run \
+             --pids-limit`, or its `pids.max`; or let the service start fewer threads",
             4.0 * most
         ))
         .doubtful_if(label(case.label_set, "process") == Some(metric::GENERATOR))

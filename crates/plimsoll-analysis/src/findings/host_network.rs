@@ -235,9 +235,9 @@ pub(super) fn conntrack_words(case: &RuleMatch<'_>) -> Words {
         Some(limit * NEARLY_FULL),
     ))
     .advising(format!(
-        "raise `net.netfilter.nf_conntrack_max` (now {limit:.0}; about 320 bytes of the kernel's memory for each) with \
-         `sysctl -w net.netfilter.nf_conntrack_max={:.0}` and in /etc/sysctl.d/, keep connections alive, or do not track the \
-         service's port (`notrack`)",
+        "raise `net.netfilter.nf_conntrack_max` (now {limit:.0}; about 320 bytes of the kernel's memory for each) \
+         with `sysctl -w net.netfilter.nf_conntrack_max={:.0}` and in /etc/sysctl.d/, keep connections alive, or do \
+         not track the service's port (`notrack`)",
         4.0 * limit
     ))
 }

@@ -65,11 +65,10 @@ pub(super) fn tickets_words(case: &RuleMatch<'_>) -> Words {
         .with(case.line(&of(metric::MONGO_PAGES_READ, label_set), "pages read from files, per second"))
         .advising(
             "find what its operations wait for: `db.currentOp({ waitingForLock: true })` and `db.currentOp({ \
-             secs_running: { $gte: 1 \
-             } })`; a query that scans many documents needs an index (`explain(\"executionStats\")`: \
-             `totalDocsExamined` far above \
-             `nReturned`); where pages are read from files, more memory (`storage.wiredTiger.engineConfig.cacheSizeGB`); more \
-             tickets only help where CPUs and disks have room"
+             secs_running: { $gte: 1 } })`; a query that scans many documents needs an index \
+             (`explain(\"executionStats\")`: `totalDocsExamined` far above `nReturned`); where pages are read from \
+             files, more memory (`storage.wiredTiger.engineConfig.cacheSizeGB`); more tickets only help where CPUs \
+             and disks have room"
                 .to_owned(),
         )
 }

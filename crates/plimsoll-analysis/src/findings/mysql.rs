@@ -146,8 +146,8 @@ pub(super) fn connections_words(case: &RuleMatch<'_>) -> Words {
         .with(bounded(case.line(&refused, "connections refused, per second"), Some(0.0)))
         .with(bounded(case.line(&all, "sessions"), most))
         .advising(format!(
-            "let clients share sessions: a smaller pool in each process, or a proxy that pools (ProxySQL, MaxScale); raising \
-             `max_connections`{} costs memory for each",
+            "let clients share sessions: a smaller pool in each process, or a proxy that pools (ProxySQL, MaxScale); \
+             raising `max_connections`{} costs memory for each",
             now(case, "max_connections", false)
         ))
 }
@@ -417,8 +417,8 @@ pub(super) fn pool_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("innodb_buffer_pool_size of MariaDB ({})", place(case.label_set)),
         format!(
-            "MariaDB read {per_second:.0} pages a second from files, {:.0} % of those it needed, because its buffer pool does not \
-             hold them",
+            "MariaDB read {per_second:.0} pages a second from files, {:.0} % of those it needed, because its buffer \
+             pool does not hold them",
             100.0 * per_second / all.max(1.0)
         ),
     )

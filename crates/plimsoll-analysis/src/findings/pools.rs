@@ -167,8 +167,8 @@ pub(super) fn to_database_words(case: &RuleMatch<'_>) -> Words {
         "the pool of connections to the database",
         "first find what holds its connections: slow statements, or work done between acquiring and releasing one; \
          then raise its size{now} (`maximumPoolSize` of HikariCP, `maxActive` of Tomcat, `SetMaxOpenConns` of Go, \
-         `max` of node-postgres), \
-         so that the pools of all processes together stay below the database's `max_connections`",
+         `max` of node-postgres), so that the pools of all processes together stay below the database's \
+         `max_connections`",
     )
 }
 
@@ -176,8 +176,9 @@ pub(super) fn to_http_words(case: &RuleMatch<'_>) -> Words {
     words(
         case,
         "the HTTP client's pool of connections",
-        "raise its size{now} (`maxSockets` of Node's http.Agent, `setMaxConnPerRoute` and `setMaxConnTotal` of Apache's client, \
-         `maxConnections` of Reactor Netty), keep connections alive, or use HTTP/2; if the service behind it is slow, fix that first",
+        "raise its size{now} (`maxSockets` of Node's http.Agent, `setMaxConnPerRoute` and `setMaxConnTotal` of \
+         Apache's client, `maxConnections` of Reactor Netty), keep connections alive, or use HTTP/2; if the service \
+         behind it is slow, fix that first",
     )
 }
 

@@ -172,9 +172,8 @@ fn scripts_and_servers_that_are_slow() {
         (log(metric::LOG_FAILURES, &[]), 2.0),
         (log(metric::LOG_FAILURES_OF, &[("of", call)]), 1.5),
     ];
-    let expected = "120 requests a minute took longer than the `request_slowlog_timeout` of PHP-FPM; 75 % of them were \
-        in PDOStatement->execute() \
-        /srv/www/db.php:12";
+    let expected = "120 requests a minute took longer than the `request_slowlog_timeout` of PHP-FPM; 75 % of them \
+        were in PDOStatement->execute() /srv/www/db.php:12";
     expect_only(found(&slow), "R4", [call, expected, "timeout"]);
     let answers = [(time("header"), 0.900), (time("request"), 0.950)];
     let expected = "took 900 ms to the first byte (95th percentile), 30 ms at low load, and accepted connections \

@@ -286,8 +286,8 @@ pub(super) fn puma_words(case: &RuleMatch<'_>) -> Words {
         .with(case.line(&requests, "requests served, per second"))
         .advising(format!(
             "if the CPUs have room, add threads where requests mostly wait (`threads` in config/puma.rb, or -t; now \
-             {:.0} in \
-             all), or workers where they compute (`workers`, or -w; now {workers:.0}); connection pools must hold as many connections as a worker has threads",
+             {:.0} in all), or workers where they compute (`workers`, or -w; now {workers:.0}); connection pools \
+             must hold as many connections as a worker has threads",
             threads.unwrap_or(0.0)
         ))
 }

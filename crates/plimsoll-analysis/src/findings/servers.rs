@@ -141,8 +141,9 @@ pub(super) fn apache_words(case: &RuleMatch<'_>) -> Words {
         .with(case.line(&silent, "share of the seconds with none free to serve the status page"))
         .with(case.line(&case.series(metric::APACHE_REQUESTS), "requests, per second"))
         .advising(format!(
-            "if CPUs and memory have room, raise `MaxRequestWorkers`{} (and `ServerLimit`, which caps it) and restart Apache; \
-             let the event MPM hold idle connections (`a2enmod mpm_event`) or shorten `KeepAliveTimeout`; first find what its requests wait for",
+            "if CPUs and memory have room, raise `MaxRequestWorkers`{} (and `ServerLimit`, which caps it) and \
+             restart Apache; let the event MPM hold idle connections (`a2enmod mpm_event`) or shorten \
+             `KeepAliveTimeout`; first find what its requests wait for",
             now.unwrap_or_default()
         ))
 }

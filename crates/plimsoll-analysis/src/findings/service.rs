@@ -167,8 +167,9 @@ pub(super) fn late_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         "work for requests past their deadline",
         format!(
-            "{answered:.0} requests a second were answered, as many as at the load that passed, but only {in_time:.0} of them within \
-             {bound_ms:.0} ms, and {gone:.0} more were abandoned by the client: the work went into late answers"
+            "{answered:.0} requests a second were answered, as many as at the load that passed, but only \
+             {in_time:.0} of them within {bound_ms:.0} ms, and {gone:.0} more were abandoned by the client: the work \
+             went into late answers"
         ),
     )
     .with(case.over.evidence(

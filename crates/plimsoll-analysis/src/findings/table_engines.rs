@@ -63,8 +63,9 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Runtime,
         symptom: Symptom::Signs(engines::go_collector),
         words: engines::go_collector_words,
-        remedy: "let the heap grow further between collections: raise `GOGC` (100 without it), or set `GOGC=off` with \
-                 `GOMEMLIMIT` below the available memory; allocate less per request: `go tool pprof http://…/debug/pprof/allocs` shows where",
+        remedy: "let the heap grow further between collections: raise `GOGC` (100 without it), or set `GOGC=off` \
+                 with `GOMEMLIMIT` below the available memory; allocate less per request: `go tool pprof \
+                 http://…/debug/pprof/allocs` shows where",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0", "C1", "C3",
         ],

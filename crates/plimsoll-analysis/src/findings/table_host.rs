@@ -57,8 +57,7 @@ pub(super) const RULES: &[FindingRule] = &[
         words: host_network::syn_drops_words,
         remedy: sysctl!(
             "check the firewall's rules, and TCP's memory (`net.ipv4.tcp_mem`, in pages of 4 KiB; more costs the \
-             machine that \
-             much memory)"
+             machine that much memory)"
         ),
         explains: &["N4", "N5"],
     },
@@ -81,8 +80,8 @@ pub(super) const RULES: &[FindingRule] = &[
         symptom: Symptom::Change(host_network::loss),
         words: host_network::loss_words,
         remedy: "find the link that loses packets (`ethtool -S`, `tc -s qdisc`, `mtr`); let senders pace \
-            (`net.core.default_qdisc=fq`, \
-                 `net.ipv4.tcp_congestion_control=bbr` in /etc/sysctl.d/), or take a faster one",
+            (`net.core.default_qdisc=fq`, `net.ipv4.tcp_congestion_control=bbr` in /etc/sysctl.d/), or take a faster \
+            one",
         explains: &["N5"],
     },
     FindingRule {
@@ -132,8 +131,9 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Network,
         symptom: Symptom::Signs(host_network::bandwidth),
         words: host_network::bandwidth_words,
-        remedy: "send less: compress answers (`gzip on` in nginx, `compression` in HAProxy), let caches and browsers keep them, \
-                 make pictures smaller; or get a faster link, or a larger share of it (`tc qdisc show` shows the local shaping; providers list bandwidth limits by instance type)",
+        remedy: "send less: compress answers (`gzip on` in nginx, `compression` in HAProxy), let caches and browsers \
+                 keep them, make pictures smaller; or get a faster link, or a larger share of it (`tc qdisc show` \
+                 shows the local shaping; providers list bandwidth limits by instance type)",
         explains: &["N3", "N4", "N5"],
     },
     FindingRule {
@@ -144,8 +144,7 @@ pub(super) const RULES: &[FindingRule] = &[
         words: host_network::tcp_memory_words,
         remedy: sysctl!(
             "raise `net.ipv4.tcp_mem` (three numbers, in pages of 4 KiB), or use fewer idle connections and smaller \
-             buffers \
-             (`net.ipv4.tcp_rmem`, `tcp_wmem`)"
+             buffers (`net.ipv4.tcp_rmem`, `tcp_wmem`)"
         ),
         explains: &["N2", "N4"],
     },
@@ -227,8 +226,7 @@ pub(super) const RULES: &[FindingRule] = &[
         symptom: Symptom::Signs(host_memory::swapping),
         words: host_memory::swapping_words,
         remedy: "let the service use less memory (smaller heaps, fewer workers), or give the machine more; \
-            `vm.swappiness` of 10 in \
-                 /etc/sysctl.d/ swaps later, and leaves less memory for the page cache",
+            `vm.swappiness` of 10 in /etc/sysctl.d/ swaps later, and leaves less memory for the page cache",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0", "P11", "M1", "D1",
             "D2", "D3",
@@ -240,9 +238,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Runtime,
         symptom: Symptom::Change(host_memory::leaking),
         words: host_memory::leaking_words,
-        remedy: "find what grows (a heap profile; `ls -l /proc/PID/fd`); until then, restart workers after a number of \
-            requests \
-                 (`pm.max_requests`, `--max-requests`)",
+        remedy: "find what grows (a heap profile; `ls -l /proc/PID/fd`); until then, restart workers after a number \
+            of requests (`pm.max_requests`, `--max-requests`)",
         explains: &[],
     },
     FindingRule {
@@ -285,8 +282,8 @@ pub(super) const RULES: &[FindingRule] = &[
         symptom: Symptom::Change(host_disk::flushes),
         words: host_disk::flushes_words,
         remedy: "commit several transactions at once (`commit_delay` in postgresql.conf, \
-            `innodb_flush_log_at_trx_commit=2`, \
-                 `appendfsync everysec`: the last second may be lost), or put the log on a device of its own, or a faster one",
+            `innodb_flush_log_at_trx_commit=2`, `appendfsync everysec`: the last second may be lost), or put the log \
+            on a device of its own, or a faster one",
         explains: &[],
     },
     FindingRule {

@@ -34,8 +34,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Signs(pools::begun_per_request),
         words: pools::begun_per_request_words,
-        remedy: "keep sessions: a pool in the application, persistent connections (`PDO::ATTR_PERSISTENT` in PHP, `CONN_MAX_AGE` \
-                 in Django), or a pooler before the database (pgbouncer, ProxySQL)",
+        remedy: "keep sessions: a pool in the application, persistent connections (`PDO::ATTR_PERSISTENT` in PHP, \
+                 `CONN_MAX_AGE` in Django), or a pooler before the database (pgbouncer, ProxySQL)",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P2",
             "Q2", "C1", "C3",
@@ -65,9 +65,10 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Runtime,
         symptom: Symptom::Signs(pools::dotnet),
         words: pools::dotnet_words,
-        remedy: "find what blocks its threads (`dotnet-stack report`, `dotnet-counters monitor`): `.Result`, `.Wait()`, synchronous \
-                 I/O; make it asynchronous all the way down; until then `DOTNET_ThreadPool_MinThreads` (in hexadecimal) or \
-                 `ThreadPool.SetMinThreads` lets it start with more",
+        remedy: "find what blocks its threads (`dotnet-stack report`, `dotnet-counters monitor`): `.Result`, \
+                 `.Wait()`, synchronous I/O; make it asynchronous all the way down; until then \
+                 `DOTNET_ThreadPool_MinThreads` (in hexadecimal) or `ThreadPool.SetMinThreads` lets it start with \
+                 more",
         explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0"],
     },
     FindingRule {
@@ -77,8 +78,8 @@ pub(super) const RULES: &[FindingRule] = &[
         symptom: Symptom::Change(upstream::slow_to_connect),
         words: upstream::slow_to_connect_words,
         remedy: "find why the upstream accepts connections so late: its accept queue is full (its backlog and \
-            net.core.somaxconn), or \
-                 it has too few workers; and keep connections to it alive (`keepalive` in its `upstream { … }`)",
+            net.core.somaxconn), or it has too few workers; and keep connections to it alive (`keepalive` in its \
+            `upstream { … }`)",
         explains: &[],
     },
     FindingRule {

@@ -35,8 +35,7 @@ pub(super) const RULES: &[FindingRule] = &[
         symptom: Symptom::Change(service::collapse),
         words: service::collapse_words,
         remedy: "reject early the requests that cannot be served in time: limit requests in flight (`maxconn` of \
-            HAProxy's servers, \
-                 `limit_conn` in nginx, `plimsoll edge` with its adaptive limit), and limit retries",
+            HAProxy's servers, `limit_conn` in nginx, `plimsoll edge` with its adaptive limit), and limit retries",
         explains: &[],
     },
     FindingRule {
@@ -46,8 +45,7 @@ pub(super) const RULES: &[FindingRule] = &[
         symptom: Symptom::Signs(service::retries),
         words: service::retries_words,
         remedy: "find why connections fail; then limit retries to a tenth of the requests, with exponential backoff \
-            and jitter (`retries 1` \
-                 in HAProxy, `proxy_next_upstream_tries` in nginx)",
+            and jitter (`retries 1` in HAProxy, `proxy_next_upstream_tries` in nginx)",
         explains: &[],
     },
     FindingRule {
@@ -57,8 +55,7 @@ pub(super) const RULES: &[FindingRule] = &[
         symptom: Symptom::Change(service::late),
         words: service::late_words,
         remedy: "give each request a deadline and drop requests past it; serve the newest first under overload; keep \
-            queues short (`timeout queue` \
-                 in HAProxy, `listen.backlog` of PHP-FPM)",
+            queues short (`timeout queue` in HAProxy, `listen.backlog` of PHP-FPM)",
         explains: &[],
     },
     FindingRule {
@@ -89,8 +86,7 @@ pub(super) const RULES: &[FindingRule] = &[
         symptom: Symptom::Signs(service::periodic),
         words: service::periodic_words,
         remedy: "find what runs with that period (cron, garbage collection, checkpoints, flushes of logs) and spread \
-            it, or do it at a \
-                 quieter time",
+            it, or do it at a quieter time",
         explains: &[],
     },
     FindingRule {

@@ -80,7 +80,8 @@ fn a_service_that_is_waited_for() {
         "J9",
         [
             "rates:8080, which shop waits for",
-            "of the 1000 ms of each request of shop, 800 ms (80 %) went into 1 call of rates:8080, while the CPUs here were 30 %",
+            "of the 1000 ms of each request of shop, 800 ms (80 %) went into 1 call of rates:8080, while the CPUs \
+             here were 30 %",
             "watch it too",
         ],
     );

@@ -72,7 +72,8 @@ pub(super) fn time(view: &View<'_>) -> Option<String> {
         format!("of the rest, {}", shares.join(", "))
     };
     Some(format!(
-        "{} of the {} of each request are spent waiting outside anything watched: a lock, a sleep, a remote call ({rest}{threads}{goroutines}){crowded}",
+        "{} of the {} of each request are spent waiting outside anything watched: a lock, a sleep, a remote call \
+         ({rest}{threads}{goroutines}){crowded}",
         millis(left_s),
         millis(whole_s)
     ))

@@ -140,8 +140,7 @@ fn worked_out(usage: &StatementUse) -> Option<Advice> {
         "keep its rows in a table that an EVENT refreshes (`CREATE EVENT … ON SCHEDULE EVERY 10 SECOND`)"
     } else {
         "keep its rows in a materialized view (`CREATE MATERIALIZED VIEW … AS` this statement) with a unique index, \
-         and refresh it by `REFRESH MATERIALIZED \
-         VIEW CONCURRENTLY`"
+         and refresh it by `REFRESH MATERIALIZED VIEW CONCURRENTLY`"
     };
     Some(Advice {
         reason: format!(
