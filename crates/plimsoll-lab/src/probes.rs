@@ -381,7 +381,7 @@ pub(crate) mod tests {
         let stopped = probes.stop();
         assert_eq!(stopped.notes, ["known before"]);
         let message = stopped.left_behind.unwrap_or_default();
-        assert!(message.contains("was left behind"), "{message}");
+        assert!(message.contains("was abandoned"), "{message}");
     }
 
     #[test]
