@@ -1,7 +1,7 @@
 //! When a run ends early: its aborts, watched second by second.
 //!
-//! A pure function of the windows, so that the laboratory that stops the run and the report that says why come to the
-//! same answer.
+//! A pure function of the windows, so that the laboratory, which stops the run, and the report, which explains it,
+//! agree.
 
 use std::collections::VecDeque;
 
@@ -38,7 +38,7 @@ pub struct AbortWatch {
     aborts: Vec<Abort>,
     /// Good answers and failures of the latest seconds, oldest first.
     seconds: VecDeque<(Histogram, u64)>,
-    /// Seconds kept: the longest that an abort looks back.
+    /// Seconds kept: the longest look-back of an abort.
     lookback: usize,
 }
 
@@ -52,8 +52,8 @@ impl AbortWatch {
         }
     }
 
-    /// Takes the next second in. An abort is hit when it can look back over its whole length, something ended in it,
-    /// and its objective is missed.
+    /// Records the next second. An abort fires when its whole look-back is recorded, a request ended in it, and its
+    /// objective is missed.
     pub fn record(&mut self, window: &Window) -> Option<Hit> {
         if self.lookback == 0 {
             return None;
@@ -88,7 +88,7 @@ impl AbortWatch {
     }
 }
 
-/// Whole seconds that an abort looks back, at least one.
+/// Whole seconds of an abort's look-back, at least one.
 fn seconds_of(abort: &Abort) -> usize {
     let seconds = abort.over.as_secs() + u64::from(abort.over.subsec_nanos() > 0);
     usize::try_from(seconds).unwrap_or(usize::MAX).max(1)
@@ -132,7 +132,7 @@ mod tests {
             over: Duration::from_secs(3),
         };
         let mut watch = AbortWatch::new(std::slice::from_ref(&abort));
-        // One bad second at the start says nothing yet, and later seconds make up for it.
+        // One bad second at the start proves nothing: later seconds may compensate for it.
         assert_eq!(watch.record(&window(0, 0, 10)), None);
         assert_eq!(watch.record(&window(1, 10, 0)), None);
         assert_eq!(watch.record(&window(2, 10, 0)), None);

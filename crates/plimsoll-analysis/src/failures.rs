@@ -1,8 +1,9 @@
-//! What failed requests have in common that the good ones lack.
+//! Attributes that failed requests share and successful ones lack.
 //!
-//! Everything that both are known by is looked at: step, journey, server, route and calls where spans tell, how long they
-//! took, and when. A thing counts when half of the failures or more have it, when it is clearly rarer among the good ones, and when chance does not
-//! explain it: Fisher's exact test, or Pearson's for the seconds, each p multiplied by the number of looks (Bonferroni).
+//! Every attribute recorded of both is tested: step, journey, server, route and calls from spans, duration, and
+//! second. An attribute counts when at least half of the failures have it, when it is clearly rarer among the
+//! successful requests, and when chance does not explain it: Fisher's exact test, or Pearson's for the seconds, each
+//! p multiplied by the number of tests (Bonferroni).
 
 mod phases;
 mod spans;
@@ -28,11 +29,11 @@ const SIGNIFICANT: f64 = 0.01;
 const COMMON_MIN: f64 = 0.5;
 /// Its share of the failures over its share of the good ones, at least.
 const RATIO_MIN: f64 = 1.5;
-/// Things that are told.
+/// Most attributes reported.
 const COMMON_MAX: usize = 2;
 /// The failures took equally long when nine in ten of them lie within so much of one another.
 const EQUAL: f64 = 1.1;
-/// Shorter ones are refusals, and no time-out, µs.
+/// Shorter durations are refusals, not timeouts, µs.
 const TIMEOUT_MIN_US: u64 = 50_000;
 /// Half of the failures came in this share of the seconds or less: they came at once.
 const AT_ONCE: f64 = 0.2;
@@ -40,24 +41,24 @@ const AT_ONCE: f64 = 0.2;
 /// A thing that failures have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Common {
-    /// The thing, such as `step POST /login`.
+    /// The attribute, such as `step POST /login`.
     pub thing: String,
     /// Share of the failures that have it, 0 to 1.
     pub of_failures: f64,
     /// Share of the good ones that have it, 0 to 1.
     pub of_good: f64,
-    /// The chance that this is an accident, corrected for all looks.
+    /// Probability of this by chance, corrected for all tests.
     pub p: f64,
 }
 
 /// What is known of the failures of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failures {
-    /// Requests that failed in the seconds that were looked at.
+    /// Requests that failed in the examined seconds.
     pub failed: u64,
     /// All requests of these.
     pub requests: u64,
-    /// Things that were looked at.
+    /// Attributes tested.
     pub candidates: usize,
     /// What the failures have in common, the clearest first.
     pub common: Vec<Common>,
@@ -78,7 +79,7 @@ pub fn failures(run: &Run) -> Option<Failures> {
     of(windows, &run.readings, scenario, span)
 }
 
-/// The seconds that are looked at.
+/// The examined seconds.
 fn span(run: &Run) -> Option<SecondRange> {
     if let Some(failing) = findings::stretches(run).failing {
         return Some(failing);
@@ -88,7 +89,7 @@ fn span(run: &Run) -> Option<SecondRange> {
     Some((first.second.saturating_add(warmup), last.second + 1))
 }
 
-/// A thing that is looked at, by counts.
+/// An attribute under test, by counts.
 struct FailureCandidate {
     thing: String,
     failed_with: u64,
@@ -98,7 +99,7 @@ struct FailureCandidate {
 }
 
 impl FailureCandidate {
-    /// What it says, before correction.
+    /// The result of its test, before correction.
     fn evaluate(self) -> Common {
         let share = |count: u64, whole: u64| count as f64 / whole.max(1) as f64;
         let with = self.failed_with + self.good_with;
@@ -258,7 +259,7 @@ fn servers(readings: &SeriesTable, (from, to): SecondRange) -> Vec<FailureCandid
     candidates
 }
 
-/// Failures that all took as long as one another: a time-out of that length lies on the way.
+/// Failures of equal duration: a timeout of that length lies on the path.
 fn durations(windows: &[Window]) -> Option<FailureCandidate> {
     let (mut failed, mut good) = (Histogram::new(), Histogram::new());
     for window in windows {
@@ -276,7 +277,7 @@ fn durations(windows: &[Window]) -> Option<FailureCandidate> {
     };
     Some(FailureCandidate {
         thing: format!(
-            "an end after {:.2} s, as by a time-out of that length",
+            "a duration of {:.2} s, which suggests a timeout of that length",
             failed.quantile(0.5)? as f64 / 1e6
         ),
         failed_with: within(&failed),
@@ -312,7 +313,7 @@ fn seconds(windows: &[Window]) -> Option<Common> {
     let is_at_once = worst.len() as f64 <= AT_ONCE * windows.len() as f64;
     let first = worst.iter().min()?;
     let thing = if worst.len() == 1 {
-        format!("second {first} of the run, of {} seconds", windows.len())
+        format!("second {first} of the run (of {} seconds)", windows.len())
     } else {
         format!(
             "{} of {} seconds, the first of them second {first} of the run",
@@ -330,7 +331,7 @@ fn seconds(windows: &[Window]) -> Option<Common> {
     })
 }
 
-/// The failures by how they ended, the most first: status, or what became of the request.
+/// The failures by their end, most frequent first: status or outcome.
 fn kinds(windows: &[Window], outcomes: &OutcomeCounts) -> Vec<(String, u64)> {
     let mut kinds: Vec<(String, u64)> = outcomes
         .iter()
@@ -400,7 +401,7 @@ fn sentence(
     if let Some(share) = not_reached(readings, span) {
         write!(
             text,
-            "; of those in HAProxy's log {} never reached a server",
+            "; of those in HAProxy's log, {} never reached a server",
             percent(share)
         )
         .expect("writing to a string does not fail");
@@ -410,7 +411,7 @@ fn sentence(
         .iter()
         .map(|common| {
             format!(
-                "{} ({} of them, {} of the good ones)",
+                "{} ({} of the failures, {} of the successful requests)",
                 common.thing,
                 percent(common.of_failures),
                 percent(common.of_good)
@@ -419,17 +420,20 @@ fn sentence(
         .collect();
     match (candidates, things.as_slice()) {
         (0, _) => {}
-        (1, []) => text.push_str("; what was looked at is no different among the good ones"),
+        (1, []) => {
+            text.push_str("; the attribute examined is as frequent among the successful requests")
+        }
         (_, []) => {
             let rest = format!(
-                "; of {candidates} things looked at, none sets them apart from the good ones"
+                "; none of the {candidates} attributes examined distinguishes them from the successful requests"
             );
             text.push_str(&rest);
         }
         _ => {
             let plural = if candidates == 1 { "" } else { "s" };
             let rest = format!(
-                "; what they have in common and the good ones lack: {} (p < {SIGNIFICANT} after {candidates} look{plural})",
+                "; more frequent among the failures than among the successful requests: {} (p < {SIGNIFICANT}, \
+                 {candidates} attribute{plural} tested)",
                 things.join("; ")
             );
             text.push_str(&rest);

@@ -2,10 +2,10 @@
 //!
 //! **B**ase is a low load (anchors), **P**assing the highest load that met the objective, **F**ailing the first
 //! 30 seconds of the lowest load that did not. Every rule is evaluated over F and scored by the strength of its
-//! symptom times its onset: a symptom absent in P and present in F tells more than one that was always there.
+//! symptom times its onset: a symptom absent in P and present in F is stronger evidence than one that was always there.
 //! A queue that fills because something behind it is slow is the consequence of that other finding.
 //!
-//! A finding is never certain before relaxing its limit has raised the line; nothing scored is an answer too.
+//! A finding is certain only after raising its limit has raised the line. No finding is a valid answer too.
 
 mod balance;
 mod bounds;
@@ -95,7 +95,8 @@ pub use mitigation::{Mitigation, mitigation_for};
 pub use scaling::{Scaling, scaling};
 pub use select::not_known;
 
-/// Rules that tell how a service fails, or what adds to it. Where they alone hold, a load further up may show the limit.
+/// Rules that describe how a service fails, or what adds to it, and name no limit. Where they alone hold, a higher
+/// load may show the limit.
 const ASIDE: [&str; 17] = [
     "C4", "C5", "C6", "C7", "M4", "N11", "N13", "R4", "X7", "X8", "H9", "H11", "S1", "S3", "S6",
     "S7", "S8",
@@ -115,21 +116,21 @@ pub struct Stretches {
     pub failing: Option<SecondRange>,
 }
 
-/// What the rules know beside readings and windows.
+/// Input of the rules beside readings and windows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Context {
-    /// The target as people call it, such as `127.0.0.1:8080`.
+    /// The target's name in texts, such as `127.0.0.1:8080`.
     pub target: String,
     /// τ: the tightest latency bound of the objective, µs.
     pub bound_us: Option<u64>,
     /// Arrivals do not wait for answers: the generator can be late.
     pub open: bool,
-    /// The hypervisor took so much CPU that no step counts: only what a part counted itself is sure.
+    /// CPU steal was so high that no step counts: only what a component counted itself is reliable.
     pub robbed: bool,
 }
 
 /// Limits of the target, or of the generator, that a run shows; best first. Empty when nothing failed, and when
-/// nothing that was measured explains the failure ([`not_known`] says so in words).
+/// no measurement explains the failure ([`not_known`] then gives the sentence).
 pub fn find(run: &Run) -> Vec<Finding> {
     found(run).1
 }
@@ -139,7 +140,7 @@ pub fn stretches(run: &Run) -> Stretches {
     found(run).0
 }
 
-/// The trial that failed and that [`find`] tells about; `None` where no trial failed.
+/// The failed trial that [`find`] explains; `None` where no trial failed.
 pub fn failed_trial(run: &Run) -> Option<&Trial> {
     let failing = found(run).0.failing?;
     run.trials
@@ -157,11 +158,16 @@ fn found(run: &Run) -> (Stretches, Vec<Finding>) {
         let mut findings = score::findings(table::all(), &over.naming(steps));
         for finding in &mut findings {
             if beyond > 0 {
-                finding.sentence.push_str(" (seen at a load beyond the line; at the line itself no rule found its evidence)");
+                finding.sentence.push_str(
+                    " (observed at a load above the line; at the line itself no rule matched)",
+                );
             }
             if context.robbed && finding.certainty != Certainty::Explicit {
                 finding.certainty = Certainty::Possible;
-                finding.sentence.push_str(" (the hypervisor took CPU from this machine in these seconds: measure again when it does not)");
+                finding.sentence.push_str(
+                    " (the hypervisor took CPU from this machine in these seconds: measure again \
+                    without steal)",
+                );
             }
         }
         (stretches.clone(), findings)

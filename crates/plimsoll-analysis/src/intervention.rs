@@ -1,7 +1,7 @@
-//! A named limit is relaxed at the load that failed, and put back: what the trials say of the finding.
+//! A limit is raised at the failed load, and the change reverted: what the trials conclude about the finding.
 //!
-//! The load is carried with the limit relaxed and fails again without: the limit is confirmed. It fails as before: the
-//! finding is demoted. Anything else tells nothing, and says so.
+//! If the load passes with the raised limit and fails again without, the limit is confirmed. If it fails as before,
+//! the finding is demoted. Anything else is undecided.
 
 use plimsoll_model::finding::{
     Certainty, Finding, Intervention, InterventionOutcome as Outcome, TrialTally,
@@ -9,17 +9,16 @@ use plimsoll_model::finding::{
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::TrialVerdict;
 
-/// Passed trials that settle it with the limit relaxed.
+/// Passed trials that suffice with the limit raised.
 const PASSES: u32 = 3;
-/// Failed trials that settle it, relaxed or put back; passed ones that settle it with the limit put back.
+/// Failed trials that suffice, raised or reverted; passed ones that suffice after the revert.
 const FEW: u32 = 2;
 /// Trials that may be void before it stays open.
 const VOID_MAX: u32 = 3;
-/// Of the requests that had been bad, the share that must have become good for a relaxed trial that failed to have
-/// changed something.
+/// Share of the bad requests that must turn good for a failed trial with the raised limit to count as an effect.
 const MENDED: f64 = 0.5;
 
-/// Trials at one load until they tell, of one kind.
+/// Trials of one kind at one load, until they suffice.
 #[derive(Clone, Debug)]
 pub struct Repeats {
     spec: TrialSpec,
@@ -47,7 +46,7 @@ impl Repeats {
         }
     }
 
-    /// The next trial; `None` when those made tell enough.
+    /// The next trial; `None` when those made suffice.
     pub fn next_step(&self) -> Option<TrialSpec> {
         let passes = match self.spec.kind {
             TrialKind::Mitigated => PASSES,
@@ -94,12 +93,12 @@ impl Repeats {
     }
 }
 
-/// Whether trials with the limit relaxed tell enough to put it back and see the failure again.
+/// Whether trials with the raised limit suffice to revert it and reproduce the failure.
 pub fn is_worth_restoring(mitigated: &Repeats) -> bool {
     mitigated.tally.passed >= PASSES
 }
 
-/// What the trials say. `restored` is `None` where none were made with the limit put back.
+/// The conclusion of the trials. `restored` is `None` where none were made after the revert.
 pub fn evaluate(
     change: &str,
     failed: &Trial,
@@ -117,7 +116,7 @@ pub fn evaluate(
         (
             Outcome::Confirmed,
             format!(
-                "with {change}, {} of {} trials at {load} passed; with it put back, {} of {} failed again",
+                "with {change}, {} of {} trials at {load} passed; with the change reverted, {} of {} failed again",
                 tally.passed,
                 tally.passed + tally.failed,
                 back.failed,
@@ -128,15 +127,15 @@ pub fn evaluate(
         (
             Outcome::Undecided,
             format!(
-                "{load} passed with {change}, and passed as well with it put back: what broke it before is gone"
+                "{load} passed with {change}, and also with the change reverted: the earlier cause is gone"
             ),
         )
     } else if tally.failed >= FEW && mended {
         (
             Outcome::Undecided,
             format!(
-                "with {change}, {:.0} % of the requests at {load} were bad in place of {:.0} %, and yet the objective was \
-                 missed: it was a limit, and another one lies close behind it",
+                "with {change}, {:.0} % of the requests at {load} were bad instead of {:.0} %, but the objective was \
+                 still missed: it was a limit, and another one is close behind it",
                 mitigated.bad_share().unwrap_or(0.0) * 100.0,
                 before * 100.0
             ),
@@ -154,8 +153,8 @@ pub fn evaluate(
         (
             Outcome::Undecided,
             format!(
-                "too few trials at {load} were of use to tell what {change} does: this machine was disturbed, or the run was \
-                 stopped"
+                "too few valid trials at {load} to judge the effect of {change}: this machine was disturbed, or the \
+                 run was stopped"
             ),
         )
     };
@@ -188,8 +187,8 @@ fn load_of(spec: &TrialSpec) -> String {
     format!("{:.0} {}", spec.rate, spec.unit.symbol())
 }
 
-/// Writes what came of a try into the findings, of which it is the one at `index`: its certainty, what follows from
-/// it, and the order.
+/// Writes the outcome of a test of the finding at `index` into the findings: its certainty, its consequences, and the
+/// order.
 pub fn settle(findings: &mut [Finding], index: usize, intervention: Intervention) {
     let Some(finding) = findings.get_mut(index) else {
         return;
@@ -210,7 +209,7 @@ pub fn settle(findings: &mut [Finding], index: usize, intervention: Intervention
             }
         }
     }
-    // Stable: what has not been tried keeps its order.
+    // Stable: untested findings keep their order.
     findings.sort_by_key(|finding| match finding.certainty {
         Certainty::Confirmed => 0,
         Certainty::Demoted => 3,
@@ -309,7 +308,7 @@ mod tests {
         assert_eq!(confirmed.outcome, Outcome::Confirmed);
         assert_eq!(
             confirmed.sentence,
-            "with maxconn from 20 to 80, 3 of 4 trials at 300 req/s passed; with it put back, 2 of 3 failed again"
+            "with maxconn from 20 to 80, 3 of 4 trials at 300 req/s passed; with the change reverted, 2 of 3 failed again"
         );
         let gone = outcome(&passes, Some(&[pass(), pass()]));
         assert_eq!(gone.outcome, Outcome::Undecided);

@@ -1,9 +1,9 @@
-//! The search for the load line: a state machine that asks for trials and is told their verdicts.
+//! The search for the load line: a state machine that requests trials and records their verdicts.
 //!
-//! It reads no clock and makes no trial; the laboratory carries the trials out on a real target, the tests on a
-//! simulated queue. Phases, in order: the generator's self-test, one client alone, equal trials (A/A), the bracket by
-//! doubling, the Bayesian refinement, fresh trials at the lower edge, and, when thorough, the approach from above.
-//! Beside them recovery follows every failure, and anchors watch for drift.
+//! It reads no clock and runs no trial; the laboratory runs them on a real target, the tests on a simulated queue.
+//! Phases, in order: the generator's self-test, a single client, equal trials (A/A), the bracket by doubling, the
+//! Bayesian refinement, fresh trials at the lower edge, and, when thorough, the approach from above. In addition,
+//! recovery follows every failure, and anchors detect drift.
 
 mod alone;
 mod bracket;
@@ -44,7 +44,7 @@ use soak::Soak;
 use users::Stayed;
 use voids::{Again, Voids};
 
-/// What the search wants next.
+/// The next action of the search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchStep {
     /// Carry this trial out, judge it, and record it.
@@ -58,7 +58,7 @@ pub enum SearchStep {
 pub struct SearchStage {
     /// One word.
     pub name: &'static str,
-    /// What it is doing, for people.
+    /// Its activity, as text.
     pub text: String,
 }
 
@@ -74,7 +74,7 @@ enum SearchPhase {
     Soak(Box<Soak>),
 }
 
-/// What a phase wants.
+/// The next action of a phase.
 #[derive(Debug)]
 enum PhaseAction {
     /// A trial.
@@ -99,14 +99,14 @@ pub struct Search {
     phase: SearchPhase,
     guard: Guard,
     voids: Voids,
-    /// A trial that goes before what the phase wants: a repetition or a recovery.
+    /// A trial before the phase's next action: a repetition or a recovery.
     inserted: Option<TrialSpec>,
     current: Option<SearchStep>,
     ending: Option<Result<LoadLine, NoLine>>,
 }
 
 impl Search {
-    /// A search that has seen nothing. The `seed` is the run's; [`Search::seed`] derives each trial's from it.
+    /// A search without trials. The `seed` is the run's; [`Search::seed`] derives each trial's from it.
     pub fn new(policy: SearchPolicy, seed: Seed) -> Self {
         Self {
             seed,
@@ -136,7 +136,7 @@ impl Search {
         step
     }
 
-    /// Takes a finished trial in; `elapsed` is the time since the search began, the trial's drain included.
+    /// Records a finished trial; `elapsed` is the time since the search began, the trial's drain included.
     pub fn record(&mut self, trial: &Trial, elapsed: Duration) {
         self.known.passed(&trial.spec, elapsed);
         self.current = None;
@@ -151,18 +151,18 @@ impl Search {
         }
     }
 
-    /// The share of the target's CPU that was busy at a load, in the unit of the search: lets the bracket jump ahead, and the anchors see the
-    /// cost of a request change. To be told before the trial at that rate is recorded.
+    /// The share of the target's CPU that was busy at a load, in the unit of the search: lets the bracket jump ahead,
+    /// and the anchors detect a change of the cost per request. Call it before the trial at that rate is recorded.
     pub fn record_utilisation(&mut self, rate: f64, busy_share: f64) {
         self.known.utilisation.push((rate, busy_share));
     }
 
-    /// Tells who stays between trials and may come back to the next.
+    /// Records the users who stay between trials and may return to the next.
     pub fn users_stayed(&mut self, stayed: Stayed) {
         self.known.stayed = stayed;
     }
 
-    /// Adds something found beside the line, such as a leak.
+    /// Adds a remark beside the line, such as a leak.
     pub fn remark(&mut self, remark: Remark) {
         self.known.remarks.push(remark);
     }
@@ -302,7 +302,7 @@ impl Search {
         }
     }
 
-    /// Fills in what only the search knows.
+    /// Fills in the fields that only the search knows.
     fn counted(&self, reason: NoLine) -> NoLine {
         match reason {
             NoLine::Void { reason, .. } => self.void(reason),
@@ -328,14 +328,14 @@ impl Search {
         })
     }
 
-    /// Where the search stands.
+    /// The stage of the search.
     pub fn stage(&self) -> SearchStage {
         let (name, text) = match &self.phase {
-            SearchPhase::SelfTest(_) => ("self-test", "can the generator do it?".to_owned()),
-            SearchPhase::Single(_) => ("single", "one client alone".to_owned()),
+            SearchPhase::SelfTest(_) => ("self-test", "testing the generator".to_owned()),
+            SearchPhase::Single(_) => ("single", "a single client".to_owned()),
             SearchPhase::Noise(_) => (
                 "noise",
-                "equal trials: how noisy is the machine?".to_owned(),
+                "equal trials, to measure the machine's noise".to_owned(),
             ),
             SearchPhase::Bracket(bracket) => (
                 "bracket",
@@ -355,7 +355,7 @@ impl Search {
         SearchStage { name, text }
     }
 
-    /// About how long the search still takes; never more than what is left of its budget.
+    /// About how long the search still takes; never more than the rest of its budget.
     pub fn remaining(&self) -> Duration {
         let known = &self.known;
         let left = known.budget().saturating_sub(known.elapsed);

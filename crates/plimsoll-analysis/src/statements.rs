@@ -1,4 +1,4 @@
-//! The statements that cost most: what a database counted of each, over a run.
+//! The most expensive statements: the counters of a database for each, over a run.
 
 mod advice;
 
@@ -11,9 +11,9 @@ use plimsoll_model::run::Run;
 pub use advice::{Advice, advice};
 pub(crate) use plimsoll_model::index::{Index, advised, chooses};
 
-/// Statements that are told.
+/// Most statements reported.
 const STATEMENTS_MAX: usize = 12;
-/// What a plan says where an index would help: of PostgreSQL, and of MariaDB.
+/// Texts of a plan where an index would help: of PostgreSQL, and of MariaDB.
 const LACKING: [&str; 3] = ["Seq Scan", "whole table", "sorted (filesort)"];
 /// Share of the calls without an index from which one is missing.
 const MOSTLY: f64 = 0.5;
@@ -21,13 +21,13 @@ const MOSTLY: f64 = 0.5;
 /// What a statement cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatementUse {
-    /// Where the database was asked.
+    /// Address of the database.
     pub at: String,
     /// Its form, without values.
     pub statement: String,
     /// Share of the time of all statements that were counted by name there.
     pub share: f64,
-    /// Times that it was carried out, per second.
+    /// Executions per second.
     pub calls: f64,
     /// The same for each request of this run; `None` without requests. Others may use the database too.
     pub calls_per_request: Option<f64>,
@@ -35,7 +35,7 @@ pub struct StatementUse {
     pub each_ms: f64,
     /// Rows that each answered with, or changed.
     pub rows: f64,
-    /// Rows that were looked at for each of these, where that is counted.
+    /// Rows examined for each of these, where counted.
     pub examined_per_row: Option<f64>,
     /// Share of its calls without an index, where that is counted.
     pub without_index: Option<f64>,
@@ -45,12 +45,12 @@ pub struct StatementUse {
     pub on_disk: Option<f64>,
     /// Bytes that each wrote to temporary files, where that is counted.
     pub spilt: Option<f64>,
-    /// Its plan, where that was seen.
+    /// Its plan, where sampled.
     pub plan: Option<String>,
     /// The cost of this plan by PostgreSQL's planner, and with the index that it lacks, where HypoPG could pretend that it
     /// was there.
     pub with_index: Option<(f64, f64)>,
-    /// The statement that makes the index it lacks, where its form tells.
+    /// The statement that creates its missing index, where its form reveals it.
     pub index: Option<String>,
 }
 

@@ -1,8 +1,8 @@
-//! What a run measured, in the few numbers that every report shows.
+//! The key numbers of a run, as every report shows them.
 //!
 //! A summary is a pure function of a [`Run`], made over its *judged* windows: for a plain run the windows after
 //! the warm-up, for a search the judged seconds of every valid trial against the target. It never averages a
-//! percentile; histograms are merged by adding counts. Where nothing was measured it says `None`, never zero.
+//! percentile; histograms are merged by adding counts. Where nothing was measured it gives `None`, never zero.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -180,7 +180,7 @@ impl Summary {
     }
 }
 
-/// Complete answers of a window, good or not; a refused connection or a time-out completes nothing.
+/// Complete answers of a window, good or not; a refused connection or a timeout completes nothing.
 pub fn answered(window: &Window) -> u64 {
     let count = |outcome| window.outcomes.get(outcome);
     count(Outcome::Ok) + count(Outcome::WrongStatus) + count(Outcome::Expectation)
@@ -263,7 +263,7 @@ fn measured_spans(run: &Run) -> Vec<MeasuredSpan> {
     let valid = run
         .trials
         .iter()
-        // With a limit relaxed it was another service.
+        // With a raised limit it was a different service.
         .filter(|trial| !matches!(trial.spec.kind, TrialKind::SelfTest | TrialKind::Mitigated))
         .filter(|trial| !trial.verdict.is_void());
     valid
@@ -333,7 +333,7 @@ impl SummaryTotals {
     }
 
     fn classes(&self, bounds_ms: [u64; 2]) -> Classes {
-        // A bucket's top stands for its values: 800 ms itself is not below 800 ms.
+        // A bucket's upper bound represents its values: 800 ms itself is not below 800 ms.
         let below = (bounds_ms[0] * 1000).saturating_sub(1);
         let fast = self.response.count() - self.response.count_above(below);
         let slow = self.response.count_above(bounds_ms[1] * 1000);
@@ -415,7 +415,7 @@ impl ObjectiveResult {
         }
     }
 
-    /// The same, with what is asked of broadcasts; without any of these it is not met.
+    /// The same, with the objectives of broadcasts; without any of these it is not met.
     fn of_broadcasts(
         objective: &Objective,
         answers: Answers<'_>,

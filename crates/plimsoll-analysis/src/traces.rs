@@ -1,4 +1,4 @@
-//! What requests spend their time on, route by route, as their spans tell.
+//! Where requests spend their time, route by route, from spans.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use plimsoll_model::labels::{label, label_set, labels};
 use plimsoll_model::metric;
 use plimsoll_model::run::Run;
 
-/// Routes, and components of each, that are told.
+/// Most routes, and components of each, reported.
 const ROUTES_MAX: usize = 12;
 const COMPONENTS_MAX: usize = 12;
 
@@ -15,9 +15,9 @@ const COMPONENTS_MAX: usize = 12;
 pub struct RouteUse {
     /// Where its spans were received.
     pub at: String,
-    /// The service; empty where it does not say.
+    /// The service; empty where unknown.
     pub service: String,
-    /// What was asked for, such as `GET /orders/:id`.
+    /// The route, such as `GET /orders/:id`.
     pub route: String,
     /// Requests that were traced.
     pub requests: f64,
@@ -46,13 +46,13 @@ pub struct RouteUse {
 pub struct ComponentUse {
     /// `itself`, `database`, `connecting`, `cache`, `http`, `rpc`, `messaging` or `step`.
     pub kind: String,
-    /// Who was called or what was done; empty for what the service did itself.
+    /// The callee or operation; empty for the service's own work.
     pub component: String,
-    /// Share of the route's time; what ran at once shares it.
+    /// Share of the route's time; concurrent components divide it.
     pub share: f64,
     /// Calls in each request.
     pub calls: f64,
-    /// Time of each call, ms, without what it called itself.
+    /// Time of each call, ms, without its own calls.
     pub each_ms: f64,
     /// Share of the calls that failed.
     pub failed: f64,
@@ -63,7 +63,7 @@ pub struct ComponentUse {
 }
 
 impl ComponentUse {
-    /// What people call it.
+    /// Its name in texts.
     pub fn name(&self) -> &str {
         if self.component.is_empty() {
             "the service itself"
@@ -179,7 +179,7 @@ fn route(
     }
 }
 
-/// A part of a route, by the series of its calls.
+/// A component of a route, by the series of its calls.
 fn component_use(
     calls: &str,
     requests: f64,

@@ -4,7 +4,7 @@
 //! requests by the second of their end, so the due moment is worked back from the response time (see
 //! [`answers::due_since`]). The order of decisions: what voids the generator or the machine, then what
 //! breaks the objective, then what makes a pass untrustworthy. An overloaded queue is never steady, so a failure is
-//! decided before steadiness is asked for.
+//! decided before steadiness is checked.
 
 pub mod answers;
 pub mod early;
@@ -37,12 +37,12 @@ use answers::MeasuredSeconds;
 
 /// Growth of the requests in flight that counts as a backlog, as a share of the offered rate per second.
 const BACKLOG_SLOPE: f64 = 0.01;
-/// Share of users that may be lost where the objective does not say how many requests may fail.
+/// Share of users that may be lost where the objective has no bound on errors.
 const LOST_SHARE_MAX: f64 = 0.01;
 /// Significance of that growth.
 const BACKLOG_P: f64 = 0.01;
 
-/// What the windows do not say.
+/// Input beyond the windows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrialFacts {
     /// Position of the trial in the run, from 0.
@@ -55,21 +55,21 @@ pub struct TrialFacts {
     pub steal: Vec<f64>,
     /// Share of the machine's CPU that was busy, 0 to 1, in the same seconds.
     pub busy: Vec<f64>,
-    /// Time within which arrivals are sent in one go, µs; a lag up to this is what was asked for.
+    /// Time within which arrivals are sent in one go, µs; a lag up to this is expected.
     pub tick_us: u64,
     /// Whether arrivals were independent of answers. Lag and CPU of the generator void open load only.
     pub open: bool,
-    /// Objectives of parts of the load.
+    /// Thresholds of steps, journeys and groups.
     pub thresholds: Vec<ThresholdObjective>,
-    /// Whether a page's time holds that of its resources, so that Little's law does not bind what is counted.
+    /// Whether a page's time contains that of its resources, so that Little's law does not hold for the counts.
     pub overlapping: bool,
-    /// Requests in flight at low load ([`crate::search::Search::anchor_in_flight`]); asked by recovery trials only.
+    /// Requests in flight at low load ([`crate::search::Search::anchor_in_flight`]); used by recovery trials only.
     pub anchor_in_flight: f64,
 }
 
 /// Judges a trial from all its windows: ramp, warm-up, judged seconds and drain, ascending.
 ///
-/// A trial whose only fault is [`VoidReason::NotSteady`] deserves twice the time once; the search asks for it.
+/// A trial whose only fault is [`VoidReason::NotSteady`] deserves twice the time once; the search requests it.
 pub fn evaluate(
     spec: &TrialSpec,
     objective: &Objective,
@@ -95,7 +95,7 @@ pub fn evaluate(
 fn level_seconds(spec: &TrialSpec, windows: &[Window], start: u32) -> (u32, u32) {
     let from = start + spec.ramp_s + spec.warmup_s;
     let planned = from + spec.measure_s;
-    // Users who all wait offer nothing, and are a load all the same.
+    // Users who all wait offer no requests, and are a load nevertheless.
     let is_loaded = |window: &&Window| window.offered > 0 || window.users > 0;
     let last_loaded = windows.iter().rev().find(is_loaded);
     let stopped = last_loaded.map_or(from, |window| window.second + 1);
@@ -144,20 +144,20 @@ fn verdict(
     measured: &MeasuredSeconds<'_>,
     facts: &TrialFacts,
 ) -> TrialVerdict {
-    // Whatever was measured, it was not the load that was asked for.
+    // The measured load was not the requested one.
     let reasons = validity::cut_short(windows);
     if !reasons.is_empty() {
         return TrialVerdict::Void { reasons };
     }
-    // A target that is seen to be well again is well, whatever the machine did meanwhile.
+    // A target that has recovered has recovered, whatever the machine did meanwhile.
     let well_again = trial.spec.kind == TrialKind::Recovery
         && recovered(windows, facts.anchor_in_flight, objective).is_some();
     if well_again {
         return TrialVerdict::Pass;
     }
     let failed = failure(trial, objective, windows, measured, facts);
-    // One client alone is no load: an answer that is wrong stays wrong on a machine that is robbed of its CPU, and one
-    // that is fast enough in spite of it is fast enough.
+    // One client alone is no load: a wrong answer stays wrong under CPU steal, and one that is fast enough in spite
+    // of it is fast enough.
     if trial.spec.kind == TrialKind::Single {
         match failed {
             Some(FailReason::Errors) => {
@@ -174,14 +174,14 @@ fn verdict(
     if reasons.is_empty() {
         match trial.spec.kind {
             TrialKind::SelfTest => reasons.extend(validity::self_test(trial)),
-            // Nothing is asked of these: they are compared with one another.
+            // These have no objective: they are compared with one another.
             TrialKind::Noise | TrialKind::Anchor => {}
             TrialKind::Recovery => {
                 return TrialVerdict::Fail {
                     reason: FailReason::Backlog,
                 };
             }
-            // A step is short and meant to be: it says what was seen, not where the line is.
+            // A step is short by design: it reports measurements, not the line.
             TrialKind::Step => {
                 if let Some(reason) = failed {
                     return TrialVerdict::Fail { reason };
@@ -238,8 +238,8 @@ fn failure(
         .then_some(FailReason::Backlog)
 }
 
-/// Whether broadcasts broke a bound: reach over all of the trial, since it is known when all have ceased to listen;
-/// latency over its judged seconds. What did not come in so short a time breaks nothing.
+/// Whether broadcasts broke a bound: reach over all of the trial, since it is known when all subscribers have left;
+/// latency over its judged seconds. A message that did not arrive in so short a time breaks no bound.
 fn broadcasts_break(objective: &Objective, trial: &[Window], measured: &[Window]) -> bool {
     let mut latency = Histogram::new();
     for websocket in measured

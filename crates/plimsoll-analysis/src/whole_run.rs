@@ -45,7 +45,7 @@ pub fn evaluate(run: &Run) -> Judgement {
         _ if is_aborted || nobody_got_in || !objective_met || thresholds_met == Some(false) => {
             Verdict::Missed
         }
-        // A threshold of something that never happened says nothing, and must not pass for it.
+        // A threshold without events is void, and must not pass.
         None => Verdict::Undecided,
         Some(_) => Verdict::Met,
     };
@@ -59,7 +59,7 @@ pub fn is_unreachable(windows: &[Window]) -> bool {
         outcomes.merge(&window.outcomes);
     }
     if outcomes.total() == 0 {
-        // Nobody came as far as the measured loop; what users did once tells why.
+        // No user reached the measured loop; the `once` steps show why.
         for step in windows.iter().flat_map(|window| window.steps.values()) {
             outcomes.merge(&step.outcomes);
         }
@@ -81,7 +81,7 @@ fn void_reasons(run: &Run) -> Vec<VoidReason> {
     let lasting_s =
         whole_seconds(plan.load.lasting().as_secs_f64().ceil()).min(last.second + 1 - first.second);
     let spec = TrialSpec {
-        // Nothing is asked of this kind but that generator and machine were well.
+        // This kind only requires a valid generator and machine.
         kind: TrialKind::Noise,
         rate: 0.0,
         unit: LoadUnit::RequestsPerSecond,
@@ -115,8 +115,8 @@ pub fn steps(run: &Run) -> Vec<Trial> {
     evaluate_steps(run, Theft::Counts)
 }
 
-/// The same as if the hypervisor had taken no CPU: no figure of theirs is an answer, but they tell in which seconds
-/// to look for what a part counted itself.
+/// The same as if the hypervisor had taken no CPU: the numbers are not valid, but they select the seconds in which
+/// counters of components are examined.
 pub(crate) fn steps_despite_theft(run: &Run) -> Vec<Trial> {
     evaluate_steps(run, Theft::LeftOut)
 }
@@ -207,7 +207,7 @@ fn evaluate_step(
     )
 }
 
-/// Requests to one with a moment of its own from which on users only wait for answers: all have one when they come.
+/// Requests per timed one from which a load counts as unpaced: every arrival of a user is timed.
 const UNPACED_PER_TIMED: u64 = 100;
 
 /// Whether the generator had moments to keep: those of arrivals, or the ends of think times. A load that only ever
@@ -224,8 +224,8 @@ fn is_paced(run: &Run) -> bool {
     }
 }
 
-/// The windows that tell about a step: its own, and after the last step the drain. What is unfinished when the next
-/// step begins ends there and is judged there; it has not failed.
+/// The windows of a step: its own, and after the last step the drain. A request unfinished when the next step begins
+/// ends there and is judged there; it has not failed.
 fn step_windows(run: &Run, start_second: u32, until: u32) -> Vec<Window> {
     let later = run.windows_between(until, u32::MAX);
     let mut windows = run.windows_between(start_second, until).to_vec();

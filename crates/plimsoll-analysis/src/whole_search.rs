@@ -1,4 +1,4 @@
-//! What a finished search says beside the line: leaks, the generator's share of the machine, the line in users.
+//! Remarks of a finished search beside the line: leaks, the generator's share of the machine, the line in users.
 
 use std::time::Duration;
 
@@ -90,8 +90,9 @@ fn in_requests(run: &Run, search: &SearchResult) -> Option<Remark> {
     let per_user = requests_per_unit(run, line).filter(|rate| *rate > 0.0)?;
     let response_s = nearest_pass(run, line)?.response_us.mean / 1e6;
     let text = format!(
-        "the line in requests per second: {:.0} users make {:.1}, 100 requests per second are {:.0} users (Little's law \
-         N = X·(R + Z) with a mean response time R of {response_s:.3} s and {:.1} s for the rest, Z, mostly thinking)",
+        "the line in requests per second: {:.0} users make {:.1}, 100 requests per second are {:.0} users (Little's \
+         law N = X·(R + Z) with a mean response time R of {response_s:.3} s and {:.1} s for the rest, Z, mostly think \
+         time)",
         line.median,
         line.median * per_user,
         100.0 / per_user,
@@ -147,7 +148,7 @@ pub enum Carries {
     WithinInterval,
 }
 
-/// The line in users who think, by Little's law.
+/// The line in users with think time, by Little's law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UsersLine {
     /// Pause between an answer and the next request, s.
@@ -194,7 +195,7 @@ impl UsersLine {
     /// The line both ways, for the report.
     pub fn remark(&self, wanted: Option<u32>) -> Remark {
         let mut text = format!(
-            "the line in users who think {:.1} s between an answer and the next request: {:.0}, 90 % interval {:.0} \
+            "the line in users with a think time of {:.1} s: {:.0}, 90 % interval {:.0} \
              to {:.0} (Little's law N = λ·(R + Z) with a mean response time R of {:.3} s)",
             self.think_s, self.median, self.low, self.high, self.response_s
         );

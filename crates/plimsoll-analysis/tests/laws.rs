@@ -1,10 +1,10 @@
 //! Searches on queues whose load line is known by law.
 //!
-//! The queue is simulated in virtual time and keeps its backlog from trial to trial; the search sees windows as the
-//! engine would close them. The line by the law is the rate at which the stationary response time at the
-//! objective's quantile equals the bound: in closed form for M/M/c, by Franx' formula for M/D/c
-//! (`stats::queueing`, held there against Erlang's series and Pollaczek and Khinchine). In at least nine of ten
-//! seeds that rate lies in the printed interval, and the median is within 5 % of it.
+//! The queue is simulated in virtual time and keeps its backlog from trial to trial; the search receives windows as
+//! the engine would close them. The line by the law is the rate at which the stationary response time at the
+//! objective's quantile equals the bound: in closed form for M/M/c, by Franx' formula for M/D/c (`stats::queueing`,
+//! held there against Erlang's series and Pollaczek and Khinchine). In at least nine of ten seeds that rate lies in
+//! the printed interval, and the median is within 5 % of it.
 
 #![expect(
     clippy::print_stdout,
@@ -94,7 +94,7 @@ fn self_test(spec: TrialSpec, second: u32) -> Trial {
     }
 }
 
-/// Carries a trial out on the queue, as the laboratory would on a target.
+/// Runs a trial on the queue, as the laboratory would on a target.
 fn carry_out(
     queue: &mut SimulatedQueue,
     spec: &TrialSpec,
@@ -231,7 +231,7 @@ fn two_deterministic_servers() {
     check(2, Service::Deterministic, &points);
 }
 
-/// Four minutes do not place the line within 5 %, and the interval says so: it still holds it.
+/// Four minutes do not place the line within 5 %, and the interval shows it: it still contains the line.
 #[test]
 fn a_quick_search_is_wide_and_right() {
     let (held, _) = hits(

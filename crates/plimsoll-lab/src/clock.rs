@@ -9,11 +9,11 @@ pub struct RunClock {
     epoch: Instant,
 }
 
-/// A part that starts at a whole second needs this long to get ready.
+/// Lead time of a thread that starts at a whole second.
 const LEAD: Duration = Duration::from_millis(150);
 
 impl RunClock {
-    /// A run whose second 0 begins as soon as its parts can be ready.
+    /// A run whose second 0 begins as soon as its threads can be ready.
     #[expect(
         clippy::disallowed_methods,
         reason = "the clock module is where time is read"
@@ -57,7 +57,7 @@ impl RunClock {
         begin.saturating_duration_since(Instant::now())
     }
 
-    /// Waits until `second` begins, or somebody is seen to stop, at every `glance`.
+    /// Waits until `second` begins, or a stop is requested, polling at every `glance`.
     pub fn wait_until(&self, second: u32, glance: Duration, is_stopped: impl Fn() -> bool) {
         let nobody = (Mutex::new(()), Condvar::new());
         let mut guard = nobody.0.lock().unwrap_or_else(PoisonError::into_inner);

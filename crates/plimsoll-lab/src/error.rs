@@ -1,4 +1,4 @@
-//! Why an experiment could not be carried out. What happens to requests is data, not an error.
+//! Why an experiment could not run. Failed requests are data, not an error.
 
 use crate::run_log::RunLogError;
 

@@ -1,7 +1,7 @@
-//! Files that somebody names: regular ones, and pipes such as `<(command)`, that do not keep the reader waiting.
+//! Files named by the user: regular ones, and pipes such as `<(command)`, that do not block the reader.
 //!
-//! Opening a pipe waits for who writes into it, a device may never end, and either may stand behind a name that looks
-//! like a file's. Here nothing is opened that blocks, and a pipe through which nothing comes is an error after a while.
+//! Opening a pipe waits for its writer, a device may never end, and either may hide behind the name of a file. So
+//! nothing that blocks is opened, and a silent pipe is an error after a while.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -23,7 +23,7 @@ pub struct InputFile {
     has_begun: bool,
 }
 
-/// Opens a regular file or a pipe; of a pipe, something must come for every `patience`.
+/// Opens a regular file or a pipe; a pipe must deliver data within every `patience`.
 ///
 /// # Errors
 /// When it cannot be opened, or is a folder, a device or a socket.
@@ -79,7 +79,7 @@ impl InputFile {
             match poll(&mut polled, Some(&timeout)) {
                 Ok(0) => {
                     let text = format!(
-                        "nothing came through this pipe for {} s",
+                        "no data arrived on this pipe for {} s",
                         self.patience.as_secs()
                     );
                     return Err(io::Error::new(io::ErrorKind::TimedOut, text));

@@ -1,6 +1,6 @@
-//! Something of the service is changed for some trials and put back, whatever happens.
+//! Changes a setting of the service for some trials, and reverts it in every case.
 //!
-//! What puts it back is on disk before anything is changed ([`journal`]). It is put back when the change is let go of:
+//! The revert is on disk before the change is applied ([`journal`]). The change is reverted when its guard is dropped:
 //! at the end, at an error, at an interrupt, in a panic. Where the program had no time for it, its next start finds the
 //! journal.
 
@@ -17,16 +17,16 @@ use serde::{Deserialize, Serialize};
 
 use journal::Journal;
 
-/// Times that something is put back before it is given up: a part under load may have no place for who does it.
+/// Attempts to revert a change: a component under load may refuse the connection.
 const TRIES: u32 = 20;
 /// Time between them.
 const BETWEEN: Duration = Duration::from_millis(250);
 
-/// What is changed, and what puts it back.
+/// A change, and how to revert it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Change {
-    /// A setting of a part.
+    /// A setting of a component.
     Setting {
         /// Which.
         #[serde(rename = "lever")]
@@ -40,7 +40,7 @@ pub enum Change {
     OpenFiles {
         /// The process.
         pid: u32,
-        /// When it began, clock ticks since the machine did.
+        /// Its start, in clock ticks since boot.
         started: u64,
         /// Soft and hard limit before.
         from: (u64, u64),
@@ -58,7 +58,7 @@ pub enum Change {
     },
     /// Commands of the user's, each a program with its arguments.
     Commands {
-        /// What relaxes the limit.
+        /// The command that raises the limit.
         #[serde(rename = "relax")]
         apply: Vec<String>,
         /// What puts it back.
@@ -81,26 +81,26 @@ impl fmt::Display for Change {
             Self::Kernel { name, from, to } => {
                 write!(f, "{name} of this machine raised from {from} to {to}")
             }
-            Self::Commands { apply, .. } => write!(f, "`{}` carried out", apply.join(" ")),
+            Self::Commands { apply, .. } => write!(f, "`{}` executed", apply.join(" ")),
         }
     }
 }
 
-/// Why something was not changed, or not put back.
+/// Why a change or its revert failed.
 #[derive(Debug, thiserror::Error)]
 pub enum InterventionError {
-    /// The part or the system does not let us.
+    /// The component or the system refuses.
     #[error(transparent)]
     Refused(#[from] tunables::TunableError),
     /// A command of the user's did not do it.
     #[error(transparent)]
     Command(#[from] command::CommandError),
     /// What puts it back could not be written down first, so that nothing was changed.
-    #[error("cannot write {path}, which says how it is put back: {source}")]
+    #[error("cannot write {path}, the journal for reverting the change: {source}")]
     Journal {
         /// The journal.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
@@ -115,7 +115,7 @@ pub struct ComponentAccess {
 }
 
 impl ComponentAccess {
-    /// The login for the part of a lever, if it is one that is known.
+    /// The login for the component of a tunable, if known.
     fn login(&self, tunable: &Tunable) -> Option<&Login> {
         let is_it = |component: &&Component| {
             component.kind == tunable.kind && component.place == tunable.place
@@ -151,10 +151,10 @@ impl Change {
         Ok(())
     }
 
-    /// Puts it back. What has ended meanwhile needs nothing.
+    /// Reverts it. A process that has ended meanwhile needs no revert.
     ///
     /// # Errors
-    /// When the part or the system does not let us, for as long as it was tried.
+    /// When the component or the system refuses at every attempt.
     pub fn undo(&self, access: &ComponentAccess) -> Result<(), InterventionError> {
         let once = || -> Result<(), InterventionError> {
             match self {
@@ -210,7 +210,7 @@ pub struct Changed<'a> {
 }
 
 impl<'a> Changed<'a> {
-    /// Writes down what puts it back, then changes it.
+    /// Writes the journal for the revert, then applies the change.
     ///
     /// # Errors
     /// When either fails; nothing is changed then.
@@ -224,7 +224,7 @@ impl<'a> Changed<'a> {
                 path: journal.display().to_string(),
                 source,
             })?;
-        // From here on it is put back, also when the change fails half-way.
+        // From here on it is reverted, also when the change fails half-way.
         let changed = Self {
             change,
             access,
@@ -239,7 +239,7 @@ impl<'a> Changed<'a> {
         }
     }
 
-    /// After a change that failed: what was refused was not done, a command may have done half of it.
+    /// After a change that failed: a refused setting was not applied, a command may have been applied in part.
     fn forget_or_put_back(mut self, error: &InterventionError) {
         let is_undone = match error {
             InterventionError::Refused(refused) => !refused.is_open(),
@@ -250,10 +250,10 @@ impl<'a> Changed<'a> {
         }
     }
 
-    /// Puts it back.
+    /// Reverts it.
     ///
     /// # Errors
-    /// When that fails; the journal stays then, and tells the next start.
+    /// When that fails; the journal stays for the next start.
     pub fn put_back(mut self) -> Result<(), InterventionError> {
         self.undo_once()
     }

@@ -1,7 +1,7 @@
-//! Runs experiments: starts the parts in order, measures, searches, and owns the run log.
+//! Runs experiments: starts the threads in order, measures, searches, and owns the run log.
 //!
 //! Everything that happens becomes an [`plimsoll_model::event::Event`] in one order; [`run_log`] puts it on disk
-//! before anyone sees it. What is reported afterwards is read back from there.
+//! before anything else uses it. Reports are read back from there.
 
 pub mod clock;
 pub mod error;

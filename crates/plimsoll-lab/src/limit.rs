@@ -1,4 +1,4 @@
-//! `plimsoll limit`: the search for the load line, carried out on the real target.
+//! `plimsoll limit`: the search for the load line, on the real target.
 
 mod conclusion;
 pub mod confirm;
@@ -35,7 +35,7 @@ pub enum Ambition {
     Within(Duration),
 }
 
-/// What is asked.
+/// The options of the search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LimitOrder {
     /// How much time the answer is worth.
@@ -46,7 +46,7 @@ pub struct LimitOrder {
     pub users: Option<u32>,
     /// Pause of a user between an answer and the next request.
     pub think: Option<Duration>,
-    /// Relax the limit that is named, and see whether the line rises.
+    /// Raise the named limit, and test whether the line rises.
     pub confirm: Option<Confirm>,
 }
 
@@ -62,7 +62,7 @@ pub fn limit(
 ) -> Result<Finished, LabError> {
     let runner = Runner::open(with_find(assignment), stop)?;
     let plan = runner.plan();
-    // The door always hands in an objective; a search without one would have nothing to look for.
+    // The CLI always passes an objective; a search without one has no goal.
     let objective = plan.objective.clone().unwrap_or(Objective {
         latency: Vec::new(),
         errors_max: Some(0.01),
@@ -88,7 +88,7 @@ pub fn limit(
     runner.close(verdict, void)
 }
 
-/// A plan of journeys that does not say what to look for: as many users as it can.
+/// A plan of journeys without a search goal: as many users as possible.
 fn with_find(mut assignment: Assignment) -> Assignment {
     let plan = &mut assignment.plan;
     let is_rate = |find: Find| find.unit == LoadUnit::RequestsPerSecond;
@@ -100,13 +100,13 @@ fn with_find(mut assignment: Assignment) -> Assignment {
         });
     }
     if plan.scenario.is_none() {
-        // Without journeys there is nothing that users could do.
+        // Without journeys users have no steps.
         plan.find = plan.find.filter(|&find| is_rate(find));
     }
     assignment
 }
 
-/// Takes over what the plan asks to look for: unit and range. Says so when its data bound the range.
+/// Applies the search goal of the plan: unit and range. Adds a note when its data bound the range.
 fn search_for(plan: &Plan, policy: &mut SearchPolicy) -> Option<Remark> {
     let find = plan.find?;
     policy.first_rate = find.from;
@@ -125,7 +125,7 @@ fn search_for(plan: &Plan, policy: &mut SearchPolicy) -> Option<Remark> {
         policy.rate_max = Some(rows as f64);
         Remark::Note {
             text: format!(
-                "the data has unique rows for {rows} users: more were not tried; give it more rows, or at_end: recycle"
+                "the data has unique rows for {rows} users only, so no more were tried; add rows, or set at_end: recycle"
             ),
         }
     })

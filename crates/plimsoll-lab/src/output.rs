@@ -1,7 +1,7 @@
-//! Files that are made: runs, reports, tables. They tell of a service what not everybody on the machine should know.
+//! Output files: runs, reports, tables. They hold data of a service that not every user of the machine should read.
 //!
 //! A new file can be read by its owner and its group (0640), a new folder be entered by them (0750), however permissive
-//! the umask is; a stricter umask holds. A file that is there keeps the mode that somebody gave it.
+//! the umask is; a stricter umask holds. An existing file keeps its mode.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -52,7 +52,7 @@ pub fn create(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Writes a file, or anew the one that is there.
+/// Writes a file, or truncates an existing one.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -60,10 +60,10 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     create(path)?.write_all(content)
 }
 
-/// Writes a file, with its folder, so that nobody ever sees half of it.
+/// Writes a file atomically, and creates its folder.
 ///
 /// # Errors
-/// When it cannot be written; what was there is unchanged then.
+/// When it cannot be written; an existing file is unchanged then.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         create_folder(folder)?;
@@ -79,7 +79,7 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 fn write_beside(temporary: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
-    // One of an earlier run that was killed, or a link that somebody put there: neither is written through.
+    // A leftover of a killed run, or a planted link: neither is written through.
     match fs::remove_file(temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -1,7 +1,6 @@
 //! Reads the probes once a second, on a thread of their own, in step with the windows.
 //!
-//! What is read may be in the hands of others: a probe that does not come back is left behind, and the run ends without
-//! it.
+//! Others may control the files read: a probe that does not return is abandoned, and the run ends without it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -20,7 +19,8 @@ use crate::clock::RunClock;
 use crate::error::LabError;
 use crate::run_log::SharedLog;
 
-/// How long a probe may take to come back when a run ends: a second's reading waits for parts, and for files of others.
+/// How long a probe may take to return when a run ends: a second's sample waits for components, and for files of
+/// others.
 pub(crate) const END_PATIENCE: Duration = Duration::from_secs(3);
 /// Seconds of machine use kept for judging trials; longer than any trial.
 const RECENT_MAX: usize = 4000;
@@ -55,9 +55,9 @@ pub(crate) trait Reads {
     fn read(&mut self, second: u32) -> Readings;
     /// What could not be read.
     fn notes(&self) -> Vec<String>;
-    /// What was said of parts of the service since this was asked last.
+    /// Notes about components since the last call.
     fn take_component_notes(&mut self) -> Vec<String>;
-    /// Parts of the service that are asked.
+    /// Components that are scraped.
     fn components(&self) -> Vec<Component>;
     /// Whether the target was found on this machine.
     fn target_is_local(&self) -> bool;
@@ -85,7 +85,7 @@ impl Reads for Probe {
     }
 }
 
-/// Notes quote what services, drivers and logs said.
+/// Notes quote texts of services, drivers and logs.
 fn redacted(notes: Vec<String>) -> Vec<String> {
     let notes = notes.into_iter();
     notes.map(|text| redact::text(&text).into_owned()).collect()
@@ -96,7 +96,7 @@ fn redacted(notes: Vec<String>) -> Vec<String> {
 pub struct Stopped {
     /// What could not be read.
     pub notes: Vec<String>,
-    /// It did not come back, and was left behind: what held it.
+    /// It did not return, and was abandoned: its last activity.
     pub left_behind: Option<String>,
 }
 
@@ -129,7 +129,7 @@ impl Probes {
         let thread = std::thread::Builder::new()
             .name("probes".to_owned())
             .spawn(move || {
-                // However it ends, nobody waits for it any more.
+                // However it ends, no thread waits for it any more.
                 let _ended = EndGuard(&theirs);
                 read_every_second(open(thread_activity), clock, &log, &theirs);
             })
@@ -163,7 +163,7 @@ impl Probes {
             .copied()
     }
 
-    /// Whether the target runs on this machine, as far as the probe has seen.
+    /// Whether the target runs on this machine, as far as the probe knows.
     pub fn target_is_local(&self) -> bool {
         self.shared
             .0
@@ -172,13 +172,13 @@ impl Probes {
             .target_is_local
     }
 
-    /// Parts of the service that are asked about themselves.
+    /// Components that are scraped.
     pub fn components(&self) -> Vec<Component> {
         let shared = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
         shared.components.clone()
     }
 
-    /// What was said of parts of the service since this was asked last.
+    /// Notes about components since the last call.
     pub fn take_component_notes(&self) -> Vec<String> {
         std::mem::take(
             &mut self
@@ -190,8 +190,8 @@ impl Probes {
         )
     }
 
-    /// Ends the thread and hands back what could not be read. A thread that does not end in time is left behind, and
-    /// what holds it is among what could not be read.
+    /// Ends the thread and returns what could not be read. A thread that does not end in time is abandoned, and its
+    /// activity is added to that list.
     pub fn stop(mut self) -> Stopped {
         let left_behind = self.end();
         let mut shared = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -213,17 +213,17 @@ impl Probes {
             return Some(left_behind(&self.activity, shared.next));
         }
         drop(shared);
-        // A probe that panicked has printed why; what was measured is kept.
+        // A probe that panicked has printed why; measurements are kept.
         let _ = thread.join();
         None
     }
 }
 
-/// What is said of a probe that did not come back.
+/// The note about a probe that did not return.
 pub(crate) fn left_behind(activity: &Activity, next: u32) -> String {
     format!(
-        "the probe of this machine did not come back within {} s and was left behind (it was {}): readings end before second \
-         {next}; what was measured until then is kept",
+        "the probe of this machine did not return within {} s and was abandoned (it was {}): readings end before \
+         second {next}; earlier readings are kept",
         END_PATIENCE.as_secs(),
         redact::text(&activity.now())
     )
@@ -252,8 +252,8 @@ fn read_every_second(
     log: &SharedLog,
     shared: &(Mutex<ProbeState>, Condvar),
 ) {
-    // The first reading of a counter has nothing to compare with, so it is taken before the first window; what it
-    // defines goes into the log with the second one.
+    // The first sample of a counter has no predecessor, so it is taken before the first window; its definitions go
+    // into the log with the second one.
     let mut defined = probe.read(0).new_series;
     let mut guard = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
     guard.components = probe.components();
@@ -287,7 +287,7 @@ fn remember(shared: &(Mutex<ProbeState>, Condvar), sample: MachineUse, probe: &m
     }
     guard.recent.push_back(sample);
     guard.next = sample.second.saturating_add(1);
-    // Should it not come back from the next second, this is what is known of it.
+    // Reported if it does not return from the next second.
     guard.notes = probe.notes();
     guard.components = probe.components();
     guard.target_is_local = probe.target_is_local();
@@ -311,17 +311,17 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A probe that does not come back from a second before somebody lets it.
+    /// A probe that does not return from a second until released.
     pub(crate) struct Stuck {
         from: u32,
-        /// Is told when it begins that second.
+        /// Signalled when it begins that second.
         began: SyncSender<()>,
         released: Receiver<()>,
     }
 
-    /// What holds a probe, and tells of it.
+    /// What holds a probe, and signals it.
     pub(crate) struct Hold {
-        /// Told when it begins the second that it does not come back from.
+        /// Signalled when it begins the second from which it does not return.
         pub(crate) beginning: Receiver<()>,
         _release: SyncSender<()>,
     }
@@ -381,7 +381,7 @@ pub(crate) mod tests {
         let stopped = probes.stop();
         assert_eq!(stopped.notes, ["known before"]);
         let message = stopped.left_behind.unwrap_or_default();
-        assert!(message.contains("was left behind"), "{message}");
+        assert!(message.contains("was abandoned"), "{message}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What is going on, for whoever watches.
+//! Progress of a run, for watchers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Trial, TrialSpec};
 use plimsoll_model::window::Window;
 
-/// A request to stop, raised by a signal handler or another thread; what was measured is kept.
+/// A request to stop, raised by a signal handler or another thread; measurements are kept.
 #[derive(Clone, Debug, Default)]
 pub struct StopFlag(Arc<AtomicBool>);
 
@@ -23,7 +23,7 @@ impl StopFlag {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody asked to stop.
+    /// Whether a stop was requested.
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -34,19 +34,19 @@ impl StopFlag {
 pub struct Progress<'a> {
     /// The second of results that has just closed.
     pub window: &'a Window,
-    /// What is being done, such as `bracket: trial 3 at 400/s`.
+    /// The current activity, such as `bracket: trial 3 at 400/s`.
     pub stage: &'a str,
     /// Load line so far (low, median, high), in `unit`.
     pub interval: Option<(f64, f64, f64)>,
     /// What the loads of a search are counted in.
     pub unit: LoadUnit,
-    /// Estimate of what is left.
+    /// Estimate of the remaining time.
     pub remaining: Duration,
     /// Busy share of the machine's CPU, 0 to 1, when the probes could read it.
     pub cpu: Option<f64>,
 }
 
-/// Somebody who watches a run. Every method does nothing by default.
+/// Observer of a run. Every method does nothing by default.
 pub trait Watcher {
     /// A second of results has closed.
     fn window_closed(&mut self, _progress: &Progress<'_>) {}
@@ -54,7 +54,7 @@ pub trait Watcher {
     fn trial_started(&mut self, _spec: &TrialSpec) {}
     /// A trial was judged.
     fn trial_ended(&mut self, _trial: &Trial) {}
-    /// Something that the user must know now.
+    /// A note that the user must read now.
     fn noted(&mut self, _text: &str) {}
 }
 
@@ -64,7 +64,7 @@ pub struct Unwatched;
 
 impl Watcher for Unwatched {}
 
-/// Passes on what processes wrote to their standard error, and what ended a part of the load.
+/// Passes on the standard error of external scripts, and what ended some of the load.
 pub(crate) fn report_process_output(window: &Window, watcher: &mut dyn Watcher) {
     for process in window.processes.values() {
         for line in &process.stderr {
@@ -76,7 +76,7 @@ pub(crate) fn report_process_output(window: &Window, watcher: &mut dyn Watcher) 
     }
 }
 
-/// Passes on what the probes said of parts of the service: which are not seen, and what gives access to them.
+/// Passes on notes of the probes about components: those not reachable, and how to grant access.
 pub(crate) fn report_component_notes(notes: Vec<String>, watcher: &mut dyn Watcher) {
     for text in notes {
         watcher.noted(&format!("note: {text}"));

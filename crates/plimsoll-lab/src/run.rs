@@ -50,10 +50,10 @@ pub fn run(
         });
         progress::report_process_output(window, watcher);
         progress::report_component_notes(runner.take_notes(), watcher);
-        // Stopped once, and not aborted: requests cut off by us would be told as failures of the target.
+        // Stopped once, and not aborted: requests cut off by us would count as failures of the target.
         if !has_hit && let Some(hit) = aborts.record(window) {
             has_hit = true;
-            // The report comes to the same from the windows; the note is for who reads the log.
+            // The report derives the same from the windows; the note is for readers of the log.
             let text = format!("the run {hit}");
             watcher.noted(&text);
             runner.note(text);
@@ -66,7 +66,7 @@ pub fn run(
     runner.close(judgement.verdict, judgement.void)
 }
 
-/// Judges what was recorded; steps of a sweep become trials of the log.
+/// Judges the recording; steps of a sweep become trials of the log.
 fn evaluate(runner: &Runner, recorded: &Run) -> Judgement {
     let mut judgement = whole_run::evaluate(recorded);
     for step in whole_run::steps(recorded) {

@@ -23,7 +23,7 @@ pub enum RunLogError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The header could not be written; nothing was sent yet.
@@ -31,7 +31,7 @@ pub enum RunLogError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The file cannot be read.
@@ -39,7 +39,7 @@ pub enum RunLogError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The file does not begin as a run log.
@@ -69,13 +69,13 @@ pub enum RunLogError {
 fn remedy(source: &std::io::Error) -> &'static str {
     match source.kind() {
         std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
-            "choose a folder you may write to with --out DIR"
+            "choose a writable folder with --out DIR"
         }
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
             "free some space or choose another disk with --out DIR"
         }
         std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists => {
-            "a file stands where the folder should be; choose another with --out DIR"
+            "the path is a file, not a folder; choose another folder with --out DIR"
         }
         _ => "choose another folder with --out DIR",
     }

@@ -1,4 +1,4 @@
-//! Starts the parts of a run in order, puts every event into the log, and ends the parts again.
+//! Starts the threads of a run in order, writes every event to the log, and ends the threads.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -64,22 +64,22 @@ pub struct Finished {
     pub log_path: PathBuf,
     /// What the disk refused: the reason. The run holds those events all the same.
     pub not_written: Option<String>,
-    /// The probe of this machine did not come back, and its readings end early: what held it.
+    /// The probe of this machine did not return, and its readings end early: its last activity.
     pub left_behind: Option<String>,
 }
 
 /// One load on one target.
 #[derive(Debug)]
 pub struct Round<'a> {
-    /// What is asked, and of whom.
+    /// The plan and the target.
     pub plan: &'a Arc<Plan>,
     /// How much of it.
     pub load: Load,
     /// Seed of its schedule.
     pub seed: Seed,
-    /// [`Conductor::next_second`].
+    /// [`Runner::next_second`].
     pub start_second: u32,
-    /// Who comes back from another load, where users stay.
+    /// The users who return from another load, where users stay.
     pub stay: Option<Stay>,
 }
 
@@ -99,11 +99,11 @@ pub struct Runner {
     worker_notes: Mutex<WorkerNotes>,
 }
 
-/// What is known of the processes that carry parts of loads beside this one.
+/// State of the further worker processes of a load.
 #[derive(Debug, Default)]
 struct WorkerNotes {
     used: Used,
-    /// What the user is still to be told.
+    /// Notes not yet passed to the user.
     notes: Vec<String>,
 }
 
@@ -196,7 +196,7 @@ impl Runner {
         }
     }
 
-    /// Whether the user asked to stop.
+    /// Whether the user requested a stop.
     pub fn is_stopping(&self) -> bool {
         self.stop.is_raised()
     }
@@ -211,7 +211,7 @@ impl Runner {
         let second = u32::try_from(self.clock.elapsed().as_secs()).unwrap_or(u32::MAX);
         self.append(Event::NoteMade {
             second,
-            // Notes quote what services, drivers and logs said.
+            // Notes quote texts of services, drivers and logs.
             text: redact::text(&text.into()).into_owned(),
         });
     }
@@ -229,7 +229,7 @@ impl Runner {
         self.probes.as_ref().is_some_and(Probes::target_is_local)
     }
 
-    /// Parts of the service that are asked about themselves, with their logins.
+    /// Components that are scraped, with their logins.
     pub fn components(&self) -> Vec<Component> {
         self.probes
             .as_ref()
@@ -237,7 +237,7 @@ impl Runner {
             .unwrap_or_default()
     }
 
-    /// What the probes said of parts of the service since this was asked last, and why further processes carry the load.
+    /// Notes of the probes about components since the last call, and why further processes carry the load.
     pub fn take_notes(&self) -> Vec<String> {
         let mut notes = std::mem::take(&mut self.worker_notes().notes);
         notes.extend(self.probes.iter().flat_map(Probes::take_component_notes));
@@ -249,8 +249,8 @@ impl Runner {
         self.probes.as_ref().and_then(Probes::latest)
     }
 
-    /// Carries out a load. Every window goes into the log and then to `each`, which decides whether to go on. Returns
-    /// the users who may come back to another load; nobody unless they are to stay.
+    /// Runs a load. Every window goes into the log and then to `each`, which decides whether to continue. Returns the
+    /// users who may return to another load; none unless users stay.
     ///
     /// # Errors
     /// When the load engine cannot start.

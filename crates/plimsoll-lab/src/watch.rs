@@ -1,4 +1,4 @@
-//! Readings without load: what the probes see while others use the service.
+//! Readings without load: samples of the probes while others use the service.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
@@ -11,25 +11,25 @@ use crate::error::LabError;
 use crate::probes::{END_PATIENCE, Reads, Stopped, left_behind};
 use crate::progress::StopFlag;
 
-/// How soon a request to stop is seen.
+/// Polling interval for a request to stop.
 const GLANCE: Duration = Duration::from_millis(100);
-/// How long a second's readings may fail to come before it is said that they do not.
+/// How long a second's readings may be missing before a note is emitted.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 
-/// What the thread that reads has to say.
+/// Messages of the sampling thread.
 enum ProbeMessage {
-    /// A second was read: its readings, and what was said of parts of the service since the last.
+    /// A second was sampled: its readings, and the notes about components since the last.
     Second(Box<Readings>, Vec<String>),
-    /// The last second was read: all notes, and what was said since the last second.
+    /// The last second was sampled: all notes, and those since the last second.
     Ended(Vec<String>, Vec<String>),
 }
 
-/// Reads the probes at the end of each of so many seconds, or until somebody asks to stop. `each` is handed the readings
-/// of a second, and what was said of parts of the service since the last; at the end of no readings, and of what was
-/// said last. A probe that does not come back is left behind.
+/// Samples the probes at the end of each of so many seconds, or until a stop is requested. `each` receives the
+/// readings of a second, and the notes about components since the last; at the end no readings, and the last notes. A
+/// probe that does not return is abandoned.
 ///
 /// # Errors
-/// When the thread that reads cannot be started.
+/// When the sampling thread cannot be started.
 pub fn watch(
     plan: ProbePlan,
     seconds: u32,
@@ -107,7 +107,7 @@ fn listen(
 /// The thread's work.
 fn read(mut probe: impl Reads, seconds: u32, stop: &StopFlag, sender: &SyncSender<ProbeMessage>) {
     let clock = RunClock::start();
-    // Counters have nothing to compare with yet; what this defines comes with the first second.
+    // Counters have no predecessor yet; the definitions come with the first second.
     let mut defined = probe.read(0).new_series;
     let mut second = 0;
     while second < seconds {

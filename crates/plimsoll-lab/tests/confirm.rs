@@ -1,4 +1,4 @@
-//! Limits of a real HAProxy that are relaxed and put back, while and after a search.
+//! Limits of a real HAProxy, raised and reverted, during and after a search.
 #![expect(
     clippy::unwrap_used,
     reason = "these are tests, and the lint sees only functions marked so"
@@ -135,7 +135,7 @@ impl HaproxySetup {
         }
     }
 
-    /// A short search whose limit is tried.
+    /// A short search whose limit is tested.
     fn search(
         &self,
         commands: Option<(&[&str], &[&str])>,
@@ -181,8 +181,8 @@ impl HaproxySetup {
     }
 }
 
-/// What was tried; `None`, said loudly, when this machine had no time for the search to find the limit, or for trials
-/// that tell.
+/// The tested limit; `None`, with a loud note, when this machine had no time for the search to find the limit, or for
+/// enough trials.
 fn tried(finished: &Finished) -> Option<&Finding> {
     let findings = &finished.run.findings;
     let is_void = |kind: TrialKind| {
@@ -247,7 +247,7 @@ fn a_limit_that_is_one_is_confirmed_and_put_back() {
     );
     assert_eq!(finished.run.findings[0].rule, "H1", "the best comes first");
     let notes = watcher.notes.join("\n");
-    assert!(notes.contains("confirm: it is put back"), "{notes}");
+    assert!(notes.contains("confirm: change reverted"), "{notes}");
 }
 
 #[test]

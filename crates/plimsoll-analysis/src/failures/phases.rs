@@ -11,7 +11,7 @@ use crate::findings::SecondRange;
 
 /// Share of the lines that name one server, from which that is worth a word.
 const MOSTLY: f64 = 0.5;
-/// Servers that are told.
+/// Most servers reported.
 const UPSTREAMS_MAX: usize = 8;
 
 /// Where a request was when it failed.
@@ -19,7 +19,7 @@ fn phase(outcome: Outcome) -> Option<&'static str> {
     match outcome {
         Outcome::Ok => None,
         Outcome::Dropped => Some("before they were sent"),
-        Outcome::Dns => Some("while the name was looked up"),
+        Outcome::Dns => Some("during the DNS lookup"),
         Outcome::ConnectRefused | Outcome::ConnectTimeout => Some("while connecting"),
         Outcome::Tls => Some("in TLS"),
         Outcome::Timeout | Outcome::Reset => Some("while waiting for the answer"),
@@ -41,7 +41,7 @@ pub(super) fn of(outcomes: &OutcomeCounts) -> Vec<(&'static str, u64)> {
     counts
 }
 
-/// Whether lines of this class tell what the proxy did by itself, whichever server it stood before.
+/// Whether lines of this class describe the proxy itself, independent of the server behind it.
 fn is_of_proxy(class: &str) -> bool {
     ["limited", "buffered"].contains(&class)
 }
@@ -66,7 +66,7 @@ pub(super) fn upstreams(readings: &SeriesTable, (from, to): SecondRange) -> Vec<
     shares
 }
 
-/// The server as a clause; phases say no more than the outcomes in words, and stand in JSON.
+/// The server as a clause. Phases add nothing to the outcomes in words; they are in JSON only.
 pub(super) fn sentence(failures: &Failures) -> String {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let mut text = String::new();
@@ -74,7 +74,7 @@ pub(super) fn sentence(failures: &Failures) -> String {
         && *share >= MOSTLY
     {
         let clause = format!(
-            "; of the lines of proxies' logs that name a server {} name {first}",
+            "; of the proxy log lines that name a server, {} name {first}",
             percent(*share)
         );
         text.push_str(&clause);
@@ -127,7 +127,7 @@ mod tests {
             failures.phases,
             [("while connecting", 30), ("with an answer", 20)]
         );
-        let right = "; of the lines of proxies' logs that name a server 90 % name 10.0.0.1:80";
+        let right = "; of the proxy log lines that name a server, 90 % name 10.0.0.1:80";
         assert_eq!(sentence(&failures), right);
     }
 

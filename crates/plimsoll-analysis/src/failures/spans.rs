@@ -1,4 +1,4 @@
-//! What spans tell of requests that failed and of those that did not: their route, and which calls they made.
+//! Attributes from spans, of failed and of successful requests: their route, and the calls they made.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ fn add(to: &mut FailedAndGood, counts: FailedAndGood) {
     *to = (to.0 + counts.0, to.1 + counts.1);
 }
 
-/// Requests of each service by whom they called.
+/// Requests of each service by callee.
 fn by_callee<'a>(
     readings: &'a SeriesTable,
     metric: &'a str,

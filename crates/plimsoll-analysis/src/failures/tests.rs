@@ -1,4 +1,4 @@
-//! Failures made by hand, with and without something in common.
+//! Synthetic failures, with and without shared attributes.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,8 @@ fn failures_of_one_step_are_known_by_it() {
     assert!((step.of_failures - 0.9).abs() < 1e-9 && step.p < 1e-9);
     assert!(
         found.sentence.starts_with(
-            "200 of 2000 requests failed (100 % HTTP 503); what they have in common and the good ones lack: "
+            "200 of 2000 requests failed (100 % HTTP 503); more frequent among the failures than among the successful \
+             requests: "
         ),
         "{}",
         found.sentence
@@ -80,7 +81,7 @@ fn failures_of_one_step_are_known_by_it() {
     assert!(
         found
             .sentence
-            .contains("step POST /buy (90 % of them, 12 % of the good ones)"),
+            .contains("step POST /buy (90 % of the failures, 12 % of the successful requests)"),
         "{}",
         found.sentence
     );
@@ -92,9 +93,9 @@ fn failures_spread_as_the_good_ones_have_nothing_in_common() {
     let found = found(&windows);
     assert_eq!(found.common, [], "{found:#?}");
     assert!(
-        found
-            .sentence
-            .ends_with("of 5 things looked at, none sets them apart from the good ones"),
+        found.sentence.ends_with(
+            "none of the 5 attributes examined distinguishes them from the successful requests"
+        ),
         "{}",
         found.sentence
     );
@@ -120,7 +121,7 @@ fn failures_that_came_at_once_are_known_by_when() {
     windows[8] = second(8, 50, 10);
     let found = found(&windows);
     assert_eq!(found.common.len(), 1, "{found:#?}");
-    assert_eq!(found.common[0].thing, "second 7 of the run, of 20 seconds");
+    assert_eq!(found.common[0].thing, "second 7 of the run (of 20 seconds)");
 }
 
 #[test]
@@ -136,7 +137,7 @@ fn failures_that_took_equally_long_met_a_timeout() {
     let found = found(&windows);
     assert_eq!(found.common.len(), 1, "{found:#?}");
     assert!(
-        found.common[0].thing.starts_with("an end after 2.0"),
+        found.common[0].thing.starts_with("a duration of 2.0"),
         "{found:#?}"
     );
 }
@@ -178,7 +179,7 @@ fn a_sick_server_is_known_by_haproxys_counters() {
     assert!(
         found
             .sentence
-            .contains("of those in HAProxy's log 40 % never reached a server"),
+            .contains("of those in HAProxy's log, 40 % never reached a server"),
         "{}",
         found.sentence
     );

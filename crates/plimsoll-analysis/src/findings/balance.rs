@@ -1,4 +1,4 @@
-//! Rules about servers that stand side by side behind a proxy.
+//! Rules about servers in parallel behind a proxy.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -14,9 +14,9 @@ const UNEVEN: f64 = 1.3;
 /// How many times as long as the others a slow server takes, and how long at least, s.
 const SLOWER: f64 = 2.0;
 const SLOW_S: f64 = 0.005;
-/// Sessions per second of all servers from which their shares tell something.
+/// Sessions per second of all servers above which their shares are significant.
 const SESSIONS_MIN: f64 = 10.0;
-/// Seconds for which a new server is looked at, and for which it must be slow.
+/// Seconds for which a new server is observed, and for which it must be slow.
 const YOUNG_SECONDS: usize = 10;
 const COLD_SECONDS: usize = 5;
 
@@ -60,7 +60,7 @@ fn time_of(series: &str) -> String {
     metric::series(metric::HAPROXY_TIME, &labels)
 }
 
-/// Servers that take part: none that stands in for others, or is put aside.
+/// Active servers: neither backups nor those in maintenance.
 fn servers<'a>(view: &View<'a>, backend: &str) -> Vec<BackendServer<'a>> {
     let own = view
         .series_of(metric::HAPROXY_SESSIONS_BEGUN)
@@ -97,7 +97,7 @@ fn differences<'a>(servers: &[BackendServer<'a>]) -> Option<[(&'a str, f64); 2]>
     Some([(most.name, most.begun / mean), (slowest.name, slower)])
 }
 
-/// H11: servers side by side that have unequal shares, or of which one is slower.
+/// H11: parallel servers with unequal shares, or with one slower server.
 pub(super) fn uneven(view: &View<'_>) -> Vec<Sign> {
     let all = backends(view).into_iter();
     all.filter_map(|backend| {
@@ -120,13 +120,13 @@ pub(super) fn uneven_words(case: &RuleMatch<'_>) -> Words {
     let is_slow = slowest.1 > SLOWER;
     let (server, sentence) = if is_slow {
         let sentence = format!(
-            "server {} of {proxy} took {:.1} times as long to answer as the servers beside it",
+            "server {} of {proxy} took {:.1} times as long to answer as the other servers",
             slowest.0, slowest.1
         );
         (slowest.0, sentence)
     } else {
         let sentence = format!(
-            "server {} of {proxy} was given {:.1} times as many requests as the {} servers have on average",
+            "server {} of {proxy} received {:.1} times as many requests as the average of the {} servers",
             most.0,
             most.1,
             servers.len()
@@ -147,16 +147,16 @@ pub(super) fn uneven_words(case: &RuleMatch<'_>) -> Words {
             ("server", each.name),
         ];
         let begun = metric::series(metric::HAPROXY_SESSIONS_BEGUN, &labels);
-        let what = format!("sessions that began at {}, per second", each.name);
+        let what = format!("sessions started on {}, per second", each.name);
         words = words.with(case.line(&begun, &what));
-        let what = format!("time to an answer of {}", each.name);
+        let what = format!("response time of {}", each.name);
         words = words.with(case.line(&time_of(&begun), &what));
     }
     words
 }
 
-/// A server that began to be asked within the stretches: how many times as long as the others it took at first, for how
-/// many seconds, and its time, s.
+/// A server that started to receive requests within the stretches: its initial response time relative to the others,
+/// for how many seconds, and that time, s.
 fn youth(over: &Stretch3<'_>, series: &str) -> Option<(f64, usize, f64)> {
     let view = &over.failing;
     let begun = view.points(series);
@@ -209,7 +209,7 @@ pub(super) fn cold(over: &Stretch3<'_>) -> Vec<Sign> {
 pub(super) fn cold_words(case: &RuleMatch<'_>) -> Words {
     let (slower, seconds, time_s) = youth(case.over, case.label_set).unwrap_or_default();
     let field = |name| label(case.label_set, name).unwrap_or("?");
-    let line = case.line(&time_of(case.label_set), "time to its answers");
+    let line = case.line(&time_of(case.label_set), "its response time");
     let bound = case.failing().context.bound_us;
     Words::new(
         format!(
@@ -219,12 +219,12 @@ pub(super) fn cold_words(case: &RuleMatch<'_>) -> Words {
             field("at")
         ),
         format!(
-            "server {} was new and took {:.0} ms for an answer in {seconds} of its first seconds, {slower:.1} times as long as those \
-             beside it",
+            "server {} had just started and took {:.0} ms per answer in {seconds} of its first seconds, {slower:.1} \
+             times as long as the other servers",
             field("server"),
             time_s * 1e3
         ),
     )
     .with(bounded(line, bound.map(|us| us as f64 / 1e6)))
-    .with(case.line(case.label_set, "sessions that began, per second"))
+    .with(case.line(case.label_set, "sessions started, per second"))
 }

@@ -1,4 +1,4 @@
-//! Rules about parts of a service over synthetic series: what makes each speak, what it says, and what keeps it silent.
+//! Rules about components over synthetic series: what triggers each, its text, and what does not trigger it.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ fn healthy() -> BTreeMap<String, f64> {
     ])
 }
 
-/// What is found when these values come with the failing load.
+/// Findings when these values come with the failing load.
 fn found(failing: &[(String, f64)]) -> Vec<Finding> {
     let healthy: Vec<(String, f64)> = healthy().into_iter().collect();
     found_in(&healthy, failing)
@@ -83,7 +83,7 @@ pub(super) fn found_in(healthy: &[(String, f64)], failing: &[(String, f64)]) -> 
     found_over(healthy, |_| failing.to_vec())
 }
 
-/// The only finding, with words of its limit, its sentence and its remedy.
+/// The only finding, with fragments of its limit, its sentence and its remedy.
 #[track_caller]
 pub(super) fn only(found: Vec<Finding>, rule: &str, expected: [&str; 3]) -> Finding {
     let ids: Vec<&str> = found.iter().map(|finding| finding.rule.as_str()).collect();
@@ -110,7 +110,7 @@ pub(super) fn found_over_gaps(
     })
 }
 
-/// The same where what fails is not the same in every second.
+/// The same with a failing stretch that differs from second to second.
 pub(super) fn found_over(
     healthy: &[(String, f64)],
     failing: impl Fn(u32) -> Vec<(String, f64)>,
@@ -143,7 +143,7 @@ pub(super) fn found_over(
     find_in(&table, &[], &stretches, &context)
 }
 
-/// One finding that follows from no other, of this rule, with these words in limit, sentence and remedy.
+/// One finding that follows from no other, of this rule, with these fragments in limit, sentence and remedy.
 #[track_caller]
 fn expect_only(failing: &[(String, f64)], rule: &str, expected: [&str; 3]) -> Finding {
     let found = found(failing);
@@ -182,7 +182,7 @@ fn nginx_without_a_place() {
         "X2",
         [
             "worker_connections",
-            "up to 125 connections of clients and places for 128",
+            "up to 125 client connections and slots for 128",
             "1024 or more",
         ],
     );
@@ -241,7 +241,7 @@ fn servers_that_refuse_and_a_busy_haproxy() {
         [
             "server s1 of HAProxy's app",
             "30 connections a minute",
-            "takes no connections",
+            "accepts no connections",
         ],
     );
     expect_only(
@@ -290,7 +290,7 @@ fn throwing_away_what_nobody_asks_for_is_no_sure_limit() {
         (metric::MEMCACHED_EVICTIONS, metric::MEMCACHED_MISSES, "K6"),
     ] {
         let evicted = (at(evictions), 50.0);
-        let words = ["memory of", "90 % of the look-ups found", "memory"];
+        let words = ["memory of", "90 % of the lookups were hits", "memory"];
         let found = expect_only(
             std::slice::from_ref(&evicted),
             rule,
@@ -301,7 +301,7 @@ fn throwing_away_what_nobody_asks_for_is_no_sure_limit() {
         let found = expect_only(
             &[evicted, missed],
             rule,
-            ["mem", "50 % of the look-ups found", "mem"],
+            ["mem", "50 % of the lookups were hits", "mem"],
         );
         assert_eq!(found.certainty, Certainty::Explicit);
     }

@@ -17,9 +17,9 @@ const CPU_STALL_MAX: f64 = 0.20;
 /// Part of the busy CPU above which one user of it is the one to name, and above which one is worth a word.
 const MOSTLY: f64 = 0.5;
 const MUCH: f64 = 0.2;
-/// Programs that are told one by one.
+/// Most programs listed one by one.
 const PROGRAMS_MAX: usize = 5;
-/// Databases, and what they tell of the statements that they carry out.
+/// Databases, and their metric of running statements.
 const DATABASES: [(&str, &str); 3] = [
     ("postgres", metric::POSTGRES_RUNNING),
     ("mariadbd", metric::MYSQL_RUNNING),
@@ -30,8 +30,8 @@ fn cpu_stall() -> String {
     metric::series(metric::PRESSURE, &[("resource", "cpu"), ("stall", "some")])
 }
 
-/// C1: all CPUs busy and tasks waiting for them. Where the kernel does not tell pressure, more runnable threads than
-/// CPUs stand for it.
+/// C1: all CPUs busy and tasks waiting for them. Where the kernel has no pressure metrics, more runnable threads than
+/// CPUs replace them.
 pub(super) fn busy(view: &View<'_>) -> Vec<Sign> {
     let stall = cpu_stall();
     let share = view.share_of_seconds(|row| {
@@ -92,14 +92,14 @@ pub(super) fn busy_words(case: &RuleMatch<'_>) -> Words {
             ),
             Some(CPU_STALL_MAX),
         ))
-        .with(case.line(metric::RUN_QUEUE, "threads that run or want to"))
+        .with(case.line(metric::RUN_QUEUE, "runnable threads"))
         .with(case.line(
             &of_target(metric::PROCESS_CPU),
             "target's share of all CPUs",
         ))
         .with(case.line(
             &metric::series(metric::PROCESS_CPU, &[("process", metric::BEHIND)]),
-            "share of what is behind the target",
+            "share of the processes behind the target",
         ))
         .with(case.line(
             &of_generator(metric::PROCESS_CPU),
@@ -117,14 +117,14 @@ pub(super) fn busy_words(case: &RuleMatch<'_>) -> Words {
 fn advice(program: &str) -> String {
     if DATABASES.iter().any(|(name, _)| *name == program) {
         format!(
-            "find the statements of {program} that cost most, give them an index, keep copies of what they answer, or add cores"
+            "find the most expensive statements of {program}, add an index for them, cache their results, or add cores"
         )
     } else {
-        format!("find with a profiler what {program} computes, cache it, or add cores or replicas")
+        format!("profile {program}, cache what it computes, or add cores or replicas")
     }
 }
 
-/// What databases that use much of the CPU carried out most, where they tell.
+/// The most frequent statements of databases that use much of the CPU, where they report them.
 fn append_statements(
     sentence: &mut String,
     view: &View<'_>,
@@ -139,14 +139,14 @@ fn append_statements(
         {
             append_clause(
                 sentence,
-                format_args!("; {name} mostly carried out `{statement}`"),
+                format_args!("; {name} mostly executed `{statement}`"),
             );
         }
     }
 }
 
-/// What the target and the processes behind it took of all CPUs, by program, most first; the last are told as one. Where no
-/// program is known it is the target's.
+/// Shares of all CPUs that the target and the processes behind it used, by program, largest first; the last are
+/// summed. Where no program is known, the target's share.
 fn programs(view: &View<'_>) -> Vec<(String, f64)> {
     let mut by_name: BTreeMap<&str, f64> = BTreeMap::new();
     for series in view.series_of(metric::PROCESS_CPU) {

@@ -13,7 +13,7 @@ fn c1_no_cpu_left() {
         .set(&cpu_stall(), [0.01, 0.1, 0.6]);
     let expected = "the CPUs were 99 % busy (target 90 %, generator 5 %, others 4 %) and tasks waited for them 60 %";
     check(&busy, "C1", Certainty::Suspected, 0.8, expected);
-    // Without PSI the run queue tells who waits.
+    // Without PSI the run queue shows the waiting tasks.
     let no_pressure = busy.without(&cpu_stall());
     assert_eq!(no_pressure.find(), []);
     let queued = no_pressure.set(metric::RUN_QUEUE, [1.0, 3.0, 9.0]);
@@ -33,7 +33,7 @@ fn c1_tells_by_program_who_uses_the_cpu() {
     let expected =
         "(php-fpm8.2 70 %, mariadbd 20 %, nginx 2 %, generator 5 %, others 2 %) and tasks waited";
     check(&run, "C1", Certainty::Suspected, 0.8, expected);
-    // A database tells what it does.
+    // A database reports its statements.
     let labels = [
         ("at", "/run/mysqld/mysqld.sock"),
         ("statement", "SELECT * FROM wp_posts"),
@@ -42,7 +42,7 @@ fn c1_tells_by_program_who_uses_the_cpu() {
         .set(&by(metric::BEHIND, "php-fpm8.2"), [0.1, 0.3, 0.3])
         .set(&by(metric::BEHIND, "mariadbd"), [0.05, 0.4, 0.6])
         .set(&series(metric::MYSQL_RUNNING, &labels), [0.1, 1.0, 2.0]);
-    let expected = "; mariadbd mostly carried out `SELECT * FROM wp_posts`";
+    let expected = "; mariadbd mostly executed `SELECT * FROM wp_posts`";
     check(&with_database, "C1", Certainty::Suspected, 0.8, expected);
 }
 
@@ -108,7 +108,7 @@ fn c3_one_thread_behind_the_target() {
     };
     let expected = "thread node (78) used 99 % of one CPU while all CPUs together were 50 % busy";
     check(&run("node"), "C3", Certainty::Suspected, 0.6, expected);
-    // A session of a database has one thread: what keeps it busy is told by the database's own rules.
+    // A session of a database has one thread: the database's own rules explain what keeps it busy.
     assert_eq!(run("mariadbd").find(), []);
 }
 

@@ -1,4 +1,4 @@
-//! Rules about databases and runtimes over synthetic series: what makes each speak, and what keeps it silent.
+//! Rules about databases and runtimes over synthetic series: what triggers each, and what does not.
 
 use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, series};
@@ -91,7 +91,7 @@ fn mysql() -> Vec<(String, f64)> {
     ]
 }
 
-/// The only finding, with words of its limit, its sentence and its remedy.
+/// The only finding, with fragments of its limit, its sentence and its remedy.
 #[track_caller]
 fn expect_only(
     healthy: &[(String, f64)],
@@ -118,7 +118,7 @@ fn postgres_is_at_its_limits() {
         "P1",
         [
             "max_connections of PostgreSQL (10.0.0.7:1)",
-            "up to 97 sessions and takes 97",
+            "up to 97 sessions and allows 97",
             "(now 100) in /etc/pg.conf:5",
         ],
     );
@@ -217,7 +217,7 @@ fn an_idle_transaction_is_named_and_not_those_who_wait_for_it() {
     };
     let p8 = |rule: &str, of: Option<&str>| (rule.to_owned(), of.map(str::to_owned));
     assert_eq!(ids(&held), [p8("P8", None), p8("P3", Some("P8"))]);
-    // Another holds it, who is at work.
+    // The holder is active.
     let busy = [("state", "active"), ("statement", "UPDATE t")];
     let busy = (with(metric::POSTGRES_BLOCKING, &busy), 3.0);
     assert_eq!(ids(&[&held[..], &[busy]].concat()), [p8("P3", None)]);
@@ -242,7 +242,7 @@ fn mariadb_is_at_its_limits() {
         "Q1",
         [
             "max_connections",
-            "up to 150 sessions and takes 151",
+            "up to 150 sessions of at most 151",
             "pool",
         ],
     );
@@ -251,7 +251,7 @@ fn mariadb_is_at_its_limits() {
         "Q3",
         [
             "a missing index",
-            "100000 for each statement",
+            "100000 per scanning statement",
             "ADD INDEX (customer)",
         ],
     );
@@ -303,7 +303,7 @@ fn runtimes_are_at_their_limits() {
         "R3",
         [
             "pm.max_children of PHP-FPM",
-            "all 5 processes of PHP-FPM were used while up to 9",
+            "all 5 processes of PHP-FPM were busy while up to 9",
             "(now 5) in /etc/php.conf:7",
         ],
     );
@@ -311,7 +311,7 @@ fn runtimes_are_at_their_limits() {
     expect_only(
         &[(at(metric::PHP_FPM_SILENT), 1.0)],
         "R3",
-        ["pm.max_children", "none was left", "memory"],
+        ["pm.max_children", "none was free", "memory"],
     );
     assert_eq!(found_in(&mysql(), &[queue]), [], "a process is idle");
     expect_only(

@@ -1,4 +1,4 @@
-//! Rules about JVMs, programs in Go, uWSGI and Varnish, from what they tell of themselves.
+//! Rules about JVMs, Go programs, uWSGI and Varnish, from their own metrics.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -19,7 +19,7 @@ const OLD_FULL: f64 = 0.85;
 /// Share of a pool's threads, and threads, for which as many connections must wait.
 const WAITING_SHARE: f64 = 0.1;
 const WAITING_MIN: f64 = 2.0;
-/// Share of the seconds from which workers that are all used are a limit, whoever waits for them.
+/// Share of the seconds with all workers busy from which they are a limit, even if no queue is visible.
 const ALWAYS: f64 = 0.8;
 /// Share of its CPU that Go's collector may take, and how long goroutines may wait for a thread, s.
 const GO_GC_SHARE: f64 = 0.25;
@@ -36,7 +36,7 @@ fn of_kind(metric: &str, label_set: &str, kind: &str) -> String {
     metric::series(metric, &[("at", place(label_set)), ("kind", kind)])
 }
 
-/// Share of a second that the collector took; `None` where it was not told.
+/// Share of a second that the garbage collector took; `None` where it was not reported.
 fn gc_share(row: SecondValues<'_>, label_set: &str) -> Option<f64> {
     let times = KINDS
         .iter()
@@ -52,7 +52,7 @@ fn mean_gc_share(view: &View<'_>, label_set: &str) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
-/// JVMs whose collector takes more than a share of the time in a fifth of the seconds.
+/// JVMs whose garbage collector takes more than a share of the time in a fifth of the seconds.
 fn collecting(view: &View<'_>, above: f64) -> Vec<Sign> {
     let machines = view.series_of(metric::JVM_GC_PAUSE);
     let signs = machines.filter_map(|pause| {
@@ -67,7 +67,7 @@ fn collecting(view: &View<'_>, above: f64) -> Vec<Sign> {
     signs.collect()
 }
 
-/// J3: the collector takes so much of the time that what it leaves is not enough.
+/// J3: the garbage collector takes so much of the time that the rest does not suffice.
 pub(super) fn jvm_collects_most(view: &View<'_>) -> Vec<Sign> {
     collecting(view, GC_HEAVY)
 }
@@ -92,11 +92,11 @@ pub(super) fn jvm_collects(view: &View<'_>) -> Vec<Sign> {
     signs.collect()
 }
 
-/// What a heap may be, as people write it: ` (now 64 MiB)`.
+/// The limit of a heap as text: ` (now 64 MiB)`.
 fn heap_now(view: &View<'_>, at: &str) -> String {
     let heap = view.setting(at, "-Xmx", "");
     heap.map_or_else(
-        || " (not said: a quarter of the memory)".to_owned(),
+        || " (not set: a quarter of the memory)".to_owned(),
         |(bytes, _)| format!(" (now {:.0} MiB)", bytes / MIB),
     )
 }
@@ -109,14 +109,14 @@ pub(super) fn jvm_collects_words(case: &RuleMatch<'_>) -> Words {
     let longest = view.max(&pause).unwrap_or(0.0);
     let share = mean_gc_share(view, label_set).unwrap_or(0.0).min(1.0);
     let mut sentence = format!(
-        "the JVM's garbage collector took {:.0} % of the time and stopped everything for up to {:.0} ms at once",
+        "the JVM's garbage collector took {:.0} % of the time and stopped all threads for up to {:.0} ms",
         share * 100.0,
         longest * 1e3
     );
     append_clause(
         &mut sentence,
         format_args!(
-            ", in {:.1} small collections a second and {:.1} of the whole heap",
+            ", in {:.1} young and {:.1} full collections a second",
             count("young").unwrap_or(0.0),
             count("full").unwrap_or(0.0)
         ),
@@ -128,27 +128,27 @@ pub(super) fn jvm_collects_words(case: &RuleMatch<'_>) -> Words {
     );
     let mut words = Words::new(format!("the garbage collector of the JVM ({at})"), sentence);
     for (kind, label) in [
-        ("young", "time of small collections, per second"),
-        ("full", "time of collections of the whole heap, per second"),
+        ("young", "time in young collections, per second"),
+        ("full", "time in full collections, per second"),
         (
             "concurrent",
-            "time of pauses of concurrent collections, per second",
+            "time in pauses of concurrent collections, per second",
         ),
     ] {
         words = words.with(case.line(&of_kind(metric::JVM_GC_TIME, label_set, kind), label));
     }
     words
         .with(pauses)
-        .with(case.line(&of(metric::JVM_STOPPED, label_set), "time that all threads stood still, per second"))
+        .with(case.line(&of(metric::JVM_STOPPED, label_set), "time with all threads stopped, per second"))
         .advising(format!(
-            "give it a larger heap, `-Xmx`{}, as far as memory reaches; where pauses are what is too long, another collector \
-             (`-XX:+UseZGC`, or `-XX:+UseG1GC -XX:MaxGCPauseMillis=50`); make fewer objects for each request: `jcmd PID \
-             JFR.start duration=30s filename=a.jfr settings=profile` tells where they are made",
+            "raise the heap, `-Xmx`{}, as far as memory allows; if pauses are too long, use another collector \
+             (`-XX:+UseZGC`, or `-XX:+UseG1GC -XX:MaxGCPauseMillis=50`); allocate less per request: `jcmd PID \
+             JFR.start duration=30s filename=a.jfr settings=profile` shows where",
             heap_now(view, at)
         ))
 }
 
-/// J4: what a JVM keeps fills its old generation.
+/// J4: live objects fill the JVM's old generation.
 pub(super) fn jvm_heap(view: &View<'_>) -> Vec<Sign> {
     let machines = view.series_of(metric::JVM_OLD_AFTER);
     let signs = machines.filter_map(|after| {
@@ -175,7 +175,7 @@ pub(super) fn jvm_heap_words(case: &RuleMatch<'_>) -> Words {
     let most = view.max(&limit).unwrap_or(0.0);
     let full = of_kind(metric::JVM_GC_COUNT, label_set, "full");
     let mut sentence = format!(
-        "after collections of the whole heap {:.0} % of the {:.0} MiB of the JVM's old generation were still used",
+        "after full collections {:.0} % of the {:.0} MiB of the JVM's old generation were still used",
         100.0 * view.max(&after).unwrap_or(0.0) / most.max(1.0),
         most / MIB
     );
@@ -183,7 +183,7 @@ pub(super) fn jvm_heap_words(case: &RuleMatch<'_>) -> Words {
         append_clause(
             &mut sentence,
             format_args!(
-                "; {:.1} such collections a second and all others took {:.0} % of the time",
+                "; {:.1} full collections a second, with all others, took {:.0} % of the time",
                 view.mean(&full).unwrap_or(0.0),
                 share.min(1.0) * 100.0
             ),
@@ -191,14 +191,15 @@ pub(super) fn jvm_heap_words(case: &RuleMatch<'_>) -> Words {
     }
     Words::new(format!("the heap of the JVM ({at})"), sentence)
         .with(bounded(
-            case.line(&after, "old generation after a collection of the whole heap"),
+            case.line(&after, "old generation after a full collection"),
             Some(OLD_FULL * most),
         ))
         .with(case.line(&used, "old generation, used"))
-        .with(case.line(&full, "collections of the whole heap, per second"))
+        .with(case.line(&full, "full collections, per second"))
         .advising(format!(
-            "if what it keeps is needed, raise `-Xmx`{}; if it grows for ever, find what keeps it: `jcmd PID GC.class_histogram` \
-             now and later, or `-XX:+HeapDumpOnOutOfMemoryError`, and give what is kept for requests an end",
+            "if the live data is needed, raise `-Xmx`{}; if it grows without end, find the leak: compare `jcmd PID \
+             GC.class_histogram` now and later, or use `-XX:+HeapDumpOnOutOfMemoryError`, and bound what is kept per \
+             request",
             heap_now(view, at)
         ))
 }
@@ -216,8 +217,8 @@ fn pool_of<'a>(view: &View<'a>, label_set: &str) -> Option<(&'a str, f64)> {
     .max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// J5: all threads of a pool are used, as Jolokia tells; or connections wait whose bytes nobody reads, and a pool of threads
-/// does not grow.
+/// J5: all threads of a pool are busy (Jolokia); or connections wait with unread bytes while a thread pool does not
+/// grow.
 pub(super) fn jvm_pool(view: &View<'_>) -> Vec<Sign> {
     let reported = view.series_of(metric::JVM_POOL_BUSY).filter_map(|busy| {
         let label_set = subject_of(busy);
@@ -244,23 +245,20 @@ pub(super) fn jvm_pool_words(case: &RuleMatch<'_>) -> Words {
     let (at, label_set) = (place(case.label_set), case.label_set);
     let remedy = |name: &str, now: f64| {
         format!(
-            "if the CPUs have room, give the pool {name} more threads (now {now:.0}): `server.tomcat.threads.max` of Spring Boot, \
-             `maxThreads` in Tomcat's server.xml or Jetty's jetty-threadpool.xml, or what is handed to `Executors`; or, from \
-             Java 21 on, virtual threads (`spring.threads.virtual.enabled=true`); first see what its requests wait for: \
-             `jcmd PID Thread.print`"
+            "if the CPUs have room, give the pool {name} more threads (now {now:.0}): `server.tomcat.threads.max` of \
+             Spring Boot, `maxThreads` in Tomcat's server.xml or Jetty's jetty-threadpool.xml, or the size given to \
+             `Executors`; or, from Java 21 on, virtual threads (`spring.threads.virtual.enabled=true`); first find \
+             what its requests wait for: `jcmd PID Thread.print`"
         )
     };
     if let Some(name) = label(label_set, "pool") {
         let [busy, limit] =
             [metric::JVM_POOL_BUSY, metric::JVM_POOL_LIMIT].map(|metric| case.series(metric));
         let most = view.max(&limit).unwrap_or(0.0);
-        let line = bounded(
-            case.line(&busy, "threads that carry out a request"),
-            Some(most),
-        );
+        let line = bounded(case.line(&busy, "threads serving a request"), Some(most));
         return Words::new(
             format!("threads of the JVM's pool {name} ({at})"),
-            format!("all {most:.0} threads of the JVM's pool {name} were used"),
+            format!("all {most:.0} threads of the JVM's pool {name} were busy"),
         )
         .with(line)
         .advising(remedy(name, most));
@@ -272,13 +270,13 @@ pub(super) fn jvm_pool_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("threads of the JVM's pool {name} ({at})"),
         format!(
-            "up to {:.0} connections to the JVM waited until a thread read their requests, while its pool {name} stayed at \
-             {threads:.0} threads",
+            "up to {:.0} connections to the JVM waited for a thread to read their requests, while its pool {name} \
+             stayed at {threads:.0} threads",
             view.max(&waiting).unwrap_or(0.0)
         ),
     )
     .with(bounded(
-        case.line(&waiting, "connections that nobody has taken or read"),
+        case.line(&waiting, "connections not yet accepted or read"),
         Some((WAITING_SHARE * threads).max(WAITING_MIN)),
     ))
     .with(case.line(&pool, "threads of the pool"))
@@ -286,8 +284,8 @@ pub(super) fn jvm_pool_words(case: &RuleMatch<'_>) -> Words {
     .advising(remedy(&name, threads))
 }
 
-/// R2: all of uWSGI's workers are used, and requests wait; or they are used all the time: of a Unix socket it is not told who
-/// waits.
+/// R2: all of uWSGI's workers are busy, and requests wait; or they are busy all the time: the queue of a Unix socket
+/// is unknown.
 pub(super) fn uwsgi(view: &View<'_>) -> Vec<Sign> {
     let servers = view.series_of(metric::UWSGI_BUSY);
     let signs = servers.filter_map(|busy| {
@@ -323,9 +321,9 @@ pub(super) fn uwsgi_words(case: &RuleMatch<'_>) -> Words {
         .setting(at, "threads", "")
         .map_or(1.0, |(threads, _)| threads);
     let mut sentence = match processes {
-        Some((count, _)) if count < 1.5 => "the only worker of uWSGI was used".to_owned(),
-        Some((all, _)) => format!("all {all:.0} workers of uWSGI were used"),
-        None => "all workers of uWSGI were used".to_owned(),
+        Some((count, _)) if count < 1.5 => "the only worker of uWSGI was busy".to_owned(),
+        Some((all, _)) => format!("all {all:.0} workers of uWSGI were busy"),
+        None => "all workers of uWSGI were busy".to_owned(),
     };
     if threads > 1.5 {
         append_clause(
@@ -336,19 +334,20 @@ pub(super) fn uwsgi_words(case: &RuleMatch<'_>) -> Words {
     if let Some(most) = view.max(&queue).filter(|&most| most > 0.0) {
         append_clause(
             &mut sentence,
-            format_args!(" while up to {most:.0} connections waited until one took them"),
+            format_args!(" while up to {most:.0} connections waited to be accepted"),
         );
     }
     sentence.push_str(&python::clause(view));
     let now = processes.map(|(now, file)| format!(" (now {now:.0}){}", written(file)));
     Words::new(format!("workers of uWSGI ({at})"), sentence)
-        .with(bounded(case.line(&busy, "requests that workers carry out"), view.max(&places)))
-        .with(bounded(case.line(&queue, "connections that wait"), Some(0.0)))
-        .with(case.line(&of(metric::UWSGI_REQUESTS, label_set), "requests carried out, per second"))
-        .with(case.line(&killed, "workers killed for a request that took too long, per second"))
+        .with(bounded(case.line(&busy, "requests in service"), view.max(&places)))
+        .with(bounded(case.line(&queue, "connections waiting"), Some(0.0)))
+        .with(case.line(&of(metric::UWSGI_REQUESTS, label_set), "requests served, per second"))
+        .with(case.line(&killed, "workers killed because a request took too long, per second"))
         .advising(format!(
-            "raise `processes`{} as far as CPUs and memory reach, or, for requests that wait for others, `threads` (with \
-             `enable-threads = true`), and reload uWSGI; `listen` only lets more wait; first see what its requests wait for",
+            "first find what its requests wait for; then raise `processes`{} as far as CPUs and memory allow, or, for \
+             requests that wait on I/O, `threads` (with `enable-threads = true`), and reload uWSGI; a larger `listen` \
+             only lengthens the queue",
             now.unwrap_or_default()
         ))
 }
@@ -375,14 +374,14 @@ pub(super) fn go_collector_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("the garbage collector of the Go program ({at})"),
         format!(
-            "the garbage collector of the Go program took {:.0} % of the CPU that it may use, in {:.0} collections a second of a heap of \
-             {:.0} MiB",
+            "the garbage collector of the Go program took {:.0} % of the CPU available to it, in {:.0} collections a \
+             second of a heap of {:.0} MiB",
             view.mean(&share).unwrap_or(0.0) * 100.0,
             view.mean(&count).unwrap_or(0.0),
             view.max(&heap).unwrap_or(0.0) / MIB
         ),
     )
-    .with(bounded(case.line(&share, "share of its CPU that the collector took"), Some(GO_GC_SHARE)))
+    .with(bounded(case.line(&share, "collector's share of its CPU"), Some(GO_GC_SHARE)))
     .with(case.line(&count, "collections, per second"))
     .with(case.line(&heap, "heap"))
 }
@@ -406,13 +405,14 @@ pub(super) fn go_scheduler_words(case: &RuleMatch<'_>) -> Words {
         .setting(at, "GOMAXPROCS", "")
         .map(|(threads, _)| threads);
     let of_them = threads.map_or(String::new(), |threads| {
-        format!(", of which {threads:.0} run at once (GOMAXPROCS)")
+        format!(" on {threads:.0} threads (GOMAXPROCS)")
     });
     let now = threads.map_or(String::new(), |threads| format!(" (now {threads:.0})"));
     Words::new(
         format!("the scheduler of the Go program ({at})"),
         format!(
-            "one in a hundred goroutines that could run waited more than {:.0} ms for a thread; there were up to {:.0}{of_them}",
+            "1 % of the runnable goroutines waited more than {:.0} ms for a thread; there were up to {:.0} \
+             goroutines{of_them}",
             view.mean(&delay).unwrap_or(0.0) * 1e3,
             view.max(&all).unwrap_or(0.0)
         ),
@@ -421,12 +421,12 @@ pub(super) fn go_scheduler_words(case: &RuleMatch<'_>) -> Words {
     .with(case.line(&all, "goroutines"))
     .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
     .advising(format!(
-        "let `GOMAXPROCS`{now} be as many as the CPUs or the quota that it has (Go does so by itself from 1.25 on), give it more \
-         CPUs, and let fewer requests compute at once; `go tool pprof http://…/debug/pprof/profile` tells what computes"
+        "set `GOMAXPROCS`{now} to the number of CPUs or to the quota (Go does so by itself from 1.25 on), give it more \
+         CPUs, and let fewer requests compute at once; `go tool pprof http://…/debug/pprof/profile` shows what computes"
     ))
 }
 
-/// V1: Varnish wants more threads than it may have, and requests wait or are dropped.
+/// V1: Varnish needs more threads than it may have, and requests wait or are dropped.
 pub(super) fn varnish(view: &View<'_>) -> Vec<Sign> {
     let servers = view.series_of(metric::VARNISH_QUEUE);
     let signs = servers.filter_map(|queue| {
@@ -460,7 +460,7 @@ pub(super) fn varnish_words(case: &RuleMatch<'_>) -> Words {
     let all = view.max(&threads);
     let pools = view.setting(at, "thread_pools", "").map(|(pools, _)| pools);
     let mut sentence = format!(
-        "all {:.0} threads of Varnish were used while up to {:.0} requests and connections waited for one",
+        "all {:.0} threads of Varnish were busy while up to {:.0} requests and connections waited for one",
         all.unwrap_or(0.0),
         view.max(&queue).unwrap_or(0.0)
     );
@@ -481,11 +481,12 @@ pub(super) fn varnish_words(case: &RuleMatch<'_>) -> Words {
     };
     Words::new(format!("thread_pool_max of Varnish ({at})"), sentence)
         .with(bounded(case.line(&threads, "threads"), all))
-        .with(bounded(case.line(&queue, "requests that wait for a thread"), Some(0.0)))
-        .with(case.line(&dropped, "requests that were dropped, per second"))
-        .with(case.line(&limited, "times that more threads were wanted, per second"))
+        .with(bounded(case.line(&queue, "requests waiting for a thread"), Some(0.0)))
+        .with(case.line(&dropped, "requests dropped, per second"))
+        .with(case.line(&limited, "times more threads were needed than allowed, per second"))
         .advising(format!(
-            "raise `thread_pool_max`{now}: `varnishadm param.set thread_pool_max NUMBER`, and `-p thread_pool_max=NUMBER` in its \
-             command line to keep it; first see whether what stands behind it is slow, or too little is found in the cache"
+            "raise `thread_pool_max`{now}: `varnishadm param.set thread_pool_max NUMBER`, and `-p \
+             thread_pool_max=NUMBER` in its command line to keep it; first check whether the backend is slow or the \
+             hit ratio low"
         ))
 }

@@ -84,8 +84,8 @@ fn collections_that_take_the_time() {
         "J3",
         [
             "the garbage collector of the JVM",
-            "took 60 % of the time and stopped everything for up to 120 ms at once, in 4.0 small collections a second and 5.0 of \
-             the whole heap",
+            "took 60 % of the time and stopped all threads for up to 120 ms, in 4.0 young and 5.0 full collections a \
+             second",
             "`-Xmx` (now 64 MiB)",
         ],
     );
@@ -113,7 +113,7 @@ fn a_heap_that_is_full_explains_its_collections() {
         .map(|finding| (finding.rule.as_str(), finding.consequence_of.as_deref()))
         .collect();
     assert_eq!(ids, [("J4", None), ("J3", Some("J4"))], "{found:#?}");
-    let expected = "after collections of the whole heap 98 % of the 43 MiB of the JVM's old generation were still used; 9.0 such";
+    let expected = "after full collections 98 % of the 43 MiB of the JVM's old generation were still used; 9.0 full";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
     assert!(found[0].remedy.contains("GC.class_histogram"), "{found:#?}");
 }
@@ -125,8 +125,8 @@ fn pools_of_threads() {
         "J5",
         [
             "threads of the JVM's pool pool-1-thread-*",
-            "up to 60 connections to the JVM waited until a thread read their requests, while its pool pool-1-thread-* stayed at 2 \
-             threads",
+            "up to 60 connections to the JVM waited for a thread to read their requests, while its pool \
+             pool-1-thread-* stayed at 2 threads",
             "(now 2)",
         ],
     );
@@ -147,18 +147,18 @@ fn pools_of_threads() {
         "R2",
         [
             "workers of uWSGI",
-            "all 2 workers of uWSGI were used, each with 2 threads, while up to 57 connections waited",
+            "all 2 workers of uWSGI were busy, each with 2 threads, while up to 57 connections waited",
             "raise `processes` (now 2) in /etc/uwsgi/shop.ini:3",
         ],
     );
-    // Behind a Unix socket nobody tells who waits.
+    // The queue of a Unix socket is unknown.
     expect_only(
         &[(at(metric::UWSGI_BUSY), 4.0)],
         "R2",
         [
             "uWSGI",
             "each with 2 threads",
-            "`listen` only lets more wait",
+            "a larger `listen` only lengthens the queue",
         ],
     );
     let found = expect_only(
@@ -170,7 +170,8 @@ fn pools_of_threads() {
         "V1",
         [
             "thread_pool_max of Varnish",
-            "all 12 threads of Varnish were used while up to 40 requests and connections waited for one, and 3 a second were dropped",
+            "all 12 threads of Varnish were busy while up to 40 requests and connections waited for one, and 3 a \
+             second were dropped",
             "(now about 6 in each of 2 pools)",
         ],
     );
@@ -187,7 +188,7 @@ fn programs_in_go() {
         "R5",
         [
             "the garbage collector of the Go program",
-            "took 40 % of the CPU that it may use, in 30 collections a second of a heap of 8 MiB",
+            "took 40 % of the CPU available to it, in 30 collections a second of a heap of 8 MiB",
             "GOMEMLIMIT",
         ],
     );
@@ -196,7 +197,7 @@ fn programs_in_go() {
         "R5",
         [
             "the scheduler of the Go program",
-            "waited more than 80 ms for a thread; there were up to 40, of which 2 run at once (GOMAXPROCS)",
+            "waited more than 80 ms for a thread; there were up to 40 goroutines on 2 threads (GOMAXPROCS)",
             "`GOMAXPROCS` (now 2)",
         ],
     );
@@ -212,7 +213,7 @@ fn operations_that_wait_in_mongodb() {
         "K7",
         [
             "the storage of MongoDB",
-            "up to 31 operations waited in MongoDB for a lock or for one of its storage's tickets, of which none was left in 100 %",
+            "up to 31 operations waited in MongoDB for a lock or for a storage engine ticket; no ticket was left in 100 %",
             "db.currentOp",
         ],
     );

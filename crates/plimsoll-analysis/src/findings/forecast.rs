@@ -1,8 +1,8 @@
-//! What binds next: the utilisation of each watched resource, as it grew from load to load, drawn on to where it is full.
+//! The next limit: the utilisation of each watched resource over the load, extrapolated to where it is full.
 //!
-//! By the utilisation law U = X·D the busy share of a resource is a straight line over the load that is carried, D its
-//! time per request; by Little's law N = X·R so are places that are taken, while response times stay as they are. The
-//! line is fitted to the trials that passed.
+//! By the utilisation law U = X·D the busy share of a resource is linear in the throughput, D its time per request;
+//! by Little's law N = X·R so are occupied slots, while response times stay constant. The line is fitted to the
+//! trials that passed.
 
 use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::plan::LoadUnit;
@@ -15,13 +15,13 @@ use crate::stats::line::{RegressionLine, line_through};
 
 /// Confidence of the interval.
 const CONFIDENCE: f64 = 0.9;
-/// A resource that was less full than this at the highest load that passed tells nothing of when it is full.
+/// Utilisation at the highest load that passed below which no extrapolation is made.
 const USED_MIN: f64 = 0.1;
 /// The highest load of the fit is this much above the lowest, or more.
 const RANGE_MIN: f64 = 1.5;
 /// Slope over its standard error, at least.
 const CLEAR: f64 = 3.0;
-/// Further beyond the highest load that passed nothing is told.
+/// Furthest extrapolation beyond the highest load that passed.
 const FAR: f64 = 10.0;
 /// Up to here beyond it the forecast may be suspected; further, it is possible.
 const NEAR: f64 = 2.5;
@@ -51,8 +51,8 @@ pub struct Forecast {
     pub sentence: String,
 }
 
-/// The resource that is full next, behind what sets the line now; `None` where none is full within reach, or the loads
-/// that passed do not tell.
+/// The resource that fills next after the present limit; `None` where none fills within reach, or the passed loads do
+/// not suffice for a fit.
 pub fn forecast(run: &Run) -> Option<Forecast> {
     of(&run.readings, &run.trials, &run.findings)
 }
@@ -130,7 +130,7 @@ fn of_gauge(
     let symbol = unit.symbol();
     let doubt = match (gauge.is_population, certainty) {
         (true, _) => "; sooner when response times grow",
-        (false, Certainty::Possible) => "; far from what was measured",
+        (false, Certainty::Possible) => "; far beyond the measured loads",
         _ => "",
     };
     Some(Forecast {
@@ -272,7 +272,7 @@ mod tests {
                 .starts_with("CPU of PostgreSQL (/run/pg) at about 520 req/s ("),
             "{next:?}"
         );
-        // It is what sets the line: behind it comes the machine.
+        // It sets the line; the machine is next.
         let limit = found("P2", Certainty::Suspected);
         assert_eq!(of(&readings, &trials(), &[limit]), None);
         let demoted = found("P2", Certainty::Demoted);

@@ -1,4 +1,4 @@
-//! How full each watched resource is: utilisation as a share of what it can take.
+//! Utilisation of each watched resource, as a share of its capacity.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
@@ -10,15 +10,15 @@ use super::proxy::place;
 /// A resource whose utilisation is known.
 #[derive(Clone, Debug)]
 pub(super) struct Gauge {
-    /// What people call it.
+    /// Its name in texts.
     pub(super) name: String,
-    /// Where its part was asked; empty for the machine.
+    /// Address of its component; empty for the machine.
     pub(super) at: String,
     /// Rules that name it when it is full.
     pub(super) rules: &'static [&'static str],
     /// Share from which it is full.
     pub(super) full: f64,
-    /// It counts what is there at once, which grows with response times as well (Little's law), and not only with load.
+    /// It counts concurrent items, which grow with response times too (Little's law), not only with load.
     pub(super) is_population: bool,
     level: String,
     whole: Whole,
@@ -77,7 +77,7 @@ const SHARES: &[(&str, &[&str], f64, &str)] = &[
     (metric::DISK_UTILIZATION, &["D1"], 0.9, "disk"),
 ];
 
-/// Places that are taken: metric, label that it must have, setting, rules, and name.
+/// Occupied slots: metric, label that it must have, setting, rules, and name.
 type Places = (
     &'static str,
     Option<(&'static str, &'static str)>,
@@ -117,7 +117,7 @@ const PLACES: &[Places] = &[
     ),
 ];
 
-/// Every resource of a run whose utilisation can be told.
+/// Every resource of a run whose utilisation is known.
 pub(super) fn all(readings: &SeriesTable) -> Vec<Gauge> {
     let mut gauges = Vec::new();
     for &(metric, rules, full, name) in SHARES {
@@ -180,7 +180,7 @@ fn setting_of(readings: &SeriesTable, at: &str, setting: &str) -> Option<String>
 /// Groups of processes of the service, and how they are called.
 const GROUPS: [(&str, &str); 2] = [
     (metric::TARGET, "the target"),
-    (metric::BEHIND, "what is behind the target"),
+    (metric::BEHIND, "the processes behind the target"),
 ];
 
 /// One thread of the target; on a single CPU it is the CPU. What is behind has many that take turns.

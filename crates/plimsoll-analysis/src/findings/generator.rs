@@ -1,4 +1,4 @@
-//! Rules about the instrument itself: when one of them holds, the measurement says little about the target.
+//! Rules about the load generator itself: when one of them holds, the measurement says little about the target.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -33,7 +33,7 @@ fn sent_share(view: &View<'_>) -> Option<f64> {
     Some(view.sum(|window| window.sent)? as f64 / offered as f64)
 }
 
-/// G1: late beyond the bound, or not sending what is due with its CPU used up. A closed loop is never late.
+/// G1: late beyond the bound, or sending too little with its CPU used up. A closed loop is never late.
 pub(super) fn late(view: &View<'_>) -> Vec<Sign> {
     if !view.context.open {
         return Vec::new();
@@ -65,13 +65,17 @@ pub(super) fn late_words(case: &RuleMatch<'_>) -> Words {
         loop_cpu,
     );
     let sent = over.evidence(
-        ("plimsoll.generator.sent_share", "sent of what was due", "1"),
+        (
+            "plimsoll.generator.sent_share",
+            "sent requests as a share of those due",
+            "1",
+        ),
         sent_share,
     );
     Words::new(
         "CPU of the load generator",
         format!(
-            "the generator took up arrivals {lag_ms:.1} ms late (p99; {bound_ms:.1} ms is valid) with its busiest \
+            "the generator sent requests {lag_ms:.1} ms late (p99; valid: up to {bound_ms:.1} ms) with its busiest \
              event loop at {cpu:.0} % of a core"
         ),
     )
@@ -115,7 +119,7 @@ pub(super) fn ports_words(case: &RuleMatch<'_>) -> Words {
     let limit = view.max(metric::PORTS_LIMIT);
     let target = &view.context.target;
     let mut sentence = format!(
-        "the generator ran out of local ports towards {target}: {:.0} connections a second failed for it",
+        "the generator ran out of local ports towards {target}: {:.0} connections a second failed",
         failures.unwrap_or(0.0)
     );
     if let (Some(used), Some(limit)) = (view.max(&used), limit) {
@@ -132,7 +136,7 @@ pub(super) fn ports_words(case: &RuleMatch<'_>) -> Words {
     let failed = case.over.evidence(
         (
             "plimsoll.generator.ports_exhausted",
-            "connections that found no port, per second",
+            "connections failed for want of a port, per second",
             "{connection}",
         ),
         |view| view.generator_per_second(|used| used.ports_exhausted),
@@ -146,11 +150,8 @@ pub(super) fn ports_words(case: &RuleMatch<'_>) -> Words {
         case.line(&used, "ports in use towards the target"),
         limit.map(|limit| limit * NEARLY_FULL),
     ))
-    .with(case.line(
-        &case.series(metric::PORTS_TIME_WAIT),
-        "of these, in TIME_WAIT",
-    ))
-    .with(case.line(metric::PORTS_LIMIT, "ports the system hands out"))
+    .with(case.line(&case.series(metric::PORTS_TIME_WAIT), "ports in TIME_WAIT"))
+    .with(case.line(metric::PORTS_LIMIT, "local port range"))
 }
 
 /// G3: connections failed for want of a descriptor.
@@ -168,7 +169,7 @@ pub(super) fn descriptors_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let failures = view.generator_per_second(|used| used.descriptors_exhausted);
     let mut sentence = format!(
-        "the generator ran out of file descriptors: {:.0} connections a second failed for it",
+        "the generator ran out of file descriptors: {:.0} connections a second failed",
         failures.unwrap_or(0.0)
     );
     // Without descriptors the probe, too, may have read nothing more.
@@ -180,7 +181,7 @@ pub(super) fn descriptors_words(case: &RuleMatch<'_>) -> Words {
     let failed = case.over.evidence(
         (
             "plimsoll.generator.descriptors_exhausted",
-            "connections that found no descriptor, per second",
+            "connections failed for want of a descriptor, per second",
             "{connection}",
         ),
         |view| view.generator_per_second(|used| used.descriptors_exhausted),

@@ -1,4 +1,4 @@
-//! Rules about CPU time that somebody else takes, that goes into the kernel, into handshakes, into waiting for locks, or into heat.
+//! Rules about CPU steal, kernel time, handshakes, lock contention, and throttling.
 
 use plimsoll_model::metric;
 use plimsoll_model::outcome::Outcome;
@@ -12,9 +12,9 @@ use super::stretch::{Stretch3, View, bounded};
 const STEAL_MAX: f64 = 0.05;
 /// Mean busy share below which the machine has CPU to spare.
 const CPU_TO_SPARE: f64 = 0.7;
-/// Busy share from which it matters what the CPU does.
+/// Busy share from which the use of the CPU matters.
 const CPU_SHORT: f64 = 0.9;
-/// Share of the target's CPU time in the kernel above which that is what takes it.
+/// Share of the target's CPU time in the kernel above which the kernel is the limit.
 const SYSTEM_MAX: f64 = 0.5;
 /// Part of the busy CPU that must be the target's.
 const MOSTLY: f64 = 0.5;
@@ -22,7 +22,7 @@ const MOSTLY: f64 = 0.5;
 const WAITS_GROWTH: f64 = 2.0;
 /// Threads that wait for a lock at once from which that is contention.
 const LOCKED_MIN: f64 = 4.0;
-/// How much more must have been asked for, and how much more may have been answered, where answers stand still.
+/// Least growth of the offered load, and largest growth of throughput, for throughput to count as flat.
 const FLAT: f64 = 1.1;
 /// Times that threads were put off the CPU, for each time that they left it themselves.
 const INVOLUNTARY_MAX: f64 = 0.25;
@@ -32,8 +32,9 @@ const CLOCK_MIN: f64 = 0.8;
 const HANDSHAKES_MAX: f64 = 0.5;
 const HANDSHAKES_MIN: f64 = 1.0;
 /// What makes handshakes fewer and cheaper.
-pub(super) const FEWER_HANDSHAKES: &str = "keep connections alive longer (`keepalive_timeout` in nginx, `timeout http-keep-alive` in \
-    HAProxy), resume sessions (`ssl_session_cache shared:TLS:10m`), and take an ECDSA certificate in place of RSA";
+pub(super) const FEWER_HANDSHAKES: &str = "keep connections alive longer (`keepalive_timeout` in nginx, `timeout \
+    http-keep-alive` in HAProxy), resume sessions (`ssl_session_cache shared:TLS:10m`), and use an ECDSA certificate \
+    instead of RSA";
 /// CPUs that have little to do are slow because they may.
 const CLOCK_BUSY: f64 = 0.5;
 
@@ -50,7 +51,7 @@ fn percent(share: Option<f64>) -> f64 {
     share.unwrap_or(0.0) * 100.0
 }
 
-/// C4. Where no step counts for it, each finding says so.
+/// C4. Where steal invalidates all steps, each finding notes it.
 pub(super) fn stolen(view: &View<'_>) -> Vec<Sign> {
     if view.context.robbed {
         return Vec::new();
@@ -63,14 +64,14 @@ pub(super) fn stolen(view: &View<'_>) -> Vec<Sign> {
 pub(super) fn stolen_words(case: &RuleMatch<'_>) -> Words {
     let steal = steal();
     Words::new(
-        "CPU that the hypervisor gives to others",
+        "CPU steal (the hypervisor serves other guests)",
         format!(
-            "the hypervisor took {:.0} % of this machine's CPU time away: what was measured is not the service's own limit",
+            "the hypervisor took {:.0} % of this machine's CPU time: the measurement does not show the service's own limit",
             percent(case.failing().mean(&steal))
         ),
     )
     .with(bounded(
-        case.line(&steal, "share of the CPUs' time that was stolen"),
+        case.line(&steal, "share of CPU time stolen"),
         Some(STEAL_MAX),
     ))
     .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
@@ -78,8 +79,8 @@ pub(super) fn stolen_words(case: &RuleMatch<'_>) -> Words {
     .doubtful_if(true)
 }
 
-/// Times that the target's threads left the CPU, by themselves or not, for each request. Answers would not do: where they
-/// come too late to count, each seems to have taken more.
+/// Context switches of the target's threads per request. Per answer would mislead: late answers do not count, which
+/// inflates the ratio.
 fn switches(view: &View<'_>, kind: &str) -> Option<f64> {
     let series = of_target(
         metric::PROCESS_SWITCHES,
@@ -97,7 +98,7 @@ fn rates(view: &View<'_>) -> Option<(f64, f64)> {
     Some((answers, offered))
 }
 
-/// C5: more is asked for and not more answered, the CPUs are idle, and threads wait for something much more often.
+/// C5: the offered load grows but not the throughput, the CPUs are idle, and threads block much more often.
 pub(super) fn contention(over: &Stretch3<'_>) -> Vec<Sign> {
     let (failing, passing) = (&over.failing, &over.passing);
     let sign = || {
@@ -135,8 +136,8 @@ fn lock_series() -> String {
     of_target(metric::THREAD_WAITS, &[("on", "lock")])
 }
 
-/// How many times as many of the target's threads wait for a lock as at the load that passed, where these are several: threads
-/// without work wait for one too, but get fewer when there is more to do.
+/// Ratio of the target's threads waiting for a lock to those at the load that passed, where these are several: idle
+/// threads wait for one too, but get fewer under load.
 fn locked_growth(over: &Stretch3<'_>) -> f64 {
     let locked = over.failing.mean(&lock_series()).unwrap_or(0.0);
     let before = over.passing.mean(&lock_series()).unwrap_or(0.0);
@@ -155,7 +156,7 @@ pub(super) fn contention_words(case: &RuleMatch<'_>) -> Words {
     let evidence = case.over.evidence(
         (
             metric::PROCESS_SWITCHES,
-            "times that its threads went to wait, per request",
+            "voluntary context switches of its threads, per request",
             "1",
         ),
         |view| switches(view, "voluntary"),
@@ -163,19 +164,19 @@ pub(super) fn contention_words(case: &RuleMatch<'_>) -> Words {
     let busy = percent(view.mean(metric::CPU_BUSY));
     let sentence = if locked_growth(case.over) >= WAITS_GROWTH {
         format!(
-            "{:.1} of the target's {threads:.0} threads on average waited for a lock, {:.1} at the load that passed, while the CPUs \
-             were {busy:.0} % busy and no more was answered",
+            "{:.1} of the target's {threads:.0} threads on average waited for a lock, {:.1} at the load that passed, \
+             while the CPUs were {busy:.0} % busy and throughput did not rise",
             view.mean(&lock_series()).unwrap_or(0.0),
             case.over.passing.mean(&lock_series()).unwrap_or(0.0)
         )
     } else {
         format!(
-            "the target's {threads:.0} threads went to wait {each:.0} times for each request, at least twice as often as at the load \
-             that passed, while the CPUs were {busy:.0} % busy and no more was answered"
+            "the target's {threads:.0} threads blocked {each:.0} times per request, at least twice as often as at the \
+             load that passed, while the CPUs were {busy:.0} % busy and throughput did not rise"
         )
     };
     Words::new("a lock that the target's threads wait for", sentence)
-        .with(case.line(&lock_series(), "threads that wait for a lock"))
+        .with(case.line(&lock_series(), "threads waiting for a lock"))
         .with(evidence)
         .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
         .with(case.line(
@@ -218,8 +219,8 @@ pub(super) fn kernel_time_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         "CPU time in the kernel",
         format!(
-            "the CPUs were {:.0} % busy, and the target spent {:.0} % of its time on them in the kernel: on system calls, copies \
-             and small packets",
+            "the CPUs were {:.0} % busy, and the target spent {:.0} % of its CPU time in the kernel: system calls, \
+             copies and small packets",
             percent(view.mean(metric::CPU_BUSY)),
             percent(system_share(view))
         ),
@@ -228,7 +229,7 @@ pub(super) fn kernel_time_words(case: &RuleMatch<'_>) -> Words {
     .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
 }
 
-/// C7: CPUs run below what they are rated for although there is work, or say that they slowed themselves down.
+/// C7: CPUs run below their rated clock under load, or report throttling.
 pub(super) fn clock(view: &View<'_>) -> Vec<Sign> {
     let busy = view.mean(metric::CPU_BUSY).unwrap_or(0.0);
     let slowed = view.mean(metric::CPU_SLOWED);
@@ -248,15 +249,15 @@ pub(super) fn clock_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let mut sentence = match view.mean(metric::CPU_CLOCK) {
         Some(clock) => format!(
-            "the CPUs ran at {:.0} % of the clock that they are rated for",
+            "the CPUs ran at {:.0} % of their rated clock",
             clock * 100.0
         ),
-        None => "the CPUs slowed themselves down".to_owned(),
+        None => "the CPUs throttled themselves".to_owned(),
     };
     append_clause(
         &mut sentence,
         format_args!(
-            " while they were {:.0} % busy: heat, or a limit of their power",
+            " while they were {:.0} % busy: heat, or a power limit",
             percent(view.mean(metric::CPU_BUSY))
         ),
     );
@@ -266,7 +267,7 @@ pub(super) fn clock_words(case: &RuleMatch<'_>) -> Words {
             Some(CLOCK_MIN),
         ))
         .with(bounded(
-            case.line(metric::CPU_SLOWED, "times the CPUs slowed down, per second"),
+            case.line(metric::CPU_SLOWED, "throttle events, per second"),
             Some(0.0),
         ))
         .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
@@ -282,19 +283,18 @@ fn handshakes(view: &View<'_>) -> Option<(f64, f64)> {
     Some((handshakes / (answers as f64).max(1.0), handshakes / seconds))
 }
 
-/// That a busy CPU may be busy with handshakes, where there is one for every other answer at least: a clause, and what to do.
+/// A clause and a remedy for a CPU that may be busy with handshakes, where there is at least one per two answers.
 pub(super) fn handshakes_clause(view: &View<'_>) -> Option<(String, &'static str)> {
     let (each, per_second) = handshakes(view)?;
     (each > HANDSHAKES_MAX && per_second >= HANDSHAKES_MIN).then(|| {
-        let clause = format!(
-            "; {per_second:.0} TLS handshakes a second were made, {each:.1} for each answer"
-        );
+        let clause =
+            format!("; there were {per_second:.0} TLS handshakes a second, {each:.1} per answer");
         (clause, FEWER_HANDSHAKES)
     })
 }
 
-/// N13: a handshake for every other answer, and no CPU left. What share of the CPU goes into cryptography is not
-/// measured, so that it is never sure.
+/// N13: a handshake for every other answer, and no CPU left. The CPU share of cryptography is not measured, so the
+/// certainty is never high.
 pub(super) fn tls(view: &View<'_>) -> Vec<Sign> {
     let Some((each, per_second)) = handshakes(view) else {
         return Vec::new();
@@ -317,7 +317,7 @@ pub(super) fn tls_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         "TLS handshakes",
         format!(
-            "{per_second:.0} TLS handshakes a second were made, {each:.1} for each answer, while the CPUs were {:.0} % busy",
+            "there were {per_second:.0} TLS handshakes a second, {each:.1} per answer, while the CPUs were {:.0} % busy",
             case.failing().mean(metric::CPU_BUSY).unwrap_or(0.0) * 100.0
         ),
     )

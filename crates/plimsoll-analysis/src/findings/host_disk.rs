@@ -15,7 +15,7 @@ const AWAIT_GROWTH: f64 = 2.0;
 /// Share of the time for which something, and everything, that runs may wait for disks.
 const DISK_SOME_MIN: f64 = 0.1;
 const DISK_FULL_MAX: f64 = 0.1;
-/// A rate that stays this close to its highest is held down by somebody.
+/// A rate that stays this close to its maximum is capped.
 const CAP_SPREAD: f64 = 0.03;
 /// Share of the seconds that must be so close, and how many there must be.
 const CAP_SECONDS: f64 = 0.9;
@@ -25,7 +25,7 @@ const FLUSH_SLOW_S: f64 = 0.010;
 /// Share of a file system that must be free.
 const FREE_MIN: f64 = 0.01;
 
-/// D1: a disk is busy all the time and slower than before, and somebody waits for it; or all that runs waits for disks.
+/// D1: a disk is busy all the time and slower than before, and tasks wait for it; or all tasks wait for disks.
 pub(super) fn disk(over: &Stretch3<'_>) -> Vec<Sign> {
     let view = &over.failing;
     let some = view.mean(&stall("io", "some"));
@@ -76,7 +76,7 @@ pub(super) fn disk_words(case: &RuleMatch<'_>) -> Words {
         return Words::new(
             "disks",
             format!(
-                "all that ran waited for disks {:.0} % of the time",
+                "all tasks waited for disks {:.0} % of the time",
                 view.mean(&stall("io", "full")).unwrap_or(0.0) * 100.0
             ),
         )
@@ -89,7 +89,8 @@ pub(super) fn disk_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("disk {device}"),
         format!(
-            "disk {device} had work {:.0} % of the time; an operation took {:.1} ms, with {:.1} MiB/s read and {:.1} written",
+            "disk {device} was busy {:.0} % of the time; an operation took {:.1} ms, with {:.1} MiB/s read and {:.1} \
+             written",
             view.mean(&busy).unwrap_or(0.0) * 100.0,
             view.mean(&waits).unwrap_or(0.0) * 1e3,
             mebibytes(view.mean(&read).unwrap_or(0.0)),
@@ -97,7 +98,7 @@ pub(super) fn disk_words(case: &RuleMatch<'_>) -> Words {
         ),
     )
     .with(bounded(
-        case.line(&busy, "share of the time with work"),
+        case.line(&busy, "share of the time busy"),
         Some(DISK_BUSY),
     ))
     .with(case.line(&waits, "mean time of an operation"))
@@ -117,7 +118,7 @@ fn rates_of_disk(view: &View<'_>, device: &str) -> [Vec<f64>; 2] {
     })
 }
 
-/// The rate at which a series stands still.
+/// The rate at which a series is flat.
 pub(super) fn cap(rates: &[f64]) -> Option<f64> {
     let top = rates.iter().copied().reduce(f64::max)?;
     let close = rates
@@ -152,15 +153,15 @@ pub(super) fn capped_words(case: &RuleMatch<'_>) -> Words {
         (bytes, None) => format!("{:.1} MiB/s", mebibytes(bytes.unwrap_or(0.0))),
     };
     Words::new(
-        format!("what disk {device} is allowed"),
-        format!("disk {device} did {rate} and never more, as if somebody held it there, while each operation took longer"),
+        format!("the throughput limit of disk {device}"),
+        format!("disk {device} stayed at {rate}, as under a throughput limit, while each operation took longer"),
     )
     .with(case.line(&case.series(metric::DISK_AWAIT), "mean time of an operation"))
     .with(case.line(&of_disk(metric::DISK_IO, device, "write"), "written, per second"))
     .with(case.line(&of_disk(metric::DISK_IO, device, "read"), "read, per second"))
 }
 
-/// D3: flushes take long, and longer than before. The kernel tells the mean of a second's flushes.
+/// D3: flushes take long, and longer than before. The kernel reports the mean of a second's flushes.
 pub(super) fn flushes(over: &Stretch3<'_>) -> Vec<Sign> {
     let disks = over.failing.series_of(metric::DISK_FLUSH_TIME);
     disks
@@ -188,15 +189,16 @@ pub(super) fn flushes_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let device = label(case.label_set, "system.device").unwrap_or("?");
     let time = case.series(metric::DISK_FLUSH_TIME);
-    let evidence = case.over.evidence(
-        (&time, "time of a flush, in its slow seconds", "s"),
-        |view| slow_flush(view, &time),
-    );
+    let evidence = case
+        .over
+        .evidence((&time, "time of a flush, in slow seconds", "s"), |view| {
+            slow_flush(view, &time)
+        });
     let count = case.series(metric::DISK_FLUSHES);
     Words::new(
         format!("flushes of disk {device}"),
         format!(
-            "a flush of disk {device} took {:.0} ms, and {:.0} a second were asked for: who writes a log waits for each",
+            "a flush of disk {device} took {:.0} ms, at {:.0} flushes a second: the writer of a log waits for each",
             slow_flush(view, &time).unwrap_or(0.0) * 1e3,
             view.mean(&count).unwrap_or(0.0)
         ),
@@ -227,17 +229,18 @@ pub(super) fn file_system_full_words(case: &RuleMatch<'_>) -> Words {
         ("room", "of it")
     };
     let free = case.failing().min(case.label_set).unwrap_or(0.0);
-    let line = case.line(case.label_set, "share that is free");
+    let line = case.line(case.label_set, "share free");
     Words::new(
         format!("{what} on the file system at {point}"),
         format!(
-            "the file system at {point} was full: {:.1} % {of} was free, so that writing fails",
+            "the file system at {point} was full ({:.1} % {of} free): writes fail",
             free * 100.0
         ),
     )
     .with(bounded(line, Some(FREE_MIN)))
     .advising(if is_inodes {
-        format!("remove small files below {point} that nobody needs (sessions, caches): `df -i {point}` tells how many are left")
+        format!("remove small files below {point} that are no longer needed (sessions, caches): `df -i {point}` shows \
+            how many inodes are left")
     } else {
         format!("make room below {point}: rotate logs (/etc/logrotate.d), remove old files, or enlarge it; `df -h {point}`")
     })

@@ -13,14 +13,14 @@ const MEMORY_STALL_MAX: f64 = 0.05;
 /// Page faults per second that wait for a disk: below, they are everyday.
 const FAULTS_MIN: f64 = 100.0;
 const FAULTS_GROWTH: f64 = 10.0;
-/// Pages swapped in per second: what was swapped out and is wanted again.
+/// Pages swapped in per second: swapped out and needed again.
 const SWAPPED_MIN: f64 = 25.0;
-/// A leak that fills what there is within this time is told, s.
+/// A leak that reaches its limit within this time is reported, s.
 const LEAK_SOON_S: f64 = 86_400.0;
 /// Anchors must lie this far apart, s, and have so many readings.
 const LEAK_SPAN_S: f64 = 120.0;
 const LEAK_POINTS_MIN: usize = 12;
-/// Most points of a leak's line: the slopes of all pairs are looked at.
+/// Most points of a leak's line: the slopes of all pairs are computed.
 const LEAK_POINTS_MAX: usize = 300;
 /// What has grown by less than this share may be a cache that fills.
 const LEAK_GROWTH_MIN: f64 = 0.1;
@@ -51,7 +51,7 @@ pub(super) fn mebibytes(bytes: f64) -> f64 {
     bytes / 1_048_576.0
 }
 
-/// M1: everything waits for memory, or pages that were thrown away are read again and again.
+/// M1: all tasks wait for memory, or evicted pages are read again and again.
 pub(super) fn pressure(over: &Stretch3<'_>) -> Vec<Sign> {
     let view = &over.failing;
     let stalled = view.mean(&stall("memory", "full"));
@@ -75,8 +75,8 @@ pub(super) fn pressure_words(case: &RuleMatch<'_>) -> Words {
     let stalled = view.mean(&stall("memory", "full")).unwrap_or(0.0);
     let faulted = view.mean(&major_faults()).unwrap_or(0.0);
     let mut sentence = format!(
-        "memory was short: all that ran waited for it {:.0} % of the time, and {faulted:.0} pages a second had to be read \
-         from disk before the program could go on",
+        "memory was short: all tasks waited for it {:.0} % of the time, and {faulted:.0} pages a second were read back \
+         from disk (major page faults)",
         stalled * 100.0
     );
     if let Some(available) = view.mean(metric::MEMORY_AVAILABLE) {
@@ -93,15 +93,12 @@ pub(super) fn pressure_words(case: &RuleMatch<'_>) -> Words {
             ),
             Some(MEMORY_STALL_MAX),
         ))
-        .with(case.line(
-            &major_faults(),
-            "page faults that waited for a disk, per second",
-        ))
-        .with(case.line(metric::MEMORY_AVAILABLE, "memory still available"))
+        .with(case.line(&major_faults(), "major page faults, per second"))
+        .with(case.line(metric::MEMORY_AVAILABLE, "memory available"))
         .with(case.line(&of_target(metric::PROCESS_MEMORY), "memory of the target"))
 }
 
-/// M3: pages come back from swap. Pages that only go there were idle.
+/// M3: pages are swapped in. Pages that are only swapped out were idle.
 pub(super) fn swapping(view: &View<'_>) -> Vec<Sign> {
     let series = swapped("in");
     let share = view.share_of_seconds(|row| Some(row.get(&series)? >= SWAPPED_MIN));
@@ -114,7 +111,7 @@ pub(super) fn swapping_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         "memory of the machine, which swaps",
         format!(
-            "{:.0} pages a second came back from swap and {:.0} went there: memory that is used does not fit",
+            "{:.0} pages a second were swapped in and {:.0} out: the memory in use does not fit",
             of("in"),
             of("out")
         ),
@@ -124,11 +121,11 @@ pub(super) fn swapping_words(case: &RuleMatch<'_>) -> Words {
         Some(SWAPPED_MIN),
     ))
     .with(case.line(&swapped("out"), "pages swapped out, per second"))
-    .with(case.line(metric::MEMORY_AVAILABLE, "memory still available"))
+    .with(case.line(metric::MEMORY_AVAILABLE, "memory available"))
     .with(case.line(&of_target(metric::PROCESS_MEMORY), "memory of the target"))
 }
 
-/// What may leak: series, its limit, what it is, and unit of people.
+/// What may leak: series, its limit, name, and unit in texts.
 fn leaks(view: &View<'_>) -> Vec<(String, Option<f64>, &'static str)> {
     let cgroup = view
         .series_of(metric::CGROUP_MEMORY_LIMIT)
@@ -211,7 +208,7 @@ pub(super) fn leaking_words(case: &RuleMatch<'_>) -> Words {
         let hours = (limit - end).max(0.0) / per_hour;
         append_clause(
             &mut sentence,
-            format_args!("; at this pace its limit is reached in {hours:.1} hours"),
+            format_args!("; at this rate it reaches its limit in {hours:.1} hours"),
         );
     }
     Words::new(format!("{what} of the target, which leaks"), sentence)
@@ -227,19 +224,19 @@ pub(super) fn reclaimed_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("memory.high of cgroup {cgroup}"),
         format!(
-            "{:.0} times a second cgroup {cgroup} was slowed down because it has more memory than its `memory.high` ({:.0} MiB)",
+            "{:.0} times a second cgroup {cgroup} was throttled because its memory exceeds `memory.high` ({:.0} MiB)",
             view.mean(&high).unwrap_or(0.0).max(1.0),
             mebibytes(view.max(&memory).unwrap_or(0.0))
         ),
     )
     .with(bounded(
-        case.line(&high, "times it was slowed down, per second"),
+        case.line(&high, "times it was throttled, per second"),
         Some(0.0),
     ))
     .with(case.line(&memory, "memory of the cgroup"))
     .advising(format!(
-        "raise it: `systemctl set-property UNIT MemoryHigh=…` (or /sys/fs/cgroup{cgroup}/memory.high), or let the service \
-         take less: smaller heaps, fewer workers"
+        "raise it: `systemctl set-property UNIT MemoryHigh=…` (or /sys/fs/cgroup{cgroup}/memory.high), or let the \
+         service use less memory: smaller heaps, fewer workers"
     ))
 }
 
@@ -274,7 +271,7 @@ pub(super) fn processes_words(case: &RuleMatch<'_>) -> Words {
         let times = (refused * 60.0).max(1.0);
         append_clause(
             &mut sentence,
-            format_args!("; {times:.0} times a minute it was refused another one"),
+            format_args!("; {times:.0} times a minute it could not start another one"),
         );
     }
     Words::new(format!("processes and threads of cgroup {cgroup}"), sentence)
@@ -284,8 +281,8 @@ pub(super) fn processes_words(case: &RuleMatch<'_>) -> Words {
         ))
         .with(case.line(&refused, "processes and threads refused, per second"))
         .advising(format!(
-            "raise the limit (now {most:.0}): `systemctl set-property UNIT TasksMax={:.0}`, `docker run --pids-limit`, or its \
-             `pids.max`; or let the service start fewer threads",
+            "raise the limit (now {most:.0}): `systemctl set-property UNIT TasksMax={:.0}`, `docker run \
+             --pids-limit`, or its `pids.max`; or let the service start fewer threads",
             4.0 * most
         ))
         .doubtful_if(label(case.label_set, "process") == Some(metric::GENERATOR))

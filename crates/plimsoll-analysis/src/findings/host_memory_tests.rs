@@ -13,18 +13,18 @@ use super::{Context, Stretches, find_in};
 #[test]
 fn memory_that_is_short() {
     let stalled = calm().set(&stall("memory", "full"), [0.0, 0.01, 0.3]);
-    let expected = "all that ran waited for it 30 % of the time";
+    let expected = "all tasks waited for it 30 % of the time";
     check(&stalled, "M1", Certainty::Suspected, 0.8, expected);
     let thrashing = calm().set(&major_faults(), [1.0, 3.0, 2000.0]);
-    let expected = "2000 pages a second had to be read from disk";
+    let expected = "2000 pages a second were read back from disk";
     check(&thrashing, "M1", Certainty::Suspected, 0.8, expected);
     let swapping = calm().set(&paging("in"), [0.0, 0.0, 400.0]);
-    let expected = "400 pages a second came back from swap and 80 went there";
+    let expected = "400 pages a second were swapped in and 80 out";
     check(&swapping, "M3", Certainty::Suspected, 0.8, expected);
     // What is only swapped out was idle.
     assert_eq!(calm().set(&paging("out"), [0.0, 0.0, 9000.0]).find(), []);
     let high = calm().set(&cgroup(metric::CGROUP_MEMORY_HIGH), [0.0, 0.0, 12.0]);
-    let expected = "12 times a second cgroup /shop was slowed down";
+    let expected = "12 times a second cgroup /shop was throttled";
     check(&high, "M5", Certainty::Explicit, 1.0, expected);
 }
 
@@ -34,7 +34,7 @@ fn disks_that_are_slow() {
         .set(&disk(metric::DISK_UTILIZATION, ""), [0.1, 0.6, 0.99])
         .set(&disk(metric::DISK_AWAIT, ""), [0.001, 0.002, 0.02])
         .set(&stall("io", "some"), [0.0, 0.05, 0.6]);
-    // Made-up series stand still, as a cap does.
+    // Synthetic series are flat, as under a cap.
     let found = busy.find();
     let rules: Vec<&str> = found.iter().map(|found| found.rule.as_str()).collect();
     assert_eq!(rules, ["D2", "D1"], "{found:#?}");
@@ -42,14 +42,14 @@ fn disks_that_are_slow() {
     assert!(
         found[0]
             .sentence
-            .contains("disk vda did 910 operations a second"),
+            .contains("disk vda stayed at 910 operations a second"),
         "{found:#?}"
     );
     assert!(
         found[1].sentence.contains("an operation took 20.0 ms"),
         "{found:#?}"
     );
-    // Busy and as quick as ever: nobody waits.
+    // Busy and as fast as before: no task waits.
     let quick = calm().set(&disk(metric::DISK_UTILIZATION, ""), [0.1, 0.6, 0.99]);
     assert_eq!(quick.find(), []);
     let waited = calm().set(&stall("io", "full"), [0.0, 0.01, 0.4]);
@@ -58,10 +58,10 @@ fn disks_that_are_slow() {
         "D1",
         Certainty::Suspected,
         0.8,
-        "all that ran waited for disks 40 %",
+        "all tasks waited for disks 40 %",
     );
     let flushes = calm().set(&disk(metric::DISK_FLUSH_TIME, ""), [0.001, 0.004, 0.03]);
-    let expected = "a flush of disk vda took 30 ms, and 90 a second were asked for";
+    let expected = "a flush of disk vda took 30 ms, at 90 flushes a second";
     check(&flushes, "D3", Certainty::Suspected, 0.8, expected);
 }
 
@@ -109,10 +109,9 @@ fn file_systems_and_processes_without_room() {
     let threads = calm()
         .set(&cgroup(metric::CGROUP_PIDS), [10.0, 40.0, 64.0])
         .set(&cgroup(metric::CGROUP_PIDS_REFUSED), [0.0, 0.0, 0.5]);
-    let expected =
-        "cgroup /shop had 64 of at most 64 processes and threads; 30 times a minute it was refused";
+    let expected = "cgroup /shop had 64 of at most 64 processes and threads; 30 times a minute it could not start another one";
     check(&threads, "F2", Certainty::Explicit, 1.0, expected);
-    // As many as there may be, and nobody wanted more.
+    // At the limit, but no further one was needed.
     let exact = calm().set(&cgroup(metric::CGROUP_PIDS), [10.0, 40.0, 64.0]);
     assert_eq!(exact.find(), []);
 }
@@ -176,7 +175,7 @@ fn memory_that_leaks() {
     let expected = [
         "the target's memory grew by",
         "MiB an hour (95 % interval ",
-        "its limit is reached in 5.",
+        "it reaches its limit in 5.",
     ];
     for expected in expected {
         assert!(

@@ -1,4 +1,4 @@
-//! Rules about what the kernel does with packets and connections, on the target's machine and on the way to it.
+//! Rules about packets and connections in the kernel, on the target's machine and on the path to it.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -16,14 +16,15 @@ const OFTEN: f64 = 1.0;
 const RESENT_MAX: f64 = 0.01;
 /// How much more of them than before is more than chance.
 const RESENT_GROWTH: f64 = 3.0;
-/// Share of packets that an interface may drop: some are for nobody here.
+/// Share of packets that an interface may drop: some have no receiver here.
 const DROPPED_MAX: f64 = 1e-4;
 /// Share of one CPU in soft interrupts from which it has nothing to spare.
 const SOFTIRQ_BUSY: f64 = 0.9;
 /// Mean busy share below which the machine has CPU to spare.
 const CPU_TO_SPARE: f64 = 0.7;
 
-/// Bytes that wait to be sent from which a link is slower than who sends, and the share of the seconds in which they must.
+/// Queued bytes from which a link counts as slower than its sender, and the share of the seconds in which they must
+/// wait.
 const UNSENT_MIN: f64 = 262_144.0;
 const UNSENT_SECONDS: f64 = 0.8;
 
@@ -58,15 +59,15 @@ pub(super) fn syn_drops_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         "new connections that the kernel drops",
         format!(
-            "{drops:.0} times a second this machine dropped the first packet of a connection although the queue of the \
-             listener had room: memory of TCP, or a filter"
+            "{drops:.0} times a second this machine dropped the first packet of a connection although the listener's \
+             queue had room: TCP memory, or a packet filter"
         ),
     )
     .with(bounded(evidence, Some(0.0)))
     .with(case.line(metric::TCP_MEMORY, "memory of TCP buffers"))
 }
 
-/// N3. Where the kernel answers with cookies nobody is refused, so those must be many.
+/// N3. A SYN cookie refuses no connection, so there must be many.
 pub(super) fn syn_queue(view: &View<'_>) -> Vec<Sign> {
     let Some(dropped) = view.mean(metric::SYN_QUEUE_DROPS) else {
         return Vec::new();
@@ -85,8 +86,8 @@ pub(super) fn syn_queue_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         "queue of half-open connections (SYN queue)",
         format!(
-            "more connections began at once than a listener may have half-open: {:.0} times a minute the first packet was \
-             dropped, {:.0} times it was answered with a cookie",
+            "more connections opened at once than a listener may hold half-open: {:.0} SYNs a minute were dropped, \
+             {:.0} were answered with a cookie",
             dropped * 60.0,
             cookies * 60.0
         ),
@@ -98,13 +99,13 @@ pub(super) fn syn_queue_words(case: &RuleMatch<'_>) -> Words {
     .with(case.line(metric::SYN_COOKIES, "SYNs answered with cookies, per second"))
     .with(case.line(
         metric::TCP_PASSIVE_OPENS,
-        "connections opened to here, per second",
+        "connections opened to this machine, per second",
     ))
-    // With cookies alone nobody is turned away.
+    // Cookies alone refuse no connection.
     .doubtful_if(dropped <= 0.0)
 }
 
-/// Segments of connections that stand, sent again: as a share, and per second. SYNs belong to N5.
+/// Retransmitted segments of established connections: as a share, and per second. SYNs belong to N5.
 fn resent(view: &View<'_>) -> Option<(f64, f64)> {
     let again = view.mean(metric::TCP_RETRANSMITS)?;
     let again = (again - per_second(view, metric::SYN_RETRANSMITS)).max(0.0);
@@ -129,7 +130,7 @@ pub(super) fn loss_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let (share, again) = resent(view).unwrap_or_default();
     let mut sentence = format!(
-        "{:.1} % of the segments of TCP were sent again ({again:.0} a second): packets are lost on their way",
+        "{:.1} % of the TCP segments were retransmitted ({again:.0} a second): the network loses packets",
         share * 100.0
     );
     let dropping = view.series_of(metric::NETWORK_DROPPED);
@@ -143,7 +144,11 @@ pub(super) fn loss_words(case: &RuleMatch<'_>) -> Words {
         );
     }
     let evidence = case.over.evidence(
-        (metric::TCP_RETRANSMITS, "share of segments sent again", "1"),
+        (
+            metric::TCP_RETRANSMITS,
+            "share of segments retransmitted",
+            "1",
+        ),
         |view| Some(resent(view)?.0),
     );
     Words::new("packets lost on the network", sentence)
@@ -176,12 +181,12 @@ pub(super) fn syn_lost_words(case: &RuleMatch<'_>) -> Words {
     let again = per_second(view, metric::SYN_RETRANSMITS);
     let opened = per_second(view, metric::TCP_ACTIVE_OPENS);
     let mut sentence = format!(
-        "{again:.0} times a second the first packet of a connection had to be sent again, of {opened:.0} connections that \
-         were opened from here: it is lost on the way"
+        "{again:.0} SYNs a second were retransmitted, for {opened:.0} connections opened from this machine: they are \
+         lost on the way"
     );
     if !view.target_is_local() {
         sentence.push_str(
-            ", or dropped by the target's full accept queue, which cannot be seen from this machine",
+            ", or dropped by a full accept queue of the target, which this machine cannot observe",
         );
     }
     let limit = if view.target_is_local() {
@@ -191,16 +196,16 @@ pub(super) fn syn_lost_words(case: &RuleMatch<'_>) -> Words {
     };
     Words::new(limit, sentence)
         .with(bounded(
-            case.line(metric::SYN_RETRANSMITS, "SYNs sent again, per second"),
+            case.line(metric::SYN_RETRANSMITS, "SYNs retransmitted, per second"),
             Some(0.0),
         ))
         .with(case.line(
             metric::TCP_ACTIVE_OPENS,
-            "connections opened from here, per second",
+            "connections opened from this machine, per second",
         ))
         .with(case.line(
             metric::LISTEN_DROPS,
-            "SYNs that listeners here dropped, per second",
+            "SYNs dropped by listeners on this machine, per second",
         ))
 }
 
@@ -230,9 +235,9 @@ pub(super) fn conntrack_words(case: &RuleMatch<'_>) -> Words {
         Some(limit * NEARLY_FULL),
     ))
     .advising(format!(
-        "raise `net.netfilter.nf_conntrack_max` (now {limit:.0}; about 320 bytes of the kernel's memory for each) with \
-         `sysctl -w net.netfilter.nf_conntrack_max={:.0}` and in /etc/sysctl.d/, keep connections alive, or do not track the \
-         service's port (`notrack`)",
+        "raise `net.netfilter.nf_conntrack_max` (now {limit:.0}; about 320 bytes of the kernel's memory for each) \
+         with `sysctl -w net.netfilter.nf_conntrack_max={:.0}` and in /etc/sysctl.d/, keep connections alive, or do \
+         not track the service's port (`notrack`)",
         4.0 * limit
     ))
 }
@@ -261,13 +266,13 @@ pub(super) fn packets_dropped_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let squeezed = case.line(
         metric::SOFTNET_SQUEEZED,
-        "times the kernel put off packets, per second",
+        "times packet processing was postponed (time_squeeze), per second",
     );
     let Some(interface) = label(case.label_set, "network.interface.name") else {
         return Words::new(
             "the kernel's backlog of received packets",
             format!(
-                "the kernel dropped {:.0} packets a second because a CPU had as many waiting as it may",
+                "the kernel dropped {:.0} packets a second because a CPU's backlog was full",
                 per_second(view, metric::SOFTNET_DROPPED)
             ),
         )
@@ -281,7 +286,7 @@ pub(super) fn packets_dropped_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("receive ring of {interface}"),
         format!(
-            "{interface} dropped {:.0} of the {:.0} packets that came in a second",
+            "{interface} dropped {:.0} of {:.0} packets received a second",
             per_second(view, &dropped),
             per_second(view, &case.series(metric::NETWORK_PACKETS))
         ),
@@ -293,7 +298,7 @@ pub(super) fn packets_dropped_words(case: &RuleMatch<'_>) -> Words {
     .with(squeezed)
     .advising(format!(
         "give it a longer ring (`ethtool -G {interface} rx 4096`) and spread its packets over the CPUs (`ethtool -L`, or \
-         /sys/class/net/{interface}/queues/rx-0/rps_cpus); `ethtool -S {interface}` tells which queue drops"
+         /sys/class/net/{interface}/queues/rx-0/rps_cpus); `ethtool -S {interface}` shows which queue drops"
     ))
 }
 
@@ -315,7 +320,7 @@ pub(super) fn interrupts_words(case: &RuleMatch<'_>) -> Words {
     let cpu = label(case.label_set, "cpu.logical_number").unwrap_or("?");
     let softirq = case.series(metric::CPU_SOFTIRQ);
     Words::new(
-        format!("CPU {cpu}, which alone takes the network's interrupts"),
+        format!("CPU {cpu}, which alone serves the network's interrupts"),
         format!(
             "CPU {cpu} spent {:.0} % of its time in soft interrupts while all CPUs together were {:.0} % busy",
             per_second(view, &softirq) * 100.0,
@@ -332,7 +337,7 @@ pub(super) fn interrupts_words(case: &RuleMatch<'_>) -> Words {
     ))
 }
 
-/// N9: a link that carries what it can, or what somebody lets it.
+/// N9: a link at its capacity, or at a rate limit.
 pub(super) fn bandwidth(view: &View<'_>) -> Vec<Sign> {
     let traffic: Vec<&str> = view.series_of(metric::NETWORK_IO).collect();
     let full = traffic.iter().filter_map(|series| {
@@ -357,7 +362,7 @@ fn held_back(view: &View<'_>, traffic: &[&str]) -> Option<Sign> {
     Some(Sign::of(subject_of(busiest), waiting, present))
 }
 
-/// Bytes per second that a link stands at.
+/// Bytes per second at which a link is flat.
 fn held_at(view: &View<'_>, traffic: &str) -> Option<f64> {
     let seconds = view.points(traffic).into_iter();
     cap(&seconds.map(|point| point.1).collect::<Vec<f64>>())
@@ -386,8 +391,8 @@ pub(super) fn bandwidth_words(case: &RuleMatch<'_>) -> Words {
             megabits(speed)
         ),
         _ => format!(
-            "{interface} {does} {rate:.0} Mbit/s and never more, as if somebody held it there, while {:.1} MiB of answers waited \
-             to be sent",
+            "{interface} {does} a steady {rate:.0} Mbit/s, as under a rate limit, while {:.1} MiB of answers waited to \
+             be sent",
             mebibytes(per_second(view, metric::TCP_UNSENT))
         ),
     };
@@ -399,7 +404,7 @@ pub(super) fn bandwidth_words(case: &RuleMatch<'_>) -> Words {
         .with(bounded(
             case.line(
                 metric::TCP_UNSENT,
-                "bytes that wait to be sent, or to be acknowledged",
+                "bytes waiting to be sent or acknowledged",
             ),
             Some(UNSENT_MIN),
         ))
@@ -419,7 +424,7 @@ pub(super) fn tcp_memory(view: &View<'_>) -> Vec<Sign> {
 pub(super) fn tcp_memory_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let mebibytes = |metric: &str| view.max(metric).map(|bytes| bytes / 1_048_576.0);
-    let mut sentence = "TCP came to the end of its memory".to_owned();
+    let mut sentence = "TCP ran out of memory".to_owned();
     if let Some(used) = mebibytes(metric::TCP_MEMORY) {
         append_clause(&mut sentence, format_args!(": {used:.0} MiB in buffers"));
     }
@@ -430,7 +435,7 @@ pub(super) fn tcp_memory_words(case: &RuleMatch<'_>) -> Words {
     if aborted > 0.0 {
         append_clause(
             &mut sentence,
-            format_args!("; {aborted:.0} connections a minute were ended for it"),
+            format_args!("; {aborted:.0} connections a minute were aborted for it"),
         );
     }
     Words::new("memory of TCP", sentence)
@@ -443,7 +448,7 @@ pub(super) fn tcp_memory_words(case: &RuleMatch<'_>) -> Words {
         ))
         .with(case.line(
             metric::TCP_MEMORY_ABORTS,
-            "connections ended for it, per second",
+            "connections aborted for want of memory, per second",
         ))
         .with(bounded(
             case.line(metric::TCP_MEMORY, "memory of TCP buffers"),
@@ -451,7 +456,7 @@ pub(super) fn tcp_memory_words(case: &RuleMatch<'_>) -> Words {
         ))
 }
 
-/// N11. A socket that skips `TIME_WAIT` refuses nobody: it is told, and never for sure.
+/// N11. A socket that skips `TIME_WAIT` refuses no connection: it is reported, never with certainty.
 pub(super) fn time_wait(view: &View<'_>) -> Vec<Sign> {
     let overflows = view.mean(metric::TIME_WAIT_OVERFLOWS).into_iter();
     overflows
@@ -467,11 +472,9 @@ pub(super) fn time_wait_words(case: &RuleMatch<'_>) -> Words {
     );
     let most = view.max(metric::TIME_WAIT_LIMIT);
     if let Some(most) = most {
-        append_clause(&mut sentence, format_args!(" (it takes {most:.0})"));
+        append_clause(&mut sentence, format_args!(" (limit {most:.0})"));
     }
-    sentence.push_str(
-        "; this refuses nobody, but tells that connections are opened and closed all the time",
-    );
+    sentence.push_str("; no connection is refused for it, but connections are not reused");
     Words::new("table of sockets in TIME_WAIT", sentence)
         .with(bounded(
             case.line(

@@ -1,5 +1,5 @@
-//! Rules about the machine, its kernel and the network over made-up series: what makes each speak, what it says, and what keeps it
-//! silent.
+//! Rules about the machine, its kernel and the network over synthetic series: what triggers each, its text, and what
+//! does not trigger it.
 
 use plimsoll_model::finding::Certainty;
 use plimsoll_model::metric::{self, series};
@@ -54,7 +54,7 @@ fn softirq(cpu: &str) -> String {
     series(metric::CPU_SOFTIRQ, &[("cpu.logical_number", cpu)])
 }
 
-/// A machine that does its work well: everything that the rules look at is there, and grows with the load.
+/// A healthy machine: every series of the rules is present, and grows with the load.
 pub(super) fn calm() -> SyntheticRun {
     let mut run = SyntheticRun::healthy();
     for window in &mut run.windows {
@@ -172,7 +172,7 @@ fn new_connections_that_the_kernel_drops() {
     check(&drops, "N2", Certainty::Explicit, 1.0, expected);
     // Each drop of a full SYN queue is counted as a drop of the listener too.
     let queue = drops.set(metric::SYN_QUEUE_DROPS, [0.0, 0.0, 40.0]);
-    let expected = "2400 times a minute the first packet was dropped";
+    let expected = "2400 SYNs a minute were dropped";
     check(&queue, "N3", Certainty::Explicit, 1.0, expected);
     let cookies = calm().set(metric::SYN_COOKIES, [0.0, 0.0, 5.0]);
     check(
@@ -180,7 +180,7 @@ fn new_connections_that_the_kernel_drops() {
         "N3",
         Certainty::Possible,
         1.0,
-        "300 times it was answered with a cookie",
+        "300 were answered with a cookie",
     );
     // One cookie in a minute is nothing.
     assert_eq!(calm().set(metric::SYN_COOKIES, [0.0, 0.0, 0.02]).find(), []);
@@ -192,7 +192,8 @@ fn packets_that_are_lost() {
         &link(metric::NETWORK_DROPPED, "transmit"),
         [0.0, 0.0, 590.0],
     );
-    let expected = "3.0 % of the segments of TCP were sent again (600 a second): packets are lost on their way; eth0 dropped 590";
+    let expected = "3.0 % of the TCP segments were retransmitted (600 a second): the network loses packets; eth0 \
+        dropped 590";
     check(&lossy, "N4", Certainty::Suspected, 0.8, expected);
     // A line that always loses as many is no news.
     let always = calm().set(metric::TCP_RETRANSMITS, [60.0, 480.0, 600.0]);
@@ -200,7 +201,7 @@ fn packets_that_are_lost() {
     let syns = calm()
         .set(metric::SYN_RETRANSMITS, [0.0, 0.0, 570.0])
         .set(metric::TCP_RETRANSMITS, [3.0, 24.0, 600.0]);
-    let expected = "570 times a second the first packet of a connection had to be sent again, of 200 connections";
+    let expected = "570 SYNs a second were retransmitted, for 200 connections";
     check(&syns, "N5", Certainty::Suspected, 0.8, expected);
     let afar = syns.set(metric::TARGET_IS_LOCAL, [0.0; 3]);
     check(
@@ -208,7 +209,7 @@ fn packets_that_are_lost() {
         "N5",
         Certainty::Suspected,
         0.8,
-        "the target's full accept queue",
+        "a full accept queue of the target",
     );
 }
 
@@ -270,7 +271,7 @@ fn a_link_that_somebody_holds() {
     let flat = no_speed.set(&link(metric::NETWORK_IO, "transmit"), [1e6, 2.5e6, 2.5e6]);
     assert_eq!(flat.find(), [], "nothing waits to be sent");
     let held = flat.set(metric::TCP_UNSENT, [0.0, 1e5, 4e6]);
-    let expected = "eth0 sent 20 Mbit/s and never more, as if somebody held it there, while 3.8 MiB of answers waited to be sent";
+    let expected = "eth0 sent a steady 20 Mbit/s, as under a rate limit, while 3.8 MiB of answers waited to be sent";
     check(&held, "N9", Certainty::Suspected, 0.6, expected);
 }
 
@@ -279,7 +280,8 @@ fn tables_and_memory_of_tcp() {
     let memory = calm()
         .set(metric::TCP_MEMORY_ABORTS, [0.0, 0.0, 0.5])
         .set(metric::TCP_MEMORY, [1e6, 1e9, 2e9]);
-    let expected = "TCP came to the end of its memory: 1907 MiB in buffers of at most 1907; 30 connections a minute";
+    let expected =
+        "TCP ran out of memory: 1907 MiB in buffers of at most 1907; 30 connections a minute";
     check(&memory, "N10", Certainty::Explicit, 1.0, expected);
     let waiting = calm()
         .set(metric::TIME_WAIT_OVERFLOWS, [0.0, 0.0, 30.0])
@@ -295,7 +297,7 @@ fn handshakes_that_keep_one_thread_busy() {
     let run = calm()
         .set(&busiest, [0.2, 0.9, 0.99])
         .failing_windows(|window| window.handshakes = 800);
-    let expected = "; 800 TLS handshakes a second were made, 0.8 for each answer";
+    let expected = "; there were 800 TLS handshakes a second, 0.8 per answer";
     check(&run, "C3", Certainty::Suspected, 0.6, expected);
     let found = run.find();
     assert!(found[0].remedy.contains("resume sessions"), "{found:#?}");
@@ -308,7 +310,7 @@ fn handshakes_that_use_the_cpu_up() {
         .set(metric::CPU_BUSY, [0.3, 0.7, 0.95])
         .failing_windows(many);
     let expected =
-        "800 TLS handshakes a second were made, 0.8 for each answer, while the CPUs were 95 % busy";
+        "there were 800 TLS handshakes a second, 0.8 per answer, while the CPUs were 95 % busy";
     check(&busy, "N13", Certainty::Possible, 0.6, expected);
     assert_eq!(
         calm().failing_windows(many).find(),
@@ -320,11 +322,10 @@ fn handshakes_that_use_the_cpu_up() {
 #[test]
 fn cpus_that_others_use_or_that_are_hot() {
     let stolen = calm().set(&mode("steal"), [0.0, 0.01, 0.2]);
-    let expected = "the hypervisor took 20 % of this machine's CPU time away";
+    let expected = "the hypervisor took 20 % of this machine's CPU time";
     check(&stolen, "C4", Certainty::Possible, 0.6, expected);
     let hot = calm().set(metric::CPU_CLOCK, [1.2, 1.1, 0.6]);
-    let expected =
-        "the CPUs ran at 60 % of the clock that they are rated for while they were 50 % busy";
+    let expected = "the CPUs ran at 60 % of their rated clock while they were 50 % busy";
     check(&hot, "C7", Certainty::Possible, 0.6, expected);
     // With little to do they may run slowly.
     let idle = hot.set(metric::CPU_BUSY, [0.2, 0.2, 0.2]);
@@ -338,11 +339,11 @@ fn cpu_time_in_the_kernel() {
         .set(metric::CPU_BUSY, [0.3, 0.7, 0.95])
         .set(&of(metric::PROCESS_CPU, metric::TARGET), [0.2, 0.6, 0.9])
         .set(&system, [0.2, 1.0, 3.0]);
-    let expected = "the target spent 75 % of its time on them in the kernel";
+    let expected = "the target spent 75 % of its CPU time in the kernel";
     check(&run, "C6", Certainty::Suspected, 0.6, expected);
     let spare = calm().set(&system, [0.2, 1.0, 3.0]);
     assert_eq!(spare.find(), [], "there is CPU to spare");
-    // What the CPU is used for is told beside its being used up.
+    // The use of the CPU is reported beside its saturation.
     let full = run.set(&stall("cpu", "some"), [0.0, 0.1, 0.6]);
     let found = full.find();
     assert_eq!(found[0].rule, "C1", "{found:#?}");
@@ -358,7 +359,7 @@ fn threads_that_wait_for_each_other() {
     let run = calm()
         .set(&switches("voluntary"), [400.0, 3200.0, 40_000.0])
         .failing_windows(more);
-    let expected = "the target's 32 threads went to wait 20 times for each request";
+    let expected = "the target's 32 threads blocked 20 times per request";
     check(&run, "C5", Certainty::Suspected, 0.4, expected);
     let locked = target(metric::THREAD_WAITS, "on", "lock");
     let run = calm().set(&locked, [0.0, 2.0, 28.0]).failing_windows(more);

@@ -1,4 +1,4 @@
-//! Rules about what the logs of proxies tell: failures by class.
+//! Rules over the logs of proxies: failures by class.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -25,7 +25,7 @@ pub(super) fn failures(view: &View<'_>, classes: &[&str]) -> Vec<Sign> {
     .collect()
 }
 
-/// How often it was written, and of whom most.
+/// How often it was logged, and the most frequent subject.
 pub(super) fn frequency(case: &RuleMatch<'_>, what: &str) -> String {
     let view = case.failing();
     let series = case.series(metric::LOG_FAILURES);
@@ -45,10 +45,10 @@ pub(super) fn frequency(case: &RuleMatch<'_>, what: &str) -> String {
     sentence
 }
 
-/// The words of a class of failures.
+/// The texts of a class of failures.
 pub(super) fn words(case: &RuleMatch<'_>, limit: &str, what: &str) -> Words {
     let series = case.series(metric::LOG_FAILURES);
-    let line = case.line(&series, "lines of the log that tell of it, per second");
+    let line = case.line(&series, "matching log lines, per second");
     Words::new(
         format!("{limit} ({})", place(case.label_set)),
         frequency(case, what),

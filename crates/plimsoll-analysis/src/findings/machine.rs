@@ -14,13 +14,13 @@ use super::stretch::{View, bounded};
 const THREAD_BUSY: f64 = 0.95;
 /// Mean busy share below which the machine has CPU to spare for other threads.
 const CPU_TO_SPARE: f64 = 0.70;
-/// How processes are called whose threads take turns at an interpreter (GIL, GVL).
+/// Names of processes whose threads take turns at an interpreter (GIL, GVL).
 const INTERPRETERS: [&str; 7] = [
     "celery", "gunicorn", "puma", "python", "ruby", "uvicorn", "uwsgi",
 ];
-/// CPUs that all threads of such a process use when it has no more to give: one, and what they do beside the interpreter.
+/// CPUs that all threads of such a process use when it is saturated: one, and their work outside the interpreter.
 const ONE_CPU: std::ops::RangeInclusive<f64> = 0.9..=1.3;
-/// Programs whose processes do one request each, so that one may well be busy: their own rules tell more.
+/// Programs with one request per process, so a busy process is normal: their own rules say more.
 const BY_OWN_RULES: [&str; 4] = ["postgres", "mariadbd", "mysqld", "mongod"];
 
 /// What is behind the target.
@@ -49,14 +49,14 @@ pub(super) fn quota_words(case: &RuleMatch<'_>) -> Words {
         sentence.push_str("; it is the generator's own cgroup");
     }
     let ratio = case.over.evidence(
-        (&throttled, "share of periods cut short by the quota", "1"),
+        (&throttled, "share of periods throttled by the quota", "1"),
         share,
     );
     Words::new(format!("CPU quota of cgroup {cgroup}"), sentence)
         .with(bounded(ratio, Some(THROTTLED_MAX)))
         .with(case.line(
             &case.series(metric::CGROUP_CPU_THROTTLED_TIME),
-            "time the cgroup was stopped, per second",
+            "time the cgroup was throttled, per second",
         ))
         .with(case.line(
             &case.series(metric::CGROUP_CPU_QUOTA),
@@ -124,8 +124,8 @@ fn interpreter_words(case: &RuleMatch<'_>) -> Words {
     let cpus = view.mean(metric::CPU_COUNT).unwrap_or(1.0);
     let name = format!("the interpreter of {} ({})", field("comm"), field("pid"));
     let mut sentence = format!(
-        "all threads of {} ({}) together used {:.2} CPUs while all {cpus:.0} CPUs together were {:.0} % busy: its interpreter lets one \
-         thread compute at a time",
+        "all threads of {} ({}) together used {:.2} CPUs while all {cpus:.0} CPUs together were {:.0} % busy: its \
+         interpreter runs one thread at a time",
         field("comm"),
         field("pid"),
         view.mean(&series).unwrap_or(0.0) * cpus,
@@ -133,13 +133,13 @@ fn interpreter_words(case: &RuleMatch<'_>) -> Words {
     );
     sentence.push_str(&python::clause(view));
     Words::new(name, sentence)
-        .with(case.line(&series, "the process' share of all CPUs"))
+        .with(case.line(&series, "the process's share of all CPUs"))
         .with(bounded(
             case.line(metric::CPU_BUSY, "share of all CPUs that was busy"),
             Some(CPU_TO_SPARE),
         ))
         .with(case.line(&of_target(metric::PROCESS_THREADS), "threads of the target"))
-        .advising("run more processes or workers, each with an interpreter of its own".to_owned())
+        .advising("run more processes or workers, each with its own interpreter".to_owned())
 }
 
 pub(super) fn thread_words(case: &RuleMatch<'_>) -> Words {
@@ -200,7 +200,7 @@ fn busiest<'a>(view: &View<'a>, process: &str) -> Option<&'a str> {
     named.max_by_key(|series| view.rows().filter(|row| row.get(series).is_some()).count())
 }
 
-/// M2: a process was killed for want of memory, in a cgroup of the target or anywhere on the machine.
+/// M2: a process was killed by the OOM killer, in a cgroup of the target or anywhere on the machine.
 pub(super) fn killed(view: &View<'_>) -> Vec<Sign> {
     let sign = |series: &str| {
         let per_second = view.mean(series)?;
@@ -231,19 +231,18 @@ pub(super) fn killed_words(case: &RuleMatch<'_>) -> Words {
     let kills: f64 = view.rows().filter_map(|row| row.get(&series)).sum();
     let times = format!("{:.0}", kills.max(1.0));
     let kills = bounded(
-        case.line(&series, "processes killed for want of memory, per second"),
+        case.line(&series, "processes killed by the OOM killer, per second"),
         Some(0.0),
     );
     let Some(cgroup) = cgroup else {
-        let victims = format!("{times} processes of this machine were killed for want of memory");
+        let victims = format!("the OOM killer killed {times} processes of this machine");
         return Words::new("memory of the machine", victims)
             .with(kills)
-            .with(case.line(metric::MEMORY_AVAILABLE, "memory still available"))
+            .with(case.line(metric::MEMORY_AVAILABLE, "memory available"))
             .with(case.line(&of_target(metric::PROCESS_MEMORY), "memory of the target"));
     };
     let limit = view.max(&case.series(metric::CGROUP_MEMORY_LIMIT));
-    let mut sentence =
-        format!("{times} processes of cgroup {cgroup} were killed for want of memory");
+    let mut sentence = format!("the OOM killer killed {times} processes of cgroup {cgroup}");
     if let Some(limit) = limit {
         append_clause(
             &mut sentence,
@@ -258,7 +257,7 @@ pub(super) fn killed_words(case: &RuleMatch<'_>) -> Words {
         ))
         .with(case.line(
             &case.series(metric::CGROUP_MEMORY_AT_LIMIT),
-            "times the cgroup ran into its limit, per second",
+            "times the cgroup reached its limit, per second",
         ))
 }
 

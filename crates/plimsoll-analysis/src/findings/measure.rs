@@ -25,7 +25,7 @@ pub(super) fn cpu_without_generator(row: SecondValues<'_>) -> Option<f64> {
     Some((row.get(metric::CPU_BUSY)? - generator).max(0.0))
 }
 
-/// What a symptom looks like over a stretch, one sign for each subject that was measured.
+/// A symptom over a stretch, one sign per measured subject.
 pub(super) fn signs(symptom: &Symptom, view: &View<'_>) -> Vec<Sign> {
     match *symptom {
         Symptom::Increase { metric } => view
@@ -44,7 +44,7 @@ pub(super) fn signs(symptom: &Symptom, view: &View<'_>) -> Vec<Sign> {
             .filter_map(|series| {
                 let label_set = subject_of(series);
                 let whole = view.mean(&format!("{whole}{label_set}"))?;
-                // Nothing of the whole means nothing of the part either.
+                // No increase of the whole means none of the portion.
                 let ratio = view.mean(series)? / if whole > 0.0 { whole } else { 1.0 };
                 Some(Sign {
                     label_set: label_set.to_owned(),
@@ -64,7 +64,7 @@ pub(super) fn signs(symptom: &Symptom, view: &View<'_>) -> Vec<Sign> {
             .filter_map(|series| fill(view, series, limit, above))
             .collect(),
         Symptom::Signs(evaluate) => evaluate(view),
-        // It looks at all stretches at once.
+        // It evaluates all stretches at once.
         Symptom::Change(_) => Vec::new(),
     }
 }
@@ -95,7 +95,7 @@ fn fill(view: &View<'_>, level: &str, limit: &str, above: f64) -> Option<Sign> {
     })
 }
 
-/// The sign of a condition that must hold in a fifth of the seconds; `None` when it cannot be told.
+/// The sign of a condition that must hold in a fifth of the seconds; `None` when it is unknown.
 pub(super) fn sustained(label_set: &str, share: Option<f64>) -> Option<Sign> {
     share.map(|share| Sign {
         label_set: label_set.to_owned(),

@@ -1,7 +1,7 @@
-//! Which setting relaxes a limit that was found, and how far: what `limit --confirm` changes.
+//! Which setting raises a limit that was found, and how far: what `limit --confirm` changes.
 //!
-//! Only settings that parts change while they run, and that lose nothing when they are put back. A setting that takes
-//! memory is raised only as far as there is twice as much of it.
+//! Only settings that components apply at run time, and that lose nothing when reverted. A setting that costs memory
+//! is raised only as far as twice that memory is available.
 
 use plimsoll_model::finding::Finding;
 use plimsoll_model::reading::{SeriesTable, label};
@@ -10,20 +10,20 @@ use plimsoll_model::{labels, metric};
 
 use super::SecondRange;
 
-/// What would relax a limit.
+/// A mitigation of a limit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mitigation {
-    /// A setting of a part.
+    /// A setting of a component.
     Setting {
-        /// Where the part is asked, as the label `at` of its series has it.
+        /// Address of the component, as in the label `at` of its series.
         at: String,
         /// Name of the setting.
         setting: String,
-        /// What it belongs to; empty where there is only one.
+        /// Its owner, such as a server; empty where there is only one.
         of: String,
         /// Its value now, bytes where it is a size.
         now: f64,
-        /// The value that relaxes it.
+        /// The raised value.
         to: f64,
     },
     /// The limit of open files of a process.
@@ -34,7 +34,7 @@ pub enum Mitigation {
         comm: String,
         /// The limit now.
         now: f64,
-        /// The limit that relaxes it.
+        /// The raised limit.
         to: f64,
     },
     /// A setting of the kernel, which holds for the whole machine.
@@ -44,7 +44,7 @@ pub enum Mitigation {
     },
 }
 
-/// Rules whose limit is a setting of the kernel that counts at once, for what listens already too.
+/// Rules whose limit is a kernel setting that takes effect at once, also for existing listeners.
 const OF_THE_KERNEL: [(&str, &str); 4] = [
     ("N3", "net.ipv4.tcp_max_syn_backlog"),
     ("N6", "net.netfilter.nf_conntrack_max"),
@@ -88,12 +88,12 @@ const fn row(rule: &'static str, setting: &'static str, takes: Takes) -> Setting
     }
 }
 
-/// How much a limit is raised, the most first. The method asks for a quarter at least.
+/// Factors by which a limit is raised, largest first. The method requires a quarter at least.
 const FACTORS: [f64; 5] = [16.0, 4.0, 2.0, 1.5, 1.25];
 /// The same where nothing but the setting itself counts.
 const FACTOR: f64 = 4.0;
 
-/// What would relax the limit of a finding; `None` where it is no setting that can be changed while its part runs.
+/// The mitigation of a finding's limit; `None` where no setting can be changed while its component runs.
 pub fn mitigation_for(run: &Run, finding: &Finding) -> Option<Mitigation> {
     of(&run.readings, super::stretches(run).failing?, finding)
 }
@@ -160,7 +160,7 @@ fn setting(
     })
 }
 
-/// By how much something that takes so many bytes may grow; `None` where memory is short or nobody knows.
+/// The factor by which a consumer of so many bytes may grow; `None` where memory is short or unknown.
 fn affordable(readings: &SeriesTable, failing: SecondRange, bytes: f64) -> Option<f64> {
     let (from, to) = failing;
     let free = readings.between(metric::MEMORY_AVAILABLE, from, to);
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// What is set, of what, and from and to which value.
+    /// The setting, its owner, and its values before and after.
     fn changed_setting(
         rule: &str,
         series: &[String],
@@ -322,7 +322,7 @@ mod tests {
             changed_setting("K4", &rejected, &values),
             Some(("maxclients".to_owned(), 10.0, 40.0))
         );
-        // Nobody knows how much memory there is.
+        // The amount of memory is unknown.
         assert_eq!(changed_setting("K2", &rejected, &values), None);
         let free = |bytes: f64| {
             let free = (metric::MEMORY_AVAILABLE.to_owned(), bytes);
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(to(1e9), Some(48e6));
         assert_eq!(to(4e6), Some(4.5e6));
         assert_eq!(to(1e6), None);
-        // No rule about a setting, and a setting that nobody told.
+        // No rule about a setting, and an unknown setting.
         assert_eq!(changed_setting("C1", &rejected, &values), None);
         assert_eq!(changed_setting("Q1", &rejected, &values), None);
     }

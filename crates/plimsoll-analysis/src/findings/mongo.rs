@@ -1,4 +1,4 @@
-//! A rule about MongoDB, from what it tells of itself.
+//! A rule about MongoDB, from its own metrics.
 
 use plimsoll_model::metric;
 
@@ -40,7 +40,7 @@ pub(super) fn tickets_words(case: &RuleMatch<'_>) -> Words {
     let queue = of(metric::MONGO_QUEUE, label_set);
     let [read, write] = KINDS.map(|kind| tickets_of(label_set, kind));
     let mut sentence = format!(
-        "up to {:.0} operations waited in MongoDB for a lock or for one of its storage's tickets",
+        "up to {:.0} operations waited in MongoDB for a lock or for a storage engine ticket",
         view.max(&queue).unwrap_or(0.0)
     );
     let used_up = view.share_of_seconds(|row| {
@@ -51,23 +51,24 @@ pub(super) fn tickets_words(case: &RuleMatch<'_>) -> Words {
         append_clause(
             &mut sentence,
             format_args!(
-                ", of which none was left in {:.0} % of the seconds",
+                "; no ticket was left in {:.0} % of the seconds",
                 share * 100.0
             ),
         );
     }
     let operations = [("at", at), ("kind", "query")];
     Words::new(format!("the storage of MongoDB ({at})"), sentence)
-        .with(bounded(case.line(&queue, "operations that wait"), Some(0.0)))
+        .with(bounded(case.line(&queue, "operations waiting"), Some(0.0)))
         .with(bounded(case.line(&read, "tickets left for reading"), Some(0.0)))
         .with(bounded(case.line(&write, "tickets left for writing"), Some(0.0)))
         .with(case.line(&metric::series(metric::MONGO_OPERATIONS, &operations), "queries, per second"))
         .with(case.line(&of(metric::MONGO_PAGES_READ, label_set), "pages read from files, per second"))
         .advising(
-            "see what its operations wait for: `db.currentOp({ waitingForLock: true })` and `db.currentOp({ secs_running: { $gte: 1 \
-             } })`; a query that looks at many documents needs an index (`explain(\"executionStats\")`: `totalDocsExamined` far above \
-             `nReturned`); where pages are read from files, more memory (`storage.wiredTiger.engineConfig.cacheSizeGB`); more \
-             tickets only help where CPUs and disks have room"
+            "find what its operations wait for: `db.currentOp({ waitingForLock: true })` and `db.currentOp({ \
+             secs_running: { $gte: 1 } })`; a query that scans many documents needs an index \
+             (`explain(\"executionStats\")`: `totalDocsExamined` far above `nReturned`); where pages are read from \
+             files, more memory (`storage.wiredTiger.engineConfig.cacheSizeGB`); more tickets only help where CPUs \
+             and disks have room"
                 .to_owned(),
         )
 }

@@ -1,4 +1,4 @@
-//! Rules about MariaDB and MySQL, from what they tell of themselves.
+//! Rules about MariaDB and MySQL, from their own metrics.
 
 use plimsoll_model::metric;
 
@@ -13,21 +13,21 @@ use crate::statements::{Index, advised};
 const NEARLY_FULL: f64 = 0.95;
 /// Running sessions to one CPU above which they wait for CPUs.
 const RUNNING_PER_CPU: f64 = 2.0;
-/// Busy share of the CPUs below which they are not what is waited for.
+/// Busy share of the CPUs below which they are not the limit.
 const BUSY: f64 = 0.9;
-/// The eye's own session runs whenever it looks.
+/// The collector's own session is running at each sample.
 const OWN: f64 = 1.0;
-/// Sessions that carry out a statement, on average, below which they tell nothing.
+/// Mean number of sessions executing a statement below which they are not significant.
 const RUNNING_MIN: f64 = 1.0;
 /// Rows for which a table may be read whole.
 const ROWS_MAX: f64 = 10_000.0;
-/// Share of the temporary tables that may be on disk, and so many a second that are none of the eye's.
+/// Share of the temporary tables that may be on disk, and a rate per second beyond the collector's own.
 const ON_DISK_MAX: f64 = 0.1;
 const ON_DISK_MIN: f64 = 10.0;
 /// Rows that are sorted for one statement, and the share of the time of all that such statements take.
 const SORTED_MIN: f64 = 1000.0;
 const SORTING_MAX: f64 = 0.2;
-/// Share of the pages that may come from files, and so many a second that they are no beginning.
+/// Share of the pages that may come from files, and a rate per second beyond a cold start.
 const READS_MAX: f64 = 0.01;
 const READS_MIN: f64 = 50.0;
 
@@ -130,21 +130,24 @@ pub(super) fn connections_words(case: &RuleMatch<'_>) -> Words {
         view.max(&all).unwrap_or(0.0)
     );
     if let Some(most) = most {
-        append_clause(&mut sentence, format_args!(" and takes {most:.0}"));
+        append_clause(&mut sentence, format_args!(" of at most {most:.0}"));
     }
     let per_second = view.mean(&refused).unwrap_or(0.0);
     if per_second > 0.0 {
         append_clause(
             &mut sentence,
-            format_args!("; it refused {:.0} a second", per_second.max(1.0)),
+            format_args!(
+                "; it refused {:.0} connections a second",
+                per_second.max(1.0)
+            ),
         );
     }
     Words::new(format!("max_connections of MariaDB ({at})"), sentence)
         .with(bounded(case.line(&refused, "connections refused, per second"), Some(0.0)))
         .with(bounded(case.line(&all, "sessions"), most))
         .advising(format!(
-            "let clients share sessions: a smaller pool in each process, or a proxy that pools (ProxySQL, MaxScale); raising \
-             `max_connections`{} costs memory for each",
+            "let clients share sessions: a smaller pool in each process, or a proxy that pools (ProxySQL, MaxScale); \
+             raising `max_connections`{} costs memory for each",
             now(case, "max_connections", false)
         ))
 }
@@ -176,13 +179,13 @@ pub(super) fn cpu_words(case: &RuleMatch<'_>) -> Words {
         sentence,
     )
     .with(bounded(
-        case.line(&running, "sessions that carry out a statement"),
+        case.line(&running, "sessions executing a statement"),
         Some(RUNNING_PER_CPU * cpus),
     ))
     .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
 }
 
-/// Q3: what the server does is to read tables from the first row to the last.
+/// Q3: the server spends its time in table scans.
 pub(super) fn scans(view: &View<'_>) -> Vec<Sign> {
     over_all(view, |label_set| {
         let mean = |metric| view.mean(&of(metric, label_set));
@@ -205,34 +208,35 @@ pub(super) fn scans_words(case: &RuleMatch<'_>) -> Words {
         [metric::MYSQL_ROWS_SCANNED, metric::MYSQL_SCANS].map(|metric| of(metric, case.label_set));
     let per_second = view.mean(&rows).unwrap_or(0.0);
     let mut sentence = format!(
-        "MariaDB read {per_second:.0} rows a second one behind the other, {:.0} for each statement that looks through a table",
+        "MariaDB read {per_second:.0} rows a second by table scans, {:.0} per scanning statement",
         per_second / view.mean(&scans).unwrap_or(0.0).max(1.0)
     );
     let counted = counted_words(view, at);
     if counted.is_empty() {
-        let what = "what it carries out most";
+        let what = "most of it in";
         append_statement(&mut sentence, case, metric::MYSQL_RUNNING, what);
     } else {
         sentence.push_str(&counted);
     }
     if let Some((_, rows)) = each_most(view, metric::STATEMENT_EXAMINED, at) {
-        append_clause(&mut sentence, format_args!(", looking at {rows:.0} rows"));
+        append_clause(&mut sentence, format_args!(", examining {rows:.0} rows"));
     }
     let index = busiest(view, metric::MYSQL_RUNNING, at).and_then(advised);
     let table = index.as_ref().map_or("…", |index| index.table.as_str());
     let columns = index
         .as_ref()
-        .map_or_else(|| "what its condition compares".to_owned(), Index::columns);
+        .map_or_else(|| "columns it filters by".to_owned(), Index::columns);
     Words::new(format!("a missing index in MariaDB ({at})"), sentence)
-        .with(case.line(&rows, "rows read one behind the other, per second"))
-        .with(case.line(&scans, "statements that look through a table, per second"))
+        .with(case.line(&rows, "rows read by table scans, per second"))
+        .with(case.line(&scans, "table scans, per second"))
         .advising(format!(
-            "give the table an index: `ALTER TABLE {table} ADD INDEX ({columns})`; see by `EXPLAIN` that it is used. It takes room, \
-             and each write to the table keeps it up to date"
+            "give the table an index: `ALTER TABLE {table} ADD INDEX ({columns})`; check with `EXPLAIN` that it is \
+             used. It takes space and slows each write to the table"
         ))
 }
 
-/// The statement for which most rows are sorted, where such statements take a share of the time that tells: rows of each.
+/// The statement with the most sorted rows, where such statements take a significant share of the time: rows per
+/// execution.
 fn sorting<'a>(view: &View<'a>, at: &str) -> Option<(&'a str, f64)> {
     let counted = counted(view, at);
     let all: f64 = counted.iter().map(|entry| entry.time).sum();
@@ -246,7 +250,7 @@ fn sorting<'a>(view: &View<'a>, at: &str) -> Option<(&'a str, f64)> {
     first.filter(|_| time > SORTING_MAX * all)
 }
 
-/// Q4: sorts do not fit into their buffer, or what the server does is to sort.
+/// Q4: sorts do not fit into their buffer, or the server spends its time sorting.
 pub(super) fn sorts(view: &View<'_>) -> Vec<Sign> {
     over_all(view, |label_set| {
         let passes = view.mean(&of(metric::MYSQL_SORT_PASSES, label_set))?;
@@ -269,7 +273,7 @@ pub(super) fn sorts_words(case: &RuleMatch<'_>) -> Words {
     let per_minute = view.mean(&passes).unwrap_or(0.0) * 60.0;
     let sorting = sorting(view, at);
     let pieces = format!(
-        "put {:.0} sorts a minute together from pieces, because they do not fit into the buffer",
+        "merged {:.0} sorts a minute from pieces, because they do not fit into the sort buffer",
         per_minute.max(1.0)
     );
     let mut sentence = match sorting {
@@ -290,16 +294,11 @@ pub(super) fn sorts_words(case: &RuleMatch<'_>) -> Words {
             index.columns()
         )
     });
-    append_statement(
-        &mut sentence,
-        case,
-        metric::MYSQL_RUNNING,
-        "what it carries out most",
-    );
+    append_statement(&mut sentence, case, metric::MYSQL_RUNNING, "most of it in");
     Words::new(format!("sort_buffer_size of MariaDB ({})", place(case.label_set)), sentence)
-        .with(bounded(case.line(&passes, "sorts from pieces, per second"), Some(0.0)))
+        .with(bounded(case.line(&passes, "sort merge passes, per second"), Some(0.0)))
         .advising(format!(
-            "let an index give the order{index}, or raise `sort_buffer_size`{}; each sort of each session may take as much",
+            "let an index give the order{index}, or raise `sort_buffer_size`{}; each sort of each session may allocate it",
             now(case, "sort_buffer_size", true)
         ))
 }
@@ -332,17 +331,12 @@ pub(super) fn temporary_words(case: &RuleMatch<'_>) -> Words {
             format_args!("; `{statement}` makes {each:.1} each time"),
         );
     }
-    append_statement(
-        &mut sentence,
-        case,
-        metric::MYSQL_RUNNING,
-        "what it carries out most",
-    );
+    append_statement(&mut sentence, case, metric::MYSQL_RUNNING, "most of it in");
     Words::new(format!("tmp_table_size of MariaDB ({})", place(case.label_set)), sentence)
         .with(case.line(&disk, "temporary tables on disk, per second"))
         .with(case.line(&all, "temporary tables, per second"))
         .advising(format!(
-            "ask for fewer and shorter columns (a text column goes to disk at once), let an index give the groups, or raise \
+            "select fewer and shorter columns (a text column goes to disk at once), let an index give the groups, or raise \
              `tmp_table_size`{} and `max_heap_table_size`{}",
             now(case, "tmp_table_size", true),
             now(case, "max_heap_table_size", true)
@@ -366,14 +360,14 @@ pub(super) fn row_locks_words(case: &RuleMatch<'_>) -> Words {
     let [waited, time] = [metric::MYSQL_ROW_LOCKS_WAITED, metric::MYSQL_ROW_LOCK_TIME]
         .map(|metric| of(metric, case.label_set));
     let mut sentence = format!(
-        "{:.0} sessions of MariaDB waited for a row that another had locked, on average",
+        "on average, {:.0} sessions of MariaDB waited for a row that another session had locked",
         view.mean(&waited).unwrap_or(0.0).max(1.0)
     );
     append_statement(
         &mut sentence,
         case,
         metric::MYSQL_RUNNING,
-        "what is carried out or waits most",
+        "most frequent statement, running or waiting",
     );
     let holders = most(
         view,
@@ -384,11 +378,11 @@ pub(super) fn row_locks_words(case: &RuleMatch<'_>) -> Words {
     match holders.first() {
         Some(("nothing", _)) => append_clause(
             &mut sentence,
-            format_args!("; who holds it does nothing: its transaction is open and idle"),
+            format_args!("; the session that holds the lock is idle in an open transaction"),
         ),
         Some((statement, _)) => append_clause(
             &mut sentence,
-            format_args!("; who holds it carries out `{statement}`"),
+            format_args!("; the session that holds the lock executes `{statement}`"),
         ),
         None => {}
     }
@@ -397,13 +391,13 @@ pub(super) fn row_locks_words(case: &RuleMatch<'_>) -> Words {
         sentence,
     )
     .with(bounded(
-        case.line(&waited, "sessions that wait for a row"),
+        case.line(&waited, "sessions waiting for a row"),
         Some(1.0),
     ))
-    .with(case.line(&time, "time that was waited for rows, per second"))
+    .with(case.line(&time, "time waited for rows, per second"))
 }
 
-/// Q7: the buffer pool does not hold what is asked for.
+/// Q7: the buffer pool does not hold the working set.
 pub(super) fn pool(view: &View<'_>) -> Vec<Sign> {
     over_all(view, |label_set| {
         let reads = view.mean(&of(metric::MYSQL_POOL_READS, label_set))?;
@@ -423,16 +417,16 @@ pub(super) fn pool_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("innodb_buffer_pool_size of MariaDB ({})", place(case.label_set)),
         format!(
-            "MariaDB read {per_second:.0} pages a second from files, {:.0} % of those it needed, because its buffer pool does not \
-             hold them",
+            "MariaDB read {per_second:.0} pages a second from files, {:.0} % of those it needed, because its buffer \
+             pool does not hold them",
             100.0 * per_second / all.max(1.0)
         ),
     )
     .with(case.line(&reads, "pages read from files, per second"))
     .with(case.line(&asked, "pages needed, per second"))
     .advising(format!(
-        "read less: an index for what is searched; or raise `innodb_buffer_pool_size`{}, to two thirds of the memory where \
-         the machine is the database's own",
+        "read less: add an index for the columns searched; or raise `innodb_buffer_pool_size`{}, up to two thirds of \
+         the memory on a dedicated database machine",
         now(case, "innodb_buffer_pool_size", true)
     ))
 }
@@ -460,7 +454,8 @@ pub(super) fn flush_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("free pages in MariaDB's buffer pool ({})", place(case.label_set)),
         format!(
-            "sessions of MariaDB waited {:.0} times a minute for a free page, because changed ones were not written fast enough",
+            "sessions of MariaDB waited {:.0} times a minute for a free page, because dirty pages were not flushed \
+             fast enough",
             (case.failing().mean(&waits).unwrap_or(0.0) * 60.0).max(1.0)
         ),
     )

@@ -32,7 +32,7 @@ fn fullest_listener<'a>(view: &View<'a>) -> Option<(&'a str, f64)> {
         })
 }
 
-/// N1. The kernel counts overflows of all listeners together; the queues, read once a second, tell whose they were.
+/// N1. The kernel counts overflows of all listeners together; the queues, sampled once a second, identify the listener.
 pub(super) fn overflow_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let per_second = view.mean(metric::LISTEN_OVERFLOWS).unwrap_or(0.0);
@@ -51,7 +51,7 @@ pub(super) fn overflow_words(case: &RuleMatch<'_>) -> Words {
         return Words::new(
             "accept backlog of a listener",
             format!(
-                "an accept queue on this machine overflowed {times}; whose it is could not be read"
+                "an accept queue on this machine overflowed {times}; its listener could not be determined"
             ),
         )
         .with(overflows);
@@ -77,7 +77,7 @@ pub(super) fn overflow_words(case: &RuleMatch<'_>) -> Words {
         metric::LISTEN_DROPS,
         "connections dropped by listeners for any reason, per second",
     ))
-    // A queue that was never seen half full may not be the one that overflowed, unless that went on all the time.
+    // A queue never sampled half full may not be the one that overflowed, unless it overflowed all the time.
     .doubtful_if(share < NEARLY_OVERFLOWING && per_second < SUSTAINED_OVERFLOWS)
 }
 
@@ -91,8 +91,8 @@ pub(super) fn upstream_ports_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("local ports towards {upstream}"),
         format!(
-            "{:.0} of {:.0} local ports were in use towards {upstream}, {:.0} of them in TIME_WAIT: who connects there \
-             runs out of ports",
+            "{:.0} of {:.0} local ports were in use towards {upstream}, {:.0} of them in TIME_WAIT: connections to it \
+             run out of ports",
             view.max(&used).unwrap_or(0.0),
             limit.unwrap_or(0.0),
             view.max(&waiting).unwrap_or(0.0)
@@ -102,7 +102,7 @@ pub(super) fn upstream_ports_words(case: &RuleMatch<'_>) -> Words {
         case.line(&used, "ports in use towards the upstream"),
         limit.map(|limit| limit * NEARLY_FULL),
     ))
-    .with(case.line(&waiting, "of these, in TIME_WAIT"))
-    .with(case.line(metric::PORTS_LIMIT, "ports the system hands out"))
+    .with(case.line(&waiting, "ports in TIME_WAIT"))
+    .with(case.line(metric::PORTS_LIMIT, "local port range"))
     .with(case.line(metric::TCP_FAILED_OPENS, "connections that could not be opened, per second"))
 }

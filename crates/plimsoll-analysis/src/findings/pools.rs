@@ -8,8 +8,8 @@ use super::proxy::place;
 use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{SecondValues, View, bounded};
 
-/// How long a task may wait for a thread of libuv's pool, s; and the share of the time from which the event loop is what is
-/// waited for.
+/// How long a task may wait for a thread of libuv's pool, s; and the busy share from which the event loop is the
+/// limit instead.
 const TASK_WAIT_S: f64 = 0.010;
 const LOOP_BUSY: f64 = 0.95;
 /// Threads by which .NET's pool grows within a stretch where it is starved: it adds one or two a second.
@@ -30,7 +30,7 @@ fn beside(metric: &str, label_set: &str) -> String {
     format!("{metric}{label_set}")
 }
 
-/// Whether every place is used, as far as that is told.
+/// Whether every slot is in use, as far as reported.
 fn is_full(row: SecondValues<'_>, label_set: &str) -> bool {
     let value = |metric| row.get(&beside(metric, label_set));
     match (value(metric::POOL_USED), value(metric::POOL_LIMIT)) {
@@ -39,7 +39,7 @@ fn is_full(row: SecondValues<'_>, label_set: &str) -> bool {
     }
 }
 
-/// Pools to one kind of thing whose places are all used while requests wait for one.
+/// Pools of one kind whose connections are all in use while requests wait for one.
 fn waited_for(view: &View<'_>, to: &str) -> Vec<Sign> {
     let waiting = view.series_of(metric::POOL_WAITING);
     let waits = view.series_of(metric::POOL_WAITS);
@@ -59,8 +59,8 @@ pub(super) fn to_database(view: &View<'_>) -> Vec<Sign> {
     waited_for(view, TO_DATABASE)
 }
 
-/// Sessions that begin in each request that was answered, and the share of all CPUs that it takes to begin them, as far as the
-/// eye's own tells.
+/// Sessions opened per answered request, and the share of all CPUs that opening takes, estimated from the collector's
+/// own session.
 fn begun(view: &View<'_>, series: &str) -> Option<(f64, f64)> {
     let begun = view.mean(series)?;
     let answered = view.sum(|window| window.response.count())? as f64 / view.windows().len() as f64;
@@ -89,16 +89,16 @@ pub(super) fn begun_per_request_words(case: &RuleMatch<'_>) -> Words {
     let start = case.series(metric::DATABASE_SESSION_START);
     let evidence = case
         .over
-        .evidence((&series, "sessions begun by each request", "1"), |view| {
+        .evidence((&series, "sessions opened per request", "1"), |view| {
             Some(begun(view, &series)?.0)
         });
-    // Under the failing load some sessions were begun for requests that were never answered.
+    // Under the failing load some sessions were opened for requests that were never answered.
     let per_request = evidence.passing.or(evidence.base).or(evidence.failing);
     Words::new(
-        format!("sessions of the database {at}, which each request begins anew"),
+        format!("new database sessions at {at} for each request"),
         format!(
-            "each request began {:.1} sessions of {at}, {:.0} a second in all; {:.1} ms to begin one make {:.0} % of all CPUs, \
-             before any statement is carried out",
+            "each request opened {:.1} sessions at {at}, {:.0} a second in all; at {:.1} ms each, opening them takes \
+             {:.0} % of all CPUs before any statement runs",
             per_request.unwrap_or(0.0),
             view.mean(&series).unwrap_or(0.0),
             view.min(&start).unwrap_or(0.0) * 1e3,
@@ -106,8 +106,8 @@ pub(super) fn begun_per_request_words(case: &RuleMatch<'_>) -> Words {
         ),
     )
     .with(bounded(evidence, Some(BEGUN_SHARE)))
-    .with(case.line(&series, "sessions begun, per second"))
-    .with(case.line(&start, "time to begin one"))
+    .with(case.line(&series, "sessions opened, per second"))
+    .with(case.line(&start, "time to open a session"))
 }
 
 /// J8: all connections of an HTTP client's pool are used, and requests wait for one.
@@ -115,7 +115,7 @@ pub(super) fn to_http(view: &View<'_>) -> Vec<Sign> {
     waited_for(view, TO_HTTP)
 }
 
-/// What both say, with what to do.
+/// Texts of both, with the remedy.
 fn words(case: &RuleMatch<'_>, what: &str, advice: &str) -> Words {
     let view = case.failing();
     let [used, limit, waiting, waits] = [
@@ -129,9 +129,9 @@ fn words(case: &RuleMatch<'_>, what: &str, advice: &str) -> Words {
     let pool = name.map_or(what.to_owned(), |name| format!("{what} {name}"));
     let most = view.max(&limit);
     let mut sentence = match most {
-        Some(most) if most < 1.5 => format!("the only connection of {pool} was used"),
-        Some(most) => format!("all {most:.0} connections of {pool} were used"),
-        None => format!("all connections of {pool} were used"),
+        Some(most) if most < 1.5 => format!("the only connection of {pool} was busy"),
+        Some(most) => format!("all {most:.0} connections of {pool} were busy"),
+        None => format!("all connections of {pool} were busy"),
     };
     match (view.max(&waiting), view.mean(&waits)) {
         (Some(waiting), _) => append_clause(
@@ -146,9 +146,9 @@ fn words(case: &RuleMatch<'_>, what: &str, advice: &str) -> Words {
     }
     let now = most.map_or(String::new(), |most| format!(" (now {most:.0})"));
     Words::new(format!("{pool} ({})", place(case.label_set)), sentence)
-        .with(bounded(case.line(&used, "connections that are used"), most))
+        .with(bounded(case.line(&used, "connections in use"), most))
         .with(bounded(
-            case.line(&waiting, "requests that wait for a connection"),
+            case.line(&waiting, "requests waiting for a connection"),
             Some(0.0),
         ))
         .with(bounded(
@@ -165,9 +165,10 @@ pub(super) fn to_database_words(case: &RuleMatch<'_>) -> Words {
     words(
         case,
         "the pool of connections to the database",
-        "first see what holds its connections: slow statements, or work done between taking one and giving it back; then raise \
-         its size{now} (`maximumPoolSize` of HikariCP, `maxActive` of Tomcat, `SetMaxOpenConns` of Go, `max` of node-postgres), \
-         so that the pools of all processes together stay below the database's `max_connections`",
+        "first find what holds its connections: slow statements, or work done between acquiring and releasing one; \
+         then raise its size{now} (`maximumPoolSize` of HikariCP, `maxActive` of Tomcat, `SetMaxOpenConns` of Go, \
+         `max` of node-postgres), so that the pools of all processes together stay below the database's \
+         `max_connections`",
     )
 }
 
@@ -175,9 +176,9 @@ pub(super) fn to_http_words(case: &RuleMatch<'_>) -> Words {
     words(
         case,
         "the HTTP client's pool of connections",
-        "raise its size{now} (`maxSockets` of Node's http.Agent, `setMaxConnPerRoute` and `setMaxConnTotal` of Apache's client, \
-         `maxConnections` of Reactor Netty), keep connections alive, or use HTTP/2; if the service behind it is slow, that is \
-         what to mend",
+        "raise its size{now} (`maxSockets` of Node's http.Agent, `setMaxConnPerRoute` and `setMaxConnTotal` of \
+         Apache's client, `maxConnections` of Reactor Netty), keep connections alive, or use HTTP/2; if the service \
+         behind it is slow, fix that first",
     )
 }
 
@@ -193,7 +194,7 @@ pub(super) fn libuv(view: &View<'_>) -> Vec<Sign> {
         })?;
         Some(Sign {
             label_set: label_set.to_owned(),
-            // Against low load, the time tells more than how often.
+            // Against low load, the time is more significant than the count.
             magnitude: view.mean(wait)?,
             present: share >= SUSTAINED,
         })
@@ -212,9 +213,9 @@ pub(super) fn libuv_words(case: &RuleMatch<'_>) -> Words {
     .map(|metric| of(metric, case.label_set));
     let now = view.max(&threads).unwrap_or(4.0);
     let used = if now < 1.5 {
-        "the only thread of libuv's pool in Node was used".to_owned()
+        "the only thread of libuv's pool in Node was busy".to_owned()
     } else {
-        format!("all {now:.0} threads of libuv's pool in Node were used")
+        format!("all {now:.0} threads of libuv's pool in Node were busy")
     };
     Words::new(
         format!("libuv's pool of threads in Node ({at})"),
@@ -226,10 +227,11 @@ pub(super) fn libuv_words(case: &RuleMatch<'_>) -> Words {
         ),
     )
     .with(bounded(case.line(&wait, "longest wait for a thread of the pool"), Some(TASK_WAIT_S)))
-    .with(bounded(case.line(&active, "time that the event loop was busy, per second"), Some(LOOP_BUSY)))
+    .with(bounded(case.line(&active, "busy time of the event loop, per second"), Some(LOOP_BUSY)))
     .advising(format!(
-        "start Node with a larger pool, `UV_THREADPOOL_SIZE=16 node …` (now {now:.0}), as far as CPUs reach where its tasks \
-         compute; ask DNS once (`dns.resolve` does not use the pool), and hash and compress no more than is needed"
+        "start Node with a larger pool, `UV_THREADPOOL_SIZE=16 node …` (now {now:.0}), as far as the CPUs allow if its \
+         tasks compute; cache DNS results (`dns.resolve` does not use the pool), and avoid needless hashing and \
+         compression"
     ))
 }
 
@@ -257,13 +259,13 @@ pub(super) fn dotnet_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("threads of .NET's pool ({at})"),
         format!(
-            "up to {:.0} tasks waited for a thread of .NET's pool, which grew from {:.0} to {:.0} threads and still had too few: \
-             those that it has are blocked",
+            "up to {:.0} tasks waited for a thread of .NET's pool, which grew from {:.0} to {:.0} threads and still \
+             had too few: its threads are blocked",
             view.max(&queue).unwrap_or(0.0),
             view.min(&threads).unwrap_or(0.0),
             view.max(&threads).unwrap_or(0.0)
         ),
     )
-    .with(bounded(case.line(&queue, "tasks that wait for a thread"), Some(0.0)))
+    .with(bounded(case.line(&queue, "tasks waiting for a thread"), Some(0.0)))
     .with(case.line(&threads, "threads of the pool"))
 }

@@ -1,5 +1,5 @@
-//! Rules about pools that a program holds, slow scripts and slow servers, over made-up series: names and figures as `HikariCP`,
-//! .NET and nginx tell them.
+//! Rules about connection and thread pools, slow scripts and slow servers, over synthetic series: names and values as
+//! `HikariCP`, .NET and nginx report them.
 
 use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, TO_DATABASE, TO_HTTP, series};
@@ -53,12 +53,12 @@ fn found(failing: &[(String, f64)]) -> Vec<Finding> {
 fn pools_with_room_are_silent() {
     assert_eq!(found(&[]), []);
     let near = [
-        // Waited for while places are free: whoever waits has one in a moment.
+        // Waits with free connections: a waiter gets one at once.
         (pool(metric::POOL_USED, TO_DATABASE, "HikariPool-1"), 8.0),
         (pool(metric::POOL_WAITING, TO_DATABASE, "HikariPool-1"), 1.0),
         // A queue before a pool that does not grow.
         (at(metric::DOTNET_QUEUE), 3.0),
-        // The event loop is what tasks wait for, and has a rule of its own below its bound.
+        // Tasks wait for the event loop, which has its own rule below its bound.
         (at(metric::NODE_POOL_WAIT), 0.009),
         // Three times as slow, and still quick.
         (time("header"), 0.045),
@@ -78,7 +78,8 @@ fn pools_of_connections() {
         "J6",
         [
             "the pool of connections to the database HikariPool-1",
-            "all 10 connections of the pool of connections to the database HikariPool-1 were used while up to 31 requests waited",
+            "all 10 connections of the pool of connections to the database HikariPool-1 were busy while up to 31 \
+             requests waited",
             "raise its size (now 10)",
         ],
     );
@@ -135,7 +136,7 @@ fn threads_of_pools() {
         "J2",
         [
             "libuv's pool of threads",
-            "all 4 threads of libuv's pool in Node were used: files, DNS, crypto and compression waited up to 180 ms",
+            "all 4 threads of libuv's pool in Node were busy: files, DNS, crypto and compression waited up to 180 ms",
             "UV_THREADPOOL_SIZE=16 node …` (now 4)",
         ],
     );
@@ -171,23 +172,24 @@ fn scripts_and_servers_that_are_slow() {
         (log(metric::LOG_FAILURES, &[]), 2.0),
         (log(metric::LOG_FAILURES_OF, &[("of", call)]), 1.5),
     ];
-    let expected = "120 requests a minute took PHP-FPM longer than its `request_slowlog_timeout`; 75 % of them were in PDOStatement->execute() \
-        /srv/www/db.php:12";
-    expect_only(found(&slow), "R4", [call, expected, "time-out"]);
+    let expected = "120 requests a minute took longer than the `request_slowlog_timeout` of PHP-FPM; 75 % of them \
+        were in PDOStatement->execute() /srv/www/db.php:12";
+    expect_only(found(&slow), "R4", [call, expected, "timeout"]);
     let answers = [(time("header"), 0.900), (time("request"), 0.950)];
-    let expected = "took 900 ms to begin their answers (95th percentile), 30 ms at low load, and took connections within 1 ms";
+    let expected = "took 900 ms to the first byte (95th percentile), 30 ms at low load, and accepted connections \
+        within 1 ms";
     expect_only(
         found(&answers),
         "X7",
         [
             "servers behind nginx are slow",
             expected,
-            "look behind nginx",
+            "watch the application behind nginx",
         ],
     );
     let connects = [(time("header"), 0.300), (time("connect"), 0.250)];
     let expected = [
-        "takes no connections",
+        "accepts no connections",
         "nginx took 250 ms to connect to a server (95th percentile), and 1 ms at low load",
         "backlog",
     ];

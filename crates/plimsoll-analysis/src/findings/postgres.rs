@@ -1,4 +1,4 @@
-//! Rules about PostgreSQL, from what it tells of itself.
+//! Rules about PostgreSQL, from its own metrics.
 
 use plimsoll_model::metric;
 
@@ -12,7 +12,7 @@ use super::stretch::{View, bounded};
 const NEARLY_FULL: f64 = 0.95;
 /// Running sessions to one CPU above which they wait for CPUs.
 const RUNNING_PER_CPU: f64 = 1.5;
-/// Active sessions, on average, below which shares of them tell nothing.
+/// Mean number of active sessions below which shares of them are not significant.
 pub(super) const ACTIVE_MIN: f64 = 1.0;
 /// Shares of the active sessions that wait, above which it is a limit.
 const LOCK_MAX: f64 = 0.10;
@@ -112,17 +112,15 @@ pub(super) fn connections_words(case: &RuleMatch<'_>) -> Words {
     let mut sentence = match (most, view.max(&all)) {
         (Some(most), Some(all)) => {
             format!(
-                "PostgreSQL had up to {all:.0} sessions and takes {most:.0} of those who are no administrators"
+                "PostgreSQL had up to {all:.0} sessions and allows {most:.0} for non-superusers"
             )
         }
-        _ => {
-            "PostgreSQL turned sessions away because as many were there as there may be".to_owned()
-        }
+        _ => "PostgreSQL refused sessions because `max_connections` was reached".to_owned(),
     };
     if let Some(idle) = view.mean(&idle).filter(|&idle| idle >= 1.0) {
         append_clause(
             &mut sentence,
-            format_args!("; {idle:.0} of them did nothing, on average"),
+            format_args!("; {idle:.0} of them were idle, on average"),
         );
     }
     let now = setting.map(|(now, file)| format!(" (now {now:.0}){}", written(file)));
@@ -131,8 +129,8 @@ pub(super) fn connections_words(case: &RuleMatch<'_>) -> Words {
             case.line(&all, "sessions of clients"),
             most.map(|most| NEARLY_FULL * most),
         ))
-        .with(case.line(&sessions(case.label_set, "active"), "sessions that carry out a statement"))
-        .with(case.line(&idle, "sessions that do nothing"))
+        .with(case.line(&sessions(case.label_set, "active"), "sessions executing a statement"))
+        .with(case.line(&idle, "idle sessions"))
         .advising(format!(
             "let clients share sessions: a smaller pool in each process, or pgbouncer in transaction mode; raising \
              `max_connections`{} costs memory for each session and needs a restart",
@@ -168,7 +166,7 @@ pub(super) fn cpu_words(case: &RuleMatch<'_>) -> Words {
         sentence,
     )
     .with(bounded(
-        case.line(&running, "sessions that run and wait for nothing"),
+        case.line(&running, "sessions running without a wait"),
         Some(RUNNING_PER_CPU * cpus),
     ))
     .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
@@ -187,7 +185,7 @@ pub(super) fn append_statement(
     }
 }
 
-/// The words of a wait that takes a share of the active sessions.
+/// The texts of a wait that takes a share of the active sessions.
 fn wait_words(
     case: &RuleMatch<'_>,
     limit: &str,
@@ -212,7 +210,7 @@ fn wait_words(
     .with(bounded(waiting, Some(above)))
     .with(case.line(
         &sessions(label_set, "active"),
-        "sessions that carry out a statement",
+        "sessions executing a statement",
     ))
 }
 
@@ -226,22 +224,22 @@ pub(super) fn locks_words(case: &RuleMatch<'_>) -> Words {
     let mut words = wait_words(
         case,
         "locks",
-        "for a lock that another holds",
+        "for a lock held by another session",
         LOCK,
         LOCK_MAX,
     )
-    .with(case.line(&waited, "locks that are waited for"));
+    .with(case.line(&waited, "contended locks"));
     append_statement(
         &mut words.sentence,
         case,
         metric::POSTGRES_WAITING,
-        "most of them to carry out",
+        "most of them to execute",
     );
     append_statement(
         &mut words.sentence,
         case,
         metric::POSTGRES_BLOCKING,
-        "who holds it carries out, or did last",
+        "the holder's current or last statement",
     );
     words
 }
@@ -305,15 +303,15 @@ pub(super) fn reads_words(case: &RuleMatch<'_>) -> Words {
     let mut words = wait_words(case, "buffers", "for blocks of files", READ, READ_MAX)
         .with(bounded(hits, Some(HIT_MIN)))
         .advising(format!(
-            "read less: an index for what is searched; then more memory: `shared_buffers`{}, which needs a restart, or \
-             RAM for the system's cache",
+            "read less: add an index for the columns searched; then add memory: `shared_buffers`{}, which needs a \
+             restart, or RAM for the page cache",
             now.unwrap_or_default()
         ));
     append_statement(
         &mut words.sentence,
         case,
         metric::POSTGRES_RUNNING,
-        "most of all to carry out",
+        "most of all to execute",
     );
     words
 }

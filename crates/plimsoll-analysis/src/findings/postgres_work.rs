@@ -1,4 +1,4 @@
-//! Rules about PostgreSQL, continued: what its sessions and its files are used for.
+//! Rules about PostgreSQL, continued: the work of its sessions and its file access.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -14,7 +14,7 @@ use crate::statements::{advised, chooses};
 const IDLE_MAX_S: f64 = 5.0;
 /// Rows for which a table may be read whole.
 const ROWS_MAX: f64 = 10_000.0;
-/// Share of the active sessions from which one statement is what the server does.
+/// Share of the active sessions from which one statement dominates the server.
 const MOSTLY: f64 = 0.3;
 /// Checkpoints in one stretch that are none by chance.
 const CHECKPOINTS_MIN: f64 = 2.0;
@@ -36,15 +36,15 @@ fn scanned<'a>(view: &View<'a>, at: &str) -> Option<(&'a str, f64, f64)> {
     read.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// P7: what the server does is to read a table from its first row to its last, again and again.
+/// P7: the server spends its time in repeated sequential scans of a table.
 pub(super) fn scans(view: &View<'_>) -> Vec<Sign> {
     let signs = servers(view).into_iter().filter_map(|label_set| {
         let at = place(&label_set).to_owned();
         let active = view.mean(&sessions(&label_set, "active"))?;
         let (_, _, rows) = scanned(view, &at)?;
         let running = most(view, metric::POSTGRES_RUNNING, &at, "statement");
-        // Roles that do not see statements see no share of one.
-        // A statement that wants all rows reads them all, whatever there is of indexes.
+        // A role without access to statements has no share of one.
+        // A statement that needs all rows reads them all, whatever indexes exist.
         let may_be_spared = running
             .first()
             .is_none_or(|(statement, sessions)| *sessions > MOSTLY * active && chooses(statement));
@@ -63,32 +63,32 @@ pub(super) fn scans_words(case: &RuleMatch<'_>) -> Words {
     let at = place(case.label_set);
     let (table, per_second, each) = scanned(view, at).unwrap_or_default();
     let mut sentence = format!(
-        "PostgreSQL read {per_second:.0} rows a second of {table}, {each:.0} each time, because it reads it from the first \
-         row to the last"
+        "PostgreSQL read {per_second:.0} rows a second of {table}, {each:.0} per scan, by sequential scans of the \
+         whole table"
     );
     let counted = counted_words(view, at);
     if counted.is_empty() {
-        let what = "what it carries out most";
+        let what = "most of it in";
         append_statement(&mut sentence, case, metric::POSTGRES_RUNNING, what);
     } else {
         sentence.push_str(&counted);
     }
     let statement = busiest(view, metric::POSTGRES_RUNNING, at);
     let columns = statement.and_then(advised).map(|index| index.columns());
-    let columns = columns.unwrap_or_else(|| "what its condition compares".to_owned());
+    let columns = columns.unwrap_or_else(|| "columns it filters by".to_owned());
     let rows = metric::series(
         metric::POSTGRES_ROWS_SCANNED,
         &[("at", at), ("table", table)],
     );
     Words::new(format!("a missing index on {table} in PostgreSQL ({at})"), sentence)
-        .with(case.line(&rows, "rows read by reading the whole table, per second"))
+        .with(case.line(&rows, "rows read by sequential scans, per second"))
         .with(bounded(
-            case.line(&sessions(case.label_set, "active"), "sessions that carry out a statement"),
+            case.line(&sessions(case.label_set, "active"), "sessions executing a statement"),
             Some(ACTIVE_MIN),
         ))
         .advising(format!(
-            "give it an index: `CREATE INDEX CONCURRENTLY ON {table} ({columns})`; see by `EXPLAIN` that it is used. It takes \
-             room, and each write to the table keeps it up to date"
+            "give it an index: `CREATE INDEX CONCURRENTLY ON {table} ({columns})`; check with `EXPLAIN` that it is \
+             used. It takes space and slows each write to the table"
         ))
 }
 
@@ -104,7 +104,7 @@ pub(super) fn idle(view: &View<'_>) -> Vec<Sign> {
             place(&sign.label_set),
             "state",
         );
-        // A role that sees all sees who holds what; another sees only that somebody is idle.
+        // A role with full access reads the lock holder; another reads only that a session is idle.
         let holds_it = holds.is_empty() || holds.iter().any(|(state, _)| state.starts_with("idle"));
         sign.present &= idle_s > IDLE_MAX_S && holds_it;
         sign.magnitude = idle_s;
@@ -115,7 +115,7 @@ pub(super) fn idle(view: &View<'_>) -> Vec<Sign> {
 pub(super) fn idle_words(case: &RuleMatch<'_>) -> Words {
     let idle = of(metric::POSTGRES_IDLE_IN_TRANSACTION, case.label_set);
     let mut sentence = format!(
-        "a transaction had done nothing for {:.0} s while others waited for what it holds",
+        "a transaction was idle for {:.0} s while others waited for its locks",
         case.failing().max(&idle).unwrap_or(0.0)
     );
     append_statement(
@@ -128,7 +128,7 @@ pub(super) fn idle_words(case: &RuleMatch<'_>) -> Words {
         &mut sentence,
         case,
         metric::POSTGRES_WAITING,
-        "most wait to carry out",
+        "most of them wait to execute",
     );
     Words::new(
         format!(
@@ -138,7 +138,7 @@ pub(super) fn idle_words(case: &RuleMatch<'_>) -> Words {
         sentence,
     )
     .with(bounded(
-        case.line(&idle, "how long the oldest was idle"),
+        case.line(&idle, "idle time of the oldest transaction"),
         Some(IDLE_MAX_S),
     ))
     .with(case.line(
@@ -162,7 +162,7 @@ pub(super) fn spills_words(case: &RuleMatch<'_>) -> Words {
         &mut sentence,
         case,
         metric::POSTGRES_RUNNING,
-        "what it carries out most",
+        "most of it in",
     );
     if let Some((statement, each)) = each_most(case.failing(), metric::STATEMENT_SPILT, at) {
         append_clause(
@@ -176,13 +176,13 @@ pub(super) fn spills_words(case: &RuleMatch<'_>) -> Words {
     Words::new(format!("work_mem of PostgreSQL ({at})"), sentence)
         .with(bounded(case.line(&spilt, "written to temporary files, per second"), Some(0.0)))
         .advising(format!(
-            "raise `work_mem`{} for the role that runs these statements (`ALTER ROLE … SET work_mem = '64MB'`; each sort of \
-             each session may take as much), or let an index give the order",
+            "raise `work_mem`{} for the role that runs these statements (`ALTER ROLE … SET work_mem = '64MB'`; each \
+             sort of each session may allocate it), or let an index give the order",
             now.unwrap_or_default()
         ))
 }
 
-/// P10: checkpoints come before they are due, or the log's buffers are full.
+/// P10: checkpoints are requested ahead of schedule, or the WAL buffers are full.
 pub(super) fn checkpoints(view: &View<'_>) -> Vec<Sign> {
     let seconds = view.rows().count() as f64;
     let signs = servers(view).into_iter().filter_map(|label_set| {
@@ -218,17 +218,17 @@ pub(super) fn checkpoints_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("max_wal_size and wal_buffers of PostgreSQL ({at})"),
         format!(
-            "PostgreSQL made {:.1} checkpoints a minute before they were due, and the buffers of its log were full {:.0} \
-             times a second",
+            "PostgreSQL made {:.1} checkpoints a minute ahead of schedule, and its WAL buffers were full {:.0} times a \
+             second",
             view.mean(&requested).unwrap_or(0.0) * 60.0,
             view.mean(&full).unwrap_or(0.0)
         ),
     )
-    .with(case.line(&requested, "checkpoints before they were due, per second"))
-    .with(case.line(&full, "times the buffers of the log were full, per second"))
+    .with(case.line(&requested, "requested checkpoints, per second"))
+    .with(case.line(&full, "times the WAL buffers were full, per second"))
     .with(case.line(&wal, "written to the write-ahead log, per second"))
     .advising(format!(
-        "raise `max_wal_size`{}, which takes as much disk, and `wal_buffers`{}, which needs a restart",
+        "raise `max_wal_size`{}, which takes that much disk, and `wal_buffers`{}, which needs a restart",
         now("max_wal_size"),
         now("wal_buffers")
     ))
@@ -239,14 +239,14 @@ pub(super) fn deadlocks_words(case: &RuleMatch<'_>) -> Words {
     let deadlocks = case.series(metric::POSTGRES_DEADLOCKS);
     let per_minute = case.failing().mean(&deadlocks).unwrap_or(0.0) * 60.0;
     let mut sentence = format!(
-        "PostgreSQL broke {:.0} deadlocks a minute",
+        "PostgreSQL resolved {:.0} deadlocks a minute",
         per_minute.max(1.0)
     );
     append_statement(
         &mut sentence,
         case,
         metric::POSTGRES_WAITING,
-        "what waits most",
+        "most frequent waiting statement",
     );
     Words::new(
         format!("deadlocks in PostgreSQL ({})", place(case.label_set)),

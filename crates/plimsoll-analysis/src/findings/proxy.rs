@@ -1,4 +1,4 @@
-//! Rules about proxies and web servers, from what they tell of themselves.
+//! Rules about proxies and web servers, from their own metrics.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -15,7 +15,7 @@ const IDLE_MIN: f64 = 0.20;
 const FRONTEND: &str = "FRONTEND";
 const BACKEND: &str = "BACKEND";
 
-/// Where the subject's part was asked.
+/// Address of the subject's component.
 pub(super) fn place(label_set: &str) -> &str {
     label(label_set, "at").unwrap_or("?")
 }
@@ -39,7 +39,7 @@ fn nginx_places(view: &View<'_>, at: &str) -> Option<f64> {
     Some(connections * workers)
 }
 
-/// The words of a want of places, after a sentence that says how it was seen.
+/// The texts of missing connection slots, after a sentence with the symptom.
 pub(super) fn nginx_words(case: &RuleMatch<'_>, mut sentence: String) -> Words {
     let view = case.failing();
     let at = place(case.label_set);
@@ -52,26 +52,26 @@ pub(super) fn nginx_words(case: &RuleMatch<'_>, mut sentence: String) -> Words {
                 format_args!("; `worker_connections` is {now:.0}"),
             );
             format!(
-                "raise `worker_connections` (now {now:.0}){} to {:.0} or more: a proxied request takes two; see that \
-                 `worker_rlimit_nofile` is higher still, then `nginx -s reload`",
+                "raise `worker_connections` (now {now:.0}){} to {:.0} or more: a proxied request takes two; check that \
+                 `worker_rlimit_nofile` is higher, then `nginx -s reload`",
                 written(file),
                 (4.0 * now).max(1024.0)
             )
         }
-        None => "raise `worker_connections` in nginx's `events { … }`: a proxied request takes two; see that \
-            `worker_rlimit_nofile` is higher still, then `nginx -s reload`"
+        None => "raise `worker_connections` in nginx's `events { … }`: a proxied request takes two; check that \
+            `worker_rlimit_nofile` is higher, then `nginx -s reload`"
             .to_owned(),
     };
     Words::new(format!("worker_connections of nginx ({at})"), sentence)
         .with(bounded(
             case.line(
                 &case.series(metric::NGINX_DROPPED),
-                "connections closed for want of a place, per second",
+                "connections closed for want of a slot, per second",
             ),
             Some(0.0),
         ))
         .with(bounded(
-            case.line(&active(case.label_set), "connections of clients"),
+            case.line(&active(case.label_set), "client connections"),
             places,
         ))
         .with(case.line(
@@ -87,7 +87,7 @@ pub(super) fn nginx_dropped_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let dropped = case.series(metric::NGINX_DROPPED);
     let sentence = format!(
-        "nginx closed {:.0} connections a second as soon as it had accepted them, because it had no place for them",
+        "nginx closed {:.0} connections a second right after accepting them, because it had no free connection slot",
         view.mean(&dropped).unwrap_or(0.0).max(1.0)
     );
     nginx_words(case, sentence)
@@ -112,7 +112,7 @@ pub(super) fn nginx_nearly_full_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let places = nginx_places(view, place(case.label_set)).unwrap_or(0.0);
     let sentence = format!(
-        "nginx had up to {:.0} connections of clients and places for {places:.0}",
+        "nginx had up to {:.0} client connections and slots for {places:.0}",
         view.max(&active(case.label_set)).unwrap_or(0.0)
     );
     nginx_words(case, sentence)
@@ -195,7 +195,7 @@ pub(super) fn server_queue_words(case: &RuleMatch<'_>) -> Words {
     let queue = case.over.evidence(
         (
             &of(metric::HAPROXY_QUEUE, label_set, BACKEND),
-            "requests that wait for a server",
+            "requests waiting for a server",
             "{request}",
         ),
         |view| {
@@ -209,8 +209,8 @@ pub(super) fn server_queue_words(case: &RuleMatch<'_>) -> Words {
         },
     );
     let sentence = format!(
-        "{:.0} requests waited in HAProxy's queue for {backend}, on average, while {server} had all its {:.0} sessions in \
-         use in {:.0} % of the seconds",
+        "on average, {:.0} requests waited in HAProxy's queue for {backend} while {server} had all its {:.0} sessions \
+         in use in {:.0} % of the seconds",
         queue.failing.unwrap_or(0.0).max(1.0),
         limit.unwrap_or(0.0),
         fullness(server).unwrap_or(0.0) * 100.0
@@ -238,7 +238,7 @@ pub(super) fn server_queue_words(case: &RuleMatch<'_>) -> Words {
         limit,
     ))
     .with(case.line(&phase("queue"), "time in the queue"))
-    .with(case.line(&phase("answer"), "time until the server's answer"))
+    .with(case.line(&phase("answer"), "response time of the server"))
     .advising(server_remedy(case, backend, server, limit))
 }
 
@@ -253,7 +253,7 @@ fn server_remedy(case: &RuleMatch<'_>, backend: &str, server: &str, limit: Optio
         .find_map(|of| view.setting(at, "maxconn", of)?.1);
     format!(
         "if the server has CPU and connections to spare, raise `maxconn` of server {server} in {backend} (now {:.0}){}, \
-         then reload HAProxy; otherwise look at what is behind it, or add servers",
+         then reload HAProxy; otherwise examine the components behind it, or add servers",
         limit.unwrap_or(0.0),
         written(file)
     )
@@ -294,7 +294,7 @@ pub(super) fn refused_words(case: &RuleMatch<'_>) -> Words {
     ))
     .with(case.line(
         &case.series(metric::HAPROXY_RETRIES),
-        "connections tried again, per second",
+        "connections retried, per second",
     ))
     .with(case.line(
         &case.series(metric::HAPROXY_SESSIONS),
@@ -351,13 +351,13 @@ pub(super) fn frontend_full_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("maxconn of {what}"),
         format!(
-            "{what} had all its {most:.0} connections of clients in use in {:.0} % of the seconds: further clients wait in \
+            "{what} had all its {most:.0} client connections in use in {:.0} % of the seconds: further clients wait in \
              the kernel",
             share * 100.0
         ),
     )
-    .with(bounded(case.line(&level, "connections of clients"), Some(most)))
-    .with(case.line(&limit, "most connections of clients"))
+    .with(bounded(case.line(&level, "client connections"), Some(most)))
+    .with(case.line(&limit, "limit of client connections"))
     .advising(format!(
         "raise `maxconn` of {what} (now {most:.0}){}, and the limit of open files with it, then reload HAProxy",
         written(file.and_then(|(_, file)| file))

@@ -1,5 +1,5 @@
-//! What looks at the stacks of Python add to the words of other rules: in which call it was at work, and whether threads
-//! waited for its lock.
+//! What stack samples of Python add to the texts of other rules: the call in which it was busy, and whether threads
+//! waited for the interpreter lock.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use plimsoll_model::reading::label;
 
 use super::stretch::View;
 
-/// Share of the looks from which the lock is what threads wait for.
+/// Share of the samples from which threads count as waiting for the lock.
 const LOCK_BUSY: f64 = 0.9;
 
-/// A clause; empty where nobody looked at Python, or it was idle.
+/// A clause; empty where Python was not sampled, or was idle.
 pub(super) fn clause(view: &View<'_>) -> String {
     let calls = view.series_of(metric::PYTHON_CALLS);
     let calls: Vec<(&str, f64)> = calls
@@ -24,7 +24,7 @@ pub(super) fn clause(view: &View<'_>) -> String {
         let share = threads / all * 100.0;
         write!(
             clause,
-            "; Python was in {call} in {share:.0} % of the looks at what it does"
+            "; Python was in {call} in {share:.0} % of the samples"
         )
         .expect("writing to a string does not fail");
     }
@@ -39,8 +39,8 @@ pub(super) fn clause(view: &View<'_>) -> String {
     {
         write!(
             clause,
-            ", and {active:.1} threads at a time wanted the interpreter's lock (GIL), which only one can have: more processes \
-             would help, more threads will not"
+            ", and on average {active:.1} threads competed for the interpreter lock (GIL), which only one can hold: \
+             more processes help, more threads do not"
         )
         .expect("writing to a string does not fail");
     }
@@ -73,8 +73,8 @@ mod tests {
         let found = found_in(&healthy, &failing);
         assert_eq!(found[0].rule, "R2", "{found:#?}");
         for expected in [
-            "Python was in rank (shop.py:41) in 75 % of the looks",
-            "4.0 threads at a time wanted the interpreter's lock (GIL)",
+            "Python was in rank (shop.py:41) in 75 % of the samples",
+            "on average 4.0 threads competed for the interpreter lock (GIL)",
         ] {
             assert!(found[0].sentence.contains(expected), "{found:#?}");
         }

@@ -1,4 +1,4 @@
-//! Statements that each request carries out again and again.
+//! Statements that each request executes repeatedly.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -13,12 +13,12 @@ use super::stretch::{View, bounded};
 const PER_REQUEST: f64 = 10.0;
 /// Times a second from which that is work.
 const PER_SECOND: f64 = 1000.0;
-/// Share of all calls from which it is what the database does.
+/// Share of all calls from which one statement dominates the database.
 const MOSTLY: f64 = 0.5;
 /// What to do about it.
-pub(super) const REMEDY: &str = "ask for all rows at once: one statement with `IN (…)`, `= ANY (…)` or a join in place of one for each row; \
-    of an ORM, that it loads ahead what belongs together (`includes`, `select_related`, `prefetch_related`, `JOIN FETCH`, `with`). What is \
-    the same for all requests can be kept for a while";
+pub(super) const REMEDY: &str = "fetch all rows at once: one statement with `IN (…)`, `= ANY (…)` or a join instead of \
+    one per row; in an ORM, use eager loading (`includes`, `select_related`, `prefetch_related`, `JOIN FETCH`, \
+    `with`). Cache what is the same for all requests";
 /// Statements that only hold others together.
 const FRAME: [&str; 7] = [
     "BEGIN",
@@ -42,7 +42,7 @@ fn is_frame(statement: &str) -> bool {
     FRAME.iter().any(|word| first.eq_ignore_ascii_case(word))
 }
 
-/// N+1: one short statement makes up most of what a database carries out, many times for each request.
+/// N+1: one short statement makes up most of the calls of a database, many times per request.
 pub(super) fn statements(view: &View<'_>) -> Vec<Sign> {
     let Some(requests) = requests(view) else {
         return Vec::new();
@@ -72,10 +72,10 @@ pub(super) fn statements_words(case: &RuleMatch<'_>) -> Words {
     let calls = case.series(metric::STATEMENT_CALLS);
     let per_request = case
         .over
-        .evidence((&calls, "times in each request", "1"), |view| {
+        .evidence((&calls, "executions per request", "1"), |view| {
             Some(view.mean(&calls)? / requests(view)?)
         });
-    // Under the failing load some requests were never carried out.
+    // Under the failing load some requests were never served.
     let times = per_request
         .passing
         .or(per_request.base)
@@ -85,18 +85,18 @@ pub(super) fn statements_words(case: &RuleMatch<'_>) -> Words {
         .find(|entry| entry.statement == statement);
     let each = counted.map_or_else(|| "0 µs".to_owned(), |entry| entry.each());
     let route = repeating_route(case.failing(), statement);
-    let route = route.map_or(String::new(), |route| format!(", as {route} does most"));
+    let route = route.map_or(String::new(), |route| format!(", most of them in {route}"));
     Words::new(
         format!("one statement {:.0} times in each request ({at})", times.unwrap_or(0.0)),
         format!(
-            "each request carried out `{statement}` {:.0} times, {:.0} times a second in all, {each} each{route}: what it costs is \
-             the number of them",
+            "each request executed `{statement}` {:.0} times, {:.0} times a second in all, {each} each{route}: the \
+             cost lies in their number",
             times.unwrap_or(0.0),
             counted.map_or(0.0, |entry| entry.calls)
         ),
     )
     .with(bounded(per_request, Some(PER_REQUEST)))
-    .with(bounded(case.line(&calls, "times it was carried out, per second"), Some(PER_SECOND)))
+    .with(bounded(case.line(&calls, "executions, per second"), Some(PER_SECOND)))
     .with(case.line(&case.series(metric::STATEMENT_TIME), "time in the database, per second"))
     .advising(REMEDY.to_owned())
 }

@@ -1,4 +1,4 @@
-//! What spans tell of the routes of a service.
+//! Routes of a service, from spans.
 
 use super::stretch::View;
 use crate::traces::{self, RouteUse};
@@ -9,7 +9,7 @@ pub(super) fn routes(view: &View<'_>) -> Vec<RouteUse> {
     traces::collect_routes(|metric| view.series_of(metric).collect(), sum)
 }
 
-/// The route in whose requests a statement is repeated most, where spans tell.
+/// The route whose requests repeat a statement most, where spans are known.
 pub(super) fn repeating_route(view: &View<'_>, statement: &str) -> Option<String> {
     let routes = routes(view).into_iter();
     let repeated = routes.flat_map(|route| {

@@ -1,4 +1,4 @@
-//! What a rule is: a row of data, with its condition and its words.
+//! A rule: a row of data, with its condition and its texts.
 
 use std::fmt::{self, Write as _};
 
@@ -17,11 +17,11 @@ pub(super) struct FindingRule {
     pub(super) tier: Tier,
     /// When it holds.
     pub(super) symptom: Symptom,
-    /// Limit, sentence and evidence of a case that holds.
+    /// Limit, sentence and evidence of a match.
     pub(super) words: fn(&RuleMatch<'_>) -> Words,
     /// What to do.
     pub(super) remedy: &'static str,
-    /// Rules whose symptom this limit brings about, where both hold.
+    /// Rules whose symptom this limit causes, where both hold.
     pub(super) explains: &'static [&'static str],
 }
 
@@ -33,9 +33,9 @@ pub(super) enum Symptom {
         /// The counter; each of its series is a subject.
         metric: &'static str,
     },
-    /// Of all increases of `whole`, `part` makes up more than a share.
+    /// The increases of `part` exceed a share of those of `whole`.
     Ratio {
-        /// Counter of the part.
+        /// Counter of the portion.
         part: &'static str,
         /// Counter of the whole, with the same labels.
         whole: &'static str,
@@ -55,16 +55,16 @@ pub(super) enum Symptom {
     },
     /// Anything else.
     Signs(fn(&View<'_>) -> Vec<Sign>),
-    /// What is told by comparing stretches with each other, and so came with the load where it holds.
+    /// Compares stretches with each other; where it holds, the symptom came with the load.
     Change(fn(&Stretch3<'_>) -> Vec<Sign>),
 }
 
-/// What a symptom looks like over one stretch, for one subject.
+/// A symptom over one stretch, for one subject.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sign {
-    /// The labels that tell subjects apart, `{cgroup=/shop}`; empty when there is only one.
+    /// The labels that distinguish subjects, `{cgroup=/shop}`; empty when there is only one.
     pub(super) label_set: String,
-    /// How much of it there is; comparable between stretches.
+    /// Its size; comparable between stretches.
     pub(super) magnitude: f64,
     /// Whether the condition holds.
     pub(super) present: bool,
@@ -78,7 +78,7 @@ pub(super) struct RuleMatch<'a> {
     pub(super) label_set: &'a str,
 }
 
-/// What a case says.
+/// The texts of a match.
 #[derive(Debug)]
 pub(super) struct Words {
     /// The limit, named.
@@ -87,9 +87,9 @@ pub(super) struct Words {
     pub(super) sentence: String,
     /// Series and numbers.
     pub(super) evidence: Vec<Evidence>,
-    /// What to do, where more is known than the rule says: the setting, its value, its file.
+    /// A remedy more specific than the rule's: the setting, its value, its file.
     pub(super) remedy: Option<String>,
-    /// Not the target's own doing, or not surely: the certainty is lowered.
+    /// Not, or not certainly, caused by the target: the certainty is lowered.
     pub(super) doubtful: bool,
 }
 
@@ -128,7 +128,7 @@ impl Words {
         self
     }
 
-    /// Says what to do in place of the rule.
+    /// Replaces the rule's remedy.
     #[must_use]
     pub(super) fn advising(mut self, remedy: String) -> Self {
         self.remedy = Some(remedy);

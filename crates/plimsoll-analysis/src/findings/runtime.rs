@@ -1,4 +1,4 @@
-//! Rules about what runs applications, from what it tells of itself.
+//! Rules about application runtimes, from their own metrics.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -15,7 +15,7 @@ const LOOP_BUSY: f64 = 0.95;
 const LATE_MIN_S: f64 = 0.050;
 const LATE_SHARE: f64 = 0.25;
 
-/// What the slow log of PHP-FPM tells of.
+/// The failure class of PHP-FPM's slow log.
 const SLOW: &str = "slow";
 
 fn of(metric: &str, label_set: &str) -> String {
@@ -27,8 +27,8 @@ fn processes(label_set: &str, state: &str) -> String {
     metric::series(metric::PHP_FPM_PROCESSES, &labels)
 }
 
-/// R3: all processes of PHP-FPM are used: requests wait, more processes were wanted than there may be, or none was left
-/// to answer about itself.
+/// R3: all processes of PHP-FPM are busy: requests wait, `max_children` was reached, or none was free to serve the
+/// status page.
 pub(super) fn php_fpm(view: &View<'_>) -> Vec<Sign> {
     let pools = view.series_of(metric::PHP_FPM_SILENT);
     let signs = pools.filter_map(|silent| {
@@ -48,7 +48,7 @@ pub(super) fn php_fpm(view: &View<'_>) -> Vec<Sign> {
         Some(Sign {
             label_set: label_set.to_owned(),
             magnitude: share,
-            // With processes made on demand, the first time that more are wanted tells.
+            // With processes started on demand, the first time that the limit is reached is significant.
             present: share >= SUSTAINED || wanted > 0.0 && share > 0.0,
         })
     });
@@ -65,8 +65,8 @@ pub(super) fn php_fpm_words(case: &RuleMatch<'_>) -> Words {
         .map(|(now, _)| now)
         .or(view.max(&processes(label_set, "all")));
     let mut sentence = match all {
-        Some(all) => format!("all {all:.0} processes of PHP-FPM were used"),
-        None => "all processes of PHP-FPM were used".to_owned(),
+        Some(all) => format!("all {all:.0} processes of PHP-FPM were busy"),
+        None => "all processes of PHP-FPM were busy".to_owned(),
     };
     if let Some(waiting) = view.max(&queue).filter(|&waiting| waiting > 0.0) {
         append_clause(
@@ -79,29 +79,29 @@ pub(super) fn php_fpm_words(case: &RuleMatch<'_>) -> Words {
         append_clause(
             &mut sentence,
             format_args!(
-                "; in {:.0} % of the seconds none was left to answer about itself",
+                "; in {:.0} % of the seconds none was free to serve the status page",
                 share * 100.0
             ),
         );
     }
     let now = setting.map(|(now, file)| format!(" (now {now:.0}){}", written(file)));
     Words::new(format!("pm.max_children of PHP-FPM ({at})"), sentence)
-        .with(case.line(&processes(label_set, "active"), "processes that carry out a request"))
-        .with(bounded(case.line(&queue, "requests that wait for a process"), Some(0.0)))
-        .with(case.line(&silent, "share of the seconds in which none was left to answer"))
+        .with(case.line(&processes(label_set, "active"), "processes serving a request"))
+        .with(bounded(case.line(&queue, "requests waiting for a process"), Some(0.0)))
+        .with(case.line(&silent, "share of the seconds with none free to serve the status page"))
         .with(case.line(
             &of(metric::PHP_FPM_AT_LIMIT, label_set),
-            "times that more were wanted than there may be, per second",
+            "times max_children was reached, per second",
         ))
         .advising(format!(
-            "if the CPUs have room, raise `pm.max_children`{}, no further than memory divided by what one process takes \
-             (`ps -o rss -C php-fpm`), and reload it; first see what its requests wait for (`request_slowlog_timeout = 1s`, \
-             `slowlog`)",
+            "first find what its requests wait for (`request_slowlog_timeout = 1s`, `slowlog`); if the CPUs have room, \
+             raise `pm.max_children`{}, at most to memory divided by the size of one process (`ps -o rss -C php-fpm`), \
+             and reload PHP-FPM",
             now.unwrap_or_default()
         ))
 }
 
-/// A place in a script, as a slow log tells it, and the failures a second that are of it.
+/// A place in a script from a slow log, and its failures per second.
 fn slowest_call<'a>(view: &View<'a>) -> Option<(&'a str, f64)> {
     let own = view
         .series_of(metric::LOG_FAILURES_OF)
@@ -109,8 +109,8 @@ fn slowest_call<'a>(view: &View<'a>) -> Option<(&'a str, f64)> {
     most_of(view, own, "of")
 }
 
-/// R4: requests took longer than `request_slowlog_timeout`, as PHP-FPM counts them; or, where it is not asked, as its log
-/// says.
+/// R4: requests took longer than `request_slowlog_timeout`, as PHP-FPM counts them; or, where it is not scraped, as
+/// its log shows.
 pub(super) fn php_slow(view: &View<'_>) -> Vec<Sign> {
     let counted: Vec<&str> = view.series_of(metric::PHP_FPM_SLOW).collect();
     let written = view
@@ -131,7 +131,7 @@ pub(super) fn php_slow_words(case: &RuleMatch<'_>) -> Words {
     let written = metric::series(metric::LOG_FAILURES, &[("at", at), ("class", SLOW)]);
     let per_second = view.mean(&counted).or(view.mean(&written)).unwrap_or(0.0);
     let mut sentence = format!(
-        "{:.0} requests a minute took PHP-FPM longer than its `request_slowlog_timeout`",
+        "{:.0} requests a minute took longer than the `request_slowlog_timeout` of PHP-FPM",
         (per_second * 60.0).max(1.0)
     );
     let call = slowest_call(view);
@@ -145,7 +145,7 @@ pub(super) fn php_slow_words(case: &RuleMatch<'_>) -> Words {
         ),
         None => append_clause(
             &mut sentence,
-            format_args!("; its `slowlog` says where they were"),
+            format_args!("; its `slowlog` shows where they were"),
         ),
     }
     let label = "requests that took longer than `request_slowlog_timeout`, per second";
@@ -156,8 +156,8 @@ pub(super) fn php_slow_words(case: &RuleMatch<'_>) -> Words {
         .with(case.line(&counted, label))
         .with(case.line(&written, label))
         .advising(
-            "see what that call waits for: a statement of the database, another service, a file; give it a time-out, keep what \
-             it returns, or do it outside the request"
+            "find what that call waits for: a database statement, another service, a file; give it a timeout, cache \
+             its result, or move it out of the request"
                 .to_owned(),
         )
 }
@@ -194,20 +194,20 @@ pub(super) fn node_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("the event loop of Node ({at})"),
         format!(
-            "the event loop of Node was busy {:.0} % of the time and let things wait for up to {:.0} ms",
+            "the event loop of Node was busy {:.0} % of the time and delayed callbacks by up to {:.0} ms",
             (view.mean(&active).unwrap_or(0.0) * 100.0).min(100.0),
             view.max(&delay).unwrap_or(0.0) * 1e3
         ),
     )
-    .with(bounded(case.line(&active, "time that the loop was busy, per second"), Some(LOOP_BUSY)))
-    .with(case.line(&delay, "longest wait for the loop"))
+    .with(bounded(case.line(&active, "busy time of the event loop, per second"), Some(LOOP_BUSY)))
+    .with(case.line(&delay, "longest delay of the event loop"))
 }
 
-/// Share of the seconds from which threads that are all used are a limit, whoever waits for them.
+/// Share of the seconds with all threads busy from which they are a limit, even if no queue is visible.
 const ALWAYS: f64 = 0.8;
 
-/// Requests that wait for Puma: those it has taken, and connections that it has not, which wait in the kernel where it is
-/// the target.
+/// Requests that wait for Puma: its backlog, plus, where it is the target, connections not yet accepted, which wait
+/// in the kernel.
 fn waiting(row: SecondValues<'_>, view: &View<'_>, backlog: &str) -> Option<f64> {
     let listeners = view.series_of(metric::LISTEN_QUEUE);
     let own = listeners.filter(|series| label(series, "process") == Some(metric::TARGET));
@@ -248,7 +248,7 @@ pub(super) fn puma_words(case: &RuleMatch<'_>) -> Words {
         .setting(at, "workers", "")
         .map_or(1.0, |(workers, _)| workers);
     let mut sentence = format!(
-        "all{} threads of Puma were used",
+        "all{} threads of Puma were busy",
         threads
             .map(|threads| format!(" {threads:.0}"))
             .unwrap_or_default()
@@ -269,7 +269,7 @@ pub(super) fn puma_words(case: &RuleMatch<'_>) -> Words {
     let waiting = case.over.evidence(
         (
             &backlog,
-            "requests and connections that wait for a thread",
+            "requests and connections waiting for a thread",
             "{request}",
         ),
         |view| {
@@ -282,12 +282,12 @@ pub(super) fn puma_words(case: &RuleMatch<'_>) -> Words {
     );
     Words::new(format!("threads of Puma ({at})"), sentence)
         .with(bounded(waiting, Some(0.0)))
-        .with(case.line(&capacity, "requests that could be taken at once"))
-        .with(case.line(&requests, "requests carried out, per second"))
+        .with(case.line(&capacity, "free capacity, in requests"))
+        .with(case.line(&requests, "requests served, per second"))
         .advising(format!(
-            "if the CPUs have room: more threads where requests mostly wait (`threads` in config/puma.rb, or -t; now {:.0} in \
-             all), more workers where they compute (`workers`, or -w; now {workers:.0}); pools of connections must have as many \
-             places as a worker has threads",
+            "if the CPUs have room, add threads where requests mostly wait (`threads` in config/puma.rb, or -t; now \
+             {:.0} in all), or workers where they compute (`workers`, or -w; now {workers:.0}); connection pools \
+             must hold as many connections as a worker has threads",
             threads.unwrap_or(0.0)
         ))
 }

@@ -1,5 +1,5 @@
-//! How throughput grows with what is in flight: the Universal Scalability Law through the trials of a search, and which part
-//! of each request's time is work, which waits for what only one at a time can have, and which goes into agreement.
+//! How throughput grows with the requests in flight: the Universal Scalability Law fitted to the trials of a search,
+//! and the shares of a request's time for work, contention and coherency.
 
 use plimsoll_model::run::Run;
 use plimsoll_model::seed::Seed;
@@ -8,16 +8,16 @@ use plimsoll_model::trial::{Trial, TrialKind};
 use super::rule::append_clause;
 use crate::stats::scalability::{POINTS_MIN, Scalability, fit, intervals};
 
-/// Share of requests that may fail in a trial that tells how much is done.
+/// Share of requests that may fail in a trial of the fit.
 const ERRORS_MAX: f64 = 0.01;
-/// Requests in flight below which a trial tells nothing of what they do to one another.
+/// Requests in flight below which a trial shows no interaction between them.
 const IN_FLIGHT_MIN: f64 = 0.3;
 /// The highest in flight is at least this, and so many times the lowest.
 const RANGE_END_MIN: f64 = 2.0;
 const RANGE_MIN: f64 = 4.0;
-/// Mean distance of the law from what was measured, as a share of it, beyond which it is no model of this service.
+/// Mean relative deviation of the law from the measurements beyond which it does not model this service.
 const DISTANCE_MAX: f64 = 0.15;
-/// Further than so many times the most that was in flight nothing is told.
+/// Furthest extrapolation, as a multiple of the most requests in flight.
 const BEYOND_MAX: f64 = 2.0;
 
 /// How a service scales.
@@ -27,20 +27,20 @@ pub struct Scaling {
     pub law: Scalability,
     /// 90 % interval of the contention σ.
     pub contention: (f64, f64),
-    /// 90 % interval of the coherency κ; its lower end is 0 where it cannot be told from none.
+    /// 90 % interval of the coherency κ; its lower end is 0 where it is not distinguishable from none.
     pub coherency: (f64, f64),
-    /// Trials that tell.
+    /// Trials of the fit.
     pub trials: usize,
     /// Requests in flight at the highest load that passed, on average.
     pub in_flight: f64,
     /// Shares of each request's time there: work, contention, coherency.
     pub shares: [f64; 3],
-    /// Requests in flight and throughput per second where it does the most; `None` where that lies too far beyond what was
-    /// measured, or where more always do more.
+    /// Requests in flight and throughput per second at the peak; `None` where the peak lies too far beyond the
+    /// measurements, or where none exists.
     pub peak: Option<(f64, f64)>,
     /// All that in a sentence.
     pub sentence: String,
-    /// The law that says so, with its figures and their 90 % intervals.
+    /// The law, with its coefficients and their 90 % intervals.
     pub basis: String,
 }
 
@@ -122,20 +122,21 @@ fn sentence(scaling: &Scaling) -> String {
     let [work, contention, coherency] = scaling.shares.map(percent);
     let shares = if scaling.coherency.0 > 0.0 {
         format!(
-            "{work} of its time on work, {contention} behind what only one at a time can have, {coherency} on agreement with others"
+            "{work} of its time on work, {contention} waiting for serialized resources, {coherency} on coherency with \
+             other requests"
         )
     } else {
         format!(
-            "{work} of its time on work and {contention} behind what only one at a time can have (a lock, a pool, a CPU)"
+            "{work} of its time on work and {contention} waiting for serialized resources (a lock, a pool, a CPU)"
         )
     };
     let peak = scaling
         .peak
         .map_or_else(String::new, |(at_once, throughput)| {
-            format!("; it does the most, {throughput:.0} a second, with {at_once:.0}")
+            format!("; throughput peaks at {throughput:.0} a second with {at_once:.0} in flight")
         });
     format!(
-        "with {:.0} requests in flight each spends {shares}{peak}",
+        "with {:.0} requests in flight, each spends {shares}{peak}",
         scaling.in_flight
     )
 }
@@ -164,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// A trial with so many in flight, on average, and what was done then.
+    /// A trial with a mean number in flight and its throughput.
     fn trial(in_flight_mean: f64, throughput: f64, passes: bool) -> Trial {
         Trial {
             index: 0,
@@ -201,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Trials of what follows a law, in which measuring errs by 1 % up and down.
+    /// Trials of a service that follows a law, with a measurement error of 1 % up and down.
     fn trials(law: Scalability, in_flight: &[f64]) -> Vec<Trial> {
         let errors = [1.01, 0.99].into_iter().cycle();
         in_flight
@@ -231,7 +232,7 @@ mod tests {
         );
         // 9 at once: 1 : 0.5 · 8.
         assert!((scaling.shares[1] - 0.8).abs() < 0.04, "{scaling:?}");
-        let expected = "with 9 requests in flight each spends 20 % of its time on work and 80 % behind what only one";
+        let expected = "with 9 requests in flight, each spends 20 % of its time on work and 80 % waiting for serialized";
         assert!(
             scaling.sentence.starts_with(expected),
             "{}",
@@ -255,7 +256,7 @@ mod tests {
             "{scaling:?}"
         );
         assert!(
-            scaling.sentence.contains("it does the most, "),
+            scaling.sentence.contains("throughput peaks at "),
             "{}",
             scaling.sentence
         );

@@ -1,4 +1,4 @@
-//! Score = strength × onset; then who follows from whom, and the order.
+//! Score = strength × onset; then causes and consequences, and the order.
 
 use plimsoll_model::finding::{Certainty, Finding, Strength, Tier};
 
@@ -14,8 +14,8 @@ const SUSPECTED_MIN: f64 = 0.4;
 /// A finding explains others from this score on.
 const EXPLAINS_MIN: f64 = 0.3;
 
-/// Rows that follow from whatever an older row of their kind follows from: workers of a runtime, threads of a proxy, what a
-/// pool or a script waits for, what stands before a slow server.
+/// Rows that follow from every cause of an older row of their kind: workers of a runtime, threads of a proxy, a pool
+/// or a script that waits, a proxy before a slow server.
 const ALIKE: [(&str, &str); 7] = [
     ("J5", "R1"),
     ("J6", "R1"),
@@ -27,9 +27,9 @@ const ALIKE: [(&str, &str); 7] = [
 ];
 /// Rules about the network whose symptom shows on the generator's machine.
 const VISIBLE_REMOTELY: [&str; 1] = ["N5"];
-/// Rules that tell how a service fails, and not of what: they follow from the best finding that says that.
+/// Rules that describe how a service fails, and not why: they follow from the best finding that names a cause.
 const SHAPES: [&str; 3] = ["S1", "S3", "C5"];
-/// Of these, those that are told only beside a cause: alone they would stand where it is to be said that it is not known.
+/// Of these, those reported only beside a cause: alone they would hide that the cause is unknown.
 const NEVER_ALONE: [&str; 2] = ["S1", "S3"];
 
 struct Scored<'a> {
@@ -47,7 +47,8 @@ pub(super) fn findings(
     }
     let local = over.failing.target_is_local();
     let mut scored: Vec<Scored<'_>> = rules
-        // Of a remote target only the generator's machine was read. Parts tell of themselves wherever they are.
+        // Of a remote target only the generator's machine was sampled. Components report their own metrics wherever
+        // they are.
         .filter(|rule| {
             let is_read_here = !matches!(rule.tier, Tier::Network | Tier::Machine);
             local || is_read_here || VISIBLE_REMOTELY.contains(&rule.id)
@@ -135,8 +136,8 @@ fn strength(strength: Strength) -> f64 {
 
 /// How much the symptom came with the load: absent in P 1.0; grown since P 0.7; unchanged since B 0.2.
 ///
-/// Where P was not measured B stands for it, and without either nothing tells whether load brought the symptom: 0.7.
-/// A symptom of P that neither grew nor was there in B came with load all the same, if not with the failure: 0.5.
+/// Where P was not measured B replaces it; without either it is unknown whether load caused the symptom: 0.7.
+/// A symptom of P that neither grew nor was present in B came with load, if not with the failure: 0.5.
 fn onset(failing: &Sign, passing: Option<&[Sign]>, base: Option<&[Sign]>) -> f64 {
     let same = |signs: Option<&[Sign]>| {
         // A subject that did not exist yet had no symptom.
@@ -187,7 +188,7 @@ fn name_consequences(scored: &mut [Scored<'_>]) {
     }
 }
 
-/// Whether a cause, with what its row says that it explains, explains another rule too.
+/// Whether a cause, with the rules that its row explains, explains another rule too.
 fn explains((by, listed): (&str, &[&str]), rule: &str) -> bool {
     let lists = |of: &str| {
         let mut follows = FOLLOWS.iter().filter(|(cause, _)| *cause == by);

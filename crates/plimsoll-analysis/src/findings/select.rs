@@ -14,14 +14,13 @@ use super::{service, unexplained};
 use crate::summary::Summary;
 use crate::whole_run;
 
-/// F ends here: what comes later may be the collapse and not what brought it, s.
+/// Length of F: later seconds may show the collapse and not its cause, s.
 const FAILING_S: u32 = 30;
 
-/// Loads beyond the boundary that are asked when the boundary itself tells nothing.
+/// Loads above the boundary that are evaluated when the boundary itself shows nothing.
 const BEYOND_MAX: usize = 4;
 
-/// The stretches of a run, the boundary first and then loads further beyond it, and what the rules need to know of
-/// its plan. At least one.
+/// The stretches of a run, the boundary first and then higher loads, and the context that the rules need. At least one.
 pub(super) fn of(run: &Run) -> (Vec<Stretches>, Context) {
     let plan = &run.header.plan;
     let objective = plan.objective.as_ref();
@@ -120,7 +119,7 @@ fn of_trials(trials: &[Trial]) -> Vec<Stretches> {
     failing.sort_by(|a, b| by_rate(a, b));
     failing.dedup_by(|a, b| by_rate(a, b).is_eq());
     if failing.is_empty() {
-        // Nothing failed, but the instrument did: only it can be told about.
+        // Only the generator failed, so only its limits can be found.
         let void_trial = trials.iter().find(|trial| is_voided_by_generator(trial));
         return vec![stretches(void_trial, highest)];
     }
@@ -159,7 +158,7 @@ pub(super) fn first_seconds(trial: &Trial) -> SecondRange {
 }
 
 /// A run without trials: the judged seconds, when they missed the objective or the generator failed; its first tenth
-/// stands for a low load when the load began low.
+/// serves as the low load when the load began low.
 fn of_plain(run: &Run) -> Stretches {
     let (Some(first), Some(last)) = (run.windows.first(), run.windows.last()) else {
         return Stretches::default();
@@ -194,7 +193,7 @@ fn of_plain(run: &Run) -> Stretches {
     }
 }
 
-/// When a load failed and nothing that was measured explains it: what was at rest, in a sentence. `None` when nothing
+/// The sentence for a failed load that no measurement explains: it lists the idle resources. `None` when nothing
 /// failed.
 pub fn not_known(run: &Run) -> Option<String> {
     let (candidates, context) = of(run);
@@ -228,12 +227,12 @@ pub fn not_known(run: &Run) -> Option<String> {
         "the time went into waiting for something else: a lock, a sleep, a remote call".to_owned()
     });
     let shape = if service::collapse(&over).iter().any(|sign| sign.present) {
-        "; beyond the line it answers less than at it, so that turning requests away early would help"
+        "; above the line it answers less than at the line: rejecting excess requests early would help"
     } else {
         ""
     };
     Some(format!(
-        "not known: no resource that was measured was at its limit ({}); {waiting}{shape}",
+        "not known: no measured resource was at its limit ({}); {waiting}{shape}",
         if levels.is_empty() {
             "nothing was measured".to_owned()
         } else {

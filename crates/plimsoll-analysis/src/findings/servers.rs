@@ -57,7 +57,7 @@ pub(super) fn pooler_words(case: &RuleMatch<'_>) -> Words {
         .or(general.and_then(|(_, file)| file));
     let size = own.or(general).map(|(size, _)| size);
     let mut sentence = format!(
-        "all {:.0} sessions of pgbouncer's pool {} were used while up to {:.0} clients waited for one",
+        "all {:.0} sessions of pgbouncer's pool {} were busy while up to {:.0} clients waited for one",
         size.or(view.max(&used)).unwrap_or(0.0),
         pool(label_set),
         view.max(&clients).unwrap_or(0.0)
@@ -70,8 +70,8 @@ pub(super) fn pooler_words(case: &RuleMatch<'_>) -> Words {
     }
     let now = size.map(|now| format!(" (now {now:.0}){}", written(file)));
     Words::new(format!("pool {} of pgbouncer ({at})", pool(label_set)), sentence)
-        .with(bounded(case.line(&clients, "clients that wait for a session"), Some(0.0)))
-        .with(bounded(case.line(&used, "sessions that are used"), size))
+        .with(bounded(case.line(&clients, "clients waiting for a session"), Some(0.0)))
+        .with(bounded(case.line(&used, "sessions in use"), size))
         .with(case.line(&wait, "longest wait of a client"))
         .advising(format!(
             "if the database has CPUs to spare, raise `pool_size` of {database} or `default_pool_size`{}, then `RELOAD` in \
@@ -121,29 +121,29 @@ pub(super) fn apache_words(case: &RuleMatch<'_>) -> Words {
         .map(|(most, _)| most)
         .or(view.max(&busy).map(|busy| busy + 1.0));
     let mut sentence = match all {
-        Some(all) => format!("all {all:.0} workers of Apache were used"),
-        None => "all workers of Apache were used".to_owned(),
+        Some(all) => format!("all {all:.0} workers of Apache were busy"),
+        None => "all workers of Apache were busy".to_owned(),
     };
     let share = view.mean(&silent).unwrap_or(0.0);
     if share > 0.0 {
         append_clause(
             &mut sentence,
             format_args!(
-                "; in {:.0} % of the seconds none was left to answer about itself",
+                "; in {:.0} % of the seconds none was free to serve the status page",
                 share * 100.0
             ),
         );
     }
     let now = most.map(|(now, file)| format!(" (now {now:.0}){}", written(file)));
     Words::new(format!("MaxRequestWorkers of Apache ({at})"), sentence)
-        .with(bounded(case.line(&busy, "workers that carry out a request"), most.map(|(most, _)| most)))
-        .with(case.line(&idle, "workers that are idle"))
-        .with(case.line(&silent, "share of the seconds in which none was left to answer"))
+        .with(bounded(case.line(&busy, "workers serving a request"), most.map(|(most, _)| most)))
+        .with(case.line(&idle, "idle workers"))
+        .with(case.line(&silent, "share of the seconds with none free to serve the status page"))
         .with(case.line(&case.series(metric::APACHE_REQUESTS), "requests, per second"))
         .advising(format!(
-            "if CPUs and memory have room, raise `MaxRequestWorkers`{} (and `ServerLimit`, which caps it) and restart Apache; \
-             let the event MPM hold idle connections (`a2enmod mpm_event`) or shorten `KeepAliveTimeout`; first see what its \
-             requests wait for",
+            "if CPUs and memory have room, raise `MaxRequestWorkers`{} (and `ServerLimit`, which caps it) and \
+             restart Apache; let the event MPM hold idle connections (`a2enmod mpm_event`) or shorten \
+             `KeepAliveTimeout`; first find what its requests wait for",
             now.unwrap_or_default()
         ))
 }
@@ -157,7 +157,7 @@ pub(super) fn gunicorn(view: &View<'_>) -> Vec<Sign> {
         let [taken, places] = [metric::GUNICORN_TAKEN, metric::GUNICORN_PLACES]
             .map(|metric| metric::series(metric, &at));
         let share = view.share_of_seconds(|row| {
-            // Of a Unix socket it is not known who has taken what; that connections wait tells enough.
+            // Accepted connections of a Unix socket are unknown; waiting connections suffice.
             let is_full = match (row.get(&taken), row.get(&places)) {
                 (Some(taken), Some(places)) => taken >= places,
                 _ => true,
@@ -184,9 +184,9 @@ pub(super) fn gunicorn_words(case: &RuleMatch<'_>) -> Words {
         .setting(at, "threads", "")
         .map_or(1.0, |(threads, _)| threads);
     let mut sentence = match workers {
-        Some(workers) if workers < 1.5 => "the only worker of gunicorn was used".to_owned(),
-        Some(workers) => format!("all {workers:.0} workers of gunicorn were used"),
-        None => "all workers of gunicorn were used".to_owned(),
+        Some(workers) if workers < 1.5 => "the only worker of gunicorn was busy".to_owned(),
+        Some(workers) => format!("all {workers:.0} workers of gunicorn were busy"),
+        None => "all workers of gunicorn were busy".to_owned(),
     };
     if threads > 1.0 {
         append_clause(
@@ -197,17 +197,18 @@ pub(super) fn gunicorn_words(case: &RuleMatch<'_>) -> Words {
     append_clause(
         &mut sentence,
         format_args!(
-            " while up to {:.0} connections waited until one took them",
+            " while up to {:.0} connections waited to be accepted",
             view.max(&waiting).unwrap_or(0.0)
         ),
     );
     sentence.push_str(&python::clause(view));
     let now = workers.map_or(String::new(), |workers| format!(" (now {workers:.0})"));
     Words::new(format!("workers of gunicorn ({at})"), sentence)
-        .with(bounded(case.line(&taken, "connections that workers have taken"), all))
-        .with(bounded(case.line(&waiting, "connections that wait"), Some(0.0)))
+        .with(bounded(case.line(&taken, "connections accepted by workers"), all))
+        .with(bounded(case.line(&waiting, "connections waiting"), Some(0.0)))
         .advising(format!(
-            "raise `--workers`{now} as far as CPUs and memory reach (its authors begin with 2 x CPUs + 1); for requests that \
-             wait for others, `--threads`, or a class that takes many at once (`-k gevent`); first see what its requests wait for"
+            "raise `--workers`{now} as far as CPUs and memory allow (its authors start with 2 x CPUs + 1); for \
+             requests that wait on I/O, `--threads`, or a class that takes many at once (`-k gevent`); first find what \
+             its requests wait for"
         ))
 }

@@ -78,7 +78,8 @@ fn servers_at_their_limit() {
         "P11",
         [
             "pool shop/app of pgbouncer",
-            "all 2 sessions of pgbouncer's pool shop/app were used while up to 38 clients waited for one, the longest for 1250 ms",
+            "all 2 sessions of pgbouncer's pool shop/app were busy while up to 38 clients waited for one, the longest \
+             for 1250 ms",
             "(now 2) in /etc/pgbouncer.ini:7",
         ],
     );
@@ -91,7 +92,7 @@ fn servers_at_their_limit() {
         "A0",
         [
             "MaxRequestWorkers of Apache",
-            "all 4 workers of Apache were used",
+            "all 4 workers of Apache were busy",
             "(now 4) in /etc/apache2.conf:9",
         ],
     );
@@ -101,7 +102,7 @@ fn servers_at_their_limit() {
         "A0",
         [
             "Apache",
-            "in 100 % of the seconds none was left",
+            "in 100 % of the seconds none was free",
             "event MPM",
         ],
     );
@@ -110,7 +111,7 @@ fn servers_at_their_limit() {
         "R2",
         [
             "workers of gunicorn",
-            "all 2 workers of gunicorn were used while up to 57 connections waited",
+            "all 2 workers of gunicorn were busy while up to 57 connections waited",
             "raise `--workers` (now 2)",
         ],
     );
@@ -152,7 +153,7 @@ fn sorts_are_named_with_their_statement_and_the_index_that_spares_them() {
     assert!(found.sentence.contains("180 sorts a minute"), "{found:#?}");
 }
 
-/// What is found where so many requests are sent in each second of both stretches, and a statement is carried out so often.
+/// Findings for a rate of requests in both stretches, and a number of executions of a statement.
 fn repeated(requests: [u64; 2], calls: [f64; 2]) -> Vec<Finding> {
     let (mut table, mut windows) = (SeriesTable::default(), Vec::new());
     for (start, requests, calls) in [(100, requests[0], calls[0]), (200, requests[1], calls[1])] {
@@ -204,7 +205,8 @@ fn a_statement_that_each_request_repeats() {
         (found.rule.as_str(), found.certainty),
         ("N+1", Certainty::Suspected)
     );
-    let expected = "each request carried out `SELECT n FROM items WHERE id = ?` 60 times, 6000 times a second in all, 0.10 ms each";
+    let expected = "each request executed `SELECT n FROM items WHERE id = ?` 60 times, 6000 times a second in all, \
+        0.10 ms each";
     assert!(found.sentence.contains(expected), "{found:#?}");
     assert!(found.remedy.contains("= ANY"), "{found:#?}");
     // Few in each request, or few in all.

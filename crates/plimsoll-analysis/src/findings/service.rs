@@ -1,4 +1,4 @@
-//! Rules about the shape in which a service as a whole fails: answers that fall, come late, swing, or are dear.
+//! Rules about how a service fails as a whole: throughput collapse, late answers, periodic latency, expensive steps.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{Stretch3, View, bounded};
 use crate::stats::trend::autocorrelation;
 
-/// Good answers that fall by this share although more is asked for.
+/// Drop of successful answers although the offered load rises, as a share.
 const FALL: f64 = 0.10;
-/// Connections tried again for each that began.
+/// Retried connections per started session.
 const RETRIES_MAX: f64 = 0.1;
 /// What happens less than once a second is no storm.
 const OFTEN: f64 = 1.0;
-/// Answers that are too late, or wanted by nobody any more, as a share of all.
+/// Late or abandoned answers, as a share of all.
 const LATE_MAX: f64 = 0.5;
-/// Seconds of a stretch in which a rhythm can be seen, and how often it must come in them.
+/// Length of a stretch in which a period can be found, and the least number of periods in it.
 const RHYTHM_SECONDS_MIN: usize = 20;
 const RHYTHM_TIMES: usize = 3;
 /// How much a rhythm's seconds are alike, and by how much the slow ones differ from the quick ones.
@@ -49,7 +49,7 @@ fn offered(view: &View<'_>) -> Option<f64> {
     per_second(view, |window| window.offered.max(window.sent))
 }
 
-/// S1: more was asked for than at the load that passed, and clearly less was answered.
+/// S1: the offered load was higher than at the load that passed, and clearly less was answered.
 pub(super) fn collapse(over: &Stretch3<'_>) -> Vec<Sign> {
     let sign = || {
         let (now, before) = (good(&over.failing)?, good(&over.passing)?);
@@ -64,8 +64,8 @@ pub(super) fn collapse_words(case: &RuleMatch<'_>) -> Words {
     let (failing, passing) = (case.failing(), &case.over.passing);
     let of = |value: Option<f64>| value.unwrap_or(0.0);
     let mut sentence = format!(
-        "of {:.0} requests a second only {:.0} were answered well; at the load that passed it were {:.0} of {:.0}: beyond the line \
-         the service does less than at it",
+        "of {:.0} requests a second only {:.0} succeeded; at the load that passed, {:.0} of {:.0} did: above the line \
+         the service serves less than at the line",
         of(offered(failing)),
         of(good(failing)),
         of(good(passing)),
@@ -75,16 +75,16 @@ pub(super) fn collapse_words(case: &RuleMatch<'_>) -> Words {
     if again > RETRIES_MAX * of(offered(failing)) {
         append_clause(
             &mut sentence,
-            format_args!("; {again:.0} a second were requests that were sent again"),
+            format_args!("; {again:.0} a second were retries"),
         );
     }
-    Words::new("what the service does under too much load", sentence)
-        .with(
-            case.over
-                .evidence(("answers", "good answers, per second", "{request}"), good),
-        )
+    Words::new("goodput under overload", sentence)
         .with(case.over.evidence(
-            ("offered", "requests that were due, per second", "{request}"),
+            ("answers", "successful answers, per second", "{request}"),
+            good,
+        ))
+        .with(case.over.evidence(
+            ("offered", "requests due, per second", "{request}"),
             offered,
         ))
 }
@@ -123,17 +123,17 @@ pub(super) fn retries_words(case: &RuleMatch<'_>) -> Words {
             place(case.label_set)
         ),
         format!(
-            "HAProxy tried {:.0} connections a second to {} again, for {:.0} sessions that began: retries are load as well",
+            "HAProxy retried {:.0} connections a second to {}, for {:.0} sessions started: retries add load",
             view.mean(&again).unwrap_or(0.0),
             field("server"),
             view.mean(&begun).unwrap_or(0.0)
         ),
     )
     .with(bounded(
-        case.line(&again, "connections tried again, per second"),
+        case.line(&again, "connections retried, per second"),
         view.mean(&begun).map(|begun| begun * RETRIES_MAX),
     ))
-    .with(case.line(&begun, "sessions that began, per second"))
+    .with(case.line(&begun, "sessions started, per second"))
 }
 
 /// Answers, those in time, and requests that clients gave up, per second. The bound is the objective's.
@@ -165,24 +165,25 @@ pub(super) fn late_words(case: &RuleMatch<'_>) -> Words {
     let [answered, in_time, gone] = timely(case.failing()).unwrap_or_default();
     let bound_ms = case.failing().context.bound_us.unwrap_or(0) as f64 / 1e3;
     Words::new(
-        "work for requests that are past their time",
+        "work for requests past their deadline",
         format!(
-            "{answered:.0} requests a second were answered, as many as at the load that passed, but only {in_time:.0} of them within \
-             {bound_ms:.0} ms, and {gone:.0} more were given up: the work went into answers that came too late"
+            "{answered:.0} requests a second were answered, as many as at the load that passed, but only \
+             {in_time:.0} of them within {bound_ms:.0} ms, and {gone:.0} more were abandoned by the client: the work \
+             went into late answers"
         ),
     )
     .with(case.over.evidence(
-        ("answers", "good answers in time, per second", "{request}"),
+        ("answers", "successful answers in time, per second", "{request}"),
         |view| Some(timely(view)?[1]),
     ))
     .with(case.over.evidence(
-        ("answers", "good answers, per second", "{request}"),
+        ("answers", "successful answers, per second", "{request}"),
         |view| Some(timely(view)?[0]),
     ))
 }
 
-/// The mean response time of each second, s; `None` when most seconds have no answer. Where everything stood still for a
-/// second, who waited in it was answered in the next that had answers, and that is what it took.
+/// The mean response time of each second, s; `None` when most seconds have no answer. After a stalled second, its
+/// requests are answered in the next second with answers, which gives their response time.
 fn response_times(view: &View<'_>) -> Option<Vec<f64>> {
     let windows = view.windows().iter();
     let means: Vec<Option<f64>> = windows
@@ -216,7 +217,7 @@ fn rhythm(values: &[f64]) -> Option<(usize, f64)> {
     let candidates = (4..=farthest).filter(|&lag| alike(lag / 2) < 0.0);
     let best = candidates.max_by(|&a, &b| alike(a).total_cmp(&alike(b)))?;
     let alike = alike(best);
-    // Up to half of the seconds may be slow ones, where things stand still for long.
+    // Up to half of the seconds may be slow, in long stalls.
     let quick = crate::stats::order::quantile(values, 1.0 / 3.0)?;
     let top = crate::stats::order::quantile(values, 0.95)?;
     (alike >= RHYTHM_ALIKE && top >= RHYTHM_SWING * quick).then_some((best, alike))
@@ -233,7 +234,7 @@ pub(super) fn periodic(view: &View<'_>) -> Vec<Sign> {
     vec![Sign::lone(alike, true)]
 }
 
-/// The series that swings most alike with response times: what runs in that rhythm.
+/// The series most correlated with response times: the candidate for the period.
 fn companion<'a>(view: &View<'a>, times: &[f64]) -> Option<&'a str> {
     const CANDIDATES: [&str; 9] = [
         metric::DISK_UTILIZATION,
@@ -263,7 +264,7 @@ fn companion<'a>(view: &View<'a>, times: &[f64]) -> Option<&'a str> {
     (best.1 >= TOGETHER).then_some(best.0)
 }
 
-/// Pearson's r; 0 where one of both stands still.
+/// Pearson's r; 0 where one of both is constant.
 fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let (mean_a, mean_b) = (mean(a), mean(b));
@@ -281,7 +282,7 @@ pub(super) fn periodic_words(case: &RuleMatch<'_>) -> Words {
     let quick = crate::stats::order::quantile(&times, 1.0 / 3.0).unwrap_or(0.0);
     let top = crate::stats::order::quantile(&times, 0.95).unwrap_or(0.0);
     let mut sentence = format!(
-        "response times rose every {period} s, from {:.0} ms to {:.0} ms: something runs in that rhythm",
+        "response times rose every {period} s, from {:.0} ms to {:.0} ms: something runs with that period",
         quick * 1e3,
         top * 1e3
     );
@@ -298,7 +299,7 @@ pub(super) fn periodic_words(case: &RuleMatch<'_>) -> Words {
             }),
     );
     match companion {
-        Some(series) => words.with(case.line(series, "what rises with them")),
+        Some(series) => words.with(case.line(series, "series that rises with them")),
         None => words,
     }
 }
@@ -320,8 +321,8 @@ fn demands(view: &View<'_>) -> BTreeMap<u32, (f64, u64)> {
     totals.collect()
 }
 
-/// Shares of the time and of the requests that each step has. At low load, where they are there: time in queues, which
-/// all steps share, says nothing of what a step needs.
+/// Each step's shares of the time and of the requests. At low load where known: time in queues, common to all steps,
+/// does not show the cost of a step.
 fn shares(over: &Stretch3<'_>) -> Vec<(u32, f64, f64)> {
     let views = [&over.base, &over.passing, &over.failing];
     let enough = views.into_iter().find_map(|view| {
@@ -344,7 +345,7 @@ fn label_set_of_step(id: u32) -> String {
     format!("{{step={id}}}")
 }
 
-/// S8: one step is asked seldom and takes most of the time.
+/// S8: one rarely requested step takes most of the time.
 pub(super) fn expensive(over: &Stretch3<'_>) -> Vec<Sign> {
     let all = shares(over).into_iter();
     all.map(|(id, of_time, of_requests)| {
@@ -370,7 +371,7 @@ pub(super) fn expensive_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("the step {name}"),
         format!(
-            "{name} is {:.0} % of the requests and takes {:.0} % of the time of all of them",
+            "{name} is {:.0} % of the requests and takes {:.0} % of their total time",
             of_requests * 100.0,
             of_time * 100.0
         ),

@@ -1,4 +1,4 @@
-//! Rules about caches as parts of a service: copies that end all at once, and copies that are not found.
+//! Rules about caches as components: stored responses that expire all at once, and a low hit ratio.
 
 use plimsoll_model::{labels, metric};
 
@@ -10,12 +10,12 @@ use crate::stats::order::median;
 
 /// A hit ratio that fell by more has fallen.
 const HIT_RATIO_FALL: f64 = 0.05;
-/// Look-ups per second from which a ratio tells something.
+/// Lookups per second from which a ratio is significant.
 const LOOKUPS_MIN: f64 = 10.0;
-/// Copies thrown away per second, and the share of look-ups that find nothing all the same, from which a cache is too small.
+/// Evictions per second, and the share of misses, from which a cache is too small.
 const THROWN_MIN: f64 = 1.0;
 const MISSES_MIN: f64 = 0.1;
-/// How many times the middle, and how many at least, are misses that come all at once.
+/// Multiple of the median, and the least number, of misses in a burst.
 const BURST: f64 = 5.0;
 const BURST_MIN: f64 = 20.0;
 /// How often that must happen, and in which share of the seconds it is no burst any more.
@@ -24,7 +24,7 @@ const BURSTS_MAX: f64 = 0.3;
 /// How much longer answers take in those seconds.
 const SLOWER: f64 = 1.5;
 
-/// A cache: its hits, its misses, and what people call it.
+/// A cache: its hits, its misses, and its name in texts.
 const CACHES: [(&str, &str, &str); 4] = [
     (metric::REDIS_HITS, metric::REDIS_MISSES, "Redis"),
     (
@@ -49,7 +49,7 @@ fn cache_of(misses: &str) -> Option<(&'static str, &'static str, &'static str)> 
 fn name_of(misses: &str) -> String {
     let name = cache_of(misses).map_or("a cache", |cache| cache.2);
     match place(misses) {
-        // Varnish is known by a command, which nobody calls it by.
+        // Varnish is identified by a command, which is not its name.
         "?" => name.to_owned(),
         _ if labels::metric(misses) == metric::VARNISH_MISSES => name.to_owned(),
         at => format!("{name} ({at})"),
@@ -93,7 +93,7 @@ fn slower(view: &View<'_>, seconds: &[f64]) -> Option<f64> {
     Some(mean(true)? / mean(false)?.max(1.0))
 }
 
-/// S4: copies end all at once, and all who want them fetch.
+/// S4: stored responses expire all at once, and every request for them fetches.
 pub(super) fn stampede(view: &View<'_>) -> Vec<Sign> {
     let all = all_misses(view).into_iter();
     all.filter_map(|misses| {
@@ -111,18 +111,18 @@ pub(super) fn stampede_words(case: &RuleMatch<'_>) -> Words {
     let slower = slower(view, &seconds).unwrap_or(1.0);
     let name = name_of(misses);
     Words::new(
-        format!("copies in {name} that end all at once"),
+        format!("responses in {name} that expire all at once"),
         format!(
-            "in {} seconds up to {:.0} look-ups a second found nothing in {name}, and {middle:.0} in the others; answers then took \
-             {slower:.1} times as long: many fetch the same anew",
+            "in {} seconds up to {:.0} lookups a second missed in {name}, and {middle:.0} in the others; answers then \
+             took {slower:.1} times as long: many requests fetch the same response",
             seconds.len(),
             view.max(misses).unwrap_or(0.0)
         ),
     )
-    .with(case.line(misses, "look-ups that found nothing, per second"))
+    .with(case.line(misses, "cache misses, per second"))
 }
 
-/// Share of the look-ups that found something.
+/// Hit ratio.
 fn ratio(view: &View<'_>, misses: &str) -> Option<f64> {
     let (hits, _, _) = cache_of(misses)?;
     let hits = view.mean(&format!("{hits}{}", subject_of(misses)))?;
@@ -130,7 +130,7 @@ fn ratio(view: &View<'_>, misses: &str) -> Option<f64> {
     (hits + misses >= LOOKUPS_MIN).then(|| hits / (hits + misses))
 }
 
-/// Copies that Varnish threw away to make room, per second. What Redis and memcached throw away are rules of their own.
+/// Evictions of Varnish, per second. Evictions of Redis and memcached have their own rules.
 fn evictions(view: &View<'_>, misses: &str) -> f64 {
     let series = format!("{}{}", metric::VARNISH_NUKED, subject_of(misses));
     let is_varnish = labels::metric(misses) == metric::VARNISH_MISSES;
@@ -138,7 +138,7 @@ fn evictions(view: &View<'_>, misses: &str) -> f64 {
     thrown.unwrap_or(0.0)
 }
 
-/// S5: look-ups find less than they did at low load, or the cache has no room for what it is asked for.
+/// S5: the hit ratio is lower than at low load, or the cache is too small for the working set.
 pub(super) fn missing(over: &Stretch3<'_>) -> Vec<Sign> {
     let all = all_misses(&over.failing).into_iter();
     all.filter_map(|misses| {
@@ -155,37 +155,36 @@ pub(super) fn missing_words(case: &RuleMatch<'_>) -> Words {
     let misses = case.label_set;
     let name = name_of(misses);
     let was = before(case.over, |view| ratio(view, misses));
-    let evidence = case.over.evidence(
-        (misses, "share of look-ups that found something", "1"),
-        |view| ratio(view, misses),
-    );
+    let evidence = case
+        .over
+        .evidence((misses, "hit ratio", "1"), |view| ratio(view, misses));
     let thrown = evictions(case.failing(), misses);
     let mut sentence = format!(
-        "{:.0} % of the look-ups in {name} found what they asked for",
+        "{:.0} % of the lookups in {name} were hits",
         evidence.failing.unwrap_or(0.0) * 100.0,
     );
     if let Some(was) = was.filter(|&was| evidence.failing.is_some_and(|now| now < was)) {
         append_clause(
             &mut sentence,
-            format_args!(", and {:.0} % did at a lower load", was * 100.0),
+            format_args!(", and {:.0} % at a lower load", was * 100.0),
         );
     }
     if thrown >= THROWN_MIN {
         append_clause(
             &mut sentence,
-            format_args!("; it threw away {thrown:.0} copies a second because its memory is full"),
+            format_args!("; it evicted {thrown:.0} responses a second because its memory is full"),
         );
     }
     let bound = was.map(|was| was - HIT_RATIO_FALL);
-    Words::new(format!("what {name} holds"), sentence)
+    Words::new(format!("the content of {name}"), sentence)
         .with(bounded(evidence, bound))
-        .with(case.line(misses, "look-ups that found nothing, per second"))
+        .with(case.line(misses, "cache misses, per second"))
         .with(case.line(
             &format!("{}{}", metric::VARNISH_NUKED, subject_of(misses)),
-            "copies that left Varnish's cache for want of room, per second",
+            "evictions from Varnish's cache, per second",
         ))
         .with(case.line(
             metric::EDGE_CACHE_EVICTIONS,
-            "copies that left the edge's cache for want of room, per second",
+            "evictions from the edge's cache, per second",
         ))
 }

@@ -1,4 +1,5 @@
-//! Rules about a service as a whole over made-up windows and series: what makes each speak, what it says, and what keeps it silent.
+//! Rules about a service as a whole over synthetic windows and series: what triggers each, its text, and what does
+//! not trigger it.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ struct TwoStretchRun {
 }
 
 impl TwoStretchRun {
-    /// 100 requests a second that are carried out in 20 ms each, in P; `failing` says what differs in F.
+    /// 100 requests a second, served in 20 ms each, in P; `failing` gives the difference in F.
     fn new(
         failing: impl Fn(u32, &mut Window),
         values: impl Fn(bool, u32) -> Vec<(String, f64)>,
@@ -136,9 +137,10 @@ fn less_is_done_beyond_the_line_because_of_something() {
         [("H1", None), ("S1", Some("H1"))],
         "{found:#?}"
     );
-    let expected = "of 150 requests a second only 60 were answered well; at the load that passed it were 100 of 100";
+    let expected =
+        "of 150 requests a second only 60 succeeded; at the load that passed, 100 of 100 did";
     assert!(found[1].sentence.contains(expected), "{found:#?}");
-    // Without a cause it is not what set the line: that is not known.
+    // Without a cause it did not set the line: the limit is unknown.
     assert_eq!(TwoStretchRun::new(fewer, nothing).find(), []);
 }
 
@@ -156,7 +158,7 @@ fn answers_that_come_too_late() {
         [("H1", None), ("S3", Some("H1"))],
         "{found:#?}"
     );
-    let expected = "only 10 of them within 500 ms, and 40 more were given up";
+    let expected = "only 10 of them within 500 ms, and 40 more were abandoned by the client";
     assert!(found[1].sentence.contains(expected), "{found:#?}");
 }
 
@@ -172,7 +174,7 @@ fn connections_that_are_tried_again_and_again() {
     let found = found_in(&healthy, &[(of(metric::HAPROXY_RETRIES), 60.0)]);
     assert_eq!(rules(&found), [("S2", None)], "{found:#?}");
     assert_eq!(found[0].certainty, Certainty::Explicit);
-    let expected = "HAProxy tried 60 connections a second to s1 again, for 100 sessions";
+    let expected = "HAProxy retried 60 connections a second to s1, for 100 sessions";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
     // A server that refuses is the cause.
     let refused = (of(metric::HAPROXY_CONNECT_ERRORS), 20.0);
@@ -200,9 +202,10 @@ fn copies_that_end_all_at_once() {
     );
     let found = run.find();
     assert_eq!(found[0].rule, "S4", "{found:#?}");
-    let expected = "in 3 seconds up to 150 look-ups a second found nothing in Redis (10.0.0.7:1), and 4 in the others; answers then took 3.0";
+    let expected = "in 3 seconds up to 150 lookups a second missed in Redis (10.0.0.7:1), and 4 in the others; answers \
+        then took 3.0";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
-    // The same bursts, and nobody feels them.
+    // The same bursts, without an effect on response times.
     let unfelt = TwoStretchRun::new(
         |_, window| answered(window, 120, 100, 30),
         |failing, nth| cache(400.0, if failing && bursts(nth) { 150.0 } else { 4.0 }),
@@ -230,9 +233,7 @@ fn a_cache_without_room() {
     expect_only(
         &varnish(20.0),
         "S5",
-        &[
-            "80 % of the look-ups in Varnish found what they asked for; it threw away 20 copies a second",
-        ],
+        &["80 % of the lookups in Varnish were hits; it evicted 20 responses a second"],
     );
     assert_eq!(varnish(0.0).find(), []);
 }
@@ -258,7 +259,8 @@ fn sessions_begun_in_each_request() {
         &beginning(120.0, 0.006),
         "J11",
         &[
-            "each request began 1.0 sessions of 10.0.0.7:1, 120 a second in all; 6.0 ms to begin one make 36 % of all CPUs",
+            "each request opened 1.0 sessions at 10.0.0.7:1, 120 a second in all; at 6.0 ms each, opening them takes \
+             36 % of all CPUs",
         ],
     );
     assert_eq!(beginning(120.0, 0.0003).find(), [], "they cost little");
@@ -280,7 +282,7 @@ fn a_cache_that_finds_less() {
     expect_only(
         &run,
         "S5",
-        &["60 % of the look-ups in Redis (10.0.0.7:1) found what they asked for, and 90 % did"],
+        &["60 % of the lookups in Redis (10.0.0.7:1) were hits, and 90 % at"],
     );
     let few = TwoStretchRun::new(
         |_, window| answered(window, 120, 100, 30),
@@ -308,7 +310,7 @@ fn something_that_runs_in_a_rhythm() {
         "plimsoll.disk.utilization{system.device=vda} rises with them",
     ];
     expect_only(&run, "S6", &expected);
-    // What stands still for a whole second answers nobody in it.
+    // A service stalled for a whole second answers no request in it.
     let still = TwoStretchRun::new(
         |nth, window| match nth % 6 {
             3 | 4 => window.offered = 120,
@@ -377,7 +379,7 @@ fn servers_that_are_unequal() {
     let found = found_in(&healthy, &servers([0.03; 3], [80.0, 20.0, 23.0]));
     assert_eq!(rules(&found), [("H11", None)], "{found:#?}");
     let expected =
-        "server s1 of app was given 2.0 times as many requests as the 3 servers have on average";
+        "server s1 of app received 2.0 times as many requests as the average of the 3 servers";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
     let found = found_in(&healthy, &servers([0.03, 0.2, 0.04], [40.0, 42.0, 41.0]));
     let expected = "server s2 of app took 5.7 times as long to answer";
@@ -406,7 +408,7 @@ fn a_server_that_is_new_and_slow() {
     let run = |warm| TwoStretchRun::new(|_, window| answered(window, 120, 100, 30), values(warm));
     let found = run(0.9).find();
     assert_eq!(found[0].rule, "S7", "{found:#?}");
-    let expected = "server s3 was new and took 900 ms for an answer in 10 of its first seconds, 30.0 times as long";
+    let expected = "server s3 had just started and took 900 ms per answer in 10 of its first seconds, 30.0 times as long";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
     assert!(!run(0.03).find().iter().any(|found| found.rule == "S7"));
 }
@@ -442,13 +444,10 @@ fn a_command_that_holds_redis() {
     ];
     let found = found_in(&healthy, &often);
     assert_eq!(rules(&found), [("K3", None)], "{found:#?}");
-    let expected = "KEYS took 14.0 ms on average and held Redis' one thread 70 % of the time";
+    let expected = "KEYS took 14.0 ms on average and occupied Redis's one thread 70 % of the time";
     assert!(found[0].sentence.contains(expected), "{found:#?}");
-    assert!(
-        found[0].remedy.contains("use SCAN in its place"),
-        "{found:#?}"
-    );
-    // Used up by it, Redis answers nobody: what it took at the load below tells.
+    assert!(found[0].remedy.contains("use SCAN instead"), "{found:#?}");
+    // Saturated by it, Redis answers no INFO: its cost at the load below is used.
     let swamped = found_over_gaps(
         &healthy,
         &[(at(metric::REDIS_MAIN_THREAD), 1.0)],

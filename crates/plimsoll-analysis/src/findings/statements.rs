@@ -1,4 +1,4 @@
-//! What databases do, by the statements that their sessions carry out.
+//! Work of databases, by the statements that their sessions execute.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -94,7 +94,7 @@ pub(super) fn each(
     (counted.calls > 0.0).then_some(all / counted.calls)
 }
 
-/// The statement that is carried out most: by the time that was counted, else by the sessions that were seen with it.
+/// The most frequent statement: by counted time, else by the sessions sampled with it.
 pub(super) fn busiest<'a>(view: &View<'a>, running: &'a str, at: &str) -> Option<&'a str> {
     let first = counted(view, at)
         .first()
@@ -120,7 +120,7 @@ pub(super) fn counted_words(view: &View<'_>, at: &str) -> String {
     let plan = plan.and_then(|series| label(series, "plan"));
     let plan = plan.map_or(String::new(), |plan| format!("; its plan: {plan}"));
     format!(
-        "; of the time of all statements {:.0} % went to `{}`, {:.0} times a second, {} each{plan}",
+        "; {:.0} % of the time of all statements went to `{}`, {:.0} times a second, {} each{plan}",
         first.time / all * 100.0,
         first.statement,
         first.calls,

@@ -1,4 +1,4 @@
-//! Rules about caches, from what they tell of themselves.
+//! Rules about stores, from their own metrics.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -8,12 +8,12 @@ use super::proxy::{place, written};
 use super::rule::{RuleMatch, Sign, Words, append_clause};
 use super::stretch::{Stretch3, View, bounded};
 
-/// Share of one CPU from which the thread that carries out commands has nothing to spare.
+/// Share of one CPU from which the thread that executes commands is saturated.
 const THREAD_BUSY: f64 = 0.95;
 /// A hit ratio that fell by less has not fallen: as rule S5 has it.
 const HIT_RATIO_FALL: f64 = 0.05;
 
-/// K1: Redis carries out commands on one thread, which is busy.
+/// K1: Redis executes commands on one thread, which is busy.
 pub(super) fn redis_thread(view: &View<'_>) -> Vec<Sign> {
     let threads = view.series_of(metric::REDIS_MAIN_THREAD);
     threads
@@ -30,7 +30,7 @@ pub(super) fn redis_thread_words(case: &RuleMatch<'_>) -> Words {
     let thread = case.series(metric::REDIS_MAIN_THREAD);
     let commands = case.series(metric::REDIS_COMMANDS);
     let mut sentence = format!(
-        "the thread on which Redis carries out commands used {:.0} % of a CPU",
+        "the thread that executes Redis's commands used {:.0} % of a CPU",
         view.mean(&thread).unwrap_or(0.0) * 100.0
     );
     match view.mean(&commands) {
@@ -40,7 +40,7 @@ pub(super) fn redis_thread_words(case: &RuleMatch<'_>) -> Words {
         ),
         None => append_clause(
             &mut sentence,
-            format_args!(", and it had no time to answer about itself"),
+            format_args!(", and it did not answer INFO in time"),
         ),
     }
     Words::new(format!("the one thread of Redis ({at})"), sentence)
@@ -56,14 +56,14 @@ fn ratio(view: &View<'_>, hits: &str, misses: &str) -> Option<f64> {
     (hits + misses > 0.0).then(|| hits / (hits + misses))
 }
 
-/// Whether look-ups found less while the load failed than before; `None` where nothing was looked up.
+/// Whether the hit ratio was lower under the failing load than before; `None` without lookups.
 fn has_fallen(case: &RuleMatch<'_>, hits: &str, misses: &str) -> Option<bool> {
     let failing = ratio(&case.over.failing, hits, misses)?;
     let before = ratio(&case.over.passing, hits, misses).or(ratio(&case.over.base, hits, misses));
     Some(before.is_none_or(|before| failing < before - HIT_RATIO_FALL))
 }
 
-/// What a store that throws away says, and its evidence.
+/// The texts of a store that evicts, and its evidence.
 fn evicted(
     case: &RuleMatch<'_>,
     words: (String, String),
@@ -75,23 +75,19 @@ fn evicted(
     if let Some(ratio) = ratio(case.failing(), hits, misses) {
         append_clause(
             &mut sentence,
-            format_args!(
-                "; {:.0} % of the look-ups found what they asked for",
-                ratio * 100.0
-            ),
+            format_args!("; {:.0} % of the lookups were hits", ratio * 100.0),
         );
     }
-    let found = case.over.evidence(
-        (hits, "share of look-ups that found something", "1"),
-        |view| ratio(view, hits, misses),
-    );
+    let found = case
+        .over
+        .evidence((hits, "hit ratio", "1"), |view| ratio(view, hits, misses));
     Words::new(limit, sentence)
         .with(bounded(
-            case.line(evictions, "thrown away for want of room, per second"),
+            case.line(evictions, "evictions, per second"),
             Some(0.0),
         ))
         .with(found)
-        // Throwing away what nobody asks for is what a cache is for.
+        // Evicting unused entries is normal for a cache.
         .doubtful_if(fallen != Some(true))
 }
 
@@ -104,7 +100,7 @@ pub(super) fn redis_evicted_words(case: &RuleMatch<'_>) -> Words {
     let setting = view.setting(at, "maxmemory", "");
     let most = setting.map(|(most, _)| most);
     let mut sentence = format!(
-        "Redis threw away {:.0} keys a second",
+        "Redis evicted {:.0} keys a second",
         view.mean(&evictions).unwrap_or(0.0).max(1.0)
     );
     if let Some(most) = most {
@@ -126,18 +122,19 @@ fn memory_remedy(case: &RuleMatch<'_>) -> String {
         .setting(place(case.label_set), "maxmemory", "")
     {
         Some((now, file)) => format!(
-            "raise `maxmemory` (now {}){} or by `redis-cli CONFIG SET maxmemory {:.0}`, give keys a shorter time to live, or \
+            "raise `maxmemory` (now {}){} or by `redis-cli CONFIG SET maxmemory {:.0}`, shorten the TTL of keys, or \
              store less in each",
             mebibytes(now),
             written(file),
             2.0 * now
         ),
-        None => "raise Redis' `maxmemory`, give keys a shorter time to live, or store less in each"
-            .to_owned(),
+        None => {
+            "raise Redis's `maxmemory`, shorten the TTL of keys, or store less in each".to_owned()
+        }
     }
 }
 
-/// K2, where nothing may be thrown away: Redis refuses to write.
+/// K2 with eviction disabled: Redis refuses to write.
 pub(super) fn redis_refused_words(case: &RuleMatch<'_>) -> Words {
     let view = case.failing();
     let at = place(case.label_set);
@@ -164,7 +161,7 @@ pub(super) fn redis_refused_words(case: &RuleMatch<'_>) -> Words {
     ))
     .with(bounded(case.line(&memory, "memory of Redis"), most))
     .advising(format!(
-        "{}; or let it throw keys away: `maxmemory-policy allkeys-lru`",
+        "{}; or let it evict keys: `maxmemory-policy allkeys-lru`",
         memory_remedy(case)
     ))
 }
@@ -184,7 +181,7 @@ pub(super) fn redis_rejected_words(case: &RuleMatch<'_>) -> Words {
     if let Some(most) = most {
         append_clause(
             &mut sentence,
-            format_args!(" because all {most:.0} clients that it takes were there"),
+            format_args!(" because its limit of {most:.0} clients was reached"),
         );
     }
     let now = most
@@ -210,7 +207,7 @@ pub(super) fn redis_fsync_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("append-only file of Redis ({at})"),
         format!(
-            "{:.0} times a minute Redis waited for the disk to take its append-only file",
+            "{:.0} times a minute Redis waited for the disk to write its append-only file",
             per_minute.max(1.0)
         ),
     )
@@ -235,7 +232,7 @@ pub(super) fn memcached_connections_words(case: &RuleMatch<'_>) -> Words {
     Words::new(
         format!("connections of memcached ({at})"),
         format!(
-            "memcached refused {:.0} connections a minute because all it takes{now} were there",
+            "memcached refused {:.0} connections a minute because its limit{now} was reached",
             per_minute.max(1.0)
         ),
     )
@@ -248,7 +245,7 @@ pub(super) fn memcached_connections_words(case: &RuleMatch<'_>) -> Words {
         most,
     ))
     .advising(format!(
-        "keep connections to memcached in a pool, or raise its connections: option -c{now}, on Debian in \
+        "keep connections to memcached in a pool, or raise its limit of connections: option -c{now}, on Debian in \
          /etc/memcached.conf"
     ))
 }
@@ -267,7 +264,7 @@ pub(super) fn memcached_evictions_words(case: &RuleMatch<'_>) -> Words {
     let words = (
         format!("memory of memcached ({at})"),
         format!(
-            "memcached threw away {:.0} items a second because its memory{now} is full",
+            "memcached evicted {:.0} items a second because its memory{now} is full",
             view.mean(&evictions).unwrap_or(0.0).max(1.0)
         ),
     );
@@ -277,13 +274,13 @@ pub(super) fn memcached_evictions_words(case: &RuleMatch<'_>) -> Words {
             most,
         ))
         .advising(format!(
-            "give memcached more memory: option -m{now}, on Debian in /etc/memcached.conf; or store less, for shorter"
+            "give memcached more memory: option -m{now}, on Debian in /etc/memcached.conf; or store less, with shorter TTLs"
         ))
 }
 
-/// Mean time of a command from which it is slow, s: half of what the slow log asks for by default.
+/// Mean time of a command from which it is slow, s: half of the slow log's default threshold.
 const COMMAND_SLOW_S: f64 = 0.005;
-/// How many times as much of the thread's time as at low load has come with the load; or this much of it at all.
+/// Growth of the share of the thread's time since low load from which it came with the load; or this share at all.
 const GROWN: f64 = 1.5;
 const MOSTLY: f64 = 0.5;
 /// Share of its one thread's time that such a command may have.
@@ -296,8 +293,8 @@ fn time_of_command(view: &View<'_>, label_set: &str) -> Option<f64> {
     (calls > 0.0).then(|| time / calls)
 }
 
-/// The stretch that tells of Redis' commands, and whether it is another than the failing one: where its thread was used up
-/// it may answer nobody in time, and the load below tells what it was used up by.
+/// The stretch with Redis's command metrics, and whether it is not the failing one: with a saturated thread it may
+/// not answer INFO in time, and the load below shows what saturated it.
 fn view_with_commands<'v, 'a>(over: &'v Stretch3<'a>, at: &str) -> (&'v View<'a>, bool) {
     let has_commands = |view: &View<'_>| {
         let mut own = view.series_of(metric::REDIS_COMMAND_TIME);
@@ -317,8 +314,8 @@ fn view_with_commands<'v, 'a>(over: &'v Stretch3<'a>, at: &str) -> (&'v View<'a>
     }
 }
 
-/// K3: one command holds Redis' one thread for long, again and again. What all calls took is counted, not only what the slow
-/// log keeps: that needs no further access, and one slow command in a while is no limit.
+/// K3: one command repeatedly occupies Redis's one thread for long. The time of all calls is counted, not only the
+/// slow log: that needs no further access, and an occasional slow command is no limit.
 pub(super) fn redis_slow(over: &Stretch3<'_>) -> Vec<Sign> {
     let commands = over.failing.series_of(metric::REDIS_COMMAND_TIME);
     let signs = commands.filter_map(|series| {
@@ -328,7 +325,7 @@ pub(super) fn redis_slow(over: &Stretch3<'_>) -> Vec<Sign> {
         let each = time_of_command(view, label_set)?;
         let is_much = share >= COMMAND_SHARE_MAX || is_below && is_dearest(view, series, share);
         let low = before(over, |view| view.mean(series)).unwrap_or(0.0);
-        // Of a thread that is used up, few looks tell, and those from its beginning.
+        // A saturated thread yields few samples, and those are from the start.
         let thread = metric::series(metric::REDIS_MAIN_THREAD, &[("at", place(label_set))]);
         let is_used = over.failing.mean(&thread).is_some_and(|used| used > MOSTLY);
         let grew = is_below
@@ -364,39 +361,40 @@ pub(super) fn redis_slow_words(case: &RuleMatch<'_>) -> Words {
         });
     let remedy = match command.as_str() {
         "KEYS" => {
-            "use SCAN in its place, which hands over a few keys at a time, or keep the names in a set"
+            "use SCAN instead, which returns a few keys at a time, or keep the names in a set"
         }
-        "EVAL" | "EVALSHA" | "FCALL" => "let the script do less, or cut it into pieces",
+        "EVAL" | "EVALSHA" | "FCALL" => "let the script do less, or split it",
         "SMEMBERS" | "HGETALL" | "LRANGE" | "ZRANGE" | "SORT" => {
-            "ask for a part (SSCAN, HSCAN, a smaller range), or keep fewer things under one key"
+            "request a portion (SSCAN, HSCAN, a smaller range), or keep fewer elements under one key"
         }
         "DEL" | "FLUSHALL" | "FLUSHDB" => "use UNLINK, or ASYNC: another thread frees the memory",
-        _ => "ask for less at once",
+        _ => "request less at once",
     };
     let each_ms = time_of_command(view, case.label_set).unwrap_or(0.0) * 1e3;
     let sentence = if is_below {
         format!(
-            "{command} took {each_ms:.1} ms on average at the load below; at this one Redis' one thread was used up and did not answer \
-             about itself"
+            "{command} took {each_ms:.1} ms on average at the load below; at this one Redis's one thread was saturated \
+             and did not answer INFO"
         )
     } else {
         format!(
-            "{command} took {each_ms:.1} ms on average and held Redis' one thread {:.0} % of the time: all other commands waited",
+            "{command} took {each_ms:.1} ms on average and occupied Redis's one thread {:.0} % of the time: all other \
+             commands waited",
             view.mean(&time).unwrap_or(0.0) * 100.0
         )
     };
     Words::new(format!("the command {command} of Redis ({at})"), sentence)
         .with(bounded(
-            case.line(&time, "time of Redis' thread on it, per second"),
+            case.line(&time, "time of Redis's thread on it, per second"),
             Some(COMMAND_SHARE_MAX),
         ))
         .with(bounded(each, Some(COMMAND_SLOW_S)))
         .with(case.line(
             &case.series(metric::REDIS_COMMAND_CALLS),
-            "times it was carried out, per second",
+            "executions, per second",
         ))
         .advising(format!(
-            "{remedy}; `redis-cli SLOWLOG GET 10` tells with which keys"
+            "{remedy}; `redis-cli SLOWLOG GET 10` shows the keys"
         ))
 }
 

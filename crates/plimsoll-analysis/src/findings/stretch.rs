@@ -129,7 +129,7 @@ impl<'a> View<'a> {
         !self.rows.is_empty() || !self.windows.is_empty()
     }
 
-    /// Whether the readings are of the target's machine. Logs that do not say are taken to be.
+    /// Whether the readings are of the target's machine. Logs without this field count as such.
     pub(super) fn target_is_local(&self) -> bool {
         self.max(metric::TARGET_IS_LOCAL)
             .is_none_or(|local| local > 0.0)
@@ -151,7 +151,7 @@ impl<'a> View<'a> {
         self.readings.names_of(metric)
     }
 
-    /// A setting of the part that was asked at `at`: its value, and the file where it is written, if that is known.
+    /// A setting of the component at `at`: its value, and the file where it is written, if that is known.
     pub(super) fn setting(&self, at: &str, name: &str, of: &str) -> Option<(f64, Option<&'a str>)> {
         let is_it = |series: &&str| {
             label(series, "at") == Some(at)
@@ -196,8 +196,8 @@ impl<'a> View<'a> {
         points.filter(|point| !point.1.is_nan()).collect()
     }
 
-    /// Share of the seconds with readings in which `holds` is true: `S{p}` asks for 0.2. Seconds in which `holds`
-    /// cannot tell are left out; `None` when it never can.
+    /// Share of the seconds with readings in which `holds` is true: `S{p}` requires 0.2. Seconds in which `holds` is
+    /// undecided are left out; `None` when it always is.
     pub(super) fn share_of_seconds(
         &self,
         holds: impl Fn(SecondValues<'_>) -> Option<bool>,

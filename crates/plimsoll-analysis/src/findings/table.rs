@@ -31,8 +31,8 @@ const RULES: &[FindingRule] = &[
         tier: Tier::Generator,
         symptom: Symptom::Signs(generator::late),
         words: generator::late_words,
-        remedy: "give the generator more cores (--cores) or a machine of its own; what it measured while it was late \
-                 says nothing about the target",
+        remedy: "give the generator more cores (--cores) or a machine of its own; measurements taken while it was late \
+            do not describe the target",
         explains: &[],
     },
     FindingRule {
@@ -42,7 +42,7 @@ const RULES: &[FindingRule] = &[
         symptom: Symptom::Signs(generator::ports),
         words: generator::ports_words,
         remedy: "keep connections alive, connect from more addresses (--source), or widen \
-                 net.ipv4.ip_local_port_range; a port rests 60 s in TIME_WAIT before it is used again",
+                 net.ipv4.ip_local_port_range; a port stays in TIME_WAIT for 60 s before reuse",
         explains: &[],
     },
     FindingRule {
@@ -62,7 +62,7 @@ const RULES: &[FindingRule] = &[
             metric: metric::LISTEN_OVERFLOWS,
         },
         words: network::overflow_words,
-        remedy: "raise the backlog that the application asks for in listen() and net.core.somaxconn, which caps it; \
+        remedy: "raise the backlog that the application passes to listen() and net.core.somaxconn, which caps it; \
                  accept faster or run more workers; keep connections alive",
         explains: &[],
     },
@@ -87,7 +87,7 @@ const RULES: &[FindingRule] = &[
         tier: Tier::Machine,
         symptom: Symptom::Signs(cpu::busy),
         words: cpu::busy_words,
-        remedy: "find the hot path with a profiler, cache what it computes, or add cores or replicas",
+        remedy: "find the hot path with a profiler, cache its results, or add cores or replicas",
         explains: &[
             "N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0", "P11", "J2",
         ],
@@ -102,8 +102,7 @@ const RULES: &[FindingRule] = &[
             above: THROTTLED_MAX,
         },
         words: machine::quota_words,
-        remedy: "raise the CPU quota of the container or service, and let it run no more threads than the quota has \
-                 CPUs",
+        remedy: "raise the CPU quota of the container or service, and run no more threads than the quota has CPUs",
         explains: &[
             "N1", "C3", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0", "P11", "J2",
         ],
@@ -133,8 +132,7 @@ const RULES: &[FindingRule] = &[
         tier: Tier::Machine,
         symptom: Symptom::Signs(machine::files),
         words: machine::files_words,
-        remedy: "raise the limit of open files (ulimit -n, LimitNOFILE, worker_rlimit_nofile), or find what does not \
-                 close them",
+        remedy: "raise the limit of open files (ulimit -n, LimitNOFILE, worker_rlimit_nofile), or find the descriptor leak",
         explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
     },
     FindingRule {
@@ -172,7 +170,7 @@ const RULES: &[FindingRule] = &[
         tier: Tier::Proxy,
         symptom: Symptom::Signs(proxy::refused),
         words: proxy::refused_words,
-        remedy: "see why the server takes no connections: it is down, or its accept queue is full (its backlog and \
+        remedy: "find why the server accepts no connections: it is down, or its accept queue is full (its backlog and \
                  net.core.somaxconn); start or add servers",
         explains: &[],
     },
@@ -191,8 +189,8 @@ const RULES: &[FindingRule] = &[
         tier: Tier::Proxy,
         symptom: Symptom::Signs(proxy::busy),
         words: proxy::busy_words,
-        remedy: "give HAProxy more threads (`nbthread`), resume TLS sessions or end TLS elsewhere, and keep connections \
-                 alive",
+        remedy: "give HAProxy more threads (`nbthread`), resume TLS sessions or terminate TLS elsewhere, and keep \
+            connections alive",
         explains: &["N1"],
     },
     FindingRule {
@@ -201,8 +199,8 @@ const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Signs(store::redis_thread),
         words: store::redis_thread_words,
-        remedy: "ask for less at once (pipelines, fewer and smaller commands), keep copies in the application, spread keys \
-                 over several instances, or set `io-threads`",
+        remedy: "send fewer and smaller commands, in pipelines; cache in the application, spread keys over several \
+            instances, or set `io-threads`",
         explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
     },
     FindingRule {
@@ -246,7 +244,7 @@ const RULES: &[FindingRule] = &[
             metric: metric::REDIS_FSYNC_DELAYED,
         },
         words: store::redis_fsync_words,
-        remedy: "let a replica keep the append-only file, set `appendfsync no`, or give it a faster disk",
+        remedy: "let a replica write the append-only file, set `appendfsync no`, or give it a faster disk",
         explains: &[],
     },
     FindingRule {

@@ -14,8 +14,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Runtime,
         symptom: Symptom::Signs(runtime::node),
         words: runtime::node_words,
-        remedy: "move work that computes off the loop (worker threads, asynchronous calls of crypto, zlib and fs), run one \
-                 process for each CPU (`node:cluster`, `pm2 -i max`), or keep copies of what is computed",
+        remedy: "move computation off the loop (worker threads, asynchronous calls of crypto, zlib and fs), run one \
+            process per CPU (`node:cluster`, `pm2 -i max`), or cache results",
         explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "C3"],
     },
     FindingRule {
@@ -53,7 +53,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Signs(postgres::cpu),
         words: postgres::cpu_words,
-        remedy: "find the statements that cost most and give them an index, keep copies of what they answer, or add CPUs or replicas",
+        remedy: "find the most expensive statements and add an index for them, cache their results, or add CPUs or \
+            replicas",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
             "P1", "P4", "C1",
@@ -65,7 +66,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Signs(postgres::locks),
         words: postgres::locks_words,
-        remedy: "make transactions shorter, take locks in one order, split rows that all write, or put the writes in a queue",
+        remedy: "make transactions shorter, take locks in one order, split rows that all transactions write, or put \
+            the writes in a queue",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
             "P1", "P4",
@@ -77,7 +79,7 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Signs(postgres::light_locks),
         words: postgres::light_locks_words,
-        remedy: "fewer sessions at once, partitions, or commits in batches",
+        remedy: "use fewer sessions at once, partition the table, or commit in batches",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
             "P1",
@@ -89,7 +91,7 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Signs(postgres::reads),
         words: postgres::reads_words,
-        remedy: "read less: an index for what is searched; then more memory",
+        remedy: "read less: add an index for the columns searched; then add memory",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
             "P1", "P4",
@@ -101,7 +103,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Signs(postgres::commits),
         words: postgres::commits_words,
-        remedy: "commit several rows at once, give the log a faster disk, or accept the loss of the last moments by `synchronous_commit = off`",
+        remedy: "commit several rows at once, give the log a faster disk, or accept losing the last moments with \
+            `synchronous_commit = off`",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
             "P1", "P4",
@@ -125,7 +128,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Signs(postgres_work::idle),
         words: postgres_work::idle_words,
-        remedy: "end transactions before anything else is waited for, and let the server end those that do not: `ALTER SYSTEM SET idle_in_transaction_session_timeout = '10s'`, then `SELECT pg_reload_conf()`",
+        remedy: "end transactions before waiting for anything else, and let the server end idle ones: `ALTER SYSTEM \
+            SET idle_in_transaction_session_timeout = '10s'`, then `SELECT pg_reload_conf()`",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
             "P1", "P3",
@@ -183,7 +187,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Signs(mysql::cpu),
         words: mysql::cpu_words,
-        remedy: "find the statements that cost most and give them an index, keep copies of what they answer, or let fewer run at once",
+        remedy: "find the most expensive statements and add an index for them, cache their results, or let fewer run \
+            at once",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
             "C1",
@@ -219,7 +224,7 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Signs(mysql::temporary),
         words: mysql::temporary_words,
-        remedy: "ask for fewer and shorter columns",
+        remedy: "select fewer and shorter columns",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
             "Q2", "C1",
@@ -231,7 +236,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Signs(mysql::row_locks),
         words: mysql::row_locks_words,
-        remedy: "make transactions shorter, write to a row last in its transaction, split rows that all write, or put the writes in a queue",
+        remedy: "make transactions shorter, write to a hot row last in the transaction, split rows that all \
+            transactions write, or put the writes in a queue",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
             "Q2",

@@ -13,12 +13,12 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Runtime,
         symptom: Symptom::Signs(engines::jvm_heap),
         words: engines::jvm_heap_words,
-        remedy: "raise `-Xmx`, or find what is kept for ever",
+        remedy: "raise `-Xmx`, or find the leak",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0", "J3", "J5", "C1", "C3",
         ],
     },
-    // What takes a third of the time is why none is left; what takes a tenth of it is not.
+    // A share of a third of the time explains the shortage; a tenth does not.
     FindingRule {
         id: "J3",
         strength: Strength::Queue,
@@ -63,9 +63,9 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Runtime,
         symptom: Symptom::Signs(engines::go_collector),
         words: engines::go_collector_words,
-        remedy: "let the heap grow further between collections: raise `GOGC` (100 without it), or set `GOGC=off` with \
-                 `GOMEMLIMIT` below the memory that there is; make fewer objects for each request: `go tool pprof \
-                 http://…/debug/pprof/allocs` tells where they are made",
+        remedy: "let the heap grow further between collections: raise `GOGC` (100 without it), or set `GOGC=off` \
+                 with `GOMEMLIMIT` below the available memory; allocate less per request: `go tool pprof \
+                 http://…/debug/pprof/allocs` shows where",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0", "C1", "C3",
         ],
@@ -76,7 +76,7 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Runtime,
         symptom: Symptom::Signs(engines::go_scheduler),
         words: engines::go_scheduler_words,
-        remedy: "let GOMAXPROCS be as many as the CPUs or the quota that the program has",
+        remedy: "set GOMAXPROCS to the number of CPUs or to the quota of the program",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0", "C3",
         ],

@@ -12,7 +12,7 @@ const FRONT: &[&str] = &[
     "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0", "P11",
 ];
 
-/// What follows from what, beside what the rules say themselves.
+/// Causes and consequences beyond those in the rules themselves.
 pub(super) const FOLLOWS: &[(&str, &[&str])] = &[
     ("C1", &["C6", "N4", "N7"]),
     // A listener with a short backlog has a short queue of half-open connections as well.
@@ -56,8 +56,8 @@ pub(super) const RULES: &[FindingRule] = &[
         symptom: Symptom::Signs(host_network::syn_drops),
         words: host_network::syn_drops_words,
         remedy: sysctl!(
-            "see the rules of the firewall, and TCP's memory (`net.ipv4.tcp_mem`, in pages of 4 KiB; more costs the machine that \
-             much memory)"
+            "check the firewall's rules, and TCP's memory (`net.ipv4.tcp_mem`, in pages of 4 KiB; more costs the \
+             machine that much memory)"
         ),
         explains: &["N4", "N5"],
     },
@@ -68,8 +68,8 @@ pub(super) const RULES: &[FindingRule] = &[
         symptom: Symptom::Signs(host_network::syn_queue),
         words: host_network::syn_queue_words,
         remedy: sysctl!(
-            "raise `net.ipv4.tcp_max_syn_backlog` and the backlog of the listener, which both bound it (about 300 bytes for each \
-             connection), and keep connections alive"
+            "raise `net.ipv4.tcp_max_syn_backlog` and the backlog of the listener, which both bound it (about 300 \
+             bytes per connection), and keep connections alive"
         ),
         explains: &["N2", "N4", "N5"],
     },
@@ -79,8 +79,9 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Network,
         symptom: Symptom::Change(host_network::loss),
         words: host_network::loss_words,
-        remedy: "find the link that loses them (`ethtool -S`, `tc -s qdisc`, `mtr`); let senders pace (`net.core.default_qdisc=fq`, \
-                 `net.ipv4.tcp_congestion_control=bbr` in /etc/sysctl.d/), or take a faster one",
+        remedy: "find the link that loses packets (`ethtool -S`, `tc -s qdisc`, `mtr`); let senders pace \
+            (`net.core.default_qdisc=fq`, `net.ipv4.tcp_congestion_control=bbr` in /etc/sysctl.d/), or take a faster \
+            one",
         explains: &["N5"],
     },
     FindingRule {
@@ -89,8 +90,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Network,
         symptom: Symptom::Signs(host_network::syn_lost),
         words: host_network::syn_lost_words,
-        remedy: "look at what stands between: firewalls and their tables of connections, load balancers, limits of a provider; \
-                 keeping connections alive asks less of all of them",
+        remedy: "check the devices in between: firewalls and their connection tables, load balancers, limits of a \
+            provider; keeping connections alive relieves all of them",
         explains: &[],
     },
     FindingRule {
@@ -130,9 +131,9 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Network,
         symptom: Symptom::Signs(host_network::bandwidth),
         words: host_network::bandwidth_words,
-        remedy: "send less: compress answers (`gzip on` in nginx, `compression` in HAProxy), let caches and browsers keep them, \
-                 make pictures smaller; or take a faster link, or a larger share of it (`tc qdisc show` tells what this \
-                 machine holds back; a provider's bounds stand with its instance types)",
+        remedy: "send less: compress answers (`gzip on` in nginx, `compression` in HAProxy), let caches and browsers \
+                 keep them, make pictures smaller; or get a faster link, or a larger share of it (`tc qdisc show` \
+                 shows the local shaping; providers list bandwidth limits by instance type)",
         explains: &["N3", "N4", "N5"],
     },
     FindingRule {
@@ -142,8 +143,8 @@ pub(super) const RULES: &[FindingRule] = &[
         symptom: Symptom::Signs(host_network::tcp_memory),
         words: host_network::tcp_memory_words,
         remedy: sysctl!(
-            "raise `net.ipv4.tcp_mem` (three numbers, in pages of 4 KiB), or have fewer idle connections and smaller buffers \
-             (`net.ipv4.tcp_rmem`, `tcp_wmem`)"
+            "raise `net.ipv4.tcp_mem` (three numbers, in pages of 4 KiB), or use fewer idle connections and smaller \
+             buffers (`net.ipv4.tcp_rmem`, `tcp_wmem`)"
         ),
         explains: &["N2", "N4"],
     },
@@ -173,8 +174,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Machine,
         symptom: Symptom::Signs(host_cpu::stolen),
         words: host_cpu::stolen_words,
-        remedy: "measure again on a machine with CPUs of its own, or when its neighbours are quiet; of a machine with credits, see \
-                 whether they are used up",
+        remedy: "measure again on a machine with dedicated CPUs, or when its neighbours are idle; on a burstable \
+            instance, check whether its CPU credits are used up",
         explains: &[],
     },
     FindingRule {
@@ -192,8 +193,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Machine,
         symptom: Symptom::Signs(host_cpu::kernel_time),
         words: host_cpu::kernel_time_words,
-        remedy: "do more with each call: larger buffers, `sendfile`, kept connections, fewer and larger writes; `perf trace -s` or \
-                 `strace -c -f -p PID` tells which calls they are",
+        remedy: "do more per system call: larger buffers, `sendfile`, keep-alive connections, fewer and larger writes; \
+            `perf trace -s` or `strace -c -f -p PID` shows the calls",
         explains: &[],
     },
     FindingRule {
@@ -202,8 +203,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Machine,
         symptom: Symptom::Signs(host_cpu::clock),
         words: host_cpu::clock_words,
-        remedy: "mend the machine's cooling or its limit of power, and measure again: `turbostat` tells which it is; the governor \
-                 stands in /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+        remedy: "fix the machine's cooling or its power limit, and measure again: `turbostat` shows which it is; the \
+            governor is set in /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
         explains: &[],
     },
     FindingRule {
@@ -212,7 +213,7 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Machine,
         symptom: Symptom::Change(host_memory::pressure),
         words: host_memory::pressure_words,
-        remedy: "let the service take less (smaller caches and heaps, fewer workers), or give the machine more memory",
+        remedy: "let the service use less memory (smaller caches and heaps, fewer workers), or give the machine more",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0", "P11", "D1", "D2",
             "D3",
@@ -224,8 +225,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Machine,
         symptom: Symptom::Signs(host_memory::swapping),
         words: host_memory::swapping_words,
-        remedy: "let the service take less (smaller heaps, fewer workers), or give the machine more memory; `vm.swappiness` of 10 in \
-                 /etc/sysctl.d/ swaps later, and leaves less for files",
+        remedy: "let the service use less memory (smaller heaps, fewer workers), or give the machine more; \
+            `vm.swappiness` of 10 in /etc/sysctl.d/ swaps later, and leaves less memory for the page cache",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0", "P11", "M1", "D1",
             "D2", "D3",
@@ -237,8 +238,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Runtime,
         symptom: Symptom::Change(host_memory::leaking),
         words: host_memory::leaking_words,
-        remedy: "find what grows (a heap profile; `ls -l /proc/PID/fd`); until then let workers end after some requests \
-                 (`pm.max_requests`, `--max-requests`)",
+        remedy: "find what grows (a heap profile; `ls -l /proc/PID/fd`); until then, restart workers after a number \
+            of requests (`pm.max_requests`, `--max-requests`)",
         explains: &[],
     },
     FindingRule {
@@ -260,8 +261,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Machine,
         symptom: Symptom::Change(host_disk::disk),
         words: host_disk::disk_words,
-        remedy: "ask less of it: keep in memory what is read again and again, write less and in larger pieces, put logs elsewhere; \
-                 `iotop -o` tells who uses it; or take a faster disk",
+        remedy: "reduce the load on it: cache hot data in memory, write less and in larger pieces, move logs \
+            elsewhere; `iotop -o` shows the processes that use it; or use a faster disk",
         explains: FRONT,
     },
     FindingRule {
@@ -270,7 +271,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Machine,
         symptom: Symptom::Change(host_disk::capped),
         words: host_disk::capped_words,
-        remedy: "see what the volume may do (operations and bytes a second, credits) and raise it; or `io.max` of a cgroup",
+        remedy: "check the limits of the volume (operations and bytes a second, credits) or `io.max` of the cgroup, \
+            and raise them",
         explains: &["D1", "D3"],
     },
     FindingRule {
@@ -279,8 +281,9 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Machine,
         symptom: Symptom::Change(host_disk::flushes),
         words: host_disk::flushes_words,
-        remedy: "commit several things at once (`commit_delay` in postgresql.conf, `innodb_flush_log_at_trx_commit=2`, \
-                 `appendfsync everysec`: the last second may be lost), or put the log on a device of its own, or a faster one",
+        remedy: "commit several transactions at once (`commit_delay` in postgresql.conf, \
+            `innodb_flush_log_at_trx_commit=2`, `appendfsync everysec`: the last second may be lost), or put the log \
+            on a device of its own, or a faster one",
         explains: &[],
     },
     FindingRule {

@@ -1,4 +1,4 @@
-//! The table of rules, continued: what logs of proxies tell.
+//! The table of rules, continued: logs of proxies.
 
 use plimsoll_model::finding::{Strength, Tier};
 
@@ -14,7 +14,10 @@ pub(super) const RULES: &[FindingRule] = &[
         words: |case| {
             proxy::nginx_words(
                 case,
-                log::frequency(case, "nginx had no place for a connection, as its log says"),
+                log::frequency(
+                    case,
+                    "according to its log, nginx had no free slot for a connection",
+                ),
             )
         },
         remedy: "raise `worker_connections`",
@@ -28,11 +31,12 @@ pub(super) const RULES: &[FindingRule] = &[
         words: |case| {
             log::words(
                 case,
-                "an upstream of nginx takes no connections",
+                "an upstream of nginx accepts no connections",
                 "nginx could not connect to an upstream",
             )
         },
-        remedy: "see why the upstream takes no connections: it is down, or its accept queue is full (its backlog and net.core.somaxconn); more workers there, and `keepalive` in its `upstream { … }`",
+        remedy: "find why the upstream accepts no connections: it is down, or its accept queue is full (its backlog \
+            and net.core.somaxconn); add workers there, and `keepalive` in its `upstream { … }`",
         explains: &[],
     },
     FindingRule {
@@ -47,7 +51,8 @@ pub(super) const RULES: &[FindingRule] = &[
                 "the queue of a Unix socket behind nginx was full",
             )
         },
-        remedy: "more processes behind the socket (PHP-FPM: `pm.max_children`), or a longer queue (`listen.backlog`, with net.core.somaxconn)",
+        remedy: "add processes behind the socket (PHP-FPM: `pm.max_children`), or lengthen the queue \
+            (`listen.backlog`, with net.core.somaxconn)",
         explains: &[],
     },
     FindingRule {
@@ -58,11 +63,11 @@ pub(super) const RULES: &[FindingRule] = &[
         words: |case| {
             log::words(
                 case,
-                "upstreams that nginx has given up",
-                "nginx had put all upstreams aside after failures",
+                "upstreams that nginx has marked as down",
+                "nginx had marked all upstreams as unavailable after failures",
             )
         },
-        remedy: "see why they failed; then `max_fails` and `fail_timeout` of the `server` lines",
+        remedy: "find why they failed; then adjust `max_fails` and `fail_timeout` of the `server` lines",
         explains: &[],
     },
     FindingRule {
@@ -73,8 +78,8 @@ pub(super) const RULES: &[FindingRule] = &[
         words: |case| {
             log::words(
                 case,
-                "a limit that nginx is told to keep",
-                "nginx held back or refused requests because of `limit_req` or `limit_conn`",
+                "a limit configured in nginx",
+                "nginx delayed or rejected requests because of `limit_req` or `limit_conn`",
             )
         },
         remedy: "if that is not intended, raise `rate` and `burst` of its `limit_req`, or `limit_conn`",
@@ -92,7 +97,8 @@ pub(super) const RULES: &[FindingRule] = &[
                 "nginx wrote an answer or a request to a temporary file, because its buffers were too small",
             )
         },
-        remedy: "raise `proxy_buffers` (or `fastcgi_buffers`, `client_body_buffer_size`), or let answers through (`proxy_buffering off`)",
+        remedy: "raise `proxy_buffers` (or `fastcgi_buffers`, `client_body_buffer_size`), or turn buffering off \
+            (`proxy_buffering off`)",
         explains: &[],
     },
     FindingRule {
@@ -107,7 +113,7 @@ pub(super) const RULES: &[FindingRule] = &[
                 "requests waited in HAProxy longer than `timeout queue` (sQ)",
             )
         },
-        remedy: "raise the server's `maxconn` if the server is idle; else look behind it",
+        remedy: "raise the server's `maxconn` if the server is idle; otherwise examine the components behind it",
         explains: &["H9"],
     },
     FindingRule {
@@ -118,11 +124,11 @@ pub(super) const RULES: &[FindingRule] = &[
         words: |case| {
             log::words(
                 case,
-                "a server of HAProxy takes no connections",
+                "a server of HAProxy accepts no connections",
                 "a server refused the connection (SC)",
             )
         },
-        remedy: "start or add servers; see their backlog",
+        remedy: "start or add servers; check their backlog",
         explains: &[],
     },
     FindingRule {
@@ -137,7 +143,7 @@ pub(super) const RULES: &[FindingRule] = &[
                 "a connection to a server was not made within `timeout connect` (sC)",
             )
         },
-        remedy: "see the accept queue of the server and the way to it",
+        remedy: "check the accept queue of the server and the network path to it",
         explains: &["H9"],
     },
     FindingRule {
@@ -152,7 +158,7 @@ pub(super) const RULES: &[FindingRule] = &[
                 "a server did not answer within `timeout server` (sH)",
             )
         },
-        remedy: "look behind it: the server or its database is at a limit; a longer time-out mends nothing",
+        remedy: "find the limit of the server or of its database; a longer timeout does not help",
         explains: &["H9"],
     },
     FindingRule {
@@ -163,11 +169,11 @@ pub(super) const RULES: &[FindingRule] = &[
         words: |case| {
             log::words(
                 case,
-                "a server behind HAProxy ends connections",
-                "a server closed the connection before it had answered (SH)",
+                "a server behind HAProxy closes connections",
+                "a server closed the connection before answering (SH)",
             )
         },
-        remedy: "see the server's log: it crashed, was killed for want of memory, or recycles its workers",
+        remedy: "check the server's log: it crashed, was killed by the OOM killer, or recycles its workers",
         explains: &[],
     },
     FindingRule {
@@ -178,11 +184,11 @@ pub(super) const RULES: &[FindingRule] = &[
         words: |case| {
             log::words(
                 case,
-                "answers that stop on their way",
+                "answers cut off in transit",
                 "a server stopped, or closed, in the middle of an answer (sD, SD)",
             )
         },
-        remedy: "see the server's log and the network; time-outs of what is idle",
+        remedy: "check the server's log, the network, and idle timeouts",
         explains: &[],
     },
     FindingRule {
@@ -209,10 +215,10 @@ pub(super) const RULES: &[FindingRule] = &[
             log::words(
                 case,
                 "clients gave up",
-                "clients went away before they had their answer (CQ, CH, CD, cD)",
+                "clients disconnected before they received their answer (CQ, CH, CD, cD)",
             )
         },
-        remedy: "nothing here: look for what made them wait",
+        remedy: "nothing to change here: find what made them wait",
         explains: &[],
     },
 ];

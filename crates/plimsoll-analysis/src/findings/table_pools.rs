@@ -1,4 +1,4 @@
-//! The table of rules, continued: pools that a program holds, and what logs tell of slow requests. Decision 0320 says where
+//! The table of rules, continued: pools of a program, and slow requests from logs. Decision 0320 says where
 //! thresholds differ from the method's table.
 
 use plimsoll_model::finding::{Strength, Tier};
@@ -34,8 +34,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Signs(pools::begun_per_request),
         words: pools::begun_per_request_words,
-        remedy: "keep sessions: a pool in the application, persistent connections (`PDO::ATTR_PERSISTENT` in PHP, `CONN_MAX_AGE` \
-                 in Django), or a pooler before the database (pgbouncer, ProxySQL)",
+        remedy: "keep sessions: a pool in the application, persistent connections (`PDO::ATTR_PERSISTENT` in PHP, \
+                 `CONN_MAX_AGE` in Django), or a pooler before the database (pgbouncer, ProxySQL)",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P2",
             "Q2", "C1", "C3",
@@ -56,7 +56,7 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Runtime,
         symptom: Symptom::Signs(runtime::php_slow),
         words: runtime::php_slow_words,
-        remedy: "mend the call that is slow",
+        remedy: "fix the slow call",
         explains: &[],
     },
     FindingRule {
@@ -65,9 +65,10 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Runtime,
         symptom: Symptom::Signs(pools::dotnet),
         words: pools::dotnet_words,
-        remedy: "find what blocks its threads (`dotnet-stack report`, `dotnet-counters monitor`): `.Result`, `.Wait()`, synchronous \
-                 I/O; make it asynchronous all the way down; until then `DOTNET_ThreadPool_MinThreads` (in hexadecimal) or \
-                 `ThreadPool.SetMinThreads` lets it begin with more",
+        remedy: "find what blocks its threads (`dotnet-stack report`, `dotnet-counters monitor`): `.Result`, \
+                 `.Wait()`, synchronous I/O; make it asynchronous all the way down; until then \
+                 `DOTNET_ThreadPool_MinThreads` (in hexadecimal) or `ThreadPool.SetMinThreads` lets it start with \
+                 more",
         explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0"],
     },
     FindingRule {
@@ -76,8 +77,9 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Proxy,
         symptom: Symptom::Change(upstream::slow_to_connect),
         words: upstream::slow_to_connect_words,
-        remedy: "see why the upstream takes connections so late: its accept queue is full (its backlog and net.core.somaxconn), or \
-                 it has too few workers; and keep connections to it, `keepalive` in its `upstream { … }`",
+        remedy: "find why the upstream accepts connections so late: its accept queue is full (its backlog and \
+            net.core.somaxconn), or it has too few workers; and keep connections to it alive (`keepalive` in its \
+            `upstream { … }`)",
         explains: &[],
     },
     FindingRule {
@@ -86,7 +88,7 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Proxy,
         symptom: Symptom::Change(upstream::slow),
         words: upstream::slow_words,
-        remedy: "look behind nginx: have the application and its database watched too, and see what their requests wait for",
+        remedy: "watch the application behind nginx and its database too, and find what their requests wait for",
         explains: &[],
     },
 ];

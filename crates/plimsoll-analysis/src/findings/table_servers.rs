@@ -42,7 +42,7 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Signs(repeated::statements),
         words: repeated::statements_words,
-        remedy: "ask for all rows at once",
+        remedy: "fetch all rows at once",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "J1",
             "P1", "P2", "P4", "P11", "Q1", "Q2", "C1", "C3",

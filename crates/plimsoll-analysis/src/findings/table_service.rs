@@ -1,5 +1,5 @@
-//! The table of rules, continued: shapes of a service as a whole, and what stands between its parts. Decision 0286 says where
-//! thresholds differ from those of the method's rule table, and which are not verified.
+//! The table of rules, continued: failure modes of a service as a whole, and the links between its components.
+//! Decision 0286 says where thresholds differ from those of the method's rule table, and which are not verified.
 
 use plimsoll_model::finding::{Strength, Tier};
 
@@ -13,8 +13,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Proxy,
         symptom: Symptom::Signs(balance::uneven),
         words: balance::uneven_words,
-        remedy: "balance by what is under way (`balance leastconn` in HAProxy, `least_conn` in nginx), and see why that server is \
-                 slower: its machine, its neighbours, its version",
+        remedy: "balance by requests in flight (`balance leastconn` in HAProxy, `least_conn` in nginx), and find why \
+            that server is slower: its machine, its neighbours, its version",
         explains: &[],
     },
     FindingRule {
@@ -23,7 +23,7 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Change(store::redis_slow),
         words: store::redis_slow_words,
-        remedy: "ask for less at once",
+        remedy: "request less at once",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0",
         ],
@@ -34,8 +34,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Proxy,
         symptom: Symptom::Change(service::collapse),
         words: service::collapse_words,
-        remedy: "turn away early what cannot be done in time: bound what is under way at once (`maxconn` of HAProxy's servers, \
-                 `limit_conn` in nginx, `plimsoll edge` with its adaptive limit), and bound retries",
+        remedy: "reject early the requests that cannot be served in time: limit requests in flight (`maxconn` of \
+            HAProxy's servers, `limit_conn` in nginx, `plimsoll edge` with its adaptive limit), and limit retries",
         explains: &[],
     },
     FindingRule {
@@ -44,8 +44,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Proxy,
         symptom: Symptom::Signs(service::retries),
         words: service::retries_words,
-        remedy: "see why connections fail; then bound retries to a tenth of the requests, with pauses that grow and differ (`retries 1` \
-                 in HAProxy, `proxy_next_upstream_tries` in nginx)",
+        remedy: "find why connections fail; then limit retries to a tenth of the requests, with exponential backoff \
+            and jitter (`retries 1` in HAProxy, `proxy_next_upstream_tries` in nginx)",
         explains: &[],
     },
     FindingRule {
@@ -54,8 +54,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Proxy,
         symptom: Symptom::Change(service::late),
         words: service::late_words,
-        remedy: "give each request a deadline and drop what is past it, newest first when it is busy; keep queues short (`timeout queue` \
-                 in HAProxy, `listen.backlog` of PHP-FPM)",
+        remedy: "give each request a deadline and drop requests past it; serve the newest first under overload; keep \
+            queues short (`timeout queue` in HAProxy, `listen.backlog` of PHP-FPM)",
         explains: &[],
     },
     FindingRule {
@@ -64,8 +64,9 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Signs(service_cache::stampede),
         words: service_cache::stampede_words,
-        remedy: "let one fetch serve all who wait (`proxy_cache_lock on` in nginx, collapsing in `plimsoll edge`), answer with the \
-                 stale copy meanwhile (`proxy_cache_use_stale updating`), and let copies end at different times",
+        remedy: "let one fetch serve all waiting requests (`proxy_cache_lock on` in nginx, collapsing in `plimsoll \
+            edge`), serve stale responses meanwhile (`proxy_cache_use_stale updating`), and let responses expire at \
+            different times",
         explains: &["P2", "Q2"],
     },
     FindingRule {
@@ -74,8 +75,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Change(service_cache::missing),
         words: service_cache::missing_words,
-        remedy: "give the cache more room, leave out of its keys what does not change the answer (tracking parameters, order), and \
-                 keep out what is asked for once",
+        remedy: "give the cache more memory, remove from its keys what does not change the answer (tracking \
+            parameters, their order), and do not store responses requested only once",
         explains: &["V1"],
     },
     FindingRule {
@@ -84,8 +85,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Runtime,
         symptom: Symptom::Signs(service::periodic),
         words: service::periodic_words,
-        remedy: "find what runs in that rhythm (cron, garbage collection, checkpoints, flushes of logs) and spread it, or do it at a \
-                 quieter time",
+        remedy: "find what runs with that period (cron, garbage collection, checkpoints, flushes of logs) and spread \
+            it, or do it at a quieter time",
         explains: &[],
     },
     FindingRule {
@@ -94,8 +95,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Proxy,
         symptom: Symptom::Change(balance::cold),
         words: balance::cold_words,
-        remedy: "let a new server begin with a small share (`slowstart 30s` on HAProxy's `server` line), and warm it up before it is \
-                 asked (caches, just-in-time compilation, pools)",
+        remedy: "let a new server start with a small share (`slowstart 30s` on HAProxy's `server` line), and warm it \
+            up before it receives requests (caches, just-in-time compilation, pools)",
         explains: &["H11"],
     },
     FindingRule {
@@ -104,8 +105,8 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Runtime,
         symptom: Symptom::Change(service::expensive),
         words: service::expensive_words,
-        remedy: "make it cheaper (its statements, its answers kept for a while), give it workers of its own, or let it wait behind \
-                 the others when it is busy",
+        remedy: "make it cheaper (its statements, cached answers), give it dedicated workers, or serve it after the \
+            other requests under load",
         explains: &[],
     },
 ];

@@ -1,4 +1,4 @@
-//! The table of rules, continued: what spans tell. Decision 0275 says where thresholds differ from the method's table.
+//! The table of rules, continued: traces. Decision 0275 says where thresholds differ from the method's table.
 
 use plimsoll_model::finding::{Strength, Tier};
 
@@ -21,7 +21,7 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Store,
         symptom: Symptom::Signs(traces::repeated),
         words: traces::repeated_words,
-        remedy: "ask for all rows at once",
+        remedy: "fetch all rows at once",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "J1",
             "P1", "P2", "P4", "P11", "Q1", "Q2", "C1", "C3", "J9",
@@ -42,7 +42,7 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Runtime,
         symptom: Symptom::Signs(traces::dependency),
         words: traces::dependency_words,
-        remedy: "keep its answers, ask for several at once, or side by side",
+        remedy: "cache its answers, batch calls, or run them in parallel",
         explains: BEFORE_CALL,
     },
     FindingRule {
@@ -51,7 +51,7 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Runtime,
         symptom: Symptom::Change(waits::dependency),
         words: waits::dependency_words,
-        remedy: "see what limits it",
+        remedy: "find what limits it",
         explains: BEFORE_CALL,
     },
     FindingRule {
@@ -60,7 +60,7 @@ pub(super) const RULES: &[FindingRule] = &[
         tier: Tier::Runtime,
         symptom: Symptom::Signs(traces::refused),
         words: traces::refused_words,
-        remedy: "ask for a higher quota, keep its answers, wait before trying again",
+        remedy: "request a higher quota, cache its answers, retry with backoff",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "J7",
             "J8", "J9",

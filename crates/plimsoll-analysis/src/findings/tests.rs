@@ -1,4 +1,4 @@
-//! Each rule over synthetic series: what makes it speak, what it says, and what keeps it silent.
+//! Each rule over synthetic series: what triggers it, its text, and what does not trigger it.
 
 use std::collections::BTreeMap;
 
@@ -153,7 +153,7 @@ impl SyntheticRun {
     }
 }
 
-/// The only finding must be of this rule, with this certainty and score, and say this.
+/// The only finding must be of this rule, with this certainty, score and text.
 #[track_caller]
 pub(super) fn check(
     run: &SyntheticRun,
@@ -189,7 +189,7 @@ fn a_healthy_run_is_silent() {
 #[test]
 fn g1_a_generator_that_is_late() {
     let run = SyntheticRun::healthy().failing_windows(|window| window.lag.record(30_000, 100));
-    let expected = "took up arrivals 30.0 ms late (p99; 5.0 ms is valid)";
+    let expected = "sent requests 30.0 ms late (p99; valid: up to 5.0 ms)";
     check(&run, "G1", Certainty::Explicit, 1.0, expected);
 }
 
@@ -212,7 +212,7 @@ fn g1_a_generator_without_cpu_that_does_not_send_what_is_due() {
         ..starved
     };
     assert_eq!(closed.find(), []);
-    // CPU to spare: what is not sent waits for the target.
+    // CPU is left: unsent requests wait for the target.
     let waiting = SyntheticRun::healthy().failing_windows(|window| window.sent = 900);
     assert_eq!(waiting.find(), []);
 }
@@ -245,7 +245,7 @@ fn g3_a_generator_without_descriptors() {
     let run = SyntheticRun::healthy()
         .set(&limit, [256.0; 3])
         .failing_windows(|window| window.generator.descriptors_exhausted = 7);
-    let expected = "7 connections a second failed for it; its limit is 256";
+    let expected = "7 connections a second failed; its limit is 256";
     check(&run, "G3", Certainty::Explicit, 1.0, expected);
 }
 
@@ -293,8 +293,7 @@ fn m2_a_process_killed_for_want_of_memory() {
     let run = SyntheticRun::healthy()
         .set(&cgroup(metric::CGROUP_OOM_KILLS), [0.0, 0.0, 0.1])
         .set(metric::OOM_KILLS, [0.0, 0.0, 0.1]);
-    let expected =
-        "1 processes of cgroup /shop were killed for want of memory; its limit is 64 MiB";
+    let expected = "the OOM killer killed 1 processes of cgroup /shop; its limit is 64 MiB";
     check(&run, "M2", Certainty::Explicit, 1.0, expected);
     let machine = SyntheticRun::healthy().set(metric::OOM_KILLS, [0.0, 0.0, 0.3]);
     check(
@@ -408,8 +407,8 @@ fn every_rule_explains_rules_that_exist() {
                 .iter()
                 .all(|id| ids.contains(id) && *id != rule.id)
         );
-        // Some have two rows: throwing away or refusing, memory or connections, pauses or time, one server of a
-        // language or another, told by itself or by its log or by spans.
+        // Some have two rows: evicting or refusing, memory or connections, pauses or time, different servers of a
+        // language, or different sources (own metrics, log, spans).
         let twice = [
             "K2", "K6", "X1", "X3", "H1", "H2", "J3", "J9", "N+1", "R2", "R5",
         ];

@@ -1,4 +1,4 @@
-//! Rules about what spans tell: statements that repeat, services that are waited for, calls that are refused.
+//! Rules over spans: repeated statements, slow callees, refused calls.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -12,7 +12,7 @@ use crate::traces::{ComponentUse, RouteUse};
 
 /// Times in one request from which a statement is repeated.
 const PER_REQUEST: f64 = 10.0;
-/// Share of a route's time from which its database is what it waits for.
+/// Share of a route's time from which its database is the limit.
 const IN_DATABASE: f64 = 0.3;
 /// Share of the time of all requests from which a route counts.
 const COUNTS: f64 = 0.2;
@@ -22,7 +22,7 @@ const SESSIONS: f64 = 1.0;
 const MOSTLY: f64 = 0.5;
 /// Share of the calls that are refused.
 const REFUSED: f64 = 0.01;
-/// Share of a route's time that goes into getting connections.
+/// Share of a route's time spent acquiring connections.
 const CONNECTING: f64 = 0.2;
 
 fn seconds(view: &View<'_>) -> f64 {
@@ -46,13 +46,13 @@ fn route_of<'a>(routes: &'a [RouteUse], label_set: &str) -> Option<&'a RouteUse>
     })
 }
 
-/// Share of a route's time that goes to its databases: to their work, and to the wait for a session with them.
+/// Shares of a route's time spent in its databases and waiting for a session with them.
 fn for_database(route: &RouteUse) -> f64 {
     share_of(route, "database") + share_of(route, "connecting")
 }
 
-/// N+1: requests of a route carry out one statement many times, and the database is what they wait for. Not asked where
-/// the database itself counts it.
+/// N+1: requests of a route execute one statement many times, and wait mostly for the database. Skipped where the
+/// database itself counts it.
 pub(super) fn repeated(view: &View<'_>) -> Vec<Sign> {
     if repeated::statements(view).iter().any(|sign| sign.present) {
         return Vec::new();
@@ -95,14 +95,14 @@ pub(super) fn repeated_words(case: &RuleMatch<'_>) -> Words {
     };
     let times = calls(case.failing()).unwrap_or(0.0);
     let sentence = format!(
-        "each {} of {} carried out `{statement}` {times:.0} times, of {:.0} statements in all that have {:.0} forms; its databases{} \
+        "each {} of {} executed `{statement}` {times:.0} times, of {:.0} statements in {:.0} forms; its databases{} \
          took {:.0} % of its {:.0} ms",
         route.route,
         service(&route.service),
         route.queries,
         route.query_forms,
         if share_of(route, "connecting") >= share_of(route, "database") {
-            ", and most of all the wait for a session with them,"
+            ", mostly the wait for a session,"
         } else {
             ""
         },
@@ -112,7 +112,7 @@ pub(super) fn repeated_words(case: &RuleMatch<'_>) -> Words {
     let series = case.series(metric::TRACE_REPEATED);
     let line = case
         .over
-        .evidence((&series, "times in each request", "1"), calls);
+        .evidence((&series, "executions per request", "1"), calls);
     Words::new(
         format!("one statement {times:.0} times in each {}", route.route),
         sentence,
@@ -125,7 +125,7 @@ fn service(name: &str) -> &str {
     if name.is_empty() { "the service" } else { name }
 }
 
-/// Who is called by a service: what all its requests together spend there.
+/// A callee of a service: the time that all its requests together spend there.
 #[derive(Clone, Debug, Default)]
 struct Callee {
     /// Share of the time of all its requests.
@@ -141,7 +141,7 @@ struct Callee {
     unavailable: f64,
 }
 
-/// Labels of who is called, of each service that calls.
+/// Labels of the callees of each service.
 fn callees(routes: &[RouteUse]) -> Vec<String> {
     let named = routes.iter().flat_map(|route| {
         let called = route
@@ -200,7 +200,7 @@ fn callee(routes: &[RouteUse], label_set: &str) -> Option<Callee> {
     Some(found)
 }
 
-/// Whether an eye of its own looks at a store: its rules tell more.
+/// Whether a store has its own collector, whose rules are more specific.
 fn is_watched(view: &View<'_>, component: &str) -> bool {
     let system = component.split(' ').next().unwrap_or_default();
     let metric = match system {
@@ -254,7 +254,7 @@ pub(super) fn dependency_words(case: &RuleMatch<'_>) -> Words {
     let series = case.series(metric::TRACE_SHARED_TIME);
     let line = case
         .over
-        .evidence((&series, "time with it in each request", "ms"), |view| {
+        .evidence((&series, "time in it per request", "ms"), |view| {
             Some(callee(&routes(view), case.label_set)?.each_ms)
         });
     let request = case
@@ -266,8 +266,8 @@ pub(super) fn dependency_words(case: &RuleMatch<'_>) -> Words {
         .with(line)
         .with(request)
         .advising(format!(
-            "see what limits {component}: watch it too. Here: keep its answers for a while, ask for several at once or side by \
-             side, and give each call a time-out that fits into the request's"
+            "find what limits {component}: watch it too. Here: cache its answers, batch or parallelize calls, and give \
+             each call a timeout within the request's"
         ))
 }
 
@@ -314,9 +314,9 @@ pub(super) fn refused_words(case: &RuleMatch<'_>) -> Words {
         called.unavailable
     };
     let limit = if is_quota {
-        format!("the rate that {component} allows")
+        format!("the rate limit of {component}")
     } else {
-        format!("{component}, which is not available at times")
+        format!("{component}, which is unavailable at times")
     };
     let sentence = format!(
         "{component} answered {status} to {:.0} % of the calls of {client}, {} in each request",
@@ -332,12 +332,12 @@ pub(super) fn refused_words(case: &RuleMatch<'_>) -> Words {
         });
     let remedy = if is_quota {
         format!(
-            "ask {component} for a higher quota, keep its answers for a while, ask for several at once, and wait as its \
-             `Retry-After` says, with a limit on what is tried again"
+            "request a higher quota from {component}, cache its answers, batch calls, honour its `Retry-After`, and \
+             limit retries"
         )
     } else {
         format!(
-            "see what limits {component}: watch it too; try again only a limited share of the calls, each after a pause"
+            "find what limits {component}: watch it too; retry only a limited share of the calls, with backoff"
         )
     };
     Words::new(limit, sentence)
@@ -369,7 +369,7 @@ pub(super) fn held(view: &View<'_>) -> Vec<Sign> {
 pub(super) fn held_words(case: &RuleMatch<'_>) -> Words {
     let all = routes(case.failing());
     let Some(route) = route_of(&all, case.label_set) else {
-        return Words::new("connections that are held", String::new());
+        return Words::new("connections held", String::new());
     };
     let mut remote = route
         .components
@@ -386,24 +386,20 @@ pub(super) fn held_words(case: &RuleMatch<'_>) -> Words {
         Some(route_of(&routes, case.label_set)?.held_ms)
     };
     let sentence = format!(
-        "each {} waited {:.0} ms for a connection to the database; one that it has stays in a transaction for {:.0} ms, and {:.0} \
-         ms of these it waits for {remote}",
+        "each {} waited {:.0} ms for a connection to the database; it then holds one in a transaction for {:.0} ms, \
+         {:.0} ms of that waiting for {remote}",
         route.route,
         wait(case.failing()).unwrap_or(0.0),
         route.held_ms,
         route.held_remote_ms
     );
     let time = case.series(metric::TRACE_OWN_TIME);
-    let waited = (time.as_str(), "wait for a connection in each request", "ms");
+    let waited = (time.as_str(), "wait for a connection per request", "ms");
     let series = case.series(metric::TRACE_HELD);
-    let open = (
-        series.as_str(),
-        "time in a transaction in each request",
-        "ms",
-    );
+    let open = (series.as_str(), "time in a transaction per request", "ms");
     Words::new(
         format!(
-            "connections to the database that are held during calls of {remote} ({})",
+            "database connections held during calls to {remote} ({})",
             place(case.label_set)
         ),
         sentence,
@@ -411,6 +407,6 @@ pub(super) fn held_words(case: &RuleMatch<'_>) -> Words {
     .with(case.over.evidence(waited, wait))
     .with(case.over.evidence(open, hold))
     .advising(format!(
-        "call {remote} before the transaction begins or after it has ended; then the same connections carry more requests"
+        "call {remote} before the transaction begins or after it has ended; then the same connections serve more requests"
     ))
 }

@@ -1,4 +1,4 @@
-//! Rules about what spans tell over synthetic series: what makes each speak, and what keeps it silent.
+//! Rules over spans, on synthetic series: what triggers each, and what does not.
 
 use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, series};
@@ -51,7 +51,7 @@ fn refused(status: &str) -> String {
     with(metric::TRACE_REFUSED, &labels)
 }
 
-/// The only finding, with words of its limit, its sentence and its remedy.
+/// The only finding, with fragments of its limit, its sentence and its remedy.
 #[track_caller]
 fn expect_only(failing: &[(String, f64)], rule: &str, expected: [&str; 3]) -> Finding {
     only(found_in(&healthy(), failing), rule, expected)
@@ -80,7 +80,8 @@ fn a_service_that_is_waited_for() {
         "J9",
         [
             "rates:8080, which shop waits for",
-            "of the 1000 ms of each request of shop, 800 ms (80 %) went into 1 call of rates:8080, while the CPUs here were 30 %",
+            "of the 1000 ms of each request of shop, 800 ms (80 %) went into 1 call of rates:8080, while the CPUs \
+             here were 30 %",
             "watch it too",
         ],
     );
@@ -105,7 +106,7 @@ fn a_store_with_an_eye_of_its_own_is_left_to_that() {
         [
             "postgresql db:5432",
             "61 calls of postgresql",
-            "side by side",
+            "parallelize",
         ],
     );
     let sessions = series(
@@ -122,7 +123,7 @@ fn a_service_that_refuses() {
         &[(refused("429"), 4.0)],
         "J10",
         [
-            "the rate that rates:8080 allows",
+            "the rate limit of rates:8080",
             "answered 429 to 40 % of the calls of shop, 1 in each request",
             "higher quota",
         ],
@@ -131,7 +132,7 @@ fn a_service_that_refuses() {
     let found = expect_only(
         &[(refused("503"), 4.0)],
         "J10",
-        ["not available at times", "answered 503", "what limits"],
+        ["unavailable at times", "answered 503", "what limits"],
     );
     assert_eq!(found.certainty, Certainty::Possible);
     assert_eq!(found_in(&healthy(), &[(refused("429"), 0.05)]), []);
@@ -150,8 +151,8 @@ fn a_transaction_that_is_open_during_a_call() {
         &waiting,
         "J7",
         [
-            "held during calls of rates:8080",
-            "waited 400 ms for a connection to the database; one that it has stays in a transaction for 500 ms, and 400 ms",
+            "held during calls to rates:8080",
+            "waited 400 ms for a connection to the database; it then holds one in a transaction for 500 ms, 400 ms",
             "call rates:8080 before the transaction begins",
         ],
     );
@@ -172,8 +173,8 @@ fn a_statement_that_a_route_repeats() {
         "N+1",
         [
             "one statement 60 times in each GET /orders/:id",
-            "each GET /orders/:id of shop carried out `SELECT name FROM items WHERE id = ?` 60 times, of 61 statements in all that \
-             have 2 forms; its databases took 45 % of its 1000 ms",
+            "each GET /orders/:id of shop executed `SELECT name FROM items WHERE id = ?` 60 times, of 61 statements in \
+             2 forms; its databases took 45 % of its 1000 ms",
             "`prefetch_related`",
         ],
     );

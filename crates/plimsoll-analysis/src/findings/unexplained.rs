@@ -1,5 +1,5 @@
-//! Where the time of a request goes, as far as it is watched: by Little's law, what is busy with requests on average,
-//! divided by the requests of a second, is the time that one of them takes there.
+//! Where the time of a request goes, as far as it is watched: by Little's law, the mean number of requests in a
+//! component, divided by the requests per second, is the time of one request there.
 
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::metric;
@@ -9,18 +9,18 @@ use super::statements::most_of;
 use super::stretch::View;
 use super::waits;
 
-/// What is watched tells too little when this share of the time, or more, is spent outside of it.
+/// Share of the time outside watched components from which it counts as unexplained.
 const SHARE_MIN: f64 = 0.2;
-/// What is known of it that is told.
+/// Most known shares that are listed.
 const KNOWN_MAX: usize = 4;
-/// Where connections wait for whoever listens, and the share of the time there from which on its workers are too few.
+/// Name of the wait in accept queues, and its share of the time from which workers are too few.
 const ACCEPT_QUEUES: &str = "in accept queues";
 const CROWDED_MIN: f64 = 0.4;
-/// Less than this is nobody's waiting, s.
+/// Shorter times do not count as waiting, s.
 const TIME_MIN: f64 = 0.001;
 
-/// A sentence part about the time that nothing explains: `62 ms of the 80 ms of each request are spent waiting outside
-/// anything watched (…)`; where what is watched explains it, what that is. `None` where nobody knows.
+/// A clause about the unexplained time: `62 ms of the 80 ms of each request are spent waiting outside
+/// anything watched (…)`; where watched components explain it, their shares. `None` where it is unknown.
 pub(super) fn time(view: &View<'_>) -> Option<String> {
     let mut service = Histogram::new();
     let mut answers = 0;
@@ -64,30 +64,28 @@ pub(super) fn time(view: &View<'_>) -> Option<String> {
     let threads = if threads.is_empty() {
         String::new()
     } else {
-        format!(
-            "; of the target's threads were on average {}",
-            threads.join(", ")
-        )
+        format!("; the target's threads, on average: {}", threads.join(", "))
     };
     let rest = if shares.is_empty() {
-        "nothing that is watched had to do with it".to_owned()
+        "no watched component took part".to_owned()
     } else {
         format!("of the rest, {}", shares.join(", "))
     };
     Some(format!(
-        "{} of the {} of each request are spent waiting outside anything watched: a lock, a sleep, a remote call ({rest}{threads}{goroutines}){crowded}",
+        "{} of the {} of each request are spent waiting outside anything watched: a lock, a sleep, a remote call \
+         ({rest}{threads}{goroutines}){crowded}",
         millis(left_s),
         millis(whole_s)
     ))
 }
 
-/// What it means that requests spend most of their time before anybody has taken their connection.
+/// The conclusion when requests spend most of their time before their connection is accepted.
 fn crowded(known: &[(String, f64)], whole_s: f64) -> &'static str {
     let before = known.iter().find(|(name, _)| name == ACCEPT_QUEUES);
     match before {
         Some((_, time_s)) if *time_s >= CROWDED_MIN * whole_s => {
-            "; connections wait long for somebody to take them: all workers or threads are busy, and more of them help while there \
-             is CPU"
+            "; connections wait long to be accepted: all workers or threads are busy, and more of them help while CPU \
+             is left"
         }
         _ => "",
     }
@@ -129,7 +127,7 @@ fn busy(view: &View<'_>) -> Vec<(String, f64)> {
         0.0,
         "in PostgreSQL",
     );
-    // The eye's own session is one of them.
+    // The collector's own session is one of them.
     add(metric::MYSQL_SESSIONS_RUNNING, None, 1.0, "in MariaDB");
     add(metric::REDIS_MAIN_THREAD, None, 0.0, "in Redis");
     add(metric::HAPROXY_QUEUE, None, 0.0, "in HAProxy's queues");
@@ -232,7 +230,7 @@ mod tests {
         for expected in [
             "30 ms of the 80 ms of each request",
             "50 ms waiting for 10.0.0.3:9200",
-            "of the target's threads were on average 2.0 asleep)",
+            "the target's threads, on average: 2.0 asleep)",
         ] {
             assert!(sentence.contains(expected), "{sentence}");
         }
@@ -251,7 +249,7 @@ mod tests {
     fn who_waits_to_be_taken_waits_for_workers() {
         let labels = [("listener", "127.0.0.1:80"), ("process", metric::TARGET)];
         let queue = |length| (metric::series(metric::LISTEN_QUEUE, &labels), length);
-        let expected = "; connections wait long for somebody to take them";
+        let expected = "; connections wait long to be accepted";
         let sentence = explain(&[queue(5.0)]).unwrap();
         assert!(sentence.contains(expected), "{sentence}");
         let sentence = explain(&[queue(1.0)]).unwrap();

@@ -1,4 +1,4 @@
-//! Rules about servers behind nginx, from the times that its access log tells.
+//! Rules about servers behind nginx, from the times in its access log.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -13,9 +13,9 @@ const SLOW_MIN_S: f64 = 0.050;
 const SLOW_SHARE: f64 = 0.25;
 /// How many times as long as at low load.
 const SLOWER: f64 = 3.0;
-/// Share of the time to the head that connecting may take where the server is what is slow.
+/// Share of the time to the response head that connecting may take where the server itself is slow.
 const CONNECT_SHARE: f64 = 0.1;
-/// Connecting that takes this long, and so many times as long as at low load, is what is slow, s.
+/// Connect time, s, and its ratio to low load, from which connecting is slow.
 const CONNECT_MIN_S: f64 = 0.010;
 const CONNECT_SLOWER: f64 = 10.0;
 
@@ -23,7 +23,7 @@ fn time(at: &str, phase: &str) -> String {
     metric::series(metric::NGINX_TIME, &[("at", at), ("phase", phase)])
 }
 
-/// Logs that tell of a phase: where they are asked.
+/// Addresses of logs with times of a phase.
 fn logs<'a>(view: &View<'a>, phase: &'a str) -> impl Iterator<Item = &'a str> {
     let own = view.series_of(metric::NGINX_TIME);
     own.filter(move |series| label(series, "phase") == Some(phase))
@@ -56,7 +56,7 @@ pub(super) fn slow_words(case: &RuleMatch<'_>) -> Words {
     let [header, connect, whole] = ["header", "connect", "request"].map(|phase| time(at, phase));
     let ms = |series: &str| view.mean(series).map(|seconds| seconds * 1e3);
     let mut sentence = format!(
-        "servers behind nginx took {:.0} ms to begin their answers (95th percentile)",
+        "servers behind nginx took {:.0} ms to the first byte (95th percentile)",
         ms(&header).unwrap_or(0.0)
     );
     if let Some(low) = before(case.over, |view| view.mean(&header)) {
@@ -68,14 +68,13 @@ pub(super) fn slow_words(case: &RuleMatch<'_>) -> Words {
     if let Some(connect) = ms(&connect) {
         append_clause(
             &mut sentence,
-            format_args!(", and took connections within {connect:.0} ms: they are slow, not full"),
+            format_args!(
+                ", and accepted connections within {connect:.0} ms: they are slow, not full"
+            ),
         );
     }
     Words::new(format!("servers behind nginx are slow ({at})"), sentence)
-        .with(case.line(
-            &header,
-            "time until a server's answer began, 95th percentile",
-        ))
+        .with(case.line(&header, "time to a server's first byte, 95th percentile"))
         .with(case.line(&connect, "time to connect to a server, 95th percentile"))
         .with(case.line(&whole, "time of a request, 95th percentile"))
 }
@@ -109,7 +108,7 @@ pub(super) fn slow_to_connect_words(case: &RuleMatch<'_>) -> Words {
     );
     let line = case.line(&connect, "time to connect to a server, 95th percentile");
     Words::new(
-        format!("an upstream of nginx takes no connections ({at})"),
+        format!("an upstream of nginx accepts no connections ({at})"),
         sentence,
     )
     .with(bounded(line, Some(CONNECT_SLOWER * low)))

@@ -1,4 +1,4 @@
-//! What the target's threads wait for, as they were looked at once a second: servers that nothing else watches.
+//! Waits of the target's threads, sampled once a second: servers that are not watched otherwise.
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
@@ -11,21 +11,21 @@ use super::stretch::{SecondValues, Stretch3, View};
 const MOSTLY: f64 = 0.5;
 /// A wait for each request that is this many times as long as at low load has grown.
 const GREW: f64 = 1.5;
-/// Standard deviations by which so few looks at low load must differ.
+/// Standard deviations by which so few samples at low load must differ.
 const SURE: f64 = 2.0;
 /// What threads do that is no server.
 const NO_SERVERS: [&str; 12] = [
     "accept", "child", "clients", "disk", "events", "lock", "other", "pipe", "running", "sleep",
     "sockets", "",
 ];
-/// Of these, what they do for a request.
+/// Of these, the waits within a request.
 const AT_WORK: [&str; 4] = ["child", "disk", "pipe", "running"];
 
 fn on(series: &str) -> &str {
     label(series, "on").unwrap_or_default()
 }
 
-/// Whether a part that is watched is what is waited for: by its address, or by PostgreSQL's socket of the same port.
+/// Whether the wait is for a watched component: by its address, or by PostgreSQL's socket of the same port.
 fn is_watched(view: &View<'_>, server: &str) -> bool {
     let port = server.rsplit([':', '.']).next();
     let mut components = view.series_of(metric::PROBE_ANSWER_TIME);
@@ -61,8 +61,8 @@ pub(super) fn otherwise(view: &View<'_>) -> Vec<(&'static str, f64)> {
     counts
 }
 
-/// Thread-seconds that were seen, and requests that ended meanwhile. A wait has a series from the first look that saw it:
-/// where threads were looked at before, it was not there.
+/// Sampled thread-seconds, and requests that ended meanwhile. A wait has a series from its first sample on: where
+/// threads were sampled before, it was absent.
 fn observed_waits(view: &View<'_>, series: &str) -> Option<(f64, f64)> {
     let all: Vec<&str> = view.series_of(metric::THREAD_WAITS).collect();
     let was_sampled = |row: &SecondValues<'_>| all.iter().any(|series| row.get(series).is_some());
@@ -72,8 +72,8 @@ fn observed_waits(view: &View<'_>, series: &str) -> Option<(f64, f64)> {
     (!observed.is_empty()).then(|| (observed.iter().sum(), requests as f64))
 }
 
-/// Whether each request waits longer than at a lower load, by more than so few looks differ by chance: what was seen there
-/// against what the failing load's wait for each request, shorter by [`GREW`], would have shown.
+/// Whether each request waits longer than at a lower load, by more than chance in so few samples: the samples there
+/// against those expected from the failing load's wait per request, shorter by [`GREW`].
 fn grew(over: &Stretch3<'_>, series: &str) -> bool {
     let is_more = |low: &View<'_>| {
         let (observed, requests) = observed_waits(&over.failing, series)?;
@@ -114,24 +114,24 @@ pub(super) fn dependency_words(case: &RuleMatch<'_>) -> Words {
     };
     let view = case.failing();
     let mut sentence = format!(
-        "{:.1} of the target's threads on average waited for {server}, about {:.0} ms for each request",
+        "{:.1} of the target's threads on average waited for {server}, about {:.0} ms per request",
         view.mean(&series).unwrap_or(0.0),
         each_ms(view).unwrap_or(0.0)
     );
     if let Some(low) = each_ms(&case.over.base).or_else(|| each_ms(&case.over.passing)) {
         append_clause(&mut sentence, format_args!(" and {low:.0} ms at low load"));
     }
-    append_clause(&mut sentence, format_args!("; nothing there is watched"));
+    append_clause(&mut sentence, format_args!("; it is not watched"));
     let asked = (
         series.as_str(),
-        "wait for each request, by looks once a second",
+        "wait per request, sampled once a second",
         "ms",
     );
     Words::new(format!("{server}, which the target waits for"), sentence)
-        .with(case.line(&series, "threads that wait for it"))
+        .with(case.line(&series, "threads waiting for it"))
         .with(case.over.evidence(asked, each_ms))
         .advising(format!(
-            "see what limits {server}: watch it too. Here: keep its answers for a while, ask for several at once or side by side, \
-             and give each call a time-out that fits into the request's"
+            "find what limits {server}: watch it too. Here: cache its answers, batch or parallelize calls, and give \
+             each call a timeout within the request's"
         ))
 }

@@ -1,4 +1,4 @@
-//! What threads wait for, over made-up looks at them.
+//! Waits of threads, over synthetic samples.
 
 use plimsoll_model::finding::Finding;
 use plimsoll_model::metric::{self, series};
@@ -62,12 +62,12 @@ fn a_server_that_gets_slow_is_named() {
     assert_eq!(found[0].limit, "10.0.0.3:9200, which the target waits for");
     assert_eq!(
         found[0].sentence,
-        "12.0 of the target's threads on average waited for 10.0.0.3:9200, about 80 ms for each request and 10 ms at low load; \
-         nothing there is watched"
+        "12.0 of the target's threads on average waited for 10.0.0.3:9200, about 80 ms per request and 10 ms at \
+         low load; it is not watched"
     );
 }
 
-/// A series begins with the first look that sees its wait; that no look at low load did tells as much as zeros would.
+/// A series begins with the first sample of its wait; its absence at low load equals zeros.
 #[test]
 fn a_server_that_nobody_was_seen_to_wait_for_before_is_named() {
     let low = [waits("accept", 19.0)];
@@ -75,24 +75,24 @@ fn a_server_that_nobody_was_seen_to_wait_for_before_is_named() {
     let named = found((100, &low), (150, &failing));
     assert_eq!(named.len(), 1, "{named:#?}");
     assert_eq!(named[0].rule, "J9");
-    let words = "about 80 ms for each request and 0 ms at low load";
+    let words = "about 80 ms per request and 0 ms at low load";
     assert!(named[0].sentence.contains(words), "{}", named[0].sentence);
-    // Threads were not looked at then: nothing to compare with.
+    // Threads were not sampled then: nothing to compare with.
     let unsampled = found((100, &[]), (150, &failing));
     assert_eq!(unsampled, []);
 }
 
 #[test]
 fn a_server_that_stays_as_it_was_is_not() {
-    // As long for each request as before: threads are what lacks.
+    // As long per request as before: threads are missing.
     let low = [waits("10.0.0.3:9200", 1.0)];
     let steady = [waits("10.0.0.3:9200", 4.0)];
     assert_eq!(found((25, &low), (100, &steady)), []);
-    // Too few looks at low load to know.
+    // Too few samples at low load to decide.
     let few = [waits("10.0.0.3:9200", 0.0)];
     let slow = [waits("10.0.0.3:9200", 4.0)];
     assert_eq!(found((4, &few), (100, &slow)), []);
-    // Watched: its own rules tell.
+    // Watched: its own rules apply.
     let watched = (
         series(metric::PROBE_ANSWER_TIME, &[("at", "/run/.s.PGSQL.5432")]),
         0.001,

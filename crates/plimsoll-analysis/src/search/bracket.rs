@@ -78,7 +78,7 @@ impl Bracket {
         PhaseAction::Trial(known.spec(TrialKind::Bracket, self.rate, measure_s))
     }
 
-    /// Lowers the rate to what the generator can offer validly, or says why there is nothing left to try.
+    /// Lowers the rate to what the generator can offer validly, or returns why there is nothing left to try.
     fn keep_within_reach(&mut self, known: &SearchState) -> Option<PhaseAction> {
         let most = known.policy.rate_max.unwrap_or(f64::INFINITY);
         self.rate = self.rate.min(most);
@@ -178,7 +178,7 @@ fn next_up(known: &SearchState, rate: f64) -> f64 {
     if known.policy.unit() != LoadUnit::Users {
         return next;
     }
-    // Whoever comes takes time to come, and beyond saturation there is nothing to be learnt from more of them.
+    // Users take time to arrive, and more of them beyond saturation yield nothing.
     next.min(BEYOND_SATURATION * saturation)
         .max(STEP_MIN * rate)
 }

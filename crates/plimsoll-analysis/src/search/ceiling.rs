@@ -4,7 +4,7 @@ use plimsoll_model::trial::Trial;
 
 /// The generator must offer this many times the rate it is used at.
 const MARGIN: f64 = 2.0;
-/// How far ahead a self-test looks, so that few are needed.
+/// Margin of a self-test above the next rate, so that few are needed.
 const AHEAD: f64 = 8.0;
 /// Rate below which a self-test is not worth its time, 1/s.
 const RATE_MIN: f64 = 4000.0;
@@ -28,7 +28,7 @@ pub(super) struct Ceiling {
 pub(super) enum CeilingCheck {
     /// Twice the rate was proven.
     Proven,
-    /// A self-test at this rate must tell.
+    /// A self-test at this rate must decide.
     SelfTest(f64),
     /// Twice the rate is out of reach.
     Beyond,

@@ -108,8 +108,8 @@ impl Confirm {
         known.elapsed + 2 * known.policy.confirm.0 * trial > known.budget()
     }
 
-    /// Where to try again, at most. A round without one pass, and the last there is time for, tell that trials differ
-    /// more than the posterior's picture of them: the step is a whole width of the interval.
+    /// Where to try again, at most. After a round without a pass, and in the last round within the time, trials vary
+    /// more than the posterior assumes: the step is a whole width of the interval.
     fn lower(&self, known: &SearchState) -> f64 {
         let (low, _, high) = interval(known);
         if self.passes == 0 || self.is_last_in_time(known) {
@@ -185,7 +185,7 @@ impl Confirm {
 
 /// The lowest rate from the line on at which a trial failed, with all trials at about that rate.
 fn broken(known: &SearchState, line: f64) -> Option<(f64, u32, u32)> {
-    // What a robbed trial tells of was never offered.
+    // The load that a trial with steal stands for was never offered.
     let offered = || known.evidence.iter().filter(|evidence| evidence.calm);
     let failed = offered().filter(|evidence| evidence.failed && evidence.rate >= line);
     let rate = failed

@@ -18,7 +18,7 @@ use crate::stats::sequential::{Decision, Sprt};
 /// Trials after which the gate is undecided.
 const TRIALS_MAX: u32 = 12;
 
-/// What the gate wants next.
+/// The next action of the gate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GateStep {
     /// Carry this trial out, judge it, and record it.
@@ -61,7 +61,7 @@ impl CiGate {
         }
     }
 
-    /// Tells who stays between trials and may come back to the next.
+    /// Records the users who stay between trials and may return to the next.
     pub fn users_stayed(&mut self, stayed: Stayed) {
         self.known.stayed = stayed;
     }
@@ -108,7 +108,7 @@ impl CiGate {
         let mut spec = self
             .known
             .spec(TrialKind::Gate, self.rate, self.known.measure_s);
-        // The rate asked for, to the last digit.
+        // The requested rate, to the last digit.
         spec.rate = self.rate;
         if self.test.trials == 0 {
             spec.warmup_s += self.known.policy.first_warmup_s;
@@ -133,7 +133,7 @@ impl CiGate {
         }
     }
 
-    /// Takes a trial in; `elapsed` is the time since the gate began, drain included.
+    /// Records a trial; `elapsed` is the time since the gate began, drain included.
     pub fn record(&mut self, trial: &Trial, elapsed: Duration) {
         self.known.passed(&trial.spec, elapsed);
         self.current = None;
@@ -173,7 +173,7 @@ impl CiGate {
         self.known.anchor_in_flight()
     }
 
-    /// Where the gate stands.
+    /// The stage of the gate.
     pub fn stage(&self) -> SearchStage {
         SearchStage {
             name: "gate",

@@ -75,13 +75,13 @@ impl Guard {
         Ok(recovery(known))
     }
 
-    /// Takes an anchor in: a drift is said once, and outdates what was measured before.
+    /// Records an anchor: a drift is reported once, and invalidates earlier measurements.
     pub(super) fn anchored(&mut self, known: &mut SearchState, trial: &Trial) {
         if trial.requests == 0 || trial.spec.rate <= 0.0 {
             return;
         }
         known.anchor = Some((trial.spec.rate, trial.in_flight_mean));
-        // Anchors move with the line's median, so what they are compared by is taken per request.
+        // Anchors move with the line's median, so they are compared per request.
         self.medians.push(trial.response_us.p50 as f64);
         if let Some(&(rate, busy)) = known.utilisation.last()
             && (rate / trial.spec.rate - 1.0).abs() < 0.01

@@ -43,7 +43,7 @@ impl Hysteresis {
         }
     }
 
-    /// Approaches that never became valid say nothing.
+    /// Approaches that never became valid are ignored.
     pub(super) fn skip(&mut self) {
         self.done = 2;
     }

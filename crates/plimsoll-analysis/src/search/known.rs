@@ -20,10 +20,10 @@ const OVERHEAD_S: u64 = 2;
 const SELF_TEST_S: u32 = 2;
 /// Share of the likelihood that a short trial keeps.
 const SHORT_POWER: f64 = 0.5;
-/// Share of the likelihood that the ratio of bad requests keeps: its gamma law is a picture of a queue, not a queue,
-/// and an interval must not be narrower than what that picture knows.
+/// Share of the likelihood that the ratio of bad requests keeps: its gamma law is a model of a queue, and an interval
+/// must not be narrower than the model justifies.
 const GRADED_POWER: f64 = 0.8;
-/// Requests per second that a user is not expected to exceed before one was seen.
+/// Assumed upper bound of a user's requests per second before one was measured.
 const HOPED_PER_USER: f64 = 1.0;
 /// The anchors' rate as a share of the line.
 const ANCHOR_SHARE: f64 = 0.6;
@@ -44,9 +44,9 @@ impl Theft {
     fn remark(self) -> Option<Remark> {
         (self.trials > 0).then(|| Remark::Note {
             text: format!(
-                "the hypervisor took up to {:.0} % of the wanted CPU in {} of the trials: those that passed did so in \
-                 spite of it, those that failed only say that the line lies below what the CPU taken would have \
-                 carried too; a machine of your own gives a narrower interval",
+                "the hypervisor took up to {:.0} % of the CPU demanded in {} of the trials: trials that passed did so \
+                 in spite of it; trials that failed show only that the line lies below what the service would carry \
+                 with all of its CPU; a dedicated machine gives a narrower interval",
                 100.0 * self.share_max,
                 self.trials
             ),
@@ -66,7 +66,7 @@ pub(super) struct Evidence {
     ratio: Option<f64>,
     /// Whether chance can hardly explain the failure.
     plain: bool,
-    /// Whether the trial had the CPU that it wanted, so that `rate` was offered.
+    /// Whether the trial had the CPU that it needed, so that `rate` was offered.
     pub(super) calm: bool,
 }
 
@@ -87,17 +87,17 @@ pub(super) struct SearchState {
     pub(super) utilisation: Vec<(f64, f64)>,
     pub(super) remarks: Vec<Remark>,
     pub(super) posterior: Option<Posterior>,
-    /// Judged seconds of a full trial, once the bracket tells the rate.
+    /// Judged seconds of a full trial, once the bracket knows the rate.
     pub(super) measure_s: u32,
     /// Seconds of warm-up of a full trial.
     pub(super) warmup_s: u32,
-    /// Trials that were robbed of CPU.
+    /// Trials with CPU steal.
     theft: Theft,
     /// Rates at and above are void for the generator.
     pub(super) void_from: f64,
     /// In flight at the last anchor, per unit of its rate.
     pub(super) anchor: Option<(f64, f64)>,
-    /// Users who may come back to the next trial.
+    /// Users who may return to the next trial.
     pub(super) stayed: Stayed,
 }
 
@@ -148,7 +148,7 @@ impl SearchState {
         self.policy.width * if self.noisy.is_some() { 1.5 } else { 1.0 }
     }
 
-    /// Requests per second that one unit of the load asks for at most.
+    /// Most requests per second of one unit of the load.
     pub(super) fn per_unit(&self) -> f64 {
         self.policy.population.map_or(1.0, |population| {
             population.requests_per_unit(self.alone_s())
@@ -160,8 +160,8 @@ impl SearchState {
         self.alone.map_or(0.0, |alone| alone.mean_s)
     }
 
-    /// Judged seconds that are asked for at `rate`, and for users at least as many of their iterations as the policy
-    /// says: a shorter look sees some steps more often than others. At most an hour.
+    /// Judged seconds at `rate`, and for users at least as many of their iterations as the policy requires: a shorter
+    /// trial would weight some steps more than others. At most an hour.
     pub(super) fn at_least_s(&self, seconds: u32, rate: f64) -> u32 {
         let Some(population) = self.policy.population else {
             return seconds;
@@ -188,7 +188,7 @@ impl SearchState {
         self.policy.full_measure_s(rate * self.per_unit(), base_s)
     }
 
-    /// Requests per second of a load. What a user asks for is not known before one was seen: the time of an answer bounds it.
+    /// Requests per second of a load. A user's rate is unknown before one was measured: the response time bounds it.
     pub(super) fn hoped(&self, rate: f64) -> f64 {
         let is_unmeasured = self.alone.is_none() && self.policy.unit() == LoadUnit::Users;
         let most = if is_unmeasured {
@@ -218,8 +218,8 @@ impl SearchState {
         }
     }
 
-    /// The trial as it is carried out: users who do not stay from the last one come at their pace, whatever ramp was
-    /// asked for, and sessions need as long as one of them lasts until their number is steady.
+    /// The trial as it is run: users who do not stay from the last one arrive at their pace, whatever ramp was
+    /// requested, and sessions need the length of one of them until their number is steady.
     pub(super) fn carried_out(&self, mut spec: TrialSpec) -> TrialSpec {
         let Some(population) = self.policy.population else {
             return spec;
@@ -247,8 +247,7 @@ impl SearchState {
         spec
     }
 
-    /// Takes in that a trial is over at `elapsed`. The time in which users come is not the search's to spare: it is
-    /// left out of the budget.
+    /// Records that a trial ended at `elapsed`. The arrival time of users does not count against the budget.
     pub(super) fn passed(&mut self, spec: &TrialSpec, elapsed: Duration) {
         if self.policy.population.is_some() && spec.kind != TrialKind::SelfTest {
             let ramp = spec.ramp_s.saturating_sub(self.policy.ramp_s);
@@ -293,7 +292,7 @@ impl SearchState {
         }
     }
 
-    /// What is to be said beside the line.
+    /// Remarks beside the line.
     pub(super) fn all_remarks(&self) -> Vec<Remark> {
         let mut remarks = self.remarks.clone();
         remarks.extend(self.theft.remark());
@@ -355,7 +354,7 @@ impl SearchState {
         }
     }
 
-    /// Opens the posterior over what the bracket found, with all verdicts so far.
+    /// Opens the posterior over the bracket's range, with all verdicts so far.
     pub(super) fn open_posterior(&mut self, passed: f64, failed: f64) {
         let allowed = self.allowed((passed * failed).sqrt(), self.measure_s);
         let mut posterior = Posterior::new(passed, failed, allowed);
@@ -435,8 +434,8 @@ impl SearchState {
     }
 }
 
-/// The load of which a verdict tells. A trial that failed while the hypervisor took a share of the CPU says that the line
-/// lies below the load which that share would have carried too.
+/// The load that a verdict stands for. A trial that failed while the hypervisor took a share of the CPU shows only
+/// that the line lies below the load that the full CPU would have carried.
 fn decided_rate(trial: &Trial) -> f64 {
     if trial.verdict.is_fail() {
         trial.spec.rate / (1.0 - trial.stolen_share)

@@ -18,10 +18,10 @@ pub struct SearchPolicy {
     pub objective: Objective,
     /// Wall time of the whole search at most.
     pub budget: Duration,
-    /// What the load is counted in when that is not requests per second, and what one unit of it asks for.
+    /// The unit of the load when that is not requests per second, and the requests of one unit.
     pub population: Option<Population>,
-    /// Whether objectives of parts of the load decide too: then how far a trial was from the objective of the whole says
-    /// little.
+    /// Whether objectives of steps, journeys or groups decide too: then a trial's distance from the overall objective
+    /// means little.
     pub has_thresholds: bool,
     /// Load of the first bracket trial, in the unit of the search; `None` derives it from the response time of one client.
     pub first_rate: Option<f64>,
@@ -37,7 +37,7 @@ pub struct SearchPolicy {
     pub first_warmup_s: u32,
     /// Judged seconds of a trial of the refinement.
     pub measure_s: u32,
-    /// Judged seconds at most, where the rate or the noise asks for longer trials.
+    /// Judged seconds at most, where the rate or the noise requires longer trials.
     pub measure_s_max: u32,
     /// Judged seconds of a trial of the bracket.
     pub bracket_s: u32,

@@ -1,10 +1,10 @@
-//! What all trials together say about the load line: a posterior on a grid.
+//! The load line from all trials together: a posterior on a grid.
 //!
-//! A trial's verdict says on which side of the objective it fell; its share of bad requests says how far. Near the
+//! A trial's verdict gives the side of the objective; its share of bad requests gives the distance. Near the
 //! line that share grows like a power of the rate, and scatters more than independent requests would because slow
 //! requests come in clusters: with r the bad requests over those allowed, r has mean (λ/m)^k and variance φ·mean/a,
 //! m the line, k its steepness, φ the clustering, a = (1−q)·n the bad requests allowed. r is taken as
-//! gamma distributed (Wilson and Hilferty's cube root) and looked at in bins, so far trials say only "far". On top
+//! gamma distributed (Wilson and Hilferty's cube root) and binned, so that distant trials count only as "far". On top
 //! come g, the share of trials that fail by noise at any load, and h = 0.01, those that pass by it.
 //!
 //! Where only the verdict is known, this is P(fail) = g + (1−g−h)·Φ((ln λ − m)/s) with s = √(φ/a)/k: probabilistic
@@ -39,7 +39,7 @@ const EDGE_CELLS: usize = 3;
 const PASSING: [f64; 8] = [0.0, 0.25, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0];
 const FAILING: [f64; 6] = [1.0, 1.12, 1.25, 1.5, FAR, f64::INFINITY];
 
-/// What one trial says.
+/// The evidence of one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
     /// Offered rate, 1/s.
@@ -334,7 +334,7 @@ impl Posterior {
     }
 }
 
-/// Φ by linear interpolation in a table: right to 10⁻⁶, and a posterior asks for it thousands of times a trial.
+/// Φ by linear interpolation in a table: accurate to 10⁻⁶; a posterior needs it thousands of times a trial.
 struct Curve(Vec<f64>);
 
 impl Curve {

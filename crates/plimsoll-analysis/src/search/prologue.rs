@@ -1,4 +1,4 @@
-//! Before the search: can the generator do it, what does one client see, how noisy is the machine?
+//! Before the search: the generator's self-test, a single client, and the noise of the machine.
 
 use plimsoll_model::load_line::{NoLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
@@ -11,15 +11,15 @@ use super::known::{SearchState, self_test};
 use super::{PhaseAction, SearchPhase};
 use crate::stats::order::{median, robust_variation};
 
-/// Judged seconds of the first look with one client.
+/// Judged seconds of the first trial with one client.
 const SINGLE_S: u32 = 3;
-/// Longest first look at users, who may take minutes to go through their journey.
+/// Longest first trial with users, who may take minutes for their journey.
 const SINGLE_S_MAX: u32 = 30;
-/// Rate hoped for when nothing is said, 1/s.
+/// Assumed rate when none is given, 1/s.
 const HOPED: f64 = 100.0;
 /// Variation of equal trials that makes a machine noisy.
 const NOISY: f64 = 0.05;
-/// The first rate as a share of what one client alone makes in a closed loop.
+/// The first rate as a share of the throughput of one client in a closed loop.
 const FIRST_SHARE: f64 = 0.25;
 
 /// Phase 0a: the generator against a server that does nothing.
@@ -62,7 +62,7 @@ impl Single {
                 return PhaseAction::Enter(SearchPhase::Noise(Noise::default()));
             }
         }
-        // The second look is longer: a miss must not be chance.
+        // The second trial is longer: a miss must not be chance.
         let first_s = known.at_least_s(SINGLE_S, 0.0).min(SINGLE_S_MAX);
         let measure_s = if self.misses == 0 {
             first_s

@@ -15,7 +15,7 @@ const QUANTILES: [f64; 3] = [0.5, 0.3, 0.7];
 const BEYOND_FAILED_MAX: f64 = 1.05;
 /// Every so many trials an anchor.
 const ANCHOR_EVERY: u32 = 4;
-/// Trials after which their length is looked at.
+/// Trials after which their length is checked.
 const LENGTHEN_FROM: u32 = 3;
 /// An interval wider than this is no line.
 const WIDTH_MAX: f64 = 1.0;
@@ -59,7 +59,7 @@ impl Refine {
             .posterior
             .as_ref()
             .map_or(median, |posterior| posterior.quantile(quantile));
-        // Far beyond a rate that failed, with no pass above it, every trial fails and tells nothing new.
+        // Far beyond a rate that failed, with no pass above it, every trial fails and adds no information.
         let most = known
             .reachable()
             .min(0.97 * known.void_from)
@@ -85,9 +85,9 @@ impl Refine {
         Self::stop_wide(known, because)
     }
 
-    /// A busy queue remembers for longer than a short trial lasts: it starts empty, and the overload it would see
-    /// later is missed. Where bad requests come in clusters so large that a trial holds hardly one, and time is left, trials get twice
-    /// the time, once, and a warm-up of a quarter of it; what the short ones said counts less.
+    /// A busy queue has a longer memory than a short trial: the trial starts with it empty, and misses the later
+    /// overload. Where bad requests come in clusters so large that a trial holds hardly one, and time is left, trials
+    /// get twice the time, once, and a warm-up of a quarter of it; the evidence of the short ones counts less.
     fn lengthen(&mut self, known: &mut SearchState) {
         if self.lengthened || self.trials < LENGTHEN_FROM {
             return;
@@ -111,7 +111,7 @@ impl Refine {
         known.open_posterior(low, high);
     }
 
-    /// The interval is wider than asked for: still a line when it is enclosed and not absurd, and it is said.
+    /// The interval is wider than requested: still a line when it is enclosed and not absurd, with a remark.
     fn stop_wide(known: &mut SearchState, because: String) -> PhaseAction {
         let (low, median, high) = interval(known);
         let failed = known.evidence.iter().any(|evidence| evidence.failed);
@@ -124,7 +124,7 @@ impl Refine {
             });
         }
         let text = format!(
-            "the interval is {:.0} % wide where {:.0} % were asked for: {because}",
+            "the interval is {:.0} % wide instead of the requested {:.0} %: {because}",
             100.0 * (high / low - 1.0),
             100.0 * known.width()
         );

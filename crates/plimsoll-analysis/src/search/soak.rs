@@ -1,4 +1,4 @@
-//! A long trial a little below the line: what fills up, leaks or wakes every few minutes shows only then.
+//! A long trial a little below the line: filling disks, leaks and periodic jobs show only then.
 
 use plimsoll_model::load_line::{LoadLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind};
@@ -29,7 +29,7 @@ impl Soak {
         PhaseAction::Trial(known.spec(TrialKind::Soak, rate, known.policy.soak_s))
     }
 
-    /// The line stays; what the soak saw is said beside it.
+    /// The line stays; the result of the soak is a remark beside it.
     pub(super) fn record(&mut self, known: &mut SearchState, trial: &Trial) {
         self.done = true;
         let load = known.text(trial.spec.rate);
@@ -37,7 +37,7 @@ impl Soak {
         let text = if trial.verdict.is_fail() {
             format!(
                 "a soak of {minutes} minutes at {load} failed, more than one minute in ten broke the objective or the \
-                 queue grew: do not plan with this line for longer than a trial until the cause is known"
+                 queue grew: do not rely on this line for longer than a trial until the cause is known"
             )
         } else {
             format!("a soak of {minutes} minutes at {load} held the objective")
@@ -45,11 +45,11 @@ impl Soak {
         known.remarks.push(Remark::Note { text });
     }
 
-    /// A soak that never became valid says nothing, and that is said.
+    /// A soak that never became valid only adds a remark.
     pub(super) fn skip(&mut self, known: &mut SearchState) {
         self.done = true;
         known.remarks.push(Remark::Note {
-            text: "the soak was void: how the line holds for longer than a trial is not known"
+            text: "the soak was void: whether the line holds for longer than a trial is unknown"
                 .to_owned(),
         });
     }

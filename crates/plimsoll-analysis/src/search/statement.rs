@@ -4,7 +4,7 @@ use plimsoll_model::load_line::LoadLine;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::LoadUnit;
 
-/// What to print: a sentence for people, then the statement with all its numbers.
+/// The text to print: a plain sentence, then the statement with all its numbers.
 pub fn statement(line: &LoadLine, objective: &Objective) -> String {
     let mut text = format!(
         "This service carries {} {} while {objective} holds. Load line {} {} (half of \

@@ -1,4 +1,4 @@
-//! Searches on targets that are made up trial by trial, to see every ending reached. Searches on real queues are in
+//! Searches on targets scripted trial by trial, so that every ending is reached. Searches on real queues are in
 //! `tests/laws.rs`.
 
 use plimsoll_model::objective::{LatencyBound, Objective};
@@ -305,7 +305,7 @@ fn a_target_that_drifts() {
         // Four anchors that ascend are still chance.
         assert_eq!(known.remarks.is_empty(), anchor < 4, "{:?}", known.remarks);
     }
-    // From 10 to 15 ms; said once.
+    // From 10 to 15 ms; reported once.
     assert_eq!(known.remarks.len(), 1, "{:?}", known.remarks);
     let Remark::Drift { change, .. } = &known.remarks[0] else {
         panic!("{:?}", known.remarks);
@@ -371,7 +371,7 @@ fn what_is_known_of_a_line_that_was_not_confirmed_is_not_lost() {
     assert!((280.0..380.0).contains(&known.median), "{none:?}");
 }
 
-/// As a Node site did on a machine with neighbours: what passed before its fresh trials did not pass any more in them.
+/// Observed on a Node site on a shared machine: loads that had passed failed in the fresh trials.
 #[test]
 fn a_target_that_is_slower_in_the_fresh_trials_has_a_line_in_a_quick_search() {
     let mut confirmed_at = Vec::new();

@@ -1,11 +1,11 @@
-//! Loads in users, by Little's law, and what one user asks for.
+//! Loads in users, by Little's law, and the requests of one user.
 
 use std::time::Duration;
 
 use plimsoll_model::journey::{Pause, Scenario, Step};
 use plimsoll_model::plan::{Load, LoadUnit, Plan};
 
-/// Users that come in a second when the plan does not say: logins must not swamp the target.
+/// Default arrivals of users per second: logins must not swamp the target.
 pub const PACE: f64 = 50.0;
 
 /// Users who are in the system or think at a load of `rate` requests per second: N = λ·(R + Z), with the mean
@@ -20,7 +20,7 @@ pub fn rate(users: f64, response_s: f64, think_s: f64) -> Option<f64> {
     (cycle > 0.0).then(|| users / cycle)
 }
 
-/// What a search counts its load in, when that is not requests per second, and what one unit of it asks for.
+/// The unit of a search's load when that is not requests per second, and the requests of one unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Population {
     /// Users, or sessions per second.
@@ -29,12 +29,12 @@ pub struct Population {
     pub requests: f64,
     /// Time that a user thinks in an iteration, on average, s.
     pub think_s: f64,
-    /// Users that come in a second at most.
+    /// Most arrivals of users per second.
     pub pace: f64,
 }
 
 impl Population {
-    /// What the journeys of `plan` ask for, by their weights. Both ways of an `if` are taken to be equally likely; a
+    /// The requests of the journeys of `plan`, by their weights. Both ways of an `if` are taken to be equally likely; a
     /// journey that is a program counts as one request without thinking.
     pub fn of(plan: &Plan, scenario: &Scenario, unit: LoadUnit) -> Self {
         let weights: f64 = scenario.journeys.iter().map(|journey| journey.weight).sum();
@@ -55,8 +55,8 @@ impl Population {
         }
     }
 
-    /// Requests per second of one unit of load whose requests take `response_s` each: the most that it can ask for,
-    /// since answers only get slower under load.
+    /// Requests per second of one unit of load whose requests take `response_s` each: an upper bound, since answers
+    /// only get slower under load.
     pub fn requests_per_unit(&self, response_s: f64) -> f64 {
         match self.unit {
             LoadUnit::RequestsPerSecond => 1.0,
@@ -70,8 +70,8 @@ impl Population {
         self.think_s + self.requests * response_s
     }
 
-    /// What a trial of `rate` must judge to see an iteration as a whole, s. Users who came one after the other for as
-    /// long as an iteration lasts, or longer, are spread over all its steps at any time: then half of it will do.
+    /// Seconds that a trial of `rate` must judge to cover an iteration as a whole. Users who arrived one by one over an
+    /// iteration, or longer, are spread over all its steps at any time: then half of it suffices.
     pub fn measured_s(&self, rate: f64, response_s: f64) -> f64 {
         let iteration_s = self.iteration_s(response_s);
         let are_spread = self.unit == LoadUnit::Users && rate >= self.pace * iteration_s;
@@ -83,12 +83,12 @@ impl Population {
     }
 }
 
-/// Longest time over which those come back who were waiting for their answers when the last trial ended, s.
+/// Longest time over which users return who were waiting for their answers when the last trial ended, s.
 const SPREAD_S_MAX: f64 = 8.0;
-/// Share of users who were waiting from which they are spread: below it they are no crowd.
+/// Share of waiting users from which their return is spread: below it they are no burst.
 const WAITING_SHARE_MIN: f64 = 0.05;
 
-/// Users of the trials before, who stay: who they are is known, and they do not log in again.
+/// Users of earlier trials who stay: they keep their identity, and do not log in again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stayed {
     /// Their places, ascending, each with whether its user was waiting for an answer at the end of the last trial.
@@ -101,8 +101,8 @@ impl Stayed {
         Self { places }
     }
 
-    /// Time until all users of a trial are there, s: newcomers come at their pace, and those who were waiting come back
-    /// over an iteration, or they would all ask for the same at the same moment.
+    /// Time until all users of a trial are there, s: new users arrive at their pace, and waiting ones return over an
+    /// iteration, or they would all send the same request at the same moment.
     pub(super) fn ramp_s(&self, users: f64, population: &Population, response_s: f64) -> f64 {
         let back = self
             .places

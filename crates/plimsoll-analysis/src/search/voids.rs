@@ -1,4 +1,4 @@
-//! Trials that say nothing: repeated a few times, then given up.
+//! Void trials: repeated a few times, then abandoned.
 
 use plimsoll_model::trial::{Trial, TrialSpec};
 use plimsoll_model::verdict::{TrialVerdict, VoidReason};
@@ -20,7 +20,7 @@ pub(super) enum Again {
     Enough(VoidReason),
 }
 
-/// Whether less load would mend it.
+/// Whether less load would remove the cause.
 fn is_of_the_generator(reason: &VoidReason) -> bool {
     matches!(
         reason,
@@ -60,7 +60,7 @@ impl Voids {
             }
         }
         self.repeats += 1;
-        // Where lower rates are left to try, a starved generator is not asked as often.
+        // Where lower rates are left to try, a starved generator gets fewer repetitions.
         let starved = reasons.iter().any(is_of_the_generator);
         let repeats_max = if starved && known.may_go_lower(&spec) {
             1
@@ -74,7 +74,7 @@ impl Voids {
         Again::Enough(self.most_frequent().unwrap_or(VoidReason::Interrupted))
     }
 
-    /// The kind of reason seen most, with its latest numbers.
+    /// The most frequent kind of reason, with its latest numbers.
     pub(super) fn most_frequent(&self) -> Option<VoidReason> {
         let kind = std::mem::discriminant::<VoidReason>;
         let count = |reason: &VoidReason| {

@@ -1,21 +1,21 @@
-//! What to do about statements beside an index: what every request asks for alike, what could be kept worked out, and what
-//! drivers and mappers add. Each with what it would save.
+//! Remedies for statements other than an index: results that are the same for every request, results that could be
+//! precomputed, and statements added by drivers and ORMs. Each with its savings.
 
 use super::StatementUse;
 
-/// Times in one request from which every request asks for it.
+/// Executions per request from which every request counts as executing it.
 const EVERY: f64 = 0.9;
 /// What takes less of the database's time for each request is not worth a word, ms.
 const WORTH_MS: f64 = 0.05;
 /// A statement that takes this long is worth being worked out ahead, ms.
 const DEAR_MS: f64 = 5.0;
-/// How often what is worked out ahead would be renewed, s.
+/// Refresh interval of a precomputed result, s.
 const RENEWED_S: f64 = 10.0;
-/// It pays where renewing takes no more than this share of what the statement takes now.
+/// It pays where refreshing takes at most this share of the statement's present time.
 const PAYS: f64 = 0.2;
 /// Statements without work of their own in one request that are worth a word.
 const IDLE_MIN: f64 = 2.0;
-/// First words of statements that only hold others together or set something.
+/// First words of statements that only frame transactions or set something.
 const FRAMES: [&str; 13] = [
     "BEGIN",
     "START",
@@ -31,7 +31,7 @@ const FRAMES: [&str; 13] = [
     "PREPARE",
     "USE",
 ];
-/// Whole statements by which pools and drivers see whether a session lives, and of what kind it is.
+/// Whole statements by which pools and drivers check whether a session lives, and of what kind it is.
 const CHECKS: [&str; 7] = [
     "select $1",
     "select ?",
@@ -57,7 +57,7 @@ const GATHERING: [&str; 8] = [
 /// Something to do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// What was seen.
+    /// The observation.
     pub reason: String,
     /// What to do.
     pub remedy: String,
@@ -65,7 +65,7 @@ pub struct Advice {
     pub saves_ms: f64,
 }
 
-/// What could be done about these statements, what saves most first.
+/// Remedies for these statements, the largest saving first.
 pub fn advice(uses: &[StatementUse]) -> Vec<Advice> {
     let reads = uses.iter().filter(|usage| is_plain_read(usage));
     let mut all: Vec<Advice> = reads
@@ -86,7 +86,7 @@ fn first_word(statement: &str) -> &str {
     statement.split([' ', ';', '(']).next().unwrap_or_default()
 }
 
-/// It reads, with the same values whenever it is carried out: without a place for one.
+/// It reads, with the same values at each execution: it has no placeholder.
 fn is_plain_read(usage: &StatementUse) -> bool {
     let has_values = usage.statement.contains(['?', '$']) || usage.statement.contains("/*");
     first_word(&usage.statement).eq_ignore_ascii_case("select") && !has_values && !is_idle(usage)
@@ -105,24 +105,24 @@ fn is_idle(usage: &StatementUse) -> bool {
         || CATALOGS.iter().any(|catalog| lower.contains(catalog))
 }
 
-/// What every request asks for in the same words: its answer is the same for all until somebody writes.
+/// A statement with the same text in every request: its result is the same for all until its tables change.
 fn alike(usage: &StatementUse) -> Option<Advice> {
     let calls = usage.calls_per_request.filter(|&calls| calls >= EVERY)?;
     let saves_ms = per_request_ms(usage);
     Some(Advice {
         reason: format!(
-            "`{}` is carried out {calls:.1} times in each request, and in the same words by all of them",
+            "`{}` is executed {calls:.1} times per request, with the same text in all requests",
             usage.statement
         ),
         remedy: format!(
-            "keep its answer in the application for a while, or until what it reads is written: that would save {saves_ms:.1} ms of \
-             the database's time in each request"
+            "cache its result in the application, for a while or until its tables change: this saves {saves_ms:.1} ms \
+             of database time per request"
         ),
         saves_ms,
     })
 }
 
-/// What is worked out anew each time from many rows, and could be kept.
+/// A result computed anew each time from many rows, which could be precomputed.
 fn worked_out(usage: &StatementUse) -> Option<Advice> {
     let lower = usage.statement.to_ascii_lowercase();
     let gathers =
@@ -137,19 +137,19 @@ fn worked_out(usage: &StatementUse) -> Option<Advice> {
     }
     let how = if usage.without_index.is_some() {
         // Counted by MariaDB and MySQL, which know none.
-        "keep its rows in a table that an EVENT renews (`CREATE EVENT … ON SCHEDULE EVERY 10 SECOND`)"
+        "keep its rows in a table that an EVENT refreshes (`CREATE EVENT … ON SCHEDULE EVERY 10 SECOND`)"
     } else {
-        "keep its rows by `CREATE MATERIALIZED VIEW … AS` this statement, with a unique index, and renew it by `REFRESH MATERIALIZED \
-         VIEW CONCURRENTLY`"
+        "keep its rows in a materialized view (`CREATE MATERIALIZED VIEW … AS` this statement) with a unique index, \
+         and refresh it by `REFRESH MATERIALIZED VIEW CONCURRENTLY`"
     };
     Some(Advice {
         reason: format!(
-            "`{}` works out the same {:.0} rows {:.1} times a second, {:.1} ms each",
+            "`{}` computes the same {:.0} rows {:.1} times a second, {:.1} ms each",
             usage.statement, usage.rows, usage.calls, usage.each_ms
         ),
         remedy: format!(
-            "{how}: renewed every {RENEWED_S:.0} s that takes about {:.1} % of a CPU in place of {:.0} %; readers see what is up to \
-             {RENEWED_S:.0} s old",
+            "{how}: refreshed every {RENEWED_S:.0} s, it takes about {:.1} % of a CPU instead of {:.0} %; readers get \
+             data up to {RENEWED_S:.0} s old",
             renewed * 100.0,
             now * 100.0
         ),
@@ -173,13 +173,13 @@ fn overhead(uses: &[StatementUse]) -> Option<Advice> {
         .collect();
     (of_idle >= IDLE_MIN).then(|| Advice {
         reason: format!(
-            "{of_idle:.1} of {of_all:.1} statements of each request do no work of their own ({}): each costs a round trip",
+            "{of_idle:.1} of the {of_all:.1} statements per request do no work of their own ({}): each costs a round trip",
             named.join(", ")
         ),
         remedy: format!(
-            "have the pool check only sessions that were idle for long, let single reads go without a transaction (autocommit), set \
-             what is always the same once for the role (`ALTER ROLE … SET …`), and let the mapper keep what it learnt of tables: \
-             {saves_ms:.1} ms of the database's time and up to {of_idle:.0} round trips in each request"
+            "let the pool validate only sessions idle for long, run single reads without a transaction (autocommit), \
+             set constant settings once for the role (`ALTER ROLE … SET …`), and let the ORM cache table metadata: \
+             this saves {saves_ms:.1} ms of database time and up to {of_idle:.0} round trips per request"
         ),
         // Round trips cost the request more than the database.
         saves_ms: saves_ms.max(WORTH_MS),
@@ -223,9 +223,9 @@ mod tests {
         assert!(
             advised[0]
                 .reason
-                .starts_with("`SELECT name, value FROM settings` is carried out 1.0 times")
+                .starts_with("`SELECT name, value FROM settings` is executed 1.0 times")
         );
-        assert!(advised[0].remedy.contains("save 0.4 ms"), "{advised:#?}");
+        assert!(advised[0].remedy.contains("saves 0.4 ms"), "{advised:#?}");
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
             "{advised:#?}"
         );
         // 50 times 40 ms a second, or once in ten seconds.
-        let expected = "takes about 0.4 % of a CPU in place of 200 %";
+        let expected = "takes about 0.4 % of a CPU instead of 200 %";
         assert!(advised[0].remedy.contains(expected), "{advised:#?}");
         dear.without_index = Some(0.0);
         assert!(advice(&[dear.clone()])[0].remedy.contains("CREATE EVENT"));
@@ -263,7 +263,7 @@ mod tests {
         let advised = advice(&uses);
         assert_eq!(advised.len(), 1, "{advised:#?}");
         let expected =
-            "3.5 of 6.0 statements of each request do no work of their own (`SELECT $1` 1.0, ";
+            "3.5 of the 6.0 statements per request do no work of their own (`SELECT $1` 1.0, ";
         assert!(advised[0].reason.starts_with(expected), "{advised:#?}");
         assert_eq!(advice(&uses[1..3]).len(), 1);
         assert_eq!(advice(&uses[1..2]), []);

@@ -38,8 +38,8 @@ pub fn fisher_greater(hits: u64, drawn: u64, marked: u64, all: u64) -> f64 {
     (first.exp() * sum).min(1.0)
 }
 
-/// Pearson's test of homogeneity: of `wholes` the `parts` carry a mark; the chance that shares differ as much or more when
-/// all have one share. `None` with fewer than two groups, or when none or all carry it.
+/// Pearson's test of homogeneity: `parts` of `wholes` are marked; the probability that shares differ at least as much
+/// when all have one share. `None` with fewer than two groups, or when none or all carry it.
 ///
 /// # Panics
 /// When there are not as many parts as wholes.

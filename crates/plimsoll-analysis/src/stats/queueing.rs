@@ -117,8 +117,8 @@ pub fn deterministic_wait_within(servers: u32, rate: f64, service_s: f64, t: f64
     sum
 }
 
-/// Share of moments at which at most 0, 1, 2, … requests wait in M/D/c. The number in the system, looked at every
-/// service time, is a Markov chain: those in service leave, those that arrived are added (Crommelin 1932).
+/// Share of time with at most 0, 1, 2, … requests waiting in M/D/c. The number in the system, sampled every service
+/// time, is a Markov chain: those in service leave, those that arrived are added (Crommelin 1932).
 fn waiting_at_most(servers: u32, a: f64) -> Vec<f64> {
     let c = servers as usize;
     // The tail falls off like e^{−2(1−ρ)n}; beyond e^{−30} nothing counts.
@@ -180,14 +180,14 @@ pub fn deterministic_load_line(
     let holds = |rate: f64| {
         deterministic_wait_within(servers, rate, service_s, within_s - service_s) >= quantile
     };
-    // Near saturation the chain mixes slowly: come from below, halving what is spare.
+    // Near saturation the chain mixes slowly: approach from below, halving the spare capacity.
     let most = f64::from(servers) / service_s;
     let mut spare = 0.5;
     while spare > 0.002 && holds((1.0 - spare) * most) {
         spare /= 2.0;
     }
     let (mut low, mut high) = ((1.0 - 2.0 * spare) * most, (1.0 - spare) * most);
-    // To a ten-thousandth of what is spare.
+    // To a ten-thousandth of the spare capacity.
     while high - low > 1e-4 * (most - high) {
         let middle = f64::midpoint(low, high);
         if holds(middle) {

@@ -1,8 +1,8 @@
-//! The Universal Scalability Law (N. J. Gunther, *Guerrilla Capacity Planning*, 2007, chapter 4): what more work at once
-//! brings, and what it costs.
+//! The Universal Scalability Law (N. J. Gunther, *Guerrilla Capacity Planning*, 2007, chapter 4): throughput over
+//! concurrency.
 //!
-//! X(N) = γN / (1 + σ(N−1) + κN(N−1)) with X the throughput at N at once, γ what one alone would do, σ the share that only
-//! one at a time can do (contention) and κ the cost of every pair's agreement (coherency).
+//! X(N) = γN / (1 + σ(N−1) + κN(N−1)) with X the throughput at concurrency N, γ the throughput of one alone, σ the
+//! serialized share (contention) and κ the cost per pair (coherency).
 
 use plimsoll_model::seed::Seed;
 use rand::RngExt as _;
@@ -65,8 +65,8 @@ impl Scalability {
     }
 }
 
-/// The law through points (N, X), σ and κ not below 0, by least squares of X; `None` for fewer than [`POINTS_MIN`], or where
-/// they tell nothing.
+/// The law through points (N, X), σ and κ not below 0, by least squares of X; `None` for fewer than [`POINTS_MIN`],
+/// or where they do not determine the law.
 ///
 /// It begins with N/X = a₀ + a₁(N−1) + a₂N(N−1), which is linear, weighted by X⁴/N², and goes on by steps of Gauss and Newton.
 pub fn fit(points: &[(f64, f64)]) -> Option<Scalability> {
@@ -183,7 +183,7 @@ impl NormalEquations {
         }
     }
 
-    /// By elimination; `None` where they do not tell the unknowns apart.
+    /// By elimination; `None` where the equations are singular.
     fn solved(mut self) -> Option<[f64; 3]> {
         for held in (0..3).filter(|&index| !self.free[index]) {
             for row in &mut self.matrix {

@@ -1,6 +1,6 @@
 //! Wald's sequential probability ratio test of a pass probability.
 
-/// What the test says so far.
+/// The result of the test so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The high probability is accepted.
@@ -16,7 +16,7 @@ pub enum Decision {
 pub struct Sprt {
     /// Sum of the log likelihood ratios.
     pub log_ratio: f64,
-    /// Trials seen.
+    /// Trials so far.
     pub trials: u32,
     /// Of these, passed.
     pub passes: u32,

@@ -25,7 +25,7 @@ pub fn mann_kendall(values: &[f64]) -> MannKendall {
 /// Mann–Kendall test of a series whose neighbours are alike (Yue and Wang, Water Resources Management 18, 2004): the
 /// variance of S grows by n/n*, n* the effective sample size of a first-order autoregression (Bayley and Hammersley
 /// 1946), n/n* = 1 + 2 Σ_{k=1..n−1} (1 − k/n) ρᵏ. ρ is the lag-one autocorrelation of the detrended ranks, its bias
-/// in short series taken back by (1 + 4ρ)/n. The correction never makes the test more eager.
+/// in short series taken back by (1 + 4ρ)/n. The correction never makes the test more sensitive.
 pub fn mann_kendall_correlated(values: &[f64]) -> MannKendall {
     let s = kendall_s(values);
     let factor = correlation_factor(values).max(1.0);

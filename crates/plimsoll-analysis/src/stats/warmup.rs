@@ -1,4 +1,4 @@
-//! Where a series stops being shaped by how it began.
+//! Where the warm-up of a series ends.
 
 /// Seconds to drop by MSER-5 (White 1997, Spratt 1998): d* = argmin over 0 ≤ d ≤ m/2 of
 /// `(m−d)⁻² · Σ_{j>d} (Y_j − Ȳ_d)²`.

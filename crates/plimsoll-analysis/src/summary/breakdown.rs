@@ -1,8 +1,8 @@
 //! The numbers of a run by step, journey and group, its thresholds, and its users.
 //!
 //! Steps of one label in one journey share a row. A journey's row holds its requests and pages; a group's row holds
-//! the time from its first step to its last, which no journey's row holds again. Steps of `once` stand in rows of
-//! their own, over the whole run: most users take them while the load still grows.
+//! the time from its first step to its last, which no journey's row holds again. Steps of `once` have their own rows,
+//! over the whole run: most users take them while the load still grows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use super::users::UsersSummary;
 use super::websockets::WebSocketSummary;
 use super::{MeasuredSpan, ObjectiveResult, percentiles, share};
 
-/// A run by its parts.
+/// A run by steps, journeys and groups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Breakdown {
     /// One row for each label of a journey, in the order of the plan; steps that were never taken included.
@@ -28,15 +28,15 @@ pub struct Breakdown {
     pub journeys: Vec<JourneySummary>,
     /// One row for each group of a journey.
     pub groups: Vec<GroupSummary>,
-    /// The objectives of parts of the load; empty for a search, which judges trials.
+    /// The thresholds of the load; empty for a search, which judges trials.
     pub thresholds: Vec<ThresholdResult>,
     /// How many users there were; `None` without any.
     pub users: Option<UsersSummary>,
-    /// What processes cost that say what users do; one row for each journey that has them.
+    /// The cost of external scripts; one row for each journey that has them.
     pub processes: Vec<ProcessSummary>,
 }
 
-/// The numbers of a part of the load.
+/// The numbers of a step, journey or group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScopeMetrics {
     /// Requests that ended, the drain included.
@@ -58,7 +58,7 @@ pub struct StepSummary {
     pub label: String,
     /// Name of the journey.
     pub journey: String,
-    /// Whether the steps stand in `once`.
+    /// Whether the steps are in `once`.
     pub once: bool,
     /// Whether the plan expects something of an answer beside a good status.
     pub expects: bool,
@@ -90,21 +90,21 @@ pub struct GroupSummary {
     pub metrics: ScopeMetrics,
 }
 
-/// An objective of a part of the load, judged.
+/// A threshold, judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThresholdResult {
     /// What it holds for: `everything`, `journey NAME`, `step LABEL`, `group NAME`.
     pub scope: String,
     /// Requests that it was judged by.
     pub samples: u64,
-    /// The judgement; says nothing without requests.
+    /// The judgement; void without requests.
     pub result: ObjectiveResult,
 }
 
 /// One bound of a threshold, judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThresholdBound {
-    /// The bound alone, as an objective: it writes itself as people do.
+    /// The bound alone, as an objective, for its text form.
     pub bound: Objective,
     /// What was measured.
     pub measured: Measured,
@@ -297,7 +297,7 @@ fn info(scenario: &Scenario, id: StepId) -> Option<&StepInfo> {
 }
 
 impl Breakdown {
-    /// The parts of `run` over its judged stretches; `None` for a run without a scenario.
+    /// The breakdown of `run` over its judged stretches; `None` for a run without a scenario.
     pub(super) fn of(
         run: &Run,
         spans: &[MeasuredSpan],

@@ -1,4 +1,4 @@
-//! A run of two kinds of users, made by hand.
+//! A synthetic run of two kinds of users.
 
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ fn step(good: &[(u64, u64)], failed: u64) -> StepWindow {
     step
 }
 
-/// Three seconds of load after one of warm-up, and one of drain; ten users, of whom one never got in.
+/// Three seconds of load after one of warm-up, and one of drain; ten users, one of them never admitted.
 fn users_run() -> Run {
     let mut run = run(Duration::from_secs(4));
     run.header.plan.warmup = Duration::from_secs(1);

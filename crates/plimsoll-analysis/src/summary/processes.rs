@@ -1,4 +1,4 @@
-//! What processes cost that say what users do.
+//! The cost of external scripts.
 
 use plimsoll_model::journey::Scenario;
 use plimsoll_model::run::Run;
@@ -14,18 +14,18 @@ pub struct ProcessSummary {
     pub journey: String,
     /// Executable and arguments, redacted.
     pub command: String,
-    /// Steps that they said: requests, pauses and ends of iterations.
+    /// Steps from the scripts: requests, pauses and ends of iterations.
     pub steps: u64,
     /// CPU time of the processes for each step, µs; `None` without steps.
     pub cpu_us_per_step: Option<f64>,
     /// How long users waited for them at each step, µs; `None` without steps.
     pub wait_us: Option<Percentiles>,
-    /// Answers that were of no use or did not come in time, and processes that were lost, over the whole run.
+    /// Invalid or late replies, and lost processes, over the whole run.
     pub errors: u64,
 }
 
 impl ProcessSummary {
-    /// One for each journey that is said by processes.
+    /// One for each journey with an external script.
     pub(super) fn all(run: &Run, scenario: &Scenario, spans: &[MeasuredSpan]) -> Vec<Self> {
         let journeys = (0..).zip(&scenario.journeys);
         let with = journeys.filter_map(|(index, journey)| {

@@ -19,7 +19,7 @@ const STEPS_S: [u32; 11] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800];
 pub struct Timeline {
     /// Seconds that one point covers.
     pub step_s: u32,
-    /// Points in time order; where nothing was measured there is none.
+    /// Points in time order; none where nothing was measured.
     pub points: Vec<Point>,
 }
 

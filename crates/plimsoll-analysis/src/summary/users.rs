@@ -18,7 +18,7 @@ pub struct UsersSummary {
     pub lost: u64,
     /// Iterations that users finished in the judged seconds, failed ones included.
     pub iterations: u64,
-    /// Users against requests; `None` for a search, which mixes loads, and when nothing was asked for.
+    /// Users against requests; `None` for a search, which mixes loads, and without requests.
     pub little: Option<Little>,
 }
 
@@ -31,10 +31,9 @@ pub struct Little {
     pub throughput: f64,
     /// R: mean response time of the same, failed ones included, µs.
     pub response_us: f64,
-    /// Z: what is left of a user's time for each request, µs: mostly thinking.
+    /// Z: the rest of a user's time per request, µs: mostly think time.
     pub think_us: f64,
-    /// Requests in flight as counted over X·R: 1 when all was counted right. `None` where users ask for several
-    /// things at once.
+    /// Counted requests in flight over X·R: 1 when the counts are right. `None` where users send requests in parallel.
     pub ratio: Option<f64>,
 }
 

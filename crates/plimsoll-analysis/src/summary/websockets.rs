@@ -1,4 +1,4 @@
-//! What became of WebSockets: were they opened, did they stay, and did everybody who listened get every message?
+//! Outcome of WebSockets: opened, kept open, and whether every subscriber received every message.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct WebSocketSummary {
     pub failures: BTreeMap<String, u64>,
     /// Open ones that the target ended, by close code.
     pub close_codes: BTreeMap<u16, u64>,
-    /// Open ones that were given up, by what the target did wrong.
+    /// Open connections that were abandoned, by the target's fault.
     pub protocol_errors: BTreeMap<String, u64>,
     /// From being due until a handshake was answered, µs.
     pub handshake_us: Option<Percentiles>,
@@ -61,7 +61,7 @@ pub struct WebSocketSummary {
     pub channels: Vec<ChannelSummary>,
 }
 
-/// Who got what.
+/// Delivery of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BroadcastSummary {
     /// Different messages that anybody got.
@@ -70,7 +70,7 @@ pub struct BroadcastSummary {
     pub reached: Reached,
     /// Sequence numbers left out, over all subscribers.
     pub gaps: u64,
-    /// Receipts of what a subscriber had already.
+    /// Duplicate receipts of a subscriber.
     pub duplicates: u64,
     /// Receipts after a message with a higher sequence number.
     pub reordered: u64,
@@ -81,7 +81,7 @@ pub struct BroadcastSummary {
 pub struct ChannelSummary {
     /// Path and query of its URL.
     pub name: String,
-    /// Who got what.
+    /// Delivery of messages.
     pub broadcasts: BroadcastSummary,
     /// From a broadcast's stamp to its receipt, µs.
     pub broadcast_us: Option<Percentiles>,
@@ -187,7 +187,7 @@ impl BroadcastSummary {
     }
 }
 
-/// A window without what [`Reach`] takes in, which would be copied in vain.
+/// A window without the fields that [`Reach`] records, to avoid copying them.
 fn counts(window: &WebSocketWindow) -> WebSocketWindow {
     let channels = window.channels.iter().map(|(&channel, broadcast)| {
         let counted = BroadcastWindow {
@@ -221,7 +221,7 @@ fn counts(window: &WebSocketWindow) -> WebSocketWindow {
     }
 }
 
-/// What a channel is called: as users' steps say, or by the path of its URL.
+/// The name of a channel: from users' steps, or the path of its URL.
 fn channel_name(plan: &Plan, total: &WebSocketWindow, channel: u32) -> String {
     if let Some(name) = total.channel_names.get(&channel) {
         return name.clone();

@@ -35,7 +35,7 @@ pub fn due_since(windows: &[Window], from: u32) -> DueAnswers {
     answers
 }
 
-/// Hands on the part of each bucket whose requests were due within `reach` seconds before the window's end; parts
+/// Passes on the share of each bucket whose requests were due within `reach` seconds before the window's end; parts
 /// of a request are carried to the next bucket, so that none is lost to rounding.
 fn attribute(histogram: &Histogram, reach: f64, mut take: impl FnMut(u64, u64)) {
     let mut carried = 0.0;
@@ -58,7 +58,7 @@ fn attribute(histogram: &Histogram, reach: f64, mut take: impl FnMut(u64, u64)) 
     }
 }
 
-/// The judged seconds of a trial with all that is asked of them.
+/// The judged seconds of a trial with its objectives.
 #[derive(Debug)]
 pub struct MeasuredSeconds<'a> {
     /// Seconds of run time, half-open.
@@ -80,7 +80,7 @@ impl<'a> MeasuredSeconds<'a> {
         }
     }
 
-    /// The answers as an objective sees them.
+    /// The answers as input of an objective.
     pub fn answers(&self) -> Answers<'_> {
         Answers {
             good: &self.answers.good,

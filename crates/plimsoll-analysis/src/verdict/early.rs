@@ -12,10 +12,10 @@ pub(crate) const FAR: f64 = 2.0;
 
 /// Whether a running trial has certainly failed, from the windows closed so far (ramp included).
 ///
-/// Certain is: more bad requests than the objective allows of all that the whole trial can offer, which is λT (for
-/// users what they would ask for if nobody waited) and
-/// three standard deviations of a Poisson count; or more in flight than the cap. There is no early pass.
-/// A trial of the bracket or the refinement goes on until it has twice the bad requests allowed: how far it fails is evidence too.
+/// Certain means: more bad requests than the objective allows of all that the whole trial can offer, which is λT (for
+/// users, their requests if none waited) and three standard deviations of a Poisson count; or more in flight than the
+/// cap. There is no early pass. A trial of the bracket or the refinement goes on until it has twice the bad requests
+/// allowed: the extent of its failure is evidence too.
 pub fn early(
     spec: &TrialSpec,
     objective: &Objective,

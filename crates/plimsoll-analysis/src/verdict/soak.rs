@@ -5,13 +5,13 @@ use plimsoll_model::objective::{Answers, Objective};
 use plimsoll_model::verdict::FailReason;
 use plimsoll_model::window::Window;
 
-/// Seconds of a part that is judged by itself.
+/// Seconds of a section that is judged by itself.
 const MINUTE_S: usize = 60;
-/// Share of the parts that must hold.
+/// Share of the sections that must pass.
 const HOLDING_MIN: f64 = 0.9;
 
 /// The bound that the first bad minute broke, when too many minutes are bad. Requests are counted in the minute of their
-/// end; those that never end are seen as a backlog.
+/// end; those that never end show as a backlog.
 pub(super) fn broken(objective: &Objective, measured: &[Window]) -> Option<FailReason> {
     let minutes = measured.chunks(MINUTE_S);
     let most = (1.0 - HOLDING_MIN) * minutes.len() as f64 + f64::EPSILON;
@@ -25,7 +25,7 @@ pub(super) fn broken(objective: &Objective, measured: &[Window]) -> Option<FailR
     }
 }
 
-/// The bound that one part broke, if any.
+/// The bound that one section broke, if any.
 fn broken_in(objective: &Objective, minute: &[Window]) -> Option<FailReason> {
     let mut good = Histogram::default();
     let mut failed = 0;

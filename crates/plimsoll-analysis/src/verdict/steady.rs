@@ -27,9 +27,9 @@ fn levels(windows: &[Window]) -> Vec<f64> {
 
 /// Leading seconds of `level` that still belong to the warm-up.
 ///
-/// MSER-5 alone cuts bursts of a steady but busy queue too, and cutting bursts makes a failing trial pass. So its
-/// cut is taken only where the change-point guard sees the level change at about the same place, and the
-/// level fell: warming up means getting faster.
+/// MSER-5 alone cuts bursts of a steady but busy queue too, and cutting bursts makes a failing trial pass. So its cut
+/// is used only where the change-point guard finds a level change at about the same place, and the level fell:
+/// warming up means getting faster.
 pub(super) fn seconds_to_drop(spec: &TrialSpec, windows: &[Window], level: (u32, u32)) -> u32 {
     if !spec.kind.counts_for_line() {
         return 0;
@@ -52,10 +52,10 @@ pub(super) fn seconds_to_drop(spec: &TrialSpec, windows: &[Window], level: (u32,
 }
 
 /// Whether the response times of a trial that would pass still drift: MSER-5 finds no start of a steady state, or
-/// the level changes, and a trend test that knows of autocorrelation agrees.
+/// the level changes, and a trend test corrected for autocorrelation agrees.
 pub(super) fn is_steady(kind: TrialKind, windows: &[Window]) -> bool {
     let series = levels(windows);
-    // A soak is there to see what changes.
+    // A soak exists to observe changes.
     if matches!(kind, TrialKind::Single | TrialKind::Soak) || series.len() < 6 {
         return true;
     }

@@ -1,4 +1,4 @@
-//! Verdicts on windows made by hand and by simulated queues.
+//! Verdicts on synthetic windows and on simulated queues.
 
 use plimsoll_model::objective::LatencyBound;
 use plimsoll_model::outcome::Outcome;
@@ -237,7 +237,7 @@ fn in_flight_beyond_the_cap_and_a_backlog_fail() {
     assert_eq!(evaluate_refine(&windows, &facts()).verdict, backlog);
 }
 
-/// A quarter of the seconds robbed of a fifth of the machine, while three fifths were busy: a quarter of what was wanted.
+/// A quarter of the seconds with a fifth of the machine stolen, while three fifths were busy: a quarter of the demand.
 fn robbed() -> TrialFacts {
     let share = |second: u32| if second < 5 { 0.2 } else { 0.0 };
     TrialFacts {
@@ -326,7 +326,7 @@ fn a_calm_queue_is_well_after_its_backlog_is_gone() {
     assert!((10..=25).contains(&seconds), "{seconds} s");
 }
 
-/// The share of bad requests that trials see is the law's: long, so that chance is small.
+/// The share of bad requests in trials follows the law: long trials, so that chance is small.
 #[test]
 fn the_share_of_bad_requests_is_that_of_the_law() {
     let (rate, mean_s) = (70.0, 0.01);
@@ -351,7 +351,7 @@ fn the_share_of_bad_requests_is_that_of_the_law() {
     assert!((trial.requests as f64 / offered - 1.0).abs() < 0.01);
 }
 
-/// Ten messages that one subscriber should have got, of which it got nine, late.
+/// Ten messages for one subscriber, nine of them received, late.
 fn broadcast_window(second: u32) -> Window {
     use plimsoll_model::broadcast::{BroadcastWindow, Sighting, Stay};
     let mut channel = BroadcastWindow::default();

@@ -1,7 +1,7 @@
-//! CPU time that the hypervisor gave to others while it was wanted here.
+//! CPU steal: time that the hypervisor gave to other guests while this machine needed it.
 //!
-//! It makes the target slower, never faster. So a load that was carried in spite of it was carried; a load that was not
-//! carried might have been, by as much more CPU as was taken. See docs/decisions/0025.
+//! It makes the target slower, never faster. So a load that passed in spite of it passed; a load that failed might
+//! have passed with the stolen CPU. See docs/decisions/0025.
 
 use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::VoidReason;
@@ -12,10 +12,10 @@ use super::TrialFacts;
 const SECOND_MAX: f64 = 0.05;
 /// Share of seconds that may exceed it.
 const SECONDS_MAX: f64 = 0.20;
-/// Share of the wanted CPU from which a failure says nothing at all.
+/// Stolen share of the CPU demand from which a failure proves nothing.
 const SHARE_MAX: f64 = 0.5;
 
-/// Of the CPU that was wanted, the share that was stolen in the worst second, 0 to 1; 0 when theft was rare.
+/// Stolen share of the CPU demand in the worst second, 0 to 1; 0 when steal was rare.
 pub(super) fn share(facts: &TrialFacts) -> f64 {
     if seconds_share(facts) <= SECONDS_MAX {
         return 0.0;
@@ -36,7 +36,7 @@ fn seconds_share(facts: &TrialFacts) -> f64 {
 pub(super) fn voids(trial: &Trial, failed: bool, facts: &TrialFacts) -> Option<VoidReason> {
     let seconds_share = seconds_share(facts);
     let matters = match trial.spec.kind {
-        // What the generator reached while it was robbed, it can do. Equal trials show how unequal the machine is.
+        // The generator can do what it reached under steal. Equal trials show how noisy the machine is.
         TrialKind::SelfTest | TrialKind::Noise => false,
         // These are compared with calm ones, or their figures are the answer.
         TrialKind::Single | TrialKind::Anchor | TrialKind::Recovery | TrialKind::Step => true,

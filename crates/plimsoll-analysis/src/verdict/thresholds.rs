@@ -1,4 +1,4 @@
-//! Objectives of single journeys, steps and groups, asked of a trial.
+//! Thresholds of single journeys, steps and groups, for a trial.
 
 use plimsoll_model::journey::{Scenario, StepId};
 use plimsoll_model::objective::{Answers, Objective};
@@ -9,7 +9,7 @@ use plimsoll_model::window::{StepWindow, Window};
 pub struct ThresholdObjective {
     /// The steps, taken together.
     ids: Vec<StepId>,
-    /// Whether users take them once, and so mostly while they come: all of the trial is asked then.
+    /// Whether users take them once, and so mostly on arrival: the whole trial is judged then.
     once: bool,
     objective: Objective,
 }

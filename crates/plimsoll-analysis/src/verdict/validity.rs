@@ -13,16 +13,16 @@ use super::steady::is_steady;
 
 /// Highest share of the generator's CPU that is valid.
 const CPU_MAX: f64 = 0.85;
-/// Reasons of one kind that are told.
+/// Most reasons of one kind reported.
 const CUT_SHORT_MAX: usize = 5;
 /// Requests beyond the quantile that a verdict needs.
 const TAIL_REQUESTS_MIN: f64 = 10.0;
 /// Difference between N and X·R that is valid.
 const LITTLE_MAX: f64 = 0.05;
-/// Requests below which Little's law is not asked: the ends of the interval weigh too much.
+/// Requests below which Little's law is not checked: the ends of the interval weigh too much.
 const LITTLE_REQUESTS_MIN: u64 = 1000;
 
-/// What ended the load, or a part of it, before its time: the same from several loops is one.
+/// What ended the load, or some of it, early: the same reason from several loops counts once.
 pub(crate) fn cut_short(windows: &[Window]) -> Vec<VoidReason> {
     let mut reasons = Vec::new();
     for why in windows.iter().flat_map(|window| &window.load_errors) {
@@ -34,7 +34,7 @@ pub(crate) fn cut_short(windows: &[Window]) -> Vec<VoidReason> {
     reasons
 }
 
-/// CPU share of the busiest process that says what users do, 0 to 1.
+/// CPU share of the busiest external script, 0 to 1.
 fn process_cpu(windows: &[Window]) -> f64 {
     let mut used_us = BTreeMap::<u32, u64>::new();
     for window in windows {
@@ -92,7 +92,7 @@ pub fn lag_bound_us(objective: &Objective) -> f64 {
     tightest.map_or(1000.0, |tau| (0.05 * tau as f64).max(1000.0))
 }
 
-/// The generator must reach the rate it was asked for against a server that does nothing.
+/// The generator must reach the requested rate against the server that does nothing.
 pub(super) fn self_test(trial: &Trial) -> Option<VoidReason> {
     (trial.throughput < 0.95 * trial.spec.rate).then_some(VoidReason::SelfTest {
         reached: trial.throughput,
@@ -135,8 +135,8 @@ fn too_few(trial: &Trial, objective: &Objective) -> Option<VoidReason> {
 }
 
 /// Little's law over the judged seconds: N = X·R, failures included, within 5 % and what the ends of the interval
-/// allow: a request in flight at either end is only partly inside, and one that the generator took up late is
-/// counted from its due moment in R but not yet in N.
+/// allow: a request in flight at either end is only partly inside, and one that the generator sent late is counted
+/// from its due moment in R but not yet in N.
 fn little(trial: &Trial, measured: &MeasuredSeconds<'_>) -> Option<VoidReason> {
     let (first, last) = (measured.windows.first()?, measured.windows.last()?);
     let time_in_system: f64 = measured

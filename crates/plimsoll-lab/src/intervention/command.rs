@@ -13,14 +13,14 @@ const LASTING_MAX_S: i64 = 120;
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// It was not started.
-    #[error("`{program}` does not start: {source}")]
+    #[error("cannot start `{program}`: {source}")]
     Start {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// It says that it failed.
+    /// It reported a failure.
     #[error("`{program}` {how}")]
     Failed {
         /// The program.
@@ -30,7 +30,7 @@ pub enum CommandError {
     },
 }
 
-/// Runs a command to its end. What it writes goes to our standard error, its input is empty.
+/// Runs a command to its end. Its output goes to our standard error, its input is empty.
 ///
 /// # Errors
 /// When it does not start, fails, or takes longer than two minutes.
@@ -65,7 +65,7 @@ pub fn run(words: &[String], environment: &[(String, String)]) -> Result<(), Com
         None => {
             let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
             if let Some(group) = group {
-                // One that is gone is what is wanted.
+                // It has ended already, as intended.
                 let _ = kill_process_group(group, Signal::KILL);
             }
             let _ = child.wait();
@@ -112,7 +112,7 @@ mod tests {
         let failed = run(&words(&["false"]), &environment).unwrap_err();
         assert!(failed.to_string().contains("`false` failed"), "{failed}");
         let absent = run(&words(&["/nowhere/at-all"]), &[]).unwrap_err();
-        assert!(absent.to_string().contains("does not start"), "{absent}");
+        assert!(absent.to_string().contains("cannot start"), "{absent}");
         assert!(run(&[], &[]).is_ok());
     }
 }

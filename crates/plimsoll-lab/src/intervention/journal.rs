@@ -1,7 +1,7 @@
-//! What puts a change back, on disk before the change is made.
+//! The journal of a change, on disk before the change is applied.
 //!
-//! One file for one change, held by a lock for as long as its program lives. A file that nobody holds is left over. It
-//! is trusted only as far as it is ours, and names no program that is then started.
+//! One file for one change, held by a lock for as long as its program lives. A file without a lock is left over. It
+//! is trusted only if it is ours, and no program named in it is started.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -19,7 +19,7 @@ pub const ENDING: &str = "undo";
 const FORMAT: u32 = 1;
 /// Longest file that is read, bytes.
 const LEN_MAX: u64 = 64 << 10;
-/// Left-over files that are looked at.
+/// Most left-over files examined.
 const LEFT_MAX: usize = 64;
 
 #[derive(Serialize, Deserialize)]
@@ -28,7 +28,7 @@ struct JournalContent {
     change: Change,
 }
 
-/// A file that says how a change is put back, for as long as it is made.
+/// A file with the revert of a change, while the change is in effect.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -58,7 +58,7 @@ impl Journal {
     /// # Errors
     /// When the file exists or cannot be written.
     pub fn write(path: &Path, change: &Change) -> io::Result<Self> {
-        // Where anybody may put files, the next start would not trust what it finds.
+        // The next start would not trust a file in a folder writable by others.
         closed(folder_of(path))?;
         let mut open = OpenOptions::new();
         let held = LockedFile::new(open.write(true).create_new(true).mode(0o600).open(path)?)?;
@@ -77,7 +77,7 @@ impl Journal {
         })
     }
 
-    /// It is put back.
+    /// It is reverted.
     pub fn remove(self) {
         // One that stays is undone once more by the next start, which changes nothing.
         let _ = std::fs::remove_file(&self.path);
@@ -94,22 +94,22 @@ fn folder_of(path: &Path) -> &Path {
 /// What became of a change that an earlier run left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leftover {
-    /// It was put back now.
+    /// It was reverted now.
     PutBack(String),
     /// It was never made: the run ended while it wrote it down.
     NeverMade(PathBuf),
     /// It is still made.
     Stays {
-        /// The file that tells of it.
+        /// Its journal file.
         path: PathBuf,
         /// What was changed.
         what: String,
-        /// Why it was not put back.
+        /// Why it was not reverted.
         why: String,
         /// What a person does to put it back.
         manual_undo: String,
     },
-    /// Nobody knows: the file cannot be read.
+    /// Unknown: the file cannot be read.
     Unknown {
         /// The file.
         path: PathBuf,
@@ -118,8 +118,8 @@ pub enum Leftover {
     },
 }
 
-/// Puts back what earlier runs with files in `folder` left changed. A command is carried out only if it is `undo`, which
-/// somebody has just named.
+/// Reverts changes of earlier runs with files in `folder`. A command runs only if it is `undo`, which the user has
+/// just given.
 pub fn put_back_leftovers(
     folder: &Path,
     access: &ComponentAccess,
@@ -167,7 +167,7 @@ fn leftover(path: &Path, access: &ComponentAccess, undo: Option<&[String]>) -> O
         Err(error) => return unknown(error.to_string()),
     };
     if content.format > FORMAT {
-        return unknown("it is of a newer version of this program".to_owned());
+        return unknown("it was written by a newer version of this program".to_owned());
     }
     let change = content.change;
     let stays = |why: String| {
@@ -181,7 +181,7 @@ fn leftover(path: &Path, access: &ComponentAccess, undo: Option<&[String]>) -> O
     if let Change::Commands { undo: written, .. } = &change
         && undo != Some(written.as_slice())
     {
-        return stays("a command is not started because a file names it".to_owned());
+        return stays("commands are not run from a journal file".to_owned());
     }
     match change.undo(access) {
         Ok(()) => {
@@ -201,10 +201,12 @@ fn open_left(path: &Path) -> io::Result<File> {
         .custom_flags(flags.bits().cast_signed())
         .open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
-        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => refusal("it is a link"),
+        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => {
+            refusal("it is a symbolic link")
+        }
         _ => error,
     })?;
-    // Before its lock is asked for: somebody else's file is not touched.
+    // Before its lock is requested: another user's file is not touched.
     ours(&file)?;
     Ok(file)
 }
@@ -218,7 +220,7 @@ fn closed(folder: &Path) -> io::Result<()> {
     let about = std::fs::metadata(folder)?;
     if about.mode() & 0o002 != 0 {
         return Err(refusal(&format!(
-            "everybody may write into its folder {}; valid: a folder with mode 0755 or less",
+            "its folder {} is writable by others; valid: mode 0755 or stricter",
             folder.display()
         )));
     }
@@ -229,16 +231,16 @@ fn closed(folder: &Path) -> io::Result<()> {
 fn ours(file: &File) -> io::Result<()> {
     let about = file.metadata()?;
     if about.uid() != rustix::process::geteuid().as_raw() {
-        return Err(refusal("it belongs to somebody else"));
+        return Err(refusal("it belongs to another user"));
     }
     if about.mode() & 0o022 != 0 {
-        return Err(refusal("others may write it"));
+        return Err(refusal("it is writable by others"));
     }
     if !about.is_file() || about.len() > LEN_MAX {
-        return Err(refusal("it is no journal"));
+        return Err(refusal("it is not a journal"));
     }
     if about.nlink() != 1 {
-        return Err(refusal("it has a second name"));
+        return Err(refusal("it has more than one hard link"));
     }
     Ok(())
 }
@@ -308,7 +310,7 @@ mod tests {
             unreachable!("it is made of commands");
         };
         let found = put_back_leftovers(folder.path(), &access(), Some(undo));
-        assert_eq!(found, [Leftover::PutBack("`true` carried out".to_owned())]);
+        assert_eq!(found, [Leftover::PutBack("`true` executed".to_owned())]);
         assert!(!path.exists() && undone.exists());
     }
 
@@ -324,7 +326,7 @@ mod tests {
         };
         let leftovers = || put_back_leftovers(folder.path(), &access(), Some(undo));
         assert!(
-            matches!(&leftovers()[..], [Leftover::Unknown { why, .. }] if why.contains("others may write")),
+            matches!(&leftovers()[..], [Leftover::Unknown { why, .. }] if why.contains("writable by others")),
             "{:?}",
             leftovers()
         );

@@ -86,7 +86,7 @@ fn gate_verdict(gate: &GateResult) -> Verdict {
     }
 }
 
-/// `carries` is whether the line carries the users asked for, if any were.
+/// `carries` is whether the line carries the requested users, if any.
 fn verdict(search: &SearchResult, carries: Option<Carries>) -> (Verdict, Vec<VoidReason>) {
     let verdict = match (&search.line, carries) {
         (Ok(_), None | Some(Carries::Yes)) => Verdict::Met,

@@ -1,4 +1,4 @@
-//! `plimsoll limit --confirm`: the limit that was named is relaxed, and the load that failed is tried again.
+//! `plimsoll limit --confirm`: raises the named limit, and repeats the failed load.
 
 use std::path::PathBuf;
 
@@ -24,16 +24,16 @@ const TRIES_MAX: usize = 2;
 /// What may be done to confirm a limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Confirm {
-    /// Commands of the user's that relax the first limit and put it back, whatever it is: a program and its arguments
-    /// each. Without them settings of parts are changed over their own interfaces.
+    /// The user's commands that raise the first limit and revert it: a program and its arguments each. Without them,
+    /// settings of components are changed over their own interfaces.
     pub commands: Option<(Vec<String>, Vec<String>)>,
     /// Environment of the commands.
     pub environment: Vec<(String, String)>,
-    /// Where is written what puts a change back. It must not exist.
+    /// Path of the journal. It must not exist.
     pub journal: PathBuf,
 }
 
-/// Tries the findings, the best first, and writes into them what came of it.
+/// Tests the findings, best first, and writes the outcomes into them.
 pub(super) fn confirm(
     runner: &Runner,
     recorded: &Run,
@@ -44,7 +44,7 @@ pub(super) fn confirm(
 ) -> Result<(), LabError> {
     let Some(failed) = findings::failed_trial(recorded) else {
         if !runner.is_stopping() {
-            report_note(runner, watcher, "no limit was tried: no trial failed");
+            report_note(runner, watcher, "no limit was tested: no trial failed");
         }
         return Ok(());
     };
@@ -99,9 +99,13 @@ fn report_note(runner: &Runner, watcher: &mut dyn Watcher, text: &str) {
 
 /// What changes the setting of a finding, or why nothing does.
 fn change_for(run: &Run, finding: &Finding, access: &ComponentAccess) -> Result<Change, String> {
-    let by_command = "change it by a command: --confirm-with 'PROGRAM ARGUMENTS' --undo-with 'PROGRAM ARGUMENTS'";
-    let mitigation = findings::mitigation_for(run, finding)
-        .ok_or_else(|| format!("not tried: it is no setting that can be changed while its part runs, or its value is not known; {by_command}"))?;
+    let by_command = "change it with a command: --confirm-with 'PROGRAM ARGUMENTS' --undo-with 'PROGRAM ARGUMENTS'";
+    let mitigation = findings::mitigation_for(run, finding).ok_or_else(|| {
+        format!(
+            "not tested: it cannot be changed while its component runs, or its value is unknown; \
+            {by_command}"
+        )
+    })?;
     match mitigation {
         Mitigation::Setting {
             at,
@@ -115,7 +119,7 @@ fn change_for(run: &Run, finding: &Finding, access: &ComponentAccess) -> Result<
                 .iter()
                 .find(|component| is_at(component, &at));
             let component =
-                component.ok_or_else(|| format!("not tried: no part is watched at {at}"))?;
+                component.ok_or_else(|| format!("not tested: no component is watched at {at}"))?;
             let tunable = Tunable {
                 kind: component.kind,
                 place: component.place.clone(),
@@ -123,12 +127,12 @@ fn change_for(run: &Run, finding: &Finding, access: &ComponentAccess) -> Result<
                 of,
             };
             let from = tunables::value_of(&tunable, component.login.as_ref());
-            let from = from.map_err(|error| format!("not tried: {error}; or {by_command}"))?;
+            let from = from.map_err(|error| format!("not tested: {error}; or {by_command}"))?;
             let to = tunables::format_value(&tunable, to);
             Ok(Change::Setting { tunable, from, to })
         }
         Mitigation::Descriptors { pid, to, .. } => {
-            let now = tunables::open_files(pid).map_err(|error| format!("not tried: {error}"))?;
+            let now = tunables::open_files(pid).map_err(|error| format!("not tested: {error}"))?;
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -145,7 +149,7 @@ fn change_for(run: &Run, finding: &Finding, access: &ComponentAccess) -> Result<
         Mitigation::Kernel { name } => {
             let value = tunables::kernel_setting(name);
             let (from, to) =
-                value.map_err(|error| format!("not tried: {error}; or {by_command}"))?;
+                value.map_err(|error| format!("not tested: {error}; or {by_command}"))?;
             Ok(Change::Kernel {
                 name: name.to_owned(),
                 from,
@@ -155,7 +159,7 @@ fn change_for(run: &Run, finding: &Finding, access: &ComponentAccess) -> Result<
     }
 }
 
-/// Whether the series of `at` are those of a part. What separates labels is replaced in them.
+/// Whether the series of `at` are those of a component. Label separators are replaced in them.
 fn is_at(component: &Component, at: &str) -> bool {
     let place = component.place.to_string();
     let series = metric::series(metric::SETTING, &[("at", &place)]);
@@ -183,7 +187,7 @@ impl Attempt<'_> {
         let changed = match Changed::make(change, self.access, &self.options.journal) {
             Ok(changed) => changed,
             Err(error) => {
-                let why = format!("not tried: {error}");
+                let why = format!("not tested: {error}");
                 return Ok(intervention::not_tried(&description, self.failed, &why));
             }
         };
@@ -193,11 +197,11 @@ impl Attempt<'_> {
             TrialKind::Mitigated,
             format!("confirm: {description}"),
         );
-        // An error leaves from here too, and drops what is changed: it is put back then.
+        // An early return drops `changed`, which reverts the change.
         let mitigated = trials.repeat(repeats, watcher)?;
         if let Err(error) = changed.put_back() {
             let text = format!(
-                "{description} could NOT be put back: {error}; put it back by hand: {manual_undo}, and delete {}",
+                "{description} could NOT be reverted: {error}; revert it by hand: {manual_undo}, and delete {}",
                 self.options.journal.display()
             );
             report_note(self.runner, watcher, &text);
@@ -208,9 +212,9 @@ impl Attempt<'_> {
                 None,
             ));
         }
-        report_note(self.runner, watcher, "confirm: it is put back");
+        report_note(self.runner, watcher, "confirm: change reverted");
         let restored = if is_worth_restoring(&mitigated) && !self.runner.is_stopping() {
-            let purpose = format!("confirm: {description}, put back");
+            let purpose = format!("confirm: {description}, reverted");
             let restored = Repeats::new(spec, TrialKind::Restored, purpose);
             Some(trials.repeat(restored, watcher)?)
         } else {

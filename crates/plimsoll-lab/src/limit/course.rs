@@ -10,7 +10,7 @@ use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{Trial, TrialSpec};
 use plimsoll_model::verdict::VoidReason;
 
-/// The state machine that is asked for trials.
+/// The state machine that requests trials.
 #[derive(Debug)]
 pub(super) enum Course {
     Search(Box<Search>),
@@ -78,7 +78,7 @@ impl Course {
         }
     }
 
-    /// Tells who stays and may come back to the next trial.
+    /// Records the users who stay and may return to the next trial.
     pub(super) fn users_stayed(&mut self, stayed: Stayed) {
         match self {
             Self::Search(search) => search.users_stayed(stayed),
@@ -87,7 +87,7 @@ impl Course {
         }
     }
 
-    /// Ends from outside. A gate that is stopped stays undecided, which a search result says as well.
+    /// Ends it from outside. A stopped gate stays undecided, as in a search result.
     pub(super) fn stop(&mut self, reason: NoLine) -> CourseResult {
         CourseResult::Search(match self {
             Self::Search(search) => search.stop(reason),

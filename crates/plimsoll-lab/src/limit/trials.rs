@@ -32,7 +32,7 @@ pub(super) struct Trials<'a> {
     count: u32,
     /// Whether a trial got through to the target.
     reached: bool,
-    /// Users of the trials so far, who stay for the next.
+    /// Users of earlier trials who stay for the next.
     carry_over: SessionCarryOver,
     /// Requests in flight at a low load, as the course had them that ended last.
     anchor_in_flight: f64,
@@ -51,7 +51,7 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// Carries out what `course` asks for until it is done, the user stops it, or nothing can be reached.
+    /// Runs the trials of `course` until it is done, the user stops it, or the target is unreachable.
     pub(super) fn carry_out(
         &mut self,
         mut course: Course,
@@ -84,7 +84,7 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// Carries out trials at one load until they tell.
+    /// Runs trials at one load until they suffice.
     pub(super) fn repeat(
         &mut self,
         repeats: Repeats,
@@ -94,7 +94,7 @@ impl<'a> Trials<'a> {
             seed: self.runner.plan().seed,
             anchor_in_flight: self.anchor_in_flight,
         };
-        // Whatever was there before has ended: its load is come up to from nothing.
+        // Earlier load has ended: the ramp starts at zero.
         self.previous_rate = 0.0;
         let course = Course::Repeats(Box::new(repeats.clone()), ground);
         Ok(match self.carry_out(course, watcher)? {
@@ -162,7 +162,7 @@ impl<'a> Trials<'a> {
         Ok(windows)
     }
 
-    /// Who comes back to a trial in users, and how the others come. One client alone is none of them.
+    /// The users who return to a trial, and the arrivals of the others. The single-client trial has neither.
     fn stay(&mut self, spec: &TrialSpec) -> Option<Stay> {
         let plan = self.runner.plan();
         let stays = plan.scenario.is_some()
@@ -219,7 +219,7 @@ impl<'a> Trials<'a> {
         }
         let stops = spec.stop_early && may_stop_early(spec.kind);
         if stops && verdict::early(spec, &self.objective, windows).is_some() {
-            // Not aborted: requests cut off by us would be told as failures of the target.
+            // Not aborted: requests cut off by us would count as failures of the target.
             return Flow::Stop;
         }
         Flow::Continue
@@ -252,7 +252,7 @@ impl<'a> Trials<'a> {
         verdict::evaluate(spec, &self.objective, windows, &facts)
     }
 
-    /// The machine's busy share, when the target runs on it, tells the bracket how far it may jump.
+    /// The machine's busy share, when the target runs on it, limits the jump of the bracket.
     fn report_utilisation(&self, trial: &Trial, course: &mut Course) {
         if !self.runner.target_is_local() || !trial.verdict.is_pass() {
             return;
@@ -274,7 +274,7 @@ impl<'a> Trials<'a> {
 
 /// One user of each journey.
 fn alone(scenario: &Scenario, spec: &TrialSpec) -> Load {
-    // By their weights there might be two of the most frequent, and nobody of the rarest.
+    // By their weights there might be two users of the most frequent, and none of the rarest.
     let equal: Vec<f64> = scenario
         .journeys
         .iter()
@@ -300,7 +300,7 @@ fn spacing(load: &Load) -> Spacing {
     }
 }
 
-/// The plan with a server that does nothing in place of the target.
+/// The plan with a server that does nothing instead of the target.
 fn against(plan: &Plan, server: &NullServer) -> Arc<Plan> {
     let address = server.address();
     let mut plan = plan.clone();

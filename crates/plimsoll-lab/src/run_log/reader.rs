@@ -17,7 +17,7 @@ const LINE_LEN_MAX: u64 = 64 << 20;
 /// How much longer events are than the file that holds them, at most. Each is packed by itself, so that they are five to
 /// twenty times as long; a file that was made to grow is up to a thousand times.
 const GROWTH_MAX: u64 = 100;
-/// Bytes of events that any file may hold, however short it is; of a pipe, of which nobody knows how long it is, more.
+/// Bytes of events that any file may hold, however short; more for a pipe, whose length is unknown.
 const EVENTS_LEN_FREE: u64 = 64 << 20;
 const EVENTS_LEN_OF_PIPE: u64 = 4 << 30;
 /// How long a pipe may be silent.
@@ -54,7 +54,7 @@ pub fn read(path: &Path) -> Result<LoadedRunLog, RunLogError> {
             Ok(None) => break None,
             Ok(Some(line)) => match serde_json::from_slice::<Event>(line) {
                 Ok(event) => run.apply(event),
-                // A minor version may bring events that this reader does not know.
+                // A minor version may add events that this reader does not know.
                 Err(error)
                     if error.is_data()
                         && run.header.format_minor > plimsoll_model::event::FORMAT_MINOR => {}
@@ -144,7 +144,7 @@ impl RunLogLines {
         match self.line.pop() {
             Some(b'\n') => Ok(Some(&self.line)),
             _ if is_at_limit => Err(io::Error::other(format!(
-                "its events are more than {GROWTH_MAX} times as long as the file: it is damaged, or made to fill the memory"
+                "its events unpack to more than {GROWTH_MAX} times the size of the file: it is damaged or malicious"
             ))),
             None => Ok(None),
             Some(_) if len as u64 == LINE_LEN_MAX => {

@@ -1,4 +1,4 @@
-//! The log against what happens to files: cut off, foreign, newer, refused by the disk.
+//! The log with damaged files: truncated, foreign, newer, refused by the disk.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -60,8 +60,8 @@ impl RunLog {
         &self.path
     }
 
-    /// Appends one event. A disk that refuses is not an error here: the event is kept in memory, and
-    /// [`RunLog::write_error`] says so.
+    /// Appends one event. A failed write is not an error here: the event is kept in memory, and
+    /// [`RunLog::write_error`] reports it.
     pub fn append(&mut self, event: Event) {
         if self.write_error.is_none() {
             match self.write(&event) {
@@ -88,7 +88,7 @@ impl RunLog {
         self.write_error.as_ref()
     }
 
-    /// Tries once more to write what is kept in memory, and hands back what the disk still refuses.
+    /// Retries the write of buffered events, and returns the error if the disk still refuses.
     pub fn close(mut self) -> (PathBuf, Vec<Event>) {
         let mut refused = Vec::new();
         for event in std::mem::take(&mut self.retained) {

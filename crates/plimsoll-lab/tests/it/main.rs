@@ -1,4 +1,4 @@
-//! Runs of users, sessions and aborts, carried out by the laboratory against a real site.
+//! Runs of users, sessions and aborts, by the laboratory against a real site.
 #![expect(
     clippy::unwrap_used,
     reason = "these are tests, and the lint sees only functions marked so"

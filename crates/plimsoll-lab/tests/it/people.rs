@@ -1,4 +1,4 @@
-//! What the laboratory makes of loads of users: windows in the log, an early end, a verdict.
+//! Loads of users in the laboratory: windows in the log, an early end, a verdict.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,7 +24,7 @@ use plimsoll_model::verdict::{TrialVerdict, Verdict, VoidReason};
 use plimsoll_probe::ProbePlan;
 use plimsoll_testkit::origin::site;
 
-/// What a watcher was told.
+/// Calls of a watcher.
 #[derive(Debug, Default)]
 struct RecordingWatcher {
     notes: Vec<String>,
@@ -84,7 +84,7 @@ fn plan(address: SocketAddr, scenario: Scenario, load: Load) -> Plan {
     }
 }
 
-/// Journeys that each ask for a path and think 20 ms.
+/// Journeys that each request a path and think 20 ms.
 fn journeys_requesting(paths: &[&str]) -> Scenario {
     let mut scenario = Scenario::default();
     for (id, path) in (0..).zip(paths) {
@@ -154,7 +154,7 @@ fn assignment(plan: Plan, inputs: Inputs, folder: &Path) -> Assignment {
     }
 }
 
-/// Whether this machine had no time for a run, which says so itself, and loudly here: its verdict tells nothing then.
+/// Whether this machine had no time for a run, which reports it, and loudly here: its verdict is void then.
 fn is_disturbed(finished: &Finished) -> bool {
     let ending = finished.run.ending.as_ref().unwrap();
     let of_the_machine = |reason: &&VoidReason| {
@@ -332,7 +332,7 @@ fn a_lost_process_voids_the_run_and_its_words_are_kept() {
         "{watcher:?}"
     );
     assert!(watcher.notes.contains(why), "{watcher:?}");
-    // The step that only the process's failure has is known to whoever reads the log.
+    // The step that only the process's failure has is known to readers of the log.
     let steps = &finished.run.header.plan.scenario.as_ref().unwrap().steps;
     assert_eq!(steps.last().unwrap().label, "process");
     let good: u64 = finished

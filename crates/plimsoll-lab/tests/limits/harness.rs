@@ -113,7 +113,7 @@ impl Default for Offered {
     }
 }
 
-/// What was seen.
+/// The observation.
 pub(crate) struct Diagnosis {
     pub(crate) findings: Vec<Finding>,
     readings: SeriesTable,
@@ -167,7 +167,7 @@ pub(crate) fn play(process: &mut Strained, offered: &Offered) -> Diagnosis {
 }
 
 impl Diagnosis {
-    /// Whether other work used this machine before the strain began, so that its CPU tells nothing.
+    /// Whether other work used this machine before the strain began, so that its CPU readings are void.
     pub(crate) fn is_disturbed(&self) -> bool {
         let busy = self.mean(metric::CPU_BUSY, 0, BASE_S);
         let disturbed = busy > 0.25;
@@ -198,8 +198,8 @@ impl Diagnosis {
             .unwrap_or_else(|| panic!("no {rule} in {:#?}; notes {:?}", self.findings, self.notes))
     }
 
-    /// The best finding must be of this rule and say this. A late generator is left out: other work on the machine
-    /// can make it late at any time, which is a true finding then.
+    /// The best finding must be of this rule and contain this text. A late generator is left out: other work on the
+    /// machine can make it late at any time, which is a true finding then.
     pub(crate) fn best_is(&self, rule: &str, expected: &str) {
         let found = self.finding(rule);
         assert!(

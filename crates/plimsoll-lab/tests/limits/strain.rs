@@ -1,4 +1,4 @@
-//! The process under load: an HTTP server that strains one resource when told to.
+//! The process under load: an HTTP server that strains one resource on command.
 //!
 //! `BACKLOG PORT NOFILE STRAIN...` as arguments; prints its address, serves, strains after a line on standard input,
 //! and ends with it.

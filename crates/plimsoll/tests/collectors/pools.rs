@@ -25,7 +25,7 @@ fn libuvs_pool_has_one_thread() {
         &best,
         "sentence",
         &[
-            "the only thread of libuv's pool in Node was used",
+            "the only thread of libuv's pool in Node was busy",
             "ms for one",
         ],
     );
@@ -72,7 +72,7 @@ fn hikari_has_two_connections() {
             &best,
             "sentence",
             &[
-                "all 2 connections of the pool of connections to the database shop were used",
+                "all 2 connections of the pool of connections to the database shop were busy",
                 "requests waited for one",
             ],
         );
@@ -98,7 +98,7 @@ fn php_tells_where_slow_requests_are() {
     assert_field_contains(
         slow,
         "sentence",
-        &["took PHP-FPM longer than its `request_slowlog_timeout`"],
+        &["took longer than the `request_slowlog_timeout` of PHP-FPM"],
     );
     assert_field_contains(slow, "limit", &["a slow call, sleep() ", "index.php:1"]);
 }
@@ -119,7 +119,7 @@ fn nginx_waits_for_a_slow_server() {
     assert_field_contains(
         slow,
         "sentence",
-        &["to begin their answers (95th percentile)", "at low load"],
+        &["to the first byte (95th percentile)", "at low load"],
     );
 }
 
@@ -138,7 +138,7 @@ fn keys_hold_redis_one_thread() {
     };
     let best = best(&found, "K3");
     assert_field_contains(&best, "limit", &["the command KEYS of Redis"]);
-    assert_field_contains(&best, "remedy", &["use SCAN in its place"]);
+    assert_field_contains(&best, "remedy", &["use SCAN instead"]);
 }
 
 /// Each request computes in one function, on the one thread that serves. No more come than its queue holds.
@@ -204,7 +204,7 @@ fn threads_wait_for_a_server_that_nobody_watches() {
         "sentence",
         &[
             "of the target's threads on average waited for",
-            "nothing there is watched",
+            "it is not watched",
         ],
     );
 }

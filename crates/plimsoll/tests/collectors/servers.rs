@@ -21,7 +21,7 @@ fn gunicorn_has_one_worker() {
     assert_field_contains(
         &best,
         "sentence",
-        &["the only worker of gunicorn was used", "connections waited"],
+        &["the only worker of gunicorn was busy", "connections waited"],
     );
     assert_field_contains(&best, "remedy", &["raise `--workers` (now 1)"]);
 }

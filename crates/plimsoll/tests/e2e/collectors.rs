@@ -96,7 +96,7 @@ fn redis_throws_away_what_is_asked_for() {
         .display()
         .to_string();
     assert_field_contains(&best, "remedy", &["raise `maxmemory` (now 3.0 MiB)", &file]);
-    assert_field_contains(&best, "sentence", &["threw away", "of the look-ups found"]);
+    assert_field_contains(&best, "sentence", &["evicted", "of the lookups were hits"]);
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn nginx_tells_why_it_fails() {
     assert_field_contains(
         of(&found, "X5"),
         "limit",
-        &["upstreams that nginx has given up"],
+        &["upstreams that nginx has marked as down"],
     );
     let limited = of(&found, "X6");
     assert_field_contains(limited, "sentence", &["100 % of it about zone few"]);
@@ -177,7 +177,7 @@ fn haproxy_tells_how_sessions_end() {
         ("H4", ["`timeout server` (sH)", "silent/s"]),
         ("H5", ["(SH)", "closing/s"]),
         ("H6", ["(sD, SD)", "cutting/s"]),
-        ("H9", ["clients went away", "given-up/s"]),
+        ("H9", ["clients disconnected", "given-up/s"]),
     ] {
         assert_field_contains(of(&found, rule), "sentence", &words);
     }

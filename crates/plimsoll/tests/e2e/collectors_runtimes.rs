@@ -23,7 +23,7 @@ fn php_fpm_has_few_processes() {
         &best,
         "sentence",
         &[
-            "all 2 processes of PHP-FPM were used",
+            "all 2 processes of PHP-FPM were busy",
             "requests waited for one",
         ],
     );
@@ -47,7 +47,7 @@ fn puma_has_few_threads() {
     };
     let best = best(&found, "R1");
     assert_field_contains(&best, "limit", &["threads of Puma"]);
-    assert_field_contains(&best, "sentence", &["all 4 threads of Puma were used"]);
+    assert_field_contains(&best, "sentence", &["all 4 threads of Puma were busy"]);
     assert_field_contains(&best, "remedy", &["now 4 in all"]);
 }
 

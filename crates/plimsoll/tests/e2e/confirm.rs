@@ -134,30 +134,30 @@ fn journals_of_somebody_else_are_told_and_nothing_is_changed() {
     let setting = json!({ "kind": "setting", "lever": tunable, "from": "100", "to": "400" });
     left.put(&setting);
     mode(&left.journal, 0o666);
-    left.refused("others may write it");
+    left.refused("it is writable by others");
     left.put(&setting);
     mode(&left.folder, 0o1777);
-    left.refused("everybody may write into its folder");
+    left.refused("is writable by others; valid: mode");
     mode(&left.folder, 0o755);
     let elsewhere = left.place.path().join("elsewhere");
     std::fs::rename(&left.journal, &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &left.journal).unwrap();
-    left.refused("it is a link");
+    left.refused("it is a symbolic link");
     std::fs::remove_file(&left.journal).unwrap();
     std::fs::hard_link(&elsewhere, &left.journal).unwrap();
-    left.refused("it has a second name");
+    left.refused("it has more than one hard link");
     std::fs::remove_file(&left.journal).unwrap();
     let made = std::process::Command::new("mkfifo")
         .arg("-m600")
         .arg(&left.journal)
         .status();
     assert!(made.unwrap().success());
-    left.refused("it is no journal");
+    left.refused("it is not a journal");
     // Only root can make a file that is somebody else's; as in CI.
     if rustix::process::geteuid().is_root() {
         left.put(&setting);
         std::os::unix::fs::chown(&left.journal, Some(65_534), None).unwrap();
-        left.refused("it belongs to somebody else");
+        left.refused("it belongs to another user");
     }
     let mut asked = std::net::TcpStream::connect(redis.address).unwrap();
     std::io::Write::write_all(&mut asked, b"CONFIG GET maxclients\r\nQUIT\r\n").unwrap();
@@ -172,7 +172,7 @@ fn a_journal_starts_no_command_and_changes_no_other_setting() {
     let left = LeftoverJournal::new();
     let touch = ["touch", &left.started.display().to_string()];
     left.put(&json!({ "kind": "commands", "relax": ["true"], "undo": touch }));
-    left.refused("a command is not started because a file names it");
+    left.refused("commands are not run from a journal file");
     left.put(&json!({ "kind": "kernel", "name": "kernel.core_pattern", "from": "1", "to": "1" }));
     left.refused("`kernel.core_pattern` of the kernel is not a tunable");
 }
@@ -190,7 +190,7 @@ fn no_journal_is_kept_where_everybody_may_write() {
         refused
             .unwrap_err()
             .to_string()
-            .contains("everybody may write")
+            .contains("is writable by others")
     );
     assert!(!left.journal.exists());
 }

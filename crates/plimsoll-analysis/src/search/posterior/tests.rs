@@ -89,7 +89,7 @@ fn search(noise: f64, false_alarm: f64, seed: u64) -> ((f64, f64, f64), u32) {
     (posterior.interval(), u32::try_from(full.len()).unwrap())
 }
 
-/// Share of searches whose interval holds the truth; prints what the reference's table prints.
+/// Share of searches whose interval holds the truth; prints the columns of the reference's table.
 fn coverage(noise: f64, false_alarm: f64, seeds: u64) -> f64 {
     let (mut held, mut squares, mut trials) = (0_u32, 0.0, 0);
     for seed in 0..seeds {

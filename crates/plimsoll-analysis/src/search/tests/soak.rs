@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A thorough search of a sharp line whose soak ends like this; what is said beside it.
+/// A thorough search of a sharp line whose soak ends like this; its remarks.
 fn soak_with_note(verdict: &TrialVerdict) -> (Vec<TrialSpec>, String) {
     let mut soaks = Vec::new();
     let mut target = sharp(333.0);
@@ -32,5 +32,5 @@ fn a_thorough_search_ends_with_ten_minutes_below_the_line() {
 fn a_soak_that_fails_leaves_the_line_and_warns() {
     let (soaks, remarks) = soak_with_note(&fail());
     assert_eq!(soaks.len(), 1);
-    assert!(remarks.contains("do not plan with this line"), "{remarks}");
+    assert!(remarks.contains("do not rely on this line"), "{remarks}");
 }
