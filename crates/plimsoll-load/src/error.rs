@@ -18,7 +18,7 @@ pub enum LoadError {
         range: &'static str,
     },
     /// A step of a journey cannot be carried out.
-    #[error("cannot carry out the step {step}: {reason}")]
+    #[error("cannot run the step {step}: {reason}")]
     Step {
         /// Its label, or its journey's name.
         step: String,
@@ -27,8 +27,7 @@ pub enum LoadError {
     },
     /// A process that says what users do cannot be started.
     #[error(
-        "cannot start the process of the journey {journey}, {command}: {source}; name a program that is found from \
-         the plan's folder or by PATH"
+        "cannot start the process of the journey {journey}, {command}: {source}; the program must exist relative to the plan's folder or in PATH"
     )]
     Process {
         /// Name of its journey.
@@ -40,7 +39,7 @@ pub enum LoadError {
     },
     /// More connections are wanted than the process may have open.
     #[error(
-        "{required} file descriptors are needed, and this process may have {limit} open; raise the limit with \
+        "{required} file descriptors are needed, but the limit of this process is {limit}; raise the limit with \
          `ulimit -n {required}` (a service: `LimitNOFILE={required}`), or open fewer connections"
     )]
     Descriptors {

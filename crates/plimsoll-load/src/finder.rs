@@ -48,8 +48,8 @@ impl Marks {
             })
         };
         Ok(Self {
-            timestamp: parse(timestamp, "the place of the broadcast's stamp")?,
-            sequence: parse(sequence, "the place of the broadcast's number")?,
+            timestamp: parse(timestamp, "the path of the broadcast's timestamp")?,
+            sequence: parse(sequence, "the path of the broadcast's sequence number")?,
         })
     }
 

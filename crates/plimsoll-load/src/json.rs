@@ -20,5 +20,5 @@ pub(crate) fn json_at(bytes: &[u8], at: usize) -> Option<Value> {
 pub(crate) fn json_path(path: &str) -> Result<JsonPath, String> {
     bounded_json_path(path)
         .and_then(|()| JsonPath::parse(path).map_err(|error| error.to_string()))
-        .map_err(|error| format!("{path} is no JSON path (RFC 9535): {error}"))
+        .map_err(|error| format!("invalid JSON path {path} (RFC 9535): {error}"))
 }

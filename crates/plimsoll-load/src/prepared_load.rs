@@ -337,8 +337,8 @@ fn check_http2_encodable(
     }
     Err(LoadError::Plan {
         place: "the head of the request",
-        found: "one that HTTP/2 cannot say".to_owned(),
-        range: "a Host, a path and headers that HTTP allows",
+        found: "not valid in HTTP/2".to_owned(),
+        range: "a valid Host, path and headers",
     })
 }
 
@@ -363,22 +363,22 @@ fn program(plan: &Plan, load: &Load, inputs: &Inputs) -> Result<Option<Program>,
     let Some(scenario) = &plan.scenario else {
         return if of_users {
             plan_error(
-                "of users without journeys",
-                "requests, or users of journeys",
+                "users without journeys",
+                "requests, or users with journeys",
             )
         } else {
             Ok(None)
         };
     };
     if !of_users {
-        return plan_error("of requests with journeys", "users or sessions");
+        return plan_error("requests in a plan with journeys", "users or sessions");
     }
     let program = Program::new(plan, scenario, inputs)?;
     if People::new(load, scenario, Seed(0), 0, 0, 1).is_none() {
         return Err(LoadError::Plan {
             place: "weights of the journeys",
-            found: "none above 0 or one below".to_owned(),
-            range: "numbers from 0, one of them above 0",
+            found: "all 0, or negative".to_owned(),
+            range: "numbers from 0, at least one above 0",
         });
     }
     Ok(Some(program))

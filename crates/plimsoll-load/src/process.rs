@@ -236,7 +236,7 @@ impl ExternalScript {
         self.stderr_lines += 1;
         if self.stderr_lines > STDERR_LINES_MAX {
             lines.push(format!(
-                "what it writes beyond {STDERR_LINES_MAX} lines is left out"
+                "its output beyond {STDERR_LINES_MAX} lines is left out"
             ));
         } else {
             lines.push(text.chars().take(STDERR_LINE_LEN_MAX).collect());
@@ -356,7 +356,7 @@ mod tests {
         }
         assert_eq!(lines.len(), 21);
         assert_eq!((lines[0].as_str(), lines[19].as_str()), ("1", "20"));
-        assert_eq!(lines[20], "what it writes beyond 20 lines is left out");
+        assert_eq!(lines[20], "its output beyond 20 lines is left out");
     }
 
     #[test]

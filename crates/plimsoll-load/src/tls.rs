@@ -51,7 +51,7 @@ impl Tls {
         };
         let host = target.host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(host.to_owned()).map_err(|error| {
-            LoadError::Tls(format!("{host} is no name for a certificate: {error}"))
+            LoadError::Tls(format!("{host} is not a valid certificate name: {error}"))
         })?;
         Ok(Some(Self {
             config: Arc::new(config),
@@ -78,7 +78,7 @@ fn roots(ca_file: Option<&Path>) -> Result<RootCertStore, LoadError> {
         roots.add_parsable_certificates(found.certs);
         if roots.is_empty() {
             return Err(LoadError::Tls(
-                "the system has no root certificates; install them, or give a CA file".to_owned(),
+                "the system has no root certificates; install them, or set a CA file".to_owned(),
             ));
         }
         return Ok(roots);
@@ -96,7 +96,7 @@ fn roots(ca_file: Option<&Path>) -> Result<RootCertStore, LoadError> {
             .map_err(|error| ca_file_error(error.to_string()))?;
     }
     if roots.is_empty() {
-        return Err(ca_file_error("it holds no certificate".to_owned()));
+        return Err(ca_file_error("it contains no certificate".to_owned()));
     }
     Ok(roots)
 }

@@ -90,8 +90,8 @@ impl TargetTransport {
             if self.sources[usize::from(address.is_ipv6())].is_empty() {
                 return Err(LoadError::Plan {
                     place: "source addresses",
-                    found: format!("without one of the family of {address}"),
-                    range: "at least one of each target address's family",
+                    found: format!("none of the address family of {address}"),
+                    range: "at least one per address family of the target",
                 });
             }
         }

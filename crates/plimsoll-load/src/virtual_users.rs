@@ -323,7 +323,7 @@ pub(crate) struct FailureDetails<'a> {
 fn default_reason(outcome: Outcome, status: u16) -> String {
     let text = match outcome {
         Outcome::WrongStatus => return format!("status {status} does not count as good"),
-        Outcome::Timeout => "sent, and not answered within the time-out",
+        Outcome::Timeout => "no complete response within the time-out",
         Outcome::ConnectRefused => "the target refused the connection",
         Outcome::ConnectTimeout => "no connection within the time-out",
         Outcome::Reset => "the connection was closed before any byte of the answer",

@@ -121,8 +121,7 @@ pub(crate) fn describe(plan: &Plan, load: &Load, limit: Option<u64>, processes: 
     let connections = required_descriptors(plan, load).unwrap_or_default();
     let wanted = connections.saturating_add(OTHER_DESCRIPTORS);
     format!(
-        "{connections} connections need {wanted} file descriptors and one process may have {} open: {processes} processes \
-         carry the load; `ulimit -n {wanted}` (a service: `LimitNOFILE={wanted}`) lets one do it",
+        "{connections} connections need {wanted} file descriptors, but the limit of one process is {}: {processes} processes carry the load; to use one process, raise the limit with `ulimit -n {wanted}` (a service: `LimitNOFILE={wanted}`)",
         limit.unwrap_or_default()
     )
 }

@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Http1Error {
     /// The bytes do not start with `HTTP/1.`.
-    #[error("the answer does not start with `HTTP/1.`")]
+    #[error("the response does not start with `HTTP/1.`")]
     NotHttp,
     /// A line of the head, a chunk line or a trailer ends without a carriage return.
     #[error("a line ends with a bare line feed")]
@@ -24,10 +24,10 @@ pub enum Http1Error {
     #[error("the status is below 100")]
     Status,
     /// `101 Switching Protocols` without having been asked to switch.
-    #[error("the server switched protocols unasked")]
+    #[error("the server switched protocols without an upgrade request")]
     UnaskedUpgrade,
     /// More than [`crate::limits::INTERIM_MAX`] interim answers in a row.
-    #[error("more than {} interim answers in a row", crate::limits::INTERIM_MAX)]
+    #[error("more than {} interim responses (1xx) in a row", crate::limits::INTERIM_MAX)]
     TooManyInterim,
     /// A `Content-Length` is not a number, or too large for one.
     #[error("the Content-Length is not a number")]

@@ -164,7 +164,7 @@ impl<'a> Authentication<'a> {
             (11, AuthStage::Begun(exchange)) => {
                 let challenge = String::from_utf8_lossy(rest);
                 let proof = exchange.answer(&challenge, self.password);
-                let proof = proof.ok_or(AuthError::Strange("a challenge that is none"))?;
+                let proof = proof.ok_or(AuthError::Strange("malformed SCRAM challenge"))?;
                 self.stage = AuthStage::Proved(proof.expected);
                 Ok(AuthStep::Send(message(b'p', proof.text.as_bytes())))
             }
@@ -174,7 +174,7 @@ impl<'a> Authentication<'a> {
                     self.stage = AuthStage::Initial;
                     Ok(AuthStep::Wait)
                 } else {
-                    Err(AuthError::Strange("it does not know the password either"))
+                    Err(AuthError::Strange("the server's signature is wrong: it does not know the password"))
                 }
             }
             (way, AuthStage::Initial) if !matches!(way, 11 | 12) => self.begin(way, rest),
@@ -184,20 +184,20 @@ impl<'a> Authentication<'a> {
 
     fn begin(&mut self, way: u32, rest: &[u8]) -> Result<AuthStep, AuthError> {
         if self.password.is_empty() {
-            return Err(AuthError::Denied("it wants a password"));
+            return Err(AuthError::Denied("a password is required"));
         }
         match way {
             3 if self.is_near => Ok(AuthStep::Send(message(b'p', &terminated(self.password)))),
             3 => Err(AuthError::Denied(
-                "it wants the password as it is, over a network",
+                "the server requires the password in clear text over a network",
             )),
             5 => Err(AuthError::Denied(
-                "it knows only the MD5 of the password; as an administrator: `SET password_encryption = 'scram-sha-256'`, \
+                "the server stores only the MD5 of the password; as an administrator: `SET password_encryption = 'scram-sha-256'`, \
                  then `ALTER ROLE … PASSWORD '…'`",
             )),
             10 if rest.split(|&byte| byte == 0).any(|name| name == SCRAM) => {
                 let exchange = ScramExchange::begin();
-                let exchange = exchange.ok_or(AuthError::Strange("no random numbers here"))?;
+                let exchange = exchange.ok_or(AuthError::Strange("the system returned no random bytes"))?;
                 let first = exchange.first();
                 // Here a length counts only what follows it.
                 let len = u32::try_from(first.len()).unwrap_or(0).to_be_bytes();
@@ -206,7 +206,7 @@ impl<'a> Authentication<'a> {
                 Ok(AuthStep::Send(message(b'p', &body)))
             }
             _ => Err(AuthError::Denied(
-                "it wants a proof that is not spoken here",
+                "unsupported authentication method",
             )),
         }
     }

@@ -47,25 +47,25 @@ pub enum RequestError {
     #[error("the head is not valid: {0}")]
     Head(httparse::Error),
     /// The line does not end as one of HTTP does: something else is spoken, and no answer would be understood.
-    #[error("the first line is none of HTTP")]
+    #[error("the first line is not an HTTP request line")]
     Foreign,
     /// Neither HTTP/1.0 nor HTTP/1.1.
-    #[error("this version of HTTP is not spoken here")]
+    #[error("unsupported HTTP version")]
     Version,
     /// The target is none of the forms a server takes, or holds bytes that no target may.
     #[error("the target is not valid")]
     Target,
     /// `CONNECT`, which asks for a tunnel to elsewhere, or `TRACE`.
-    #[error("the method is not served")]
+    #[error("unsupported method")]
     Method,
     /// No `Host`, more than one, or one that is not valid.
-    #[error("there is not exactly one valid Host")]
+    #[error("exactly one valid Host header is required")]
     Host,
     /// The host in the target is not the one in `Host`.
-    #[error("the target names another host than Host does")]
+    #[error("the host in the request target differs from the Host header")]
     HostsDiffer,
     /// A `Content-Length` is not a number, or stands there twice.
-    #[error("there is not at most one valid Content-Length")]
+    #[error("at most one Content-Length is allowed, and it must be a number")]
     ContentLength,
     /// Both `Content-Length` and `Transfer-Encoding` are present.
     #[error("both Content-Length and Transfer-Encoding are present")]
@@ -74,10 +74,10 @@ pub enum RequestError {
     #[error("the Transfer-Encoding is not valid")]
     TransferEncoding,
     /// A transfer coding other than `chunked`.
-    #[error("the transfer coding is not known")]
+    #[error("unsupported transfer coding")]
     UnknownCoding,
     /// An expectation other than `100-continue`.
-    #[error("the expectation is not known")]
+    #[error("unsupported Expect value")]
     Expectation,
 }
 

@@ -118,7 +118,7 @@ impl Engine {
         let journey = self.virtual_users().users[user as usize].journey;
         let scenario = prepared.plan.scenario.as_ref();
         let plan = scenario.and_then(|scenario| scenario.journeys.get(journey as usize));
-        let plan = plan.ok_or("its journey is not known")?;
+        let plan = plan.ok_or("unknown journey")?;
         let mut step = asked.step;
         step.id = self.name_step(journey, asked.once, &asked.label);
         let virtual_users = self.virtual_users();

@@ -164,7 +164,7 @@ impl Engine {
             .map(|scenario| &scenario.journeys);
         let name = name.map_or("", |journeys| &journeys[journey as usize].name);
         let reason = format!(
-            "a user of {name} took {OPS_MAX} steps without a request or a pause; its iteration was ended"
+            "a user of {name} took {OPS_MAX} steps without a request or a pause; the iteration was stopped"
         );
         self.record_failure(&FailureDetails {
             now,
@@ -216,7 +216,7 @@ impl Engine {
         let feed = scenario.and_then(|scenario| scenario.feeds.get(feed as usize));
         let (name, rows) = feed.map_or(("", 0), |feed| (&feed.name, feed.rows));
         let message = format!(
-            "the {rows} rows of the data {name} have run out; give more rows, fewer users, or another end than error"
+            "all {rows} rows of the data {name} are used; provide more rows, fewer users, or an `end` other than error"
         );
         // Another loop may have said so first.
         if self.prepared.plan_error.set(message.clone()).is_ok() {

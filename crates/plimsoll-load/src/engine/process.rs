@@ -29,7 +29,7 @@ const LAST_READS_MAX: u32 = 16;
 
 /// Why a process is lost that has most likely ended by itself.
 const NOTHING_FOLLOWS: &str = "nothing follows";
-const INPUT_CLOSED: &str = "it has closed its standard input";
+const INPUT_CLOSED: &str = "it closed its standard input";
 
 /// Starts the processes of a loop and has the kernel tell of their pipes.
 pub(super) fn start(
@@ -166,7 +166,7 @@ impl Engine {
             }
             Err(Nonsense::OfNobody(error)) => {
                 let why = format!(
-                    "{error}; its standard output is for messages, one a line, all else goes to standard error"
+                    "{error}; write only messages to standard output, one per line, and everything else to standard error"
                 );
                 self.lose_process(index, &why, now);
             }
@@ -178,7 +178,7 @@ impl Engine {
         let process = &mut self.processes[index];
         let Some(&user) = process.users.get(&number) else {
             if !process.late.remove(&number) {
-                let why = format!("it speaks for user {number}, who is none of its users");
+                let why = format!("message for user {number}, which is not one of its users");
                 self.lose_process(index, &why, now);
             }
             return None;
@@ -188,7 +188,7 @@ impl Engine {
             .script_session
             .as_deref_mut();
         let Some(session) = session.filter(|session| session.state == ScriptState::Process) else {
-            let why = format!("it speaks for user {number}, of whom nothing was asked");
+            let why = format!("message for user {number} without a pending event");
             self.lose_process(index, &why, now);
             return None;
         };
@@ -217,7 +217,7 @@ impl Engine {
             sequence,
         });
         if !process.queue_line(line) {
-            self.lose_process(index, "it leaves more than 64 MiB unread", now);
+            self.lose_process(index, "more than 64 MiB of its input is unread", now);
         }
     }
 
@@ -267,7 +267,7 @@ impl Engine {
                 let process = &mut self.processes[index];
                 process.late.insert(wait.number);
                 let reason = format!(
-                    "{} did not say within {} s what user {} does; the user left",
+                    "{} did not reply within {} s for user {}; the user left",
                     process.command,
                     process.timeout_ns as f64 / 1e9,
                     wait.number
@@ -307,7 +307,7 @@ impl Engine {
             return;
         }
         let name = self.journey_name(journey);
-        let error = format!("a process of the journey {name} was lost: {message}");
+        let error = format!("a process of the journey {name} failed: {message}");
         self.recorder.current().window.load_errors.push(error);
         self.recorder.current().process(journey).errors += 1;
         for wait in waits {

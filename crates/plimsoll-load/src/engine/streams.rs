@@ -13,7 +13,7 @@ use crate::prepared_load::PreparedLoad;
 
 /// Why a request is not sent.
 const UNSAYABLE: &str =
-    "its head cannot be said in HTTP/2: a host, path or header that HTTP does not allow";
+    "the request head is not valid in HTTP/2: check the host, the path and the headers";
 
 /// Times that a request is sent again that the target says it has not begun with. A target that closes its connections
 /// every few requests, which nginx does with `keepalive_requests`, may say so several times in a row.

@@ -66,13 +66,13 @@ impl StreamFailure {
             return Self::cut(has_head);
         }
         if !error.is_remote() {
-            return Self::protocol(&format!("the answer was not valid HTTP/2: {error}"));
+            return Self::protocol(&format!("the response is not valid HTTP/2: {error}"));
         }
         // A stream above the last that the target will look at, or one that it refused, was not begun with.
         let is_unprocessed = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
         let code = error.reason().unwrap_or(Reason::NO_ERROR);
         let what = if error.is_go_away() {
-            "the target is leaving the connection"
+            "the target is closing the connection (GOAWAY)"
         } else {
             "the target reset the stream"
         };
@@ -173,7 +173,7 @@ impl MultiplexedStream {
                     self.content_len += bytes.len() as u64;
                     if self.content_len > self.content_len_max {
                         return Some(Err(StreamFailure::protocol(
-                            "the body is longer than allowed",
+                            "the response body is longer than allowed",
                         )));
                     }
                     take.content(self.request, &bytes);
@@ -192,7 +192,7 @@ impl MultiplexedStream {
     ) -> Result<(), StreamFailure> {
         let Some(answer) = AnswerHead::new(status, headers) else {
             return Err(StreamFailure::protocol(
-                "the answer has more headers than allowed",
+                "the response has more headers than allowed",
             ));
         };
         self.answer = answer;

@@ -218,7 +218,7 @@ fn parse_action(read: LineRead, prefix: &str) -> Result<ScriptAction, String> {
         .map(|ms| pause_ns(ms, "think_ms"))
         .transpose()?;
     if read.reason.is_some() && !matches!(read.end, Some(EndRead::Fail)) {
-        return Err("`reason` stands beside \"end\": \"fail\" only".to_owned());
+        return Err("`reason` is allowed only with \"end\": \"fail\"".to_owned());
     }
     match (read.request, pause, read.end) {
         (Some(request), pause, None) => Ok(ScriptAction::Request(
@@ -229,11 +229,11 @@ fn parse_action(read: LineRead, prefix: &str) -> Result<ScriptAction, String> {
         (None, None, Some(EndRead::Ok)) => Ok(ScriptAction::End(None)),
         (None, None, Some(EndRead::Fail)) => {
             Ok(ScriptAction::End(Some(read.reason.unwrap_or_else(|| {
-                "it says that the iteration failed".to_owned()
+                "it reported a failed iteration".to_owned()
             }))))
         }
-        (None, None, None) => Err("one of request, think_ms and end is needed".to_owned()),
-        _ => Err("`end` stands alone".to_owned()),
+        (None, None, None) => Err("one of `request`, `think_ms` and `end` is required".to_owned()),
+        _ => Err("`end` excludes all other fields".to_owned()),
     }
 }
 
@@ -311,7 +311,7 @@ fn script_request(read: RequestRead, prefix: &str) -> Result<ScriptRequest, Stri
 fn header_name(name: String) -> Result<String, String> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_token) {
-        return Err(format!("{name:?} is no name of a header"));
+        return Err(format!("invalid header name {name:?}"));
     }
     Ok(name)
 }
@@ -339,7 +339,7 @@ fn body(
             content_type: Some("application/json".to_owned()),
             text: TextTemplate::literal(json.to_string()),
         }),
-        _ => Err("one of body, form and json at most".to_owned()),
+        _ => Err("at most one of `body`, `form` and `json` is allowed".to_owned()),
     }
 }
 

@@ -177,7 +177,7 @@ impl CompiledMatch {
             Err(format!("{is}, expected {wanted} {:?}", shown(text)))
         };
         match (self, found) {
-            (Self::Present, None) => Err("is missing, expected to be there".to_owned()),
+            (Self::Present, None) => Err("is missing, expected to be present".to_owned()),
             (Self::Absent, Some(found)) => {
                 Err(format!("is {:?}, expected to be missing", shown(found)))
             }
@@ -224,7 +224,7 @@ pub(crate) fn contains(text: &[u8], needle: &[u8]) -> bool {
 /// What is wrong with a value, without the value where its name says that it is secret.
 fn without_secret(name: &str, mismatch: String) -> String {
     if redact::is_secret(name) {
-        "is not what is expected; its value is secret and not shown".to_owned()
+        "differs from the expected value; the value is secret and not shown".to_owned()
     } else {
         mismatch
     }
@@ -342,7 +342,7 @@ mod tests {
         );
         check(
             json("$.none", Wanted::Present),
-            "$.none is missing, expected to be there",
+            "$.none is missing, expected to be present",
         );
         check(
             json("$.none", Wanted::Equals(literal("1"))),

@@ -45,7 +45,7 @@ impl Capture {
                 attribute,
             } => {
                 let parsed = Selector::parse(selector)
-                    .map_err(|error| format!("{selector} is no CSS selector: {error}"))?;
+                    .map_err(|error| format!("invalid CSS selector {selector}: {error}"))?;
                 (From::Css(parsed, attribute.clone()), selector.clone())
             }
             Extractor::Header(name) => (From::Header(name.clone()), format!("header {name}")),
@@ -163,7 +163,7 @@ impl Capture {
 }
 
 pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
-    Regex::new(pattern).map_err(|error| format!("{pattern} is no regular expression: {error}"))
+    Regex::new(pattern).map_err(|error| format!("invalid regular expression {pattern}: {error}"))
 }
 
 /// A JSON value as a text: a string without its quotes.

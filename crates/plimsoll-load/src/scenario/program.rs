@@ -361,7 +361,7 @@ impl Builder<'_> {
             return Err(LoadError::Plan {
                 place: "weights of a choice",
                 found: format!("{total} in all in {}", journey.name),
-                range: "numbers from 0, one of them above 0",
+                range: "numbers from 0, at least one above 0",
             });
         }
         let choose = self.here() as usize;
@@ -429,7 +429,7 @@ impl Builder<'_> {
     ) -> Result<u32, LoadError> {
         let info = self.scenario.steps.get(step.id as usize);
         let Some(info) = info else {
-            let reason = format!("its id {} is not among the steps", step.id);
+            let reason = format!("its id {} is not the id of a step", step.id);
             return Err(step_error(&journey.name, reason));
         };
         let request = CompiledRequest::new(step, journey, self.plan, &self.program.origins, once)

@@ -160,7 +160,7 @@ impl CompiledRequest {
                 let (origin, mut target) =
                     origins.resolve(base.0, base.1, &filled).ok_or_else(|| {
                         let url = super::expect::shown(&filled);
-                        format!("{url} lies on no origin of the plan; name it among the targets")
+                        format!("{url} is not on an origin of the plan; add the origin to the targets")
                     })?;
                 tidy(&mut target);
                 *out = target;
@@ -287,7 +287,7 @@ impl CompiledUrl {
                     }
                     None if is_whole => {
                         return Err(format!(
-                            "{start} lies on no origin of the plan; name it among the targets"
+                            "{start} is not on an origin of the plan; add the origin to the targets"
                         ));
                     }
                     None => return Ok(Self::Filled(CompiledText::new(url))),
@@ -315,7 +315,7 @@ fn checked_method(method: &str) -> Result<String, String> {
         Ok(method.to_owned())
     } else {
         Err(format!(
-            "{method:?} is no method; write letters, such as GET"
+            "invalid method {method:?}: use letters only, for example GET"
         ))
     }
 }

@@ -63,7 +63,7 @@ impl VirtualUsers {
         let expectations = &self.program.requests[call.request as usize].expectations;
         if self.has_used_up_redirects(call) {
             call.reason = format!(
-                "another redirect after {} that were followed",
+                "more than {} redirects",
                 call.redirects
             );
             return AnswerVerdict::Ended(Outcome::WrongStatus);
@@ -154,7 +154,7 @@ impl VirtualUsers {
                 continue;
             }
             let Some(default) = &capture.default else {
-                return Err(format!("{} finds nothing to capture", capture.place));
+                return Err(format!("{} matches nothing to capture", capture.place));
             };
             let (mut values, _) = user.values(&self.inputs, self.unix_ns + now);
             user.slots[capture.slot as usize] = default.filled(&mut values);

@@ -41,7 +41,7 @@ impl WorkerProcess {
     /// When the system starts no further process.
     pub(crate) fn start(workers: &WorkerProcesses, task: &WorkerTask) -> Result<Self, LoadError> {
         let system = |source| LoadError::System {
-            action: "start a further process of the load",
+            action: "start a worker process",
             source,
         };
         let mut child = Command::new(&workers.program)
@@ -133,7 +133,7 @@ impl WorkerProcess {
     fn failure_window(&self, how: &str) -> Window {
         let mut window = Window::new(self.second);
         window.load_errors.push(format!(
-            "a further process of the load (pid {}) did not carry its part to the end: {how}",
+            "the worker process {} did not finish its share of the load: {how}",
             self.child.id()
         ));
         window

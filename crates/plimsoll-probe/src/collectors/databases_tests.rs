@@ -118,7 +118,7 @@ fn postgres_turns_away_who_may_not_ask() {
         (
             "",
             [
-                "is not seen: it refuses to tell (it wants a password",
+                "is not seen: it refuses to tell (a password is required",
                 "IN ROLE pg_monitor",
             ],
         ),

@@ -20,7 +20,7 @@ pub enum WebSocketError {
     #[error("a server's frame is masked")]
     Masked,
     /// A length in more bytes than it needs, or beyond 63 bits.
-    #[error("the length of a frame is not written as it must be")]
+    #[error("a frame length is not in its shortest form")]
     Length,
     /// A control frame in fragments.
     #[error("a control frame is fragmented")]
@@ -29,16 +29,16 @@ pub enum WebSocketError {
     #[error("a control frame is longer than 125 bytes")]
     ControlTooLong,
     /// A fragment goes on with a message that was not begun.
-    #[error("a fragment continues no message")]
+    #[error("a continuation frame without a message to continue")]
     NothingToContinue,
     /// A message begins within another.
-    #[error("a message begins before the last one ended")]
+    #[error("a message begins inside a fragmented message")]
     Interleaved,
     /// A close frame of one byte.
-    #[error("a close frame holds half a code")]
+    #[error("a close frame has a payload of one byte")]
     CloseLength,
     /// A close code that may not be sent.
-    #[error("the close code {0} may not be sent")]
+    #[error("invalid close code {0}")]
     CloseCode(u16),
     /// Text, or the reason of a close frame, that is not UTF-8.
     #[error("text is not UTF-8")]

@@ -53,19 +53,19 @@ pub fn request_headers(key: &str, protocols: &str, offer: Option<Offer>) -> Vec<
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HandshakeError {
     /// The answer is none of HTTP's.
-    #[error("the handshake's answer is not valid: {0}")]
+    #[error("the handshake response is not valid: {0}")]
     Http(#[from] crate::error::Http1Error),
     /// Another status than 101.
     #[error("the handshake was answered with status {0}")]
     Status(u16),
     /// `Upgrade` or `Connection` does not name what was asked for.
-    #[error("the answer does not switch to WebSocket")]
+    #[error("the response does not switch to WebSocket")]
     NotSwitched,
     /// `Sec-WebSocket-Accept` is missing, stands twice, or does not answer the key.
-    #[error("the answer's Sec-WebSocket-Accept does not answer the key")]
+    #[error("the response's Sec-WebSocket-Accept does not match the key")]
     Accept,
     /// A subprotocol or an extension that was not offered.
-    #[error("the answer names a protocol or an extension that was not offered")]
+    #[error("the response selects a subprotocol or an extension that was not offered")]
     Unasked,
 }
 
@@ -145,19 +145,19 @@ pub fn read_answer(
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UpgradeError {
     /// It asks for none: another method, version of HTTP, or no `Upgrade: websocket`.
-    #[error("the request asks for no WebSocket")]
+    #[error("not a WebSocket upgrade request")]
     NoUpgrade,
     /// `Sec-WebSocket-Version` is not 13.
-    #[error("only version 13 of WebSocket is spoken")]
+    #[error("unsupported WebSocket version; only version 13 is supported")]
     Version,
     /// `Sec-WebSocket-Key` is missing, stands twice, or is not 16 bytes in base64.
-    #[error("there is not exactly one Sec-WebSocket-Key of 16 bytes in base64")]
+    #[error("exactly one Sec-WebSocket-Key is required (16 bytes in base64)")]
     Key,
     /// `Sec-WebSocket-Protocol` or `Sec-WebSocket-Extensions` is not text.
     #[error("a header of the handshake is not text")]
     NotText,
     /// `Origin` stands twice, or names another host than was asked for.
-    #[error("the Origin is not the host that was asked for")]
+    #[error("the Origin does not match the requested host")]
     Origin,
 }
 

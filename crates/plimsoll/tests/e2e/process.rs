@@ -124,7 +124,7 @@ fn a_process_that_dies_is_told_and_voids_the_run() {
     assert_eq!(output.code, 6, "{output:?}");
     for word in [
         "bad: ValueError: out of ideas",
-        "a process of the journey bad was lost",
+        "a process of the journey bad failed",
         "exit code 1",
     ] {
         assert!(output.stderr.contains(word), "no `{word}` in {output:?}");

@@ -173,7 +173,7 @@ for user, event, it in events():
     assert_eq!(total.outcomes.get(Outcome::Dropped), 2);
     assert_eq!(total.outcomes.get(Outcome::Expectation), 2);
     let mut reasons = total.failures.iter().map(|failure| &failure.reason);
-    assert!(reasons.any(|reason| reason.contains("no origin of the plan")));
+    assert!(reasons.any(|reason| reason.contains("not on an origin of the plan")));
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn a_process_that_speaks_for_others_ends() {
 for user, event, it in events():
     say(99, end='ok')
 ";
-    lost(script, &["it speaks for user 99, who is none of its users"]);
+    lost(script, &["message for user 99, which is not one of its users"]);
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn a_process_that_says_nothing_loses_its_users_in_time() {
     assert_eq!(total.outcomes.get(Outcome::Dropped), 3);
     let reason = &total.failures[0].reason;
     assert!(
-        reason.contains("did not say within 0.2 s what user"),
+        reason.contains("did not reply within 0.2 s for user"),
         "{reason}"
     );
     assert_eq!(total.load_errors, Vec::<String>::new());
