@@ -27,12 +27,12 @@ pub enum HarError {
     },
     /// More values than a recording has.
     #[error(
-        "it has more than {VALUES_MAX} values, which no recording of a visit has; save a shorter one, or without content"
+        "it has more than {VALUES_MAX} JSON values; save a shorter recording, or save it without content"
     )]
     TooMany,
     /// JSON of something else.
     #[error(
-        "no list `log.entries`: this is JSON and not a HAR file (HAR 1.2 has an object `log` with a list `entries`)"
+        "the list `log.entries` is missing: not a HAR file (HAR 1.2 has an object `log` with a list `entries`)"
     )]
     NoEntries,
     /// Nothing was recorded.

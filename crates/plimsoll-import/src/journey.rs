@@ -31,7 +31,7 @@ pub struct Options {
 pub enum JourneyError {
     /// Nothing was asked of the site.
     #[error(
-        "no request of the recording goes to {target}; it spoke to: {hosts}; name the site with --target URL, or keep a host with --host NAME"
+        "no request of the recording goes to {target}; its hosts: {hosts}; set the site with --target URL, or keep a host with --host NAME"
     )]
     NothingOfTarget {
         /// The site.

@@ -25,7 +25,7 @@ use crate::Imported;
 pub enum LogError {
     /// No line could be read.
     #[error(
-        "none of the {lines} lines can be read as {format}; {first}; name the format with --format: nginx, apache, haproxy, cloudfront or json"
+        "none of the {lines} lines can be parsed as {format}; {first}; set the format with --format: nginx, apache, haproxy, cloudfront or json"
     )]
     NothingReadable {
         /// Lines that are not empty.
@@ -36,10 +36,10 @@ pub enum LogError {
         first: String,
     },
     /// The log is empty.
-    #[error("the log is empty: it holds no request")]
+    #[error("the log is empty: it has no requests")]
     Empty,
     /// Lines were read, and none of them is of use.
-    #[error("none of the {lines} requests can be repeated: {reason}")]
+    #[error("none of the {lines} requests can be replayed: {reason}")]
     NothingUsable {
         /// Lines that were read.
         lines: u64,

@@ -362,10 +362,7 @@ fn program(plan: &Plan, load: &Load, inputs: &Inputs) -> Result<Option<Program>,
     };
     let Some(scenario) = &plan.scenario else {
         return if of_users {
-            plan_error(
-                "users without journeys",
-                "requests, or users with journeys",
-            )
+            plan_error("users without journeys", "requests, or users with journeys")
         } else {
             Ok(None)
         };

@@ -27,7 +27,10 @@ pub enum Http1Error {
     #[error("the server switched protocols without an upgrade request")]
     UnaskedUpgrade,
     /// More than [`crate::limits::INTERIM_MAX`] interim answers in a row.
-    #[error("more than {} interim responses (1xx) in a row", crate::limits::INTERIM_MAX)]
+    #[error(
+        "more than {} interim responses (1xx) in a row",
+        crate::limits::INTERIM_MAX
+    )]
     TooManyInterim,
     /// A `Content-Length` is not a number, or too large for one.
     #[error("the Content-Length is not a number")]

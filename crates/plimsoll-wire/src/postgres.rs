@@ -174,7 +174,9 @@ impl<'a> Authentication<'a> {
                     self.stage = AuthStage::Initial;
                     Ok(AuthStep::Wait)
                 } else {
-                    Err(AuthError::Strange("the server's signature is wrong: it does not know the password"))
+                    Err(AuthError::Strange(
+                        "the server's signature is wrong: it does not know the password",
+                    ))
                 }
             }
             (way, AuthStage::Initial) if !matches!(way, 11 | 12) => self.begin(way, rest),
@@ -197,7 +199,8 @@ impl<'a> Authentication<'a> {
             )),
             10 if rest.split(|&byte| byte == 0).any(|name| name == SCRAM) => {
                 let exchange = ScramExchange::begin();
-                let exchange = exchange.ok_or(AuthError::Strange("the system returned no random bytes"))?;
+                let exchange =
+                    exchange.ok_or(AuthError::Strange("the system returned no random bytes"))?;
                 let first = exchange.first();
                 // Here a length counts only what follows it.
                 let len = u32::try_from(first.len()).unwrap_or(0).to_be_bytes();
@@ -205,9 +208,7 @@ impl<'a> Authentication<'a> {
                 self.stage = AuthStage::Begun(exchange);
                 Ok(AuthStep::Send(message(b'p', &body)))
             }
-            _ => Err(AuthError::Denied(
-                "unsupported authentication method",
-            )),
+            _ => Err(AuthError::Denied("unsupported authentication method")),
         }
     }
 }

@@ -21,13 +21,18 @@ pub(super) fn read(entry: &Value) -> Result<RecordedExchange, String> {
         .filter(|method| {
             !method.is_empty() && method.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-')
         })
-        .ok_or("`request.method` is no method such as GET")?;
-    let url = request["url"].as_str().ok_or("`request.url` is no text")?;
-    let mut url = Url::parse(url).map_err(|error| format!("`request.url` is no URL: {error}"))?;
+        .ok_or("invalid `request.method`: expected a method such as GET")?;
+    let url = request["url"]
+        .as_str()
+        .ok_or("`request.url` is not a string")?;
+    let mut url = Url::parse(url).map_err(|error| format!("invalid `request.url`: {error}"))?;
     if !matches!(url.scheme(), "http" | "https" | "ws" | "wss")
         || url.host_str().is_none_or(str::is_empty)
     {
-        return Err(format!("`{}:` is not asked over the network", url.scheme()));
+        return Err(format!(
+            "the scheme `{}:` is not a network request",
+            url.scheme()
+        ));
     }
     url.set_fragment(None);
     let headers = headers(&request["headers"]);

@@ -43,7 +43,7 @@ fn one_bad_entry_does_not_lose_the_others() {
     assert_eq!(recording.exchanges.len(), 1);
     assert_eq!(
         recording.problems,
-        ["log.entries[1] left out: `data:` is not asked over the network"]
+        ["log.entries[1] left out: the scheme `data:` is not a network request"]
     );
     assert_eq!(recording.recorder, "Maker 1");
 }

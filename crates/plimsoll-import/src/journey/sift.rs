@@ -130,7 +130,7 @@ impl Sieve<'_> {
         if !is_speakable {
             *self
                 .unspeakable
-                .entry("requests of other methods")
+                .entry("requests with other methods")
                 .or_default() += 1;
             return false;
         }
@@ -181,13 +181,13 @@ impl Sieve<'_> {
         }
         if self.failed > 0 {
             sentences.push(format!(
-                "left out {} requests that got no answer (blocked, aborted or failed)",
+                "left out {} requests without a response (blocked, aborted or failed)",
                 self.failed
             ));
         }
         if self.cached > 0 {
             sentences.push(format!(
-                "left out {} answers that came from the browser's cache",
+                "left out {} responses from the browser's cache",
                 self.cached
             ));
         }

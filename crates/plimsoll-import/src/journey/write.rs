@@ -22,7 +22,7 @@ pub(super) fn write(
     let mut notes = sifted.left_out.clone();
     notes.extend(recording.problems.iter().cloned());
     if !folded.has_timings {
-        notes.push("the recording has no timings (`startedDateTime`): the plan has no think times, add `think: 2s` where people read".to_owned());
+        notes.push("the recording has no timings (`startedDateTime`): the plan has no think times, add `think: 2s` where users read".to_owned());
     }
     if folded.resources_left_out > 0 {
         notes.push(format!(
@@ -121,7 +121,7 @@ fn journey(folded: &Folded, drafted: &Drafted, split: usize) -> YamlNode {
     }
     let mut entries = Vec::new();
     if !once.is_empty() {
-        let note = "Each user logs in once; what follows is repeated.".to_owned();
+        let note = "Each user logs in once; the steps below are repeated.".to_owned();
         entries.push(YamlEntry::new("once", YamlNode::List(once)).with_notes([note]));
     }
     entries.push(YamlEntry::new("steps", YamlNode::List(steps)));
@@ -227,7 +227,6 @@ fn load(sifted: &Sifted<'_>, folded: &Folded) -> YamlEntry {
         YamlEntry::new("iterations", YamlNode::plain(1)),
     ]);
     let note =
-        "One user who goes through once; then say how many: { users: 100, within: 1m, hold: 10m }"
-            .to_owned();
+        "One user, one iteration; for more load: { users: 100, within: 1m, hold: 10m }".to_owned();
     YamlEntry::new("load", load).with_notes([note])
 }

@@ -66,11 +66,11 @@ impl ReplayRows {
         };
         let (from_ms, to_ms) = tally
             .window()
-            .ok_or_else(|| nothing("no page was answered"))?;
+            .ok_or_else(|| nothing("no page has a successful response"))?;
         let format = tally.format().ok_or(LogError::Empty)?;
         if to_ms - from_ms > SECONDS_MAX * 1000 {
             return Err(nothing(
-                "the log is longer than a day: take its busiest hour with --window busiest-hour, or a part of the file",
+                "the log is longer than a day: use its busiest hour with --window busiest-hour, or cut the file",
             ));
         }
         let mut notes = Vec::new();
@@ -147,23 +147,23 @@ impl ReplayRows {
         };
         if self.overflow > 0 {
             return Err(unusable(format!(
-                "{} requests are more than {ROWS_INLINE_MAX}, too many for the plan itself: give them a file with --rows FILE.csv",
+                "{} requests do not fit into the plan (at most {ROWS_INLINE_MAX}): write them to a file with --rows FILE.csv",
                 self.count + self.overflow
             )));
         }
         if self.count == 0 {
             return Err(unusable(
-                "none was answered well and changes nothing".to_owned(),
+                "none has both a safe method and a successful response".to_owned(),
             ));
         }
         if self.left_out > 0 {
             self.notes.push(format!(
-                "left out {} requests that change things or were not answered well",
+                "left out {} requests with unsafe methods or without a successful response",
                 self.left_out
             ));
         }
         let mut top = vec![format!(
-            "{} requests of a log again, from {} to {}, at {} times their speed.",
+            "Replay of {} requests of a log, from {} to {}, at {} times their speed.",
             self.count,
             Replay::moment(self.from_ms),
             Replay::moment(self.to_ms),
@@ -184,8 +184,7 @@ impl ReplayRows {
                 YamlEntry::new("replay", YamlNode::text(file)),
                 YamlEntry::new("speed", YamlNode::text(format!("{}x", self.replay.speed))),
             ]);
-            let note =
-                "Also `window: busiest hour`; the file has the columns at (seconds) and path.";
+            let note = "Alternative: `window: busiest hour`. The file has the columns at (seconds) and path.";
             return vec![
                 target,
                 YamlEntry::new("load", load).with_notes([note.to_owned()]),

@@ -45,7 +45,7 @@ fn visits_mix_and_load_of_a_log() {
     assert_eq!(tally.unreadable().count, 1);
     assert_eq!(
         tally.unreadable().first,
-        [(21, LineError::Missing("moment in brackets"))]
+        [(21, LineError::Missing("timestamp in brackets"))]
     );
     insta::assert_snapshot!(tally.finish().unwrap().plan);
 }

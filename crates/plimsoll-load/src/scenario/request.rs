@@ -160,7 +160,9 @@ impl CompiledRequest {
                 let (origin, mut target) =
                     origins.resolve(base.0, base.1, &filled).ok_or_else(|| {
                         let url = super::expect::shown(&filled);
-                        format!("{url} is not on an origin of the plan; add the origin to the targets")
+                        format!(
+                            "{url} is not on an origin of the plan; add the origin to the targets"
+                        )
                     })?;
                 tidy(&mut target);
                 *out = target;

@@ -62,10 +62,7 @@ impl VirtualUsers {
         }
         let expectations = &self.program.requests[call.request as usize].expectations;
         if self.has_used_up_redirects(call) {
-            call.reason = format!(
-                "more than {} redirects",
-                call.redirects
-            );
+            call.reason = format!("more than {} redirects", call.redirects);
             return AnswerVerdict::Ended(Outcome::WrongStatus);
         }
         let is_good = context

@@ -505,7 +505,10 @@ fn values_out_of_their_range_are_named() {
     let mut pathless = load(1, ms(10));
     pathless.sequence = Some("seq".to_owned());
     let error = refused_at_start(plan(address), pathless);
-    assert!(error.to_string().contains("broadcast's sequence number"), "{error}");
+    assert!(
+        error.to_string().contains("broadcast's sequence number"),
+        "{error}"
+    );
 }
 
 fn refused_at_start(plan: Plan, load: WebSocketLoad) -> LoadError {

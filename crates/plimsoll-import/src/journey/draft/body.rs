@@ -22,9 +22,9 @@ impl Drafter<'_> {
                     .header("content-length")
                     .is_some_and(|length| length != "0");
                 if sent {
-                    self.step.notes.push(
-                        "the recording does not hold the body of this request: add it".to_owned(),
-                    );
+                    self.step
+                        .notes
+                        .push("the recording lacks the body of this request: add it".to_owned());
                 }
             }
             return;
@@ -103,7 +103,7 @@ impl Drafter<'_> {
         };
         if field.value.is_empty() && !name.is_empty() {
             self.step.notes.push(format!(
-                "the recording does not hold the content of the file {name:?}: add it"
+                "the recording lacks the content of the file {name:?}: add it"
             ));
         }
         let mut entries = vec![

@@ -70,7 +70,7 @@ impl Drafter<'_> {
         {
             let (what, name) = (site.what, site.name);
             self.step.notes.push(format!(
-                "{what} {name:?} looks dynamic and no earlier answer holds it: sent as recorded; capture it, or make it with a function"
+                "{what} {name:?} looks dynamic and is in no earlier response: sent as recorded; capture it, or generate it with a function"
             ));
         }
         self.finder.note_typed(value);
@@ -80,7 +80,7 @@ impl Drafter<'_> {
     pub(super) fn note_secret(&mut self, site: ValueLocation<'_>, expression: &str) {
         let (what, name) = (site.what, site.name);
         self.step.notes.push(format!(
-            "{what} {name:?} is a secret and is not kept here: it comes from {expression}"
+            "{what} {name:?} is a secret and is not stored in the plan: it comes from {expression}"
         ));
     }
 }

@@ -86,12 +86,12 @@ impl W3cFields {
 fn moment_of<'a>(field: &impl Fn(&[&str]) -> Option<&'a str>) -> Result<i64, LineError> {
     if let (Some(day), Some(time)) = (field(&["date"]), field(&["time"])) {
         return moment::iso(&format!("{day}T{time}"))
-            .ok_or_else(|| LineError::invalid("the moment", day));
+            .ok_or_else(|| LineError::invalid("the timestamp", day));
     }
     let timestamp = field(&["timestamp", "timestamp(ms)"])
-        .ok_or(LineError::Missing("moment (date and time)"))?;
+        .ok_or(LineError::Missing("timestamp (date and time)"))?;
     let number: f64 = timestamp
         .parse()
-        .map_err(|_| LineError::invalid("the moment", timestamp))?;
-    moment::unix(number).ok_or_else(|| LineError::invalid("the moment", timestamp))
+        .map_err(|_| LineError::invalid("the timestamp", timestamp))?;
+    moment::unix(number).ok_or_else(|| LineError::invalid("the timestamp", timestamp))
 }

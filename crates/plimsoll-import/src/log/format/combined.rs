@@ -9,17 +9,17 @@ use crate::log::line::{self, LineError, LogEntry};
 pub(super) fn read(text: &str) -> Result<LogEntry<'_>, LineError> {
     let (front, rest) = text
         .split_once('[')
-        .ok_or(LineError::Missing("moment in brackets"))?;
+        .ok_or(LineError::Missing("timestamp in brackets"))?;
     let (when, rest) = rest
         .split_once(']')
-        .ok_or(LineError::Missing("moment in brackets"))?;
+        .ok_or(LineError::Missing("timestamp in brackets"))?;
     let at_ms = moment::common(when)
         .or_else(|| moment::iso(when))
-        .ok_or_else(|| LineError::invalid("the moment", when))?;
+        .ok_or_else(|| LineError::invalid("the timestamp", when))?;
     let (host, address) = front_fields(front)?;
     let rest = rest.trim_start();
     let (request, rest) =
-        quoted(rest).ok_or(LineError::Missing("request in quotes behind the moment"))?;
+        quoted(rest).ok_or(LineError::Missing("request in quotes after the timestamp"))?;
     let (method, path, absolute) = line::request_line(request)?;
     let mut words = rest.trim_start().splitn(3, ' ');
     let status = line::status(words.next().unwrap_or_default())?;

@@ -9,13 +9,13 @@ use crate::log::line::{self, LineError, LogEntry};
 pub(super) fn read(text: &str) -> Result<LogEntry<'_>, LineError> {
     let (front, rest) = text
         .split_once(" [")
-        .ok_or(LineError::Missing("moment in brackets"))?;
+        .ok_or(LineError::Missing("timestamp in brackets"))?;
     // Syslog's own head may hold the process number in brackets: `haproxy[123]: `.
     let client = front.rsplit(' ').next().unwrap_or_default();
     let (when, rest) = rest
         .split_once(']')
-        .ok_or(LineError::Missing("moment in brackets"))?;
-    let at_ms = moment::common(when).ok_or_else(|| LineError::invalid("the moment", when))?;
+        .ok_or(LineError::Missing("timestamp in brackets"))?;
+    let at_ms = moment::common(when).ok_or_else(|| LineError::invalid("the timestamp", when))?;
     let (address, port) = client
         .rsplit_once(':')
         .ok_or(LineError::Missing("client with its port"))?;

@@ -108,10 +108,10 @@ pub(super) fn read(text: &str) -> Result<LogEntry<'static>, LineError> {
         return Err(LineError::Missing("JSON object"));
     }
     let when = field(&object, &MOMENT).ok_or(LineError::Missing(
-        "moment (`time`, `timestamp`, `@timestamp`, `ts`)",
+        "timestamp (`time`, `timestamp`, `@timestamp`, `ts`)",
     ))?;
     let at_ms =
-        moment_of(when).ok_or_else(|| LineError::invalid("the moment", &when.to_string()))?;
+        moment_of(when).ok_or_else(|| LineError::invalid("the timestamp", &when.to_string()))?;
     let request = field(&object, &["request", "request_line"]).and_then(Value::as_str);
     let (method, target) = match request {
         Some(request) => {

@@ -61,10 +61,7 @@ fn an_endless_redirect_is_a_failure() {
     let total = written.run(site.address(), iterations(1.0, 2));
     assert_all(&total, Outcome::WrongStatus);
     assert_eq!((total.redirects, site.count("GET /loop")), (6, 8));
-    assert_eq!(
-        total.failures[0].reason,
-        "more than 3 redirects"
-    );
+    assert_eq!(total.failures[0].reason, "more than 3 redirects");
 }
 
 #[test]

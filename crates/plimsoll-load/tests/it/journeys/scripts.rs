@@ -294,7 +294,10 @@ fn a_process_that_speaks_for_others_ends() {
 for user, event, it in events():
     say(99, end='ok')
 ";
-    lost(script, &["message for user 99, which is not one of its users"]);
+    lost(
+        script,
+        &["message for user 99, which is not one of its users"],
+    );
 }
 
 #[test]
