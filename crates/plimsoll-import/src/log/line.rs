@@ -29,7 +29,7 @@ pub struct LogEntry<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     /// Something is not where the format has it.
-    #[error("no {0}")]
+    #[error("{0} is missing")]
     Missing(&'static str),
     /// Something is there and makes no sense.
     #[error("{what} `{found}` is not valid")]

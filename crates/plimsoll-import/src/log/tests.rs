@@ -135,7 +135,7 @@ fn a_log_that_says_nothing_is_an_error_with_its_remedy() {
     assert!(error_text(&[]).contains("empty"));
     let unreadable = error_text(&["x".to_owned(), "y".to_owned()]);
     assert!(
-        unreadable.contains("none of the 2 lines") && unreadable.contains("line 1: no moment"),
+        unreadable.contains("none of the 2 lines") && unreadable.contains("line 1: timestamp"),
         "{unreadable}"
     );
     assert!(error_text(&[line(1, "10.0.0.1", "POST /a", 200)]).contains("--with-unsafe"));
