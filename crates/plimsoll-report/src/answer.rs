@@ -120,7 +120,7 @@ pub fn reason(report: &Report<'_>) -> Option<String> {
             none => no_line(none, report.unit()),
         }),
         None if report.run.gate.is_some() => {
-            Some("only the gate was asked for; the line itself was not searched".to_owned())
+            Some("only the gate was checked; the load line was not searched".to_owned())
         }
         None => Some(unfinished(report)),
     }
@@ -131,7 +131,7 @@ fn unfinished(report: &Report<'_>) -> String {
     match (&report.run.ending, trials) {
         (None, 0) => "the log ends before the first trial was judged".to_owned(),
         (None, _) => format!("the log ends after {trials} trials, before the search was over"),
-        (Some(_), _) => "the search was not carried to its end".to_owned(),
+        (Some(_), _) => "the search did not finish".to_owned(),
     }
 }
 
@@ -181,7 +181,7 @@ fn run_sentence(report: &Report<'_>) -> String {
         return format!("No result, the measurement is void: {reason}.");
     }
     let cut = match report.run.ending {
-        None => " The log was cut off; this is what it holds.",
+        None => " The log is truncated; this covers what it contains.",
         Some(_) => "",
     };
     let answers = match &summary.response_us {
@@ -258,12 +258,11 @@ pub fn no_line(none: &NoLine, unit: LoadUnit) -> String {
     match none {
         NoLine::MissedAtOnce { alone_us, errors } if *errors > 0.0 || alone_us.is_none() => format!(
             "even one client alone misses the objective: {} of its requests failed; see the outcomes and \
-             statuses, and repair the target or the URL first",
+             statuses, and fix the target or the URL first",
             percent(*errors)
         ),
         NoLine::MissedAtOnce { alone_us, .. } => format!(
-            "even one client alone misses the objective: it waits {} without any queue; make a single answer \
-             faster, or ask for less",
+            "even one client alone misses the objective: its response takes {} without any queue; make a single response faster, or relax the objective",
             micros(alone_us.unwrap_or(0))
         ),
         NoLine::NotReached { highest_passed } => format!(
@@ -290,7 +289,7 @@ pub fn no_line(none: &NoLine, unit: LoadUnit) -> String {
                 "the target does not recover from an overload; {} is the highest load from which it did",
                 rate(*from)
             ),
-            None => "the target does not recover from an overload; restart it and look for what it keeps"
+            None => "the target does not recover from an overload; restart it and find the state that it keeps"
                 .to_owned(),
         },
         NoLine::Void {

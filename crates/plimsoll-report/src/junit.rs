@@ -185,7 +185,7 @@ fn steps(report: &Report<'_>) -> Vec<TestCase> {
                     CaseOutcome::Passed
                 }
                 (_, unexpected) => CaseOutcome::Failed(format!(
-                    "{} of {samples} answers were not what the plan expects",
+                    "{} of {samples} responses did not match the plan's expectations",
                     count(unexpected)
                 )),
             },
@@ -200,7 +200,7 @@ fn validity(report: &Report<'_>) -> TestCase {
     let reasons: Vec<String> = summary.void.iter().map(ToString::to_string).collect();
     let ended = match summary.verdict {
         _ if !reasons.is_empty() => CaseOutcome::Error(reasons.join("; ")),
-        None => CaseOutcome::Error("the log of the run was cut off".to_owned()),
+        None => CaseOutcome::Error("the run log is truncated".to_owned()),
         Some(_) if summary.requests == 0 => CaseOutcome::Error(answer::sentence(report)),
         Some(verdict)
             if ["unreachable", "void", "interrupted"].contains(&verdict_name(verdict)) =>
@@ -247,7 +247,7 @@ fn bounds(report: &Report<'_>) -> Vec<TestCase> {
             micros(result.bound.within_us)
         );
         let measured = result.measured_us;
-        let measured = measured.map_or_else(|| "no broadcast with a stamp".to_owned(), micros);
+        let measured = measured.map_or_else(|| "no broadcast with a timestamp".to_owned(), micros);
         cases.push(case(name, result.holds, measured));
     }
     if let Some((min, reach, holds)) = objective.reach {

@@ -215,7 +215,7 @@ fn generator(report: &Report<'_>) -> String {
     let generator = &report.summary.generator;
     let mut texts = Vec::new();
     if let Some(cpu) = generator.cpu_us_per_request {
-        texts.push(format!("{} µs CPU by request", short(cpu)));
+        texts.push(format!("{} µs CPU per request", short(cpu)));
     }
     if let Some(lag) = generator.lag_us_p99 {
         texts.push(format!("lag p99 {}", micros(lag)));

@@ -162,7 +162,7 @@ pub(super) fn nobody_got_in(report: &Report<'_>) -> Option<String> {
         })
         .collect();
     let lost = format!(
-        "no user got into the measured loop, {} were lost",
+        "no user reached the measured loop; {} were lost",
         count(lost)
     );
     Some(if failed.is_empty() {

@@ -34,7 +34,7 @@ pub(crate) fn opened(websocket: &WebSocketSummary) -> String {
         ));
     }
     if websocket.reconnected + websocket.reconnects_failed > 0 {
-        let mut text = format!("{} opened again", count(websocket.reconnected));
+        let mut text = format!("{} reopened", count(websocket.reconnected));
         if let Some(times) = &websocket.reconnect_us {
             let (p50, p99) = (micros(times.p50), micros(times.p99));
             let _ = write!(text, " (after p50 {p50}, p99 {p99})");
@@ -42,7 +42,7 @@ pub(crate) fn opened(websocket: &WebSocketSummary) -> String {
         if websocket.reconnects_failed > 0 {
             let _ = write!(
                 text,
-                ", {} tries failed",
+                ", {} attempts failed",
                 count(websocket.reconnects_failed)
             );
         }
@@ -89,7 +89,10 @@ pub(crate) fn received(websocket: &WebSocketSummary) -> Option<String> {
         return None;
     }
     let broadcasts = &websocket.broadcasts;
-    let mut texts = vec![format!("{} messages came", count(websocket.messages_in))];
+    let mut texts = vec![format!(
+        "{} messages received",
+        count(websocket.messages_in)
+    )];
     if let Some(reach) = broadcasts.reached.ratio() {
         texts.push(format!(
             "reach {} ({} of {} expected)",
@@ -107,7 +110,7 @@ pub(crate) fn received(websocket: &WebSocketSummary) -> Option<String> {
         ));
     }
     for (number, what) in [
-        (broadcasts.reached.unreached, "subscribers got nothing"),
+        (broadcasts.reached.unreached, "subscribers received nothing"),
         (broadcasts.gaps, "numbers missing"),
         (broadcasts.duplicates, "duplicates"),
         (broadcasts.reordered, "out of order"),
@@ -118,7 +121,7 @@ pub(crate) fn received(websocket: &WebSocketSummary) -> Option<String> {
     }
     if websocket.ahead > 0 {
         texts.push(format!(
-            "{} came up to {} before their stamp: the publisher's clock is ahead",
+            "{} arrived up to {} before their timestamp: the publisher's clock is ahead",
             count(websocket.ahead),
             micros(websocket.ahead_us_max)
         ));
@@ -193,7 +196,7 @@ pub(crate) fn kind(load: &Load) -> &'static str {
 
 fn kind_of(is_stream: bool) -> &'static str {
     if is_stream {
-        "streams of events"
+        "event streams"
     } else {
         "WebSockets"
     }

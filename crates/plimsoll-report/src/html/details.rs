@@ -138,7 +138,7 @@ fn generator_table(report: &Report<'_>) -> Markup {
     let generator = &report.summary.generator;
     let rows = [
         (
-            "CPU by request",
+            "CPU per request",
             generator
                 .cpu_us_per_request
                 .map(|us| format!("{} µs", short(us))),

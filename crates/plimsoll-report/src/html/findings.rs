@@ -84,7 +84,7 @@ fn article(report: &Report<'_>, finding: &Finding, spans: &[(&'static str, (u32,
                 p.tried { strong { "Tried: " } (unbroken(&tried.sentence)) "." }
             }
             @if let Some(rule) = &finding.consequence_of {
-                p.muted { "A consequence of " (printable(rule)) ": mend that first." }
+                p.muted { "A consequence of " (printable(rule)) ": fix that first." }
             }
             div.scroll tabindex="0" role="region" aria-label="Evidence" {
                 table.evidence {

@@ -17,9 +17,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
         section aria-labelledby="statements-heading" {
             h2 #statements-heading { "The statements that cost most" }
             p.lead {
-                "What databases counted of each statement during the whole run, without the values in it. Shares are of the time of the \
-                 statements that were counted by name. Calls for each request are those of this run's requests; others may have \
-                 used the database too."
+                "Statement statistics of the databases over the whole run, without parameter values. Shares refer to the time of the statements that were counted by name. Calls per request are based on this run's requests; other clients may have used the database too."
             }
             div.scroll tabindex="0" role="region" aria-labelledby="statements-heading" {
                 table.evidence {
@@ -37,7 +35,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
             }
             @let advice = statements::advice(&uses);
             @if !advice.is_empty() {
-                h3 { "What else could be done about them" }
+                h3 { "More advice on these statements" }
                 ul {
                     @for index in &advice {
                         li { (printable(&index.reason)) ": " (printable(&index.remedy)) "." }
@@ -59,7 +57,7 @@ fn row(usage: &StatementUse) -> Markup {
             td { (short(usage.rows)) }
             td.text {
                 @for remark in remarks(usage) { p { (printable(&remark)) } }
-                @if let Some(index) = &usage.index { p { "index it lacks: " code { (printable(index)) } } }
+                @if let Some(index) = &usage.index { p { "missing index: " code { (printable(index)) } } }
                 @if let Some((without, with)) = usage.with_index {
                     p { "with it the planner estimates a cost of " (short(with)) " in place of " (short(without)) " (tried by HypoPG)" }
                 }
@@ -82,10 +80,7 @@ fn remarks(usage: &StatementUse) -> Vec<String> {
         remarks.push(format!("repeated {} times in each request", short(calls)));
     }
     if let Some(rows) = above(usage.examined_per_row, IN_VAIN) {
-        remarks.push(format!(
-            "{} rows looked at for each row that it answers with",
-            short(rows)
-        ));
+        remarks.push(format!("{} rows examined per row returned", short(rows)));
     }
     if let Some(share) = above(usage.without_index, 0.0) {
         remarks.push(format!("{} of the calls without an index", percent(share)));
