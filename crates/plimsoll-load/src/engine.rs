@@ -276,7 +276,7 @@ impl Engine {
             } else if wait_ns > self.prepared.linger_ns {
                 self.handle_events(&mut events, wait_ns);
             } else if wait_ns > 0 {
-                // The next request is due so soon that responses can wait for it: a wake-up costs more than the request.
+                // The next request is due so soon that responses can wait for it: a wake-up costs more than a request.
                 clock::sleep(wait_ns);
             } else if self.prepared.linger_ns == 0 {
                 self.handle_events(&mut events, 0);

@@ -7,7 +7,7 @@
 //! Invariants: every arrival ends in exactly one outcome; time counts from the moment a request was due; memory does
 //! not grow with time or with the number of requests; nothing is sent to an address that the plan does not name.
 //!
-//! Journeys may be driven by external scripts: each loop starts its own processes, and talks to them over pipes (`process`).
+//! Journeys may be driven by external scripts: each loop starts its own processes and uses pipes (`process`).
 
 mod addresses;
 mod affinity;

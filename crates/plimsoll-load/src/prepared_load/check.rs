@@ -1,4 +1,4 @@
-//! What a plan and a load must hold before anything is made of them.
+//! Validates a plan and a load.
 
 use plimsoll_model::journey::Scenario;
 use plimsoll_model::plan::{Load, Plan, STREAMS_MAX};
