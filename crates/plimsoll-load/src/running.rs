@@ -49,7 +49,7 @@ pub fn start_with(job: Job, stay: Stay) -> Result<RunningLoad, LoadError> {
 }
 
 /// The same for a load that may need worker processes, which are started as given: one whose WebSockets need more
-/// descriptors than this process may have open. [`Running::told`] reports it.
+/// descriptors than this process may have open. [`Running::notice`] reports it.
 ///
 /// # Errors
 /// As [`start`]; also when worker processes cannot be started.

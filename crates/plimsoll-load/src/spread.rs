@@ -5,7 +5,7 @@ const GATHER_DIVISOR: u64 = 200;
 const GATHER_MAX_NS: u64 = 500_000;
 
 /// First send time of the n-th WebSocket that sends at this interval. Any number of them is spread evenly over the
-/// interval; those within a [`GATHER_PART`] of it are due at the same moment, so that the loop wakes once for
+/// interval; those within a [`GATHER_DIVISOR`] of it are due at the same moment, so that the loop wakes once for
 /// them.
 pub(crate) fn first_due(number: u64, now: u64, interval_ns: u64) -> u64 {
     let first = now.saturating_add(golden_offset(number, interval_ns));
