@@ -2,7 +2,7 @@
 //!
 //! One event loop per core, with no shared state while they run. A loop takes arrivals when they are due, sends each on
 //! a kept connection or a new one, and counts its outcome; once a second it hands over its counts, and
-//! [`Running::next_window`] merges the loops' seconds.
+//! [`RunningLoad::next_window`] merges the loops' seconds.
 //!
 //! Invariants: every arrival ends in exactly one outcome; time counts from the moment a request was due; memory does
 //! not grow with time or with the number of requests; nothing is sent to an address that the plan does not name.

@@ -39,7 +39,7 @@ pub fn start(job: Job) -> Result<RunningLoad, LoadError> {
     begin(job, None, LoopShare::WHOLE)
 }
 
-/// The same with session carry-over: users of the previous load resume, and [`Running::take_kept`] returns the users
+/// The same with session carry-over: users of the previous load resume, and [`RunningLoad::take_carry_over`] returns the users
 /// of this one. The load wants its users from its start on; new users arrive over the time in `stay`.
 ///
 /// # Errors
@@ -49,7 +49,7 @@ pub fn start_with(job: Job, stay: Stay) -> Result<RunningLoad, LoadError> {
 }
 
 /// The same for a load that may need worker processes, which are started as given: one whose WebSockets need more
-/// descriptors than this process may have open. [`Running::notice`] reports it.
+/// descriptors than this process may have open. [`RunningLoad::notice`] reports it.
 ///
 /// # Errors
 /// As [`start`]; also when worker processes cannot be started.

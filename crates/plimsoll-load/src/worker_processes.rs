@@ -30,7 +30,7 @@ const PROCESSES_MAX: u32 = 64;
 /// Most loops over all processes.
 const LOOPS_MAX: u32 = 1024;
 
-/// How to start a worker process: a program that passes its standard input and output to [`crate::carry_out_part`].
+/// How to start a worker process: a program that passes its standard input and output to [`crate::run_worker`].
 #[derive(Clone, Debug)]
 pub struct WorkerProcesses {
     /// The program.

@@ -91,7 +91,7 @@ impl Engine {
             }
             page.under_way += 1;
             let (request, named) = page.left.pop().expect("it has just been seen");
-            // A resource that cannot be sent ends within this call, and continues here itself.
+            // A resource that cannot be sent ends within this call, which then calls this again.
             self.start_request(user, request, RequestRole::Resource, named, now, now);
         }
         let user_state = &mut self.virtual_users().users[user as usize];

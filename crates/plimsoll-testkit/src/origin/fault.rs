@@ -242,7 +242,7 @@ impl FaultOrigin {
             .expect("the origin listens on an internet address")
     }
 
-    /// The URL of its root; `https://localhost:PORT/` for [`Fault::Tls`].
+    /// The URL of its root; `https://localhost:PORT/` for [`OriginFault::Tls`].
     ///
     /// # Panics
     /// When it listens on a unix socket.
@@ -254,7 +254,7 @@ impl FaultOrigin {
         }
     }
 
-    /// The certificate of [`Fault::Tls`] as PEM, to be used as its own authority.
+    /// The certificate of [`OriginFault::Tls`] as PEM, to be used as its own authority.
     pub fn certificate_pem(&self) -> Option<&str> {
         self.shared
             .identity
