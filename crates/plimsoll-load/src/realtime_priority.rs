@@ -1,7 +1,7 @@
 //! Lets a paced loop run on time even where the target's work fills its CPU.
 //!
-//! The fair scheduler lets a running thread finish a slice of about 3 ms before a waking thread gets its turn, so a target
-//! on the same machine would make the generator late. A real-time priority avoids that. It needs a privilege
+//! The fair scheduler lets a running thread finish a slice of about 3 ms before a waking thread gets its turn, so a
+//! target on the same machine would make the generator late. A real-time priority avoids that. It needs a privilege
 //! (root, `CAP_SYS_NICE` or an `RLIMIT_RTPRIO`); without it the loop runs as any other thread, and the lag is measured
 //! either way. A loop that is never idle must not have it: it would take the CPU away from the target.
 

@@ -39,8 +39,8 @@ pub fn start(job: Job) -> Result<RunningLoad, LoadError> {
     begin(job, None, LoopShare::WHOLE)
 }
 
-/// The same with session carry-over: users of the previous load resume, and [`RunningLoad::take_carry_over`] returns the users
-/// of this one. The load wants its users from its start on; new users arrive over the time in `stay`.
+/// The same with session carry-over: users of the previous load resume, and [`RunningLoad::take_carry_over`] returns
+/// the users of this one. The load wants its users from its start on; new users arrive over the time in `stay`.
 ///
 /// # Errors
 /// As [`start`].

@@ -1,7 +1,7 @@
 //! Session carry-over: users who continue from one load to the next, between the trials of a search.
 //!
-//! Users keep their identity, their values, and their place in the journey; only their connections end. Pending requests
-//! are drained before they are saved, so no queue is carried over.
+//! Users keep their identity, their values, and their place in the journey; only their connections end. Pending
+//! requests are drained before they are saved, so no queue is carried over.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,8 +20,8 @@ const ABSENCE_MAX_NS: u64 = 300 * SECOND_NS;
 pub struct Stay {
     /// Users of the previous load; none at first.
     pub carry_over: SessionCarryOver,
-    /// Time from the start over which new users arrive, one after the other. Users who were waiting for a response when the
-    /// last load ended resume at random moments within it.
+    /// Time from the start over which new users arrive, one after the other. Users who were waiting for a response when
+    /// the last load ended resume at random moments within it.
     pub within: Duration,
     /// Seed of the choice of journeys: the same for all loads, so that places keep their journeys.
     pub seed: Seed,
@@ -85,8 +85,8 @@ impl LoopCarryOver {
         self.users.insert(carried.user.place, carried);
     }
 
-    /// Takes out the users for wanted places. `journey` returns the journey wanted at a place, if any. Users with another
-    /// journey, or absent for too long, are dropped.
+    /// Takes out the users for wanted places. `journey` returns the journey wanted at a place, if any. Users with
+    /// another journey, or absent for too long, are dropped.
     pub(crate) fn restore(
         &mut self,
         now: u64,

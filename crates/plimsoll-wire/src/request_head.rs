@@ -113,7 +113,7 @@ pub struct RequestHead<'h, 'b> {
     pub is_1_1: bool,
     /// Whether the client will reuse the connection.
     pub keep_alive: bool,
-    /// Length of the body; [`Length::Unsaid`] stands for none.
+    /// Length of the body; [`BodyLength::Unspecified`] means none.
     pub length: BodyLength,
     /// Whether the client waits for `100 Continue`.
     pub expects_continue: bool,
@@ -346,8 +346,8 @@ impl<'b> RequestFields<'b> {
         }
     }
 
-    /// The requested host. A target's own host takes precedence over the header (RFC 9112, 3.2.2); both must name the same
-    /// host as well, because two different ones are an attempt at ambiguity.
+    /// The requested host. A target's own host takes precedence over the header (RFC 9112, 3.2.2); both must name the
+    /// same host as well, because two different ones are an attempt at ambiguity.
     fn host(
         &self,
         authority: Option<&'b str>,

@@ -1,12 +1,12 @@
 //! WebSocket (RFC 6455) as a state machine over bytes, with compressed messages (RFC 7692).
 //!
-//! [`handshake`] is the opening handshake of both sides; [`reader::Reader`] turns pieces of any size into [`event::Event`]s;
-//! [`frame::write`] builds frames, which a server may send unchanged to any number of clients. [`closing::Closing`]
-//! tracks the closing handshake, [`deflate`] implements the negotiated compression.
+//! [`handshake`] is the opening handshake of both sides; [`reader::Reader`] turns pieces of any size into
+//! [`event::Event`]s; [`frame::write`] builds frames, which a server may send unchanged to any number of clients.
+//! [`closing::Closing`] tracks the closing handshake, [`deflate`] implements the negotiated compression.
 //!
 //! Both sides use the same code: the masking side is [`Role::Client`]. Nothing does I/O, reads a clock or draws random
-//! numbers: keys and nonces are passed in. An idle reader holds no memory but itself; a message that arrived in one piece
-//! is borrowed from the input.
+//! numbers: keys and nonces are passed in. An idle reader holds no memory but itself; a message that arrived in one
+//! piece is borrowed from the input.
 
 pub mod closing;
 pub mod deflate;

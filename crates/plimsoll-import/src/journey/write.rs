@@ -1,4 +1,4 @@
-//! The plan file of a journey, with comments on what was left out and guessed.
+//! The plan file of a journey, with comments on what was left out or guessed.
 
 use super::draft::{Drafted, StepDraft};
 use super::extract::ValueLocator;
@@ -80,7 +80,7 @@ fn header(recording: &Recording) -> String {
     }
 }
 
-/// Number of leading steps that a user takes once: up to the login, if something follows and nobody logs out.
+/// Number of leading steps that run once per user: up to the login, if steps follow and none logs out.
 fn once_ends(steps: &[StepDraft]) -> usize {
     let Some(login) = steps
         .iter()
@@ -128,7 +128,7 @@ fn journey(folded: &Folded, drafted: &Drafted, split: usize) -> YamlNode {
     YamlNode::Map(entries)
 }
 
-/// Milliseconds as people write them: to a tenth of a second, whole seconds from ten on.
+/// Milliseconds as a readable duration: to a tenth of a second, whole seconds from ten on.
 fn think_time(ms: f64) -> String {
     let seconds = ms / 1e3;
     if seconds >= 10.0 {
@@ -219,7 +219,7 @@ fn load(sifted: &Sifted<'_>, folded: &Folded) -> YamlEntry {
             .fold(0.0, f64::max);
         seconds = seconds.max(2.0 * (last - first) / 1e3);
     }
-    // A day at most: a recording that was left open overnight is no reason to hold a run that long.
+    // At most a day: a recording left open overnight is no reason for such a long run.
     let minutes = (seconds.min(86_400.0) / 60.0).ceil();
     let load = YamlNode::Map(vec![
         YamlEntry::new("users", YamlNode::plain(1)),

@@ -17,7 +17,7 @@ fn line(second: u32, address: &str, request: &str, status: u16) -> String {
     )
 }
 
-/// Three visits of three pages 20 s apart, each page with a style; noise around them.
+/// Three visits of three pages 20 s apart, each page with a style sheet; noise around them.
 fn morning() -> Vec<String> {
     let mut lines = Vec::new();
     for visit in 0..3_u32 {
@@ -50,7 +50,7 @@ fn visits_mix_and_load_of_a_log() {
     insta::assert_snapshot!(tally.finish().unwrap().plan);
 }
 
-/// The plan would load somebody else's site.
+/// The plan would load a foreign site.
 #[test]
 fn strangers_who_look_for_an_open_proxy_do_not_name_the_site() {
     let target = |stranger: String| {
@@ -70,7 +70,7 @@ fn strangers_who_look_for_an_open_proxy_do_not_name_the_site() {
             format!("target: {}", super::write::TARGET_UNKNOWN)
         );
     }
-    // HAProxy writes whole URLs for HTTP/2: then many name it.
+    // HAProxy logs whole URLs for HTTP/2: then many requests name the host.
     let mut lines = morning();
     lines.extend((0..4).map(|at| line(3900 + at, "10.0.0.8", "GET https://site.example/a", 200)));
     let imported = tally(Options::default(), &lines).finish().unwrap();

@@ -11,10 +11,10 @@ use crate::Imported;
 use crate::heuristics;
 use crate::yaml::{self, YamlEntry, YamlItem, YamlNode};
 
-/// Most paths that a plan asks for.
+/// Most paths in a plan.
 const PATHS_MAX: usize = 200;
-/// Stands for a site that the log does not name.
-/// A host that less than one of so many requests names is not the site: anybody can ask for a whole URL of anywhere.
+/// Placeholder for an unknown site.
+/// A host named by less than one in this many requests is not the site: any client can request a whole URL of any host.
 const HOST_SHARE_MIN: u64 = 10;
 pub(super) const TARGET_UNKNOWN: &str = "https://example.invalid";
 
@@ -76,7 +76,7 @@ pub(super) fn write(mut tally: LogTally) -> Result<Imported, LogError> {
     })
 }
 
-/// Why there is nothing to write.
+/// Fails when there is nothing to write.
 fn check_usable(tally: &LogTally) -> Result<(), LogError> {
     if tally.read > 0 && tally.pages + tally.assets > 0 {
         return Ok(());
@@ -139,7 +139,7 @@ impl LogTally {
         notes
     }
 
-    /// The site: as told, else the host that the log names most.
+    /// The site: from the options, else the most frequent host of the log.
     pub(super) fn target(&self, notes: &mut Vec<String>) -> String {
         if let Some(target) = &self.options.target {
             return target.clone();
@@ -168,7 +168,7 @@ impl LogTally {
 
 type Ranked = Vec<(Pattern, PathStats)>;
 
-/// The most frequent paths that were answered, pages and files of pages apart.
+/// The most frequent successful paths, pages and resources separately.
 fn chosen(ranked: Ranked, rare: u64, notes: &mut Vec<String>) -> (Ranked, Ranked) {
     let total: u64 = ranked.iter().map(|(_, stat)| stat.count).sum::<u64>() + rare;
     let (bad, good): (Ranked, Ranked) = ranked
@@ -192,7 +192,7 @@ fn chosen(ranked: Ranked, rare: u64, notes: &mut Vec<String>) -> (Ranked, Ranked
         .partition(|(pattern, _)| !pattern.is_asset())
 }
 
-/// Pages of a visit, as a whole number.
+/// Pages per visit, as a whole number.
 fn iterations(summary: Summary) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
@@ -237,7 +237,7 @@ fn visit(
     ])
 }
 
-/// One of the paths, by how often each is asked for.
+/// One of the paths, by frequency.
 fn ways(ranked: &Ranked, feeds: &mut Feeds) -> YamlItem {
     if let [(pattern, stat)] = ranked.as_slice() {
         return YamlItem::from(request(pattern, stat, feeds));
@@ -252,7 +252,7 @@ fn ways(ranked: &Ranked, feeds: &mut Feeds) -> YamlItem {
     YamlItem::from(YamlNode::Map(vec![YamlEntry::new("choose", list)]))
 }
 
-/// The files that a page brings with it.
+/// The resources of a page.
 fn files(tally: &LogTally, assets: &Ranked, feeds: &mut Feeds) -> YamlItem {
     let mean = tally.assets as f64 / tally.pages.max(1) as f64;
     let choice = ways(assets, feeds);
@@ -301,7 +301,7 @@ fn request(pattern: &Pattern, stat: &PathStats, feeds: &mut Feeds) -> YamlNode {
     YamlNode::Map(entries)
 }
 
-/// Lists of values of holes.
+/// Lists of placeholder values.
 #[derive(Default)]
 struct Feeds {
     entries: Vec<YamlEntry>,
@@ -309,7 +309,7 @@ struct Feeds {
 }
 
 impl Feeds {
-    /// The URL with a hole for each value that varies; the values become a list.
+    /// The URL with a placeholder for each variable value; the values become a list.
     fn url(&mut self, pattern: &Pattern, stat: &PathStats) -> String {
         let varies: Vec<bool> = (0..pattern.names.len())
             .map(|at| {
@@ -424,7 +424,7 @@ fn load(
     .with_notes([comment])
 }
 
-/// Arrivals per second as people write them.
+/// Arrivals per second in readable form.
 pub(super) fn rate(per_second: f64) -> String {
     let (value, unit) = if per_second >= 1.0 || per_second <= 0.0 {
         (per_second, "s")

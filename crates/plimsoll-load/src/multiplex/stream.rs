@@ -158,8 +158,8 @@ impl MultiplexedStream {
                     };
                     let bytes = match data {
                         Some(Ok(bytes)) => bytes,
-                        // A response may arrive before the whole request is sent: the target then does not need the rest
-                        // (RFC 9113, 8.1).
+                        // A response may arrive before the whole request is sent: the target then does not need the
+                        // rest (RFC 9113, 8.1).
                         Some(Err(error))
                             if error.is_remote()
                                 && error.is_reset()

@@ -1,7 +1,7 @@
 //! Users of journeys: when each arrives, how long each thinks, and which users leave.
 //!
-//! Concurrent users have places, numbered from 1: the user at place g is wanted while the number of users is at least g.
-//! Places are split over loops by stride, and the journey at a place follows from its number, so that loops agree
+//! Concurrent users have places, numbered from 1: the user at place g is wanted while the number of users is at least
+//! g. Places are split over loops by stride, and the journey at a place follows from its number, so that loops agree
 //! without communication.
 
 use std::cmp::Reverse;
@@ -325,8 +325,8 @@ impl People {
         });
     }
 
-    /// When the next pause ends. Pauses end at whole milliseconds, as loads do: a user who would continue at the end of the
-    /// load itself is no longer due.
+    /// When the next pause ends. Pauses end at whole milliseconds, as loads do: a user who would continue at the end of
+    /// the load itself is no longer due.
     #[inline]
     fn next_thinking(&self) -> u64 {
         let next = self.thinking.peek().map(|next| next.0.0);

@@ -1,7 +1,8 @@
-//! A user's private cache (RFC 9111): it stores no bodies, only whether a response is still fresh and the validators for
-//! a conditional request.
+//! A user's private cache (RFC 9111): it stores no bodies, only whether a response is still fresh and the validators
+//! for a conditional request.
 //!
-//! Deviations: `Vary` is honoured only as `*`, because a user's headers hardly change; the number of entries is limited.
+//! Deviations: `Vary` is honoured only as `*`, because a user's headers hardly change; the number of entries is
+//! limited.
 
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -28,8 +28,8 @@ pub(crate) struct AnswerContext<'a> {
 }
 
 impl VirtualUsers {
-    /// Judges a complete response: stores its cookies, checks the first one against the expectations, follows redirects,
-    /// and captures from the last.
+    /// Judges a complete response: stores its cookies, checks the first one against the expectations, follows
+    /// redirects, and captures from the last.
     pub(crate) fn evaluate(
         &mut self,
         id: u32,

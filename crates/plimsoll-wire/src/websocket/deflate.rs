@@ -79,7 +79,8 @@ impl Inflater {
         }
     }
 
-    /// Replaces the content of `out` by the message. At most `len_max` bytes are produced, however large the message is.
+    /// Replaces the content of `out` by the message. At most `len_max` bytes are produced, however large the message
+    /// is.
     pub(super) fn inflate(
         &mut self,
         compressed: &[u8],

@@ -31,7 +31,8 @@ struct Parameters {
 }
 
 impl Offer {
-    /// The value of the header. A client uses no context takeover for its own messages, so that one coder serves a loop.
+    /// The value of the header. A client uses no context takeover for its own messages, so that one coder serves a
+    /// loop.
     pub fn header(self) -> String {
         let server = if self.server_begins_anew {
             "; server_no_context_takeover"
