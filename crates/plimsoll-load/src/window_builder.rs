@@ -17,7 +17,7 @@ const STATUSES: usize = 1000;
 /// One second of one loop; everything here is added to, never searched.
 #[derive(Debug)]
 pub(crate) struct WindowBuilder {
-    /// The plain counts; its histograms and statuses stay empty until [`Second::close`].
+    /// The plain counts; its histograms and statuses stay empty until [`WindowBuilder::close`].
     pub(crate) window: Window,
     pub(crate) status: Box<[u32]>,
     pub(crate) response: Dense<u32>,

@@ -1,7 +1,7 @@
-//! The report as one HTML file that needs nothing but itself.
+//! The report as one self-contained HTML file.
 //!
-//! Every chart is SVG drawn here and has a table beside it. The script only adds a cursor and zoom; without it,
-//! and in print, the report says the same. A content security policy keeps the file from loading anything.
+//! Every chart is SVG and has a table beside it. The script only adds a cursor and zoom; without it,
+//! and in print, the report is complete. A content security policy prevents the file from loading anything.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_analysis::summary::users::UsersSummary;
@@ -26,10 +26,10 @@ const CSS: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
 const SORT: &str = include_str!("../assets/sort.js");
 
-/// Nothing may be loaded from anywhere; style and script are in the file.
+/// No external resources; style and script are inline.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
-/// Points of a time series in the picture.
+/// Points of a time series in a chart.
 const PICTURE_POINTS: u32 = 600;
 /// Rows of the same series as a table.
 const TABLE_POINTS: u32 = 60;
@@ -39,7 +39,7 @@ pub fn render(report: &Report<'_>) -> String {
     page(report, &html! {})
 }
 
-/// The report of the last of several runs, with all of them compared under its answer; empty without runs.
+/// The report of the last of several runs, with a comparison of all below its result; empty without runs.
 pub fn render_comparison(runs: &[(&str, &Run)]) -> String {
     let reports: Vec<(&str, Report<'_>)> = runs
         .iter()
@@ -149,7 +149,7 @@ fn banner(report: &Report<'_>) -> Markup {
     }
 }
 
-/// A moment as people read it, when it is one: `2026-11-21 18:00 UTC`.
+/// A moment in readable form, if valid: `2026-11-21 18:00 UTC`.
 fn moment(rfc3339: &str) -> String {
     match (rfc3339.get(..10), rfc3339.get(11..16)) {
         (Some(day), Some(clock)) if rfc3339.ends_with('Z') => format!("{day} {clock} UTC"),
@@ -197,7 +197,7 @@ fn answer_section(report: &Report<'_>) -> Markup {
     }
 }
 
-/// The few numbers under the answer: name, value, note.
+/// The key numbers below the result: name, value, note.
 fn facts(report: &Report<'_>) -> Vec<(&'static str, String, String)> {
     let summary = &report.summary;
     let mut facts = Vec::new();
@@ -225,7 +225,7 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String, String)> {
             .as_ref()
             .and_then(|breakdown| breakdown.users);
         let offered = match users {
-            // What users ask for follows from what they are answered.
+            // The offered load of users follows from the responses.
             Some(_) => String::new(),
             None => format!("of {} offered", rate(summary.offered)),
         };

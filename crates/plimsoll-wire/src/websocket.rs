@@ -1,6 +1,6 @@
 //! WebSocket (RFC 6455) as a state machine over bytes, with compressed messages (RFC 7692).
 //!
-//! [`handshake`] is the opening handshake of both sides; [`reader::Reader`] turns pieces of any size into
+//! [`handshake`] is the opening handshake of both sides; [`reader::WebSocketReader`] turns pieces of any size into
 //! [`event::Event`]s; [`frame::write`] builds frames, which a server may send unchanged to any number of clients.
 //! [`closing::Closing`] tracks the closing handshake, [`deflate`] implements the negotiated compression.
 //!

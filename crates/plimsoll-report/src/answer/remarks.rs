@@ -1,11 +1,11 @@
-//! What a search found beside the line, in sentences.
+//! Remarks of a search, as sentences.
 
 use plimsoll_model::load_line::Remark;
 use plimsoll_model::plan::LoadUnit;
 
 use crate::number::{load, percent, seconds, short};
 
-/// What was found beside the line of a search in this unit, in order. Recoveries from several overloads are one sentence.
+/// The remarks of a search in this unit, in order. Recoveries from several overloads are one sentence.
 pub fn remarks(remarks: &[Remark], unit: LoadUnit) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();
     let mut recoveries: Vec<(f64, u32)> = Vec::new();
@@ -24,7 +24,7 @@ pub fn remarks(remarks: &[Remark], unit: LoadUnit) -> Vec<String> {
     sentences
 }
 
-/// How long the target took to be well again after overloads (load in the unit, seconds).
+/// Recovery times of the target after overloads (load in the unit, seconds).
 fn recovered(recoveries: &[(f64, u32)], unit: LoadUnit) -> Option<String> {
     let rate = |value: f64| load(value, unit);
     let slowest = recoveries.iter().map(|&(_, after)| after).max()?;

@@ -1,4 +1,4 @@
-//! The statements that cost most in the databases that were asked.
+//! The most expensive statements of the watched databases.
 
 use maud::{Markup, html};
 use plimsoll_analysis::statements::{self, StatementUse};
@@ -7,7 +7,7 @@ use crate::number::{percent, short};
 use crate::report::Report;
 use crate::text::printable;
 
-/// A table of them; nothing where no database counts statements.
+/// Their table; empty where no database counts statements.
 pub(super) fn section(report: &Report<'_>) -> Markup {
     let uses = statements::of(report.run);
     if uses.is_empty() {
@@ -66,13 +66,13 @@ fn row(usage: &StatementUse) -> Markup {
     }
 }
 
-/// What stands out, in words.
+/// Remarkable numbers, as text.
 fn remarks(usage: &StatementUse) -> Vec<String> {
-    /// Times in one request from which a statement is repeated.
+    /// Calls per request above which a statement is repeated.
     const REPEATED: f64 = 10.0;
-    /// Rows looked at for one that is answered, from which most were looked at for nothing.
+    /// Rows examined per row returned above which most were examined in vain.
     const IN_VAIN: f64 = 100.0;
-    /// Rows sorted each time that are worth a word.
+    /// Rows sorted per call above which it is mentioned.
     const SORTED: f64 = 1000.0;
     let above = |value: Option<f64>, bound: f64| value.filter(|&value| value > bound);
     let mut remarks = Vec::new();

@@ -12,10 +12,10 @@ use crate::number::{bytes, count, percent, short};
 use crate::report::Report;
 use crate::text::{printable, unbroken};
 
-/// Failures shown in full.
+/// Most failures shown in full.
 const FAILURES_MAX: usize = 20;
 
-/// Lines of processes that are shown.
+/// Most lines of processes shown.
 const PROCESS_LINES_MAX: usize = 100;
 
 /// Everything about steps; nothing without journeys.
@@ -87,7 +87,7 @@ const NAMES: [&str; 10] = [
     "samples", "average", "p50", "p75", "p90", "p95", "p99", "errors", "/s", "bytes",
 ];
 
-/// A table that the script lets sort; without it, rows are in the order of the plan.
+/// A table that the script can sort; without it, rows are in the order of the plan.
 fn table(id: &str, caption: &str, rows: &[StepRow<'_>]) -> Markup {
     let several = rows.iter().any(|row| row.0 != rows[0].0);
     html! {
@@ -116,7 +116,7 @@ fn table(id: &str, caption: &str, rows: &[StepRow<'_>]) -> Markup {
     }
 }
 
-/// Text and value of each cell; no value where nothing was measured.
+/// Text and value of each cell; no value without a measurement.
 fn cells(summary: &ScopeMetrics) -> Vec<(String, Option<f64>)> {
     let times = summary.response_us.as_ref();
     let time = |us: Option<f64>| {
@@ -136,7 +136,7 @@ fn cells(summary: &ScopeMetrics) -> Vec<(String, Option<f64>)> {
     cells
 }
 
-/// What the programs cost that say what users do, and what they wrote.
+/// The cost of external scripts, and their standard error.
 fn processes(report: &Report<'_>) -> Markup {
     let sentences = answer::processes(report);
     if sentences.is_empty() {

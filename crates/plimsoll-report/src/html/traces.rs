@@ -1,4 +1,4 @@
-//! What requests spend their time on, as their spans tell.
+//! Where requests spend their time, by their spans.
 
 use maud::{Markup, html};
 use plimsoll_analysis::traces::{self, ComponentUse, RouteUse};
@@ -7,7 +7,7 @@ use crate::number::{percent, short};
 use crate::report::Report;
 use crate::text::{printable, queries, route_name};
 
-/// A table of routes and their components; nothing where no spans came.
+/// A table of routes and their components; empty without spans.
 pub(super) fn section(report: &Report<'_>) -> Markup {
     let routes = traces::of(report.run);
     if routes.is_empty() {
