@@ -25,7 +25,7 @@ pub(crate) struct User {
     /// Of these, iterations in earlier loads.
     pub(crate) iterations_before: u64,
     /// A response since its last complete iteration was neither good nor the target's own failure: its session may
-    ///  have expired.
+    /// have expired.
     pub(crate) in_doubt: bool,
     /// It has sent a request or paused since its iteration began.
     pub(crate) acted: bool,

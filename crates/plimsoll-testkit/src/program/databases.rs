@@ -11,7 +11,7 @@ use super::{Program, folder, write};
 use crate::port;
 
 /// The prefix of a command that runs under a database account, where root may not; the account becomes the owner of the
-///  folder.
+/// folder.
 pub(super) fn become_account(account: &str, folder: &Path) -> Vec<String> {
     if !rustix::process::geteuid().is_root() {
         return Vec::new();

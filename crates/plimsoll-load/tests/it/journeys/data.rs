@@ -1,4 +1,4 @@
-//! Rows of data, and what is drawn.
+//! Data rows, and random choices.
 
 use plimsoll_model::journey::{AtEnd, Feed, FeedOrder, TextPiece, TextTemplate};
 use plimsoll_model::outcome::Outcome;
@@ -66,7 +66,7 @@ fn each_iteration_may_have_a_row_of_its_own() {
     );
     let total = written.run(site.address(), iterations(1.0, 4));
     assert_all(&total, Outcome::Ok);
-    // A fragment is never sent; the rest is made fit for its line.
+    // A fragment is never sent; the rest is encoded for the request line.
     assert_eq!(requested_rows(&site), ["a%20b", "a%20b", "c&d", "e"]);
 }
 

@@ -1,4 +1,4 @@
-//! How runs of users end, and what cannot be begun.
+//! Ends of runs with users, and rejected plans.
 
 use std::time::Duration;
 

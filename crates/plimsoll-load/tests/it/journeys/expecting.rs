@@ -1,4 +1,4 @@
-//! Expectations, captures and what their failures mean.
+//! Expectations, captures and their failures.
 
 use std::time::Duration;
 

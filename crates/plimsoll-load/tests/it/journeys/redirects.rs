@@ -1,4 +1,4 @@
-//! Redirects on a user's way.
+//! Redirects in journeys.
 
 use plimsoll_model::journey::{Expectation, TextMatch, TextPiece, TextTemplate};
 use plimsoll_model::outcome::Outcome;
