@@ -63,7 +63,7 @@ pub(crate) struct Closed {
 }
 
 impl Scheduler {
-    /// Share `index` of `count` of a load that starts at `start_ns`; `users` of a closed load may share one connection.
+    /// Share `index` of `count` of a load that starts at `start_ns`; `sharing` users of a closed load share one connection.
     pub(crate) fn new(
         load: &Load,
         seed: Seed,

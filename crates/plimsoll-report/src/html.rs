@@ -163,7 +163,7 @@ fn void_notice(report: &Report<'_>) -> Markup {
         @if !void.is_empty() {
             section.notice.void aria-labelledby="void-title" {
                 h2 #void-title { "This measurement is void" }
-                p { "It is no result about the target. The data below helps to find the cause." }
+                p { "This is not a result about the target. The data below helps to find the cause." }
                 ul { @for reason in void { li { (reason) } } }
             }
         }
