@@ -216,7 +216,7 @@ impl Engine {
         let feed = scenario.and_then(|scenario| scenario.feeds.get(feed as usize));
         let (name, rows) = feed.map_or(("", 0), |feed| (&feed.name, feed.rows));
         let message = format!(
-            "all {rows} rows of the data {name} are used; provide more rows, fewer users, or an `end` other than error"
+            "all {rows} rows of the data {name} are used; provide more rows, fewer users, or an `at_end` other than error"
         );
         // Another loop may have reported it first.
         if self.prepared.plan_error.set(message.clone()).is_ok() {
