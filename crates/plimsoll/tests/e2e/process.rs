@@ -178,7 +178,7 @@ fn data_that_must_suffice_and_does_not_voids_the_run() {
     assert_eq!(output.code, 6, "{output:?}");
     let void = output.json()["void"][0].as_str().unwrap().to_owned();
     assert!(
-        void.contains("the 2 rows of the data row have run out"),
+        void.contains("all 2 rows of the data row are used"),
         "{void}"
     );
 }

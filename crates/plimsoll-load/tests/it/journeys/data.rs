@@ -93,7 +93,7 @@ fn the_run_ends_when_rows_must_suffice_and_do_not() {
     assert_eq!(total.iterations, 3);
     let error = running.plan_error().unwrap();
     assert!(
-        error.starts_with("the 3 rows of the data people have run out"),
+        error.starts_with("all 3 rows of the data people are used"),
         "{error}"
     );
 }
