@@ -67,8 +67,8 @@ fn has_too_many(text: &str) -> bool {
 
 /// Reads a HAR file.
 ///
+/// # Errors
 /// When it is not a HAR file, or has no valid entry.
-/// When it is not one, or holds no usable entry.
 pub fn read(text: &str) -> Result<Recording, HarError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if has_too_many(text) {

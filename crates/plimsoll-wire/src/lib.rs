@@ -6,7 +6,7 @@
 //! [`event_stream`] the client side of Server-Sent Events. None does I/O, reads a clock or allocates per
 //! request on its usual path.
 //!
-//! What two readers of the same bytes could understand differently is refused, not guessed: see [`error::Http1Error`].
+//! Bytes that two readers could interpret differently are refused, not guessed: see [`error::Http1Error`].
 //! However the bytes are split, the result is the same.
 
 pub mod body;
